@@ -47,8 +47,7 @@ class ParserTableHook(BuildHookInterface[Any]):
 
     def _make(self, module: str, table: Path) -> None:
         command = [sys.executable, "-m", module, "--output", str(table)]
-        # The generator's own requirements lie where this process finds them: an isolated build keeps them in a folder
-        # that only `sys.path` names.
+        # An isolated build has the generator's requirements in a folder that is only on `sys.path` of this process.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join([self.root, *filter(None, sys.path)])}
         try:
             done = subprocess.run(

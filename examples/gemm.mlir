@@ -38,8 +38,8 @@ entry @gemm(%A: tile<ptr<f16>>, %A_rows: tile<i32>, %A_cols: tile<i32>, %A_strid
   %B_view = make_tensor_view %B_ptr, shape = [%B_k, %B_n], strides = [%B_step, 1] : tile<i32> -> tensor_view<?x?xf16, strides=[?,1]>
   %D_view = make_tensor_view %D_ptr, shape = [%D_m, %D_n], strides = [%D_step, 1] : tile<i32> -> tensor_view<?x?xf16, strides=[?,1]>
 
-  // … cut into tiles.  Tiles at the edge may stick out: loads fill up with zeros, which add nothing to a sum of
-  // products, and stores leave out what lies outside.
+  // … as tiles.  Tiles at the boundary may exceed the matrix: loads are padded with zeros, which do not change a sum
+  // of products, and stores skip elements out of bounds.
   %A_tiles = make_partition_view %A_view : partition_view<tile=(64x32), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>
   %B_tiles = make_partition_view %B_view : partition_view<tile=(32x64), padding_value = zero, tensor_view<?x?xf16, strides=[?,1]>>
   %D_tiles = make_partition_view %D_view : partition_view<tile=(64x64), tensor_view<?x?xf16, strides=[?,1]>>

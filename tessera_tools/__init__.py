@@ -5,7 +5,7 @@ import tessera_tools as tt
 kernel = tt.compile("gemm.mlir", "sm_90a")
 kernel[(8, 8)](a, b, c)
 
-Each name is imported when it is first asked for, so that `import tessera_tools` costs nothing.
+Each name is imported on first use, so `import tessera_tools` is cheap.
 """
 
 from __future__ import annotations

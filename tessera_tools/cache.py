@@ -1,4 +1,4 @@
-"""The user's cache folder: parse tables and versions of tools, which can always be made again."""
+"""The user's cache folder, for data that can be recomputed: parse tables, versions of tools, compiled kernels."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ __all__ = ["cache_folder"]
 
 
 def cache_folder() -> str | None:
-    """The cache folder, made if it is missing: `tessera-tools` in `TESSERA_CACHE`, `XDG_CACHE_HOME`, or `~/.cache`.
+    """The cache folder, created if it is missing: `tessera-tools` in `TESSERA_CACHE`, `XDG_CACHE_HOME`, or `~/.cache`.
 
-    Returns None if there is no folder that only this user can enter: what others can write is not read. A relative
-    path does not name a cache, because it would mean another folder in each working directory.
+    Returns None if there is no folder that only this user can access: data that others can write is not read. A
+    relative path is ignored, because it would refer to another folder in each working directory.
     """
     for base in (
         os.environ.get("TESSERA_CACHE"),
@@ -27,9 +27,9 @@ def cache_folder() -> str | None:
 
 
 def _is_private(folder: str) -> bool:
-    """Whether `folder` belongs to this user, who alone can enter it.
+    """True if `folder` belongs to this user, and only this user can access it.
 
-    A folder that others could read but not write holds nothing of theirs: it is closed to them, and used.
+    If others can only read the folder, their permission is removed, and it is used.
     """
     try:
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)

@@ -1,10 +1,10 @@
-"""Diagnostics: what a tool says to its user, where, and how it is printed.
+"""Diagnostics: messages with locations, and how they are printed.
 
     Diagnostic(severity, location, message, notes)  ──emit()──▶  the current sink  ──render()──▶  text
 
 A location is anything with a `start()` that yields a `(file, line, column)` triple (lines and columns
-count from 1) or None.  Errors that stop the work travel as `DiagnosticError`; the owner of the
-outermost loop catches it, prints, and exits with status 1.
+count from 1) or None.  Fatal errors are raised as `DiagnosticError`; the main
+function catches it, prints it, and exits with status 1.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Protocol
 
 
 class HasStart(Protocol):
-    """Anything that names a place in a source file."""
+    """An object with a position in a source file."""
 
     def start(self) -> tuple[str, int, int] | None:
-        """The first `(file, line, column)` that this location stands for, or None if unknown."""
+        """The first `(file, line, column)` of this location, or None if unknown."""
         ...
 
 
@@ -37,7 +37,7 @@ class Position:
 
 @dataclass(slots=True)
 class Diagnostic:
-    """One message at one place, with the notes that belong to it.
+    """One message at one location, with its notes.
 
     `severity` is "error", "warning", "remark" or "note".
     """
@@ -48,17 +48,17 @@ class Diagnostic:
     notes: list[Diagnostic] = field(default_factory=list["Diagnostic"])
 
     def note(self, message: str, location: HasStart | None = None) -> Diagnostic:
-        """Attach a note (at this diagnostic's own place unless given) and return self."""
+        """Attach a note (by default at the location of the diagnostic) and return self."""
         self.notes.append(Diagnostic("note", location if location is not None else self.location, message))
         return self
 
 
 @dataclass(slots=True)
 class Remark(Diagnostic):
-    """A remark with what a program that reads it sorts by.
+    """A remark with attributes for filtering.
 
-    source: the pass or tool that makes it; rule: the decision that it is about; category: its topic; function: the
-    kernel that it is in.
+    source: the pass or tool that emits it; rule: the decision; category: the topic; function: the
+    kernel.
     kind: "passed" (done), "missed" (not done, and why) or "analysis" (a fact), as in LLVM.
     """
 
@@ -70,7 +70,7 @@ class Remark(Diagnostic):
 
 
 class DiagnosticError(Exception):
-    """Carries the diagnostics that made the work impossible; at least one is an error."""
+    """An exception with diagnostics; at least one is an error."""
 
     def __init__(self, *diagnostics: Diagnostic) -> None:
         super().__init__(diagnostics[0].message if diagnostics else "failed")
@@ -82,19 +82,19 @@ class DiagnosticError(Exception):
 
 
 class InternalFault(DiagnosticError):
-    """A fault of the compiler, not of its input."""
+    """A bug in the compiler, not an error in the input."""
 
     @classmethod
     def of(cls, fault: BaseException, doing: str, location: HasStart | None) -> InternalFault:
-        """The one-line error for an exception that nobody expected; `doing` names the pass or step, and the op."""
+        """The one-line error for an unexpected exception; `doing` names the pass or step, and the op."""
         what = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
         return cls(Diagnostic("error", location, f"internal fault {doing}: {' '.join(what.split())[:300]}"))
 
 
 class Refusal(ValueError):
-    """What the input asks for is not supported, and why; who knows the op makes an error of it.
+    """The input is not supported, with the reason; a caller that knows the op converts it to an error.
 
-    Other exceptions, a plain `ValueError` too, are faults of the compiler, and reach the user as such.
+    Other exceptions, including `ValueError`, are internal faults.
     """
 
 
@@ -111,7 +111,7 @@ _sinks: list[Sink] = []
 
 
 def emit(diagnostic: Diagnostic) -> Diagnostic:
-    """Hand a diagnostic (a warning or a remark, mostly) to the innermost sink; without one it is dropped."""
+    """Pass a diagnostic (usually a warning or a remark) to the innermost sink; without one it is dropped."""
     if _sinks:
         _sinks[-1](diagnostic)
     return diagnostic
@@ -119,7 +119,7 @@ def emit(diagnostic: Diagnostic) -> Diagnostic:
 
 @contextmanager
 def sink(handler: Sink) -> Iterator[None]:
-    """Send what `emit` is given to `handler` inside the `with` block."""
+    """Pass emitted diagnostics to `handler` inside the `with` block."""
     _sinks.append(handler)
     try:
         yield
@@ -129,7 +129,7 @@ def sink(handler: Sink) -> Iterator[None]:
 
 @contextmanager
 def collect() -> Iterator[list[Diagnostic]]:
-    """Gather what `emit` is given inside the `with` block."""
+    """Collect the diagnostics that are emitted inside the `with` block."""
     gathered: list[Diagnostic] = []
     with sink(gathered.append):
         yield gathered
@@ -137,7 +137,7 @@ def collect() -> Iterator[list[Diagnostic]]:
 
 @contextmanager
 def record() -> Iterator[list[Diagnostic]]:
-    """As `collect`, but what is gathered also goes to the sink outside."""
+    """As `collect`, but the diagnostics are also passed to the outer sink."""
     outer = _sinks[-1] if _sinks else None
     gathered: list[Diagnostic] = []
 
@@ -151,11 +151,11 @@ def record() -> Iterator[list[Diagnostic]]:
 
 
 def closest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
-    """The one of `known` that `word` was probably meant to be, or None; of equals, the one that begins alike longest.
+    """The entry of `known` closest to `word`, or None; among equals, the one with the longest common prefix.
 
-    `cutoff` is the least share of characters in common, as difflib counts them.
+    `cutoff` is the minimum difflib ratio.
     """
-    import difflib  # only on the way to an error
+    import difflib  # only needed for an error
 
     def likeness(name: str) -> tuple[float, int]:
         prefix = next((n for n, (a, b) in enumerate(zip(word, name, strict=False)) if a != b), len(word))
@@ -165,7 +165,7 @@ def closest(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
 
 
 class Sources:
-    """The text of the files that diagnostics point into, so that the line can be shown under the message."""
+    """The texts of the files of diagnostics, to show the line under the message."""
 
     def __init__(self) -> None:
         self._lines: dict[str, list[str]] = {}
@@ -189,11 +189,11 @@ _HIDDEN = (
     | {0x7F: 0x2421}
     | dict.fromkeys((*range(0x80, 0xA0), *range(0x202A, 0x202F), *range(0x2066, 0x206A)), 0xFFFD)
 )
-"""Control characters, and those that turn the direction of text → a picture of each."""
+"""Control characters, and those that change the direction of text → a visible replacement."""
 
 
 def visible(text: str) -> str:
-    """The text without characters that a terminal obeys, each replaced by one that it shows."""
+    """The text with each control character replaced by a visible one."""
     return text.translate(_HIDDEN)
 
 
@@ -201,7 +201,7 @@ def render(diagnostic: Diagnostic, sources: Sources | None = None, *, color: boo
     """`file:line:col: error: message`, the source line and a caret, then the notes; ends with a newline."""
     place = diagnostic.location.start() if diagnostic.location is not None else None
     if place is not None:
-        # The position of a module that is not spelled is 0:0.
+        # The position of an implicit module is 0:0.
         place = (place[0], max(place[1], 1), max(place[2], 1))
     where = f"{visible(place[0].replace(chr(10), ' '))}:{place[1]}:{place[2]}: " if place else "<unknown>:0: "
     severity = diagnostic.severity + ":"

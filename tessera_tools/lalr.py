@@ -1,4 +1,4 @@
-"""LALR(1) parse tables as plain data: Lark builds them, JSON keeps them, and our own loops run them.
+"""LALR(1) parse tables as plain data: Lark builds them, they are stored as JSON, and our parsers interpret them.
 
     grammar/*.lark ──Lark, strict──▶ make_table() ──▶ JSON {format, start, end, states, gotos, rules, literals, …}
                                                         └─ in the wheel, else in the user's cache folder
@@ -28,12 +28,12 @@ _CHECKOUT = Path(__file__).resolve().parent.parent / "grammar"
 
 
 def grammar_folder() -> Path:
-    """Where the grammars are: in the wheel beside the package, in a checkout at its root."""
+    """The folder of the grammars: in the package of a wheel, or at the root of a checkout."""
     return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
 
 
 class Rule:
-    """One grammar rule: which symbols stay in the tree, and how they become the children of a node."""
+    """One grammar rule: the symbols that are kept in the tree, and how they form the children of a node."""
 
     __slots__ = ("alias", "expand", "keep", "origin", "placeholders", "plain", "size")
 
@@ -42,14 +42,14 @@ class Rule:
     ) -> None:
         self.origin = origin
         self.size = size
-        """How many symbols the rule has."""
+        """The number of symbols of the rule."""
         self.keep = keep
-        """Positions of the symbols that stay in the tree; -1 - i for a repetition at i, whose items are spliced in."""
+        """Positions of the symbols that are kept in the tree; -1 - i for a repetition at i, whose items are inlined."""
         self.alias = alias
         self.placeholders = placeholders
-        """Of the optional children in order: 1 for one that this alternative leaves out, which becomes None."""
+        """For each optional child, in order: 1 if this alternative omits it; it is then None."""
         self.expand = bool(expand)
-        """Whether a node with one child is that child (`?rule`)."""
+        """A node with one child is replaced by that child (`?rule`)."""
         self.plain = not placeholders and all(i >= 0 for i in keep)
 
     def children(self, values: list[Any]) -> list[Any]:
@@ -61,7 +61,7 @@ class Rule:
             for i in self.keep:
                 self._add(children, values, i)
             return children
-        # A placeholder bit stands for each optional child that this alternative leaves out, in order.
+        # One placeholder bit for each optional child that this alternative omits, in order.
         kept = {(-1 - i if i < 0 else i): i for i in self.keep}
         position = 0
         for bit in self.placeholders:
@@ -96,7 +96,7 @@ def build_lark(text: str) -> Any:
     from lark.lexer import Lexer
 
     class NoLexer(Lexer):
-        """Stands where Lark wants a lexer; ours runs with the table."""
+        """A placeholder for Lark's lexer; our lexer runs with the table."""
 
         __future_interface__ = 2
 
@@ -112,7 +112,7 @@ def build_lark(text: str) -> Any:
 
 
 def make_table(lark: Any) -> dict[str, Any]:
-    """The table of a grammar that Lark has read."""
+    """The table of a grammar."""
     parse_table = lark.parser.parser._parse_table
     rules: list[list[Any]] = []
     numbers: dict[Any, int] = {}
@@ -160,8 +160,8 @@ def _reduced_rules(parse_table: Any) -> list[Any]:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """What a table depends on: the text of its grammars.  The table is plain data that Lark's own version and Python's
-    have no part in, and asking for Lark's version would take longer than loading the table."""
+    """The key of a table: a digest of its grammars.  The versions of Lark and Python do not affect the
+    table, and querying Lark's version would take longer than loading the table."""
     import hashlib
 
     made = hashlib.sha256(f"{FORMAT}".encode())
@@ -182,7 +182,7 @@ def build(path: Path | str, table: dict[str, Any]) -> None:
 
 
 def load(name: str, key: Callable[[], str], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-    """The table `name`: the wheel's own, else the cached one for `key`, else one made now, which is cached."""
+    """The table `name`: from the wheel, otherwise from the cache by `key`, otherwise built and cached."""
     folder = grammar_folder()
     shipped = folder / f"{name}.json"
     if folder.name == "_grammar" and shipped.exists():

@@ -1,13 +1,12 @@
-"""Every process that the commands start, and what must be gone when they end.
+"""Child processes of the commands, and the cleanup at exit.
 
-    argv ──spawn──▶ a program in a process group of its own ─┐
+    argv ──spawn──▶ a program in its own process group ──────┐
     fork() ───────▶ a copy of this process ──────────────────┴─▶ registered until reap(); end_all() kills the rest
 
-A child ends with its parent, however the parent ends: the system kills it when the parent dies (Linux,
-`PR_SET_PDEATHSIG`), and a parent that is told to end kills its children, with all that they started, itself.
+A child never outlives its parent: the system kills it when the parent dies (Linux, `PR_SET_PDEATHSIG`), and a parent
+that receives a termination signal kills its children and their process groups.
 
-Not `subprocess`: importing it alone costs as much as the whole start of a worker, and a compiler's front end pays it
-on every run.
+`subprocess` is not used: its import takes as long as the start of a worker, on every run of a compiler.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ __all__ = [
 ]
 
 OUTPUT_LIMIT = 16 << 20
-"""Bytes of each stream that `run` keeps by default: far more than any compiler has to say."""
+"""The default limit of each output stream of `run`, in bytes; more than any compiler prints."""
 
 _SIGKILL = 9  # signal.SIGKILL, without the import of `signal`
 _CHUNK = 1 << 16
 _PR_SET_PDEATHSIG = 1
 
 _children: dict[int, bool] = {}
-"""Process id of each child that has not been reaped → whether it leads a process group of its own."""
+"""Process id of each child that has not been reaped → whether it is the leader of a process group."""
 _at_end: list[Callable[[int], None]] = []
 _leftovers: set[str] = set()
 """Files and folders that exist only while this process runs."""
@@ -53,7 +52,7 @@ _leftovers: set[str] = set()
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a program ended. Exactly one of `status` (exit status) and `signal` is set, unless it was ended by us."""
+    """The result of a program. Exactly one of `status` (exit status) and `signal` is set, unless `run` ended it."""
 
     status: int | None
     signal: int | None
@@ -62,7 +61,7 @@ class Finished:
     stderr: bytes
     seconds: float
     flooded: bool = False
-    """Whether it was ended because it wrote more than the limit; the streams hold what came before."""
+    """The program was ended because it exceeded the output limit; the streams hold the output until then."""
 
     @property
     def succeeded(self) -> bool:
@@ -70,13 +69,13 @@ class Finished:
 
     @property
     def text(self) -> str:
-        """What the program said, on either stream."""
+        """The output on either stream."""
         return (self.stdout + self.stderr).decode("utf-8", "replace")
 
 
 def signal_name(number: int) -> str:
     """`SIGSEGV` for 11; `signal 99` for a number without a name."""
-    import signal  # only on the way to an error
+    import signal  # only needed for an error
 
     try:
         return signal.Signals(number).name
@@ -84,7 +83,7 @@ def signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-# -- what ends with this process
+# -- cleanup at exit
 
 
 def leave_nothing(path: str) -> None:
@@ -93,12 +92,12 @@ def leave_nothing(path: str) -> None:
 
 
 def forget(path: str) -> None:
-    """The file or folder is gone, or is to stay."""
+    """Unregister a file or folder, because it was removed or must be kept."""
     _leftovers.discard(path)
 
 
 def end_all() -> None:
-    """Kill every child that is left, and remove every temporary file. Called when this process is about to end."""
+    """Kill all children, and remove all temporary files. Called when this process is about to end."""
     for pid, group in list(_children.items()):
         _kill(pid, group)
     for path in list(_leftovers):
@@ -123,7 +122,7 @@ def leave(status: int) -> NoReturn:
 
 
 def end_with_parent(parent: int) -> None:
-    """In a child: be killed when the thread that made this process ends, and end now if `parent` already has."""
+    """In a child: request SIGKILL when the creating thread ends, and exit now if `parent` has already ended."""
     set_death_signal = _prctl()
     if set_death_signal is not None:
         set_death_signal(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0)
@@ -144,8 +143,8 @@ def _prctl() -> Any:
 
 
 def fork() -> int:
-    """`os.fork` for a child that ends with its parent; in the child, nothing of the parent's is registered."""
-    prctl = _prctl()  # loaded here, for as little as possible is done between fork and prctl
+    """`os.fork` for a child that ends with its parent; the child has no registered children and files."""
+    prctl = _prctl()  # loaded here, to do as little as possible between fork and prctl
     parent = os.getpid()
     pid = os.fork()
     if pid:
@@ -173,10 +172,10 @@ def spawn(
     env: Mapping[str, str] | None = None,
     guards_itself: bool = False,
 ) -> int:
-    """Start `argv[0]`, a path, in a process group of its own; its pid. The caller owns the descriptors.
+    """Start `argv[0]`, a path, in its own process group; returns its pid. The caller owns the descriptors.
 
-    `stdin=None` is an empty input. A program that `guards_itself` calls `end_with_parent`, which starts it faster; any
-    other gets the death signal before it is executed. Raises OSError when the program cannot be started.
+    `stdin=None` is an empty input. A program that `guards_itself` calls `end_with_parent`, which starts it faster; for
+    others the death signal is set before exec. Raises OSError if the program cannot be started.
     """
     environment = os.environ if env is None else env
     if guards_itself or not sys.platform.startswith("linux"):
@@ -198,7 +197,7 @@ def _fork_and_execute(
 ) -> int:
     prctl = _prctl()
     parent = os.getpid()
-    failed, failure = os.pipe()  # closed by a successful execve; else it brings the error's number
+    failed, failure = os.pipe()  # closed by a successful execve; otherwise it transfers errno
     pid = os.fork()
     if not pid:
         try:
@@ -225,13 +224,13 @@ def _fork_and_execute(
 
 
 def _kill(pid: int, group: bool) -> None:
-    # A zombie's group answers EPERM on some systems: it is over either way.
+    # For a zombie's group, some systems return EPERM: it has ended in either case.
     with suppress(ProcessLookupError, PermissionError):
         (os.killpg if group else os.kill)(pid, _SIGKILL)
 
 
 def end(pid: int) -> int:
-    """Kill a child, with its process group if it leads one, and wait for its end; its wait status."""
+    """Kill a child, with its process group if it leads one, and wait for it; returns its wait status."""
     _kill(pid, _children.get(pid, False))
     status = 0
     with suppress(ChildProcessError):
@@ -241,7 +240,7 @@ def end(pid: int) -> int:
 
 
 def reap(pid: int, deadline: float | None = None) -> int | None:
-    """Wait for a child until `deadline` (time.monotonic); its wait status, or None when it still runs."""
+    """Wait for a child until `deadline` (time.monotonic); returns its wait status, or None if it is still running."""
     if deadline is None:
         status = os.waitpid(pid, 0)[1]
         _children.pop(pid, None)
@@ -266,9 +265,9 @@ def run(
     env: Mapping[str, str] | None = None,
     output_limit: int = OUTPUT_LIMIT,
 ) -> Finished:
-    """Run `argv` to its end, for at most `time_limit` seconds and `output_limit` bytes on each stream.
+    """Run `argv` for at most `time_limit` seconds and `output_limit` bytes on each stream.
 
-    Past either, its whole process group is killed. Raises OSError when the program cannot be started.
+    If it exceeds a limit, its process group is killed. Raises OSError if the program cannot be started.
     """
     begin = time.monotonic()
     deadline = begin + time_limit
@@ -288,7 +287,7 @@ def run(
             flooded = any(len(stream) > output_limit for stream in streams.values())
             ended = reap(pid, deadline) if complete else None
         finally:
-            # On a limit, and on an exception such as the user's Ctrl-C: nothing is left running.
+            # At a limit, or after an exception such as the user's Ctrl-C, nothing is left running.
             stopped = ended is None
             if ended is None:
                 ended = end(pid)
@@ -308,7 +307,7 @@ def run(
 
 
 def _drain(streams: dict[int, bytearray], deadline: float, limit: int) -> bool:
-    """Read every stream to its end; False when the deadline or more than `limit` bytes came first."""
+    """Read every stream to its end; False after the deadline or more than `limit` bytes."""
     poll = select.poll()
     for descriptor in streams:
         poll.register(descriptor, select.POLLIN)

@@ -25,7 +25,7 @@ HINTS = {
 
 
 def in_ci() -> bool:
-    """Whether this is a CI run, where every oracle must be there."""
+    """True if this is a CI run, where every oracle must be there."""
     return os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 

@@ -6,7 +6,7 @@ from tessera_tools.ir.core import Block, Operation, UnregisteredOp, Value
 
 
 def structurally_equal(a: Operation, b: Operation) -> bool:
-    """Whether two operations, with all inside, are the same; values are compared by where they are defined."""
+    """True if two operations, with all inside, are the same; values are compared by where they are defined."""
     return difference(a, b) is None
 
 

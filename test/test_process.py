@@ -17,7 +17,7 @@ SH = "/bin/sh"
 
 
 def gone(pid: int, tries: int = 100) -> bool:
-    """Whether the process has ended; an orphan is reaped by init, which may take a moment."""
+    """True if the process has ended; an orphan is reaped by init, which may take a moment."""
     for _ in range(tries):
         try:
             with open(f"/proc/{pid}/stat", encoding="ascii") as file:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The simulated GPU beside a real one: the same kernels, the same arguments, and how far the results lie apart.
+"""Compares the simulated GPU with a real one: the same kernels, the same arguments, and the differences of the results.
 
 Runs the compiled examples and, with `--cuda`, the CUDA C++ kernels of `test/sim/cuda` on both, and compares every
-buffer bit for bit. Where PTX leaves bits open (approximate functions, the order in which a tensor core adds), the
-greatest error is printed beside the tolerance that the kernel's own test has. Without a GPU it says so, and stops
-with status 0; status 1 means that a kernel lies outside.
+buffer bit for bit. If PTX does not define all bits (approximate functions, the order in which a tensor core adds), the
+greatest error is printed with the tolerance of the kernel's own test. Without a GPU, it prints a message and ends
+with status 0; status 1 means that a kernel exceeds its tolerance.
 """
 
 from __future__ import annotations
@@ -123,13 +123,13 @@ def run_example(gpu: Device, name: str, target: str, arguments: Arguments) -> tu
 
 
 class Launcher:
-    """What a kernel's `run(launch)` in test/sim/cuda is given, on any device."""
+    """The argument of a kernel's `run(launch)` in test/sim/cuda, for any device."""
 
     def __init__(self, gpu: Device, name: str, ptx: str) -> None:
         self.gpu = gpu
         self.kernel = gpu.load(ptx, file=f"{name}.ptx").kernel(name)
         self.results: list[Any] = []
-        """The buffers that its test looks at, as they were then: others may depend on who came first."""
+        """Copies of the buffers that its test checks: others may depend on the order of threads."""
         self.seconds = 0.0
         self.relative = 0.0
         self.findings: list[Any] = []
@@ -209,7 +209,7 @@ def main() -> int:
 
 def show(rows: Sequence[Row]) -> None:
     """Print what was compared."""
-    table = Table(title="The simulated GPU beside the real one", title_justify="left")
+    table = Table(title="The simulated GPU compared with the real one", title_justify="left")
     for column in ("kernel", "elements", "bits differ", "greatest error", "allowed", "µs on the GPU", ""):
         table.add_column(column, justify="right" if column not in ("kernel", "") else "left")
     for row in rows:

@@ -9,7 +9,7 @@
 
 The kernels are the examples, the corpus, the kernels that cuTile exported, copies and products in many shapes, and
 random programs of fixed seeds. The programs are always those of the working tree; only the compiler differs.  A
-snapshot has a file `TARGET/KERNEL.ptx` for each kernel, or the message of the compiler where it refuses it.  Files of
+snapshot has a file `TARGET/KERNEL.ptx` for each kernel, or the compiler's error message.  Files of
 a snapshot are kept for `compare` if you name the folder; those of revisions are temporary.
 
 `compare` exits with status 1 if there is a difference. `--stage llvmir` compares what LLVM is given, which takes less
@@ -40,7 +40,7 @@ ROOT = Path(__file__).resolve().parents[1]
 TARGETS = ("sm_80", "sm_90a", "sm_120a")
 SUFFIXES = {"ptx": ".ptx", "llvmir": ".ll"}
 ERROR = "error: "
-"""How the file of a kernel begins that the compiler refuses."""
+"""The first word in the file of a kernel that the compiler refuses."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Program:
 
 @dataclass(frozen=True)
 class Difference:
-    """What differs in one file of two snapshots: None where there is no such file."""
+    """The difference of one file between two snapshots; None if the file is missing."""
 
     name: str
     before: str | None
@@ -210,7 +210,7 @@ def make(tree: Path, folder: Path, options: argparse.Namespace, found: list[Prog
 
 
 def snapshot(tree: Path, folder: Path, options: argparse.Namespace) -> None:
-    """The snapshot of the compiler in `tree`, made by a fresh Python that imports it and no other."""
+    """The snapshot of the compiler in `tree`, written by a new Python process that imports only it."""
     started = time.perf_counter()
     subprocess.run(
         [sys.executable, __file__, "make", str(tree), str(folder)],
@@ -229,7 +229,7 @@ def environment() -> dict[str, str]:
 
 @contextmanager
 def folder_of(name: str, options: argparse.Namespace) -> Iterator[Path]:
-    """The snapshot that `name` says: a folder with one, `.` for the working tree, or a git revision."""
+    """The snapshot `name`: a folder with one, `.` for the working tree, or a git revision."""
     path = Path(name)
     if name != "." and path.is_dir():
         yield path

@@ -2,7 +2,7 @@
 """The guided tour: `examples/gemm.mlir` through every stage to SASS, for two GPUs, then run on the simulated GPU.
 
 Runs `tessera-translate` as a user would, leaves each stage's file under `build/demo/<target>/`, and prints
-what stands where, how long each stage took, and what the kernel takes of the GPU. The PTX then runs on matrices of a
+the files, the time of each stage, and the resources of the kernel. The PTX then runs on matrices of a
 ragged shape, and the product is compared with NumPy's in float64.
 """
 
@@ -43,7 +43,7 @@ RESOURCES = {
 
 @dataclass(frozen=True)
 class Stage:
-    """A row of the table: its files under `--save-temps`, and the timing lines that made it."""
+    """A row of the table: its files under `--save-temps`, and its lines in the timing report."""
 
     pattern: str
     title: str
@@ -64,12 +64,12 @@ STAGES = [
 
 
 def short(text: str) -> str:
-    """`text` with this checkout's and this environment's folders left out."""
+    """`text` without the folders of this checkout and this environment."""
     return text.replace(f"{Path(sys.executable).parent}/", "").replace(f"{ROOT}/", "")
 
 
 def program() -> list[str]:
-    """`tessera-translate` as installed beside this Python, or from the checkout where it is not."""
+    """`tessera-translate` as installed with this Python, otherwise from the checkout."""
     installed = Path(sys.executable).parent / "tessera-translate"
     if installed.exists():
         return [str(installed)]
@@ -110,7 +110,7 @@ def translate(source: Path, target: str, folder: Path, console: Console) -> str:
 
 
 def size(path: Path) -> str:
-    """What a reader wants to know of the file's size: ops for IR, lines for text, bytes for the rest."""
+    """The size of a file: ops for IR, lines for text, bytes for others."""
     if path.suffix == ".cubin":
         return f"{path.stat().st_size:,} bytes"
     lines = [line.strip() for line in path.read_text().splitlines()]
@@ -157,7 +157,7 @@ def show_stages(target: str, folder: Path, report: str, console: Console) -> Non
 
 
 def resources(report: str) -> list[str]:
-    """The kernel's resources in the order of RESOURCES; "0" for one that ptxas has nothing to say about."""
+    """The kernel's resources in the order of RESOURCES; "0" for one that ptxas does not report."""
     found = [re.search(pattern, report, re.IGNORECASE) for pattern in RESOURCES.values()]
     return [next(filter(None, match.groups()), "0") if match else "0" for match in found]
 
@@ -176,7 +176,7 @@ class Outcome:
 def simulate(ptx: Path, seed: int, console: Console) -> Outcome:
     """Multiply random f16 matrices of SHAPE with the GEMM in `ptx`, and compare with float64.
 
-    The launch manifest stands beside it: it tells the block's shape and the dynamic shared memory.
+    The launch manifest next to it has the block's shape and the dynamic shared memory.
     """
     from tessera_tools.emit.manifest import Manifest
     from tessera_tools.runtime import device
@@ -237,7 +237,7 @@ def main() -> int:
     console = Console()
     seed = options.seed if options.seed is not None else int.from_bytes(os.urandom(3), "little")
     outcomes: dict[str, Outcome] = {}
-    used = Table(title="What the kernel takes", title_justify="left")
+    used = Table(title="Resources of the kernel", title_justify="left")
     used.add_column("target")
     for name in RESOURCES:
         used.add_column(name, justify="right")

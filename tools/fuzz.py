@@ -47,7 +47,7 @@ SMALL = b"func.func @f(%a: i32) -> i32 {\n  %0 = arith.addi %a, %a : i32\n  func
 
 @dataclass(frozen=True)
 class Case:
-    """One input and the command line that it goes through."""
+    """One input and its command line."""
 
     data: bytes
     argv: tuple[str, ...]
@@ -95,7 +95,7 @@ PATHS = [
     b'"\xff"',
     b"null",
 ]
-"""What a launch file's texts become."""
+"""Replacements for texts in a launch file."""
 
 
 @cache
@@ -107,7 +107,7 @@ def corpus() -> list[bytes]:
 
 @cache
 def stages() -> tuple[list[bytes], list[bytes]]:
-    """The examples as they are at every stage of IR, layouts and barriers included; and their PTX."""
+    """The examples at every stage of IR, including layouts and barriers, and their PTX."""
     from tessera_tools.cli import opt, translate
 
     passes = [
@@ -165,7 +165,7 @@ def pass_option(name: str, rng: random.Random) -> str:
 
 
 def run_case(number: int, rng: random.Random) -> Case:
-    """A case of tessera-run: mutated PTX, or a mutated launch file beside PTX."""
+    """A case of tessera-run: mutated PTX, or a mutated launch file with PTX."""
     if number % 8 == 3:
         ptx = rng.choice(stages()[1])
         for _ in range(rng.choice([1, 1, 2, 4])):
@@ -233,7 +233,7 @@ def mutate(data: bytes, other: bytes, rng: random.Random) -> bytes:
 
 
 def truncation(seed: int, step: int, files: list[bytes]) -> bytes:
-    """One file cut at one byte. Steps in a row reach every byte of every file once before any comes again."""
+    """One file cut at one byte. Consecutive steps cut every file once at every byte before any repetition."""
     total = sum(len(data) + 1 for data in files)
     stride = next(odd for odd in range(seed % total | 1, 3 * total, 2) if math.gcd(odd, total) == 1)
     at = step * stride % total
@@ -308,7 +308,7 @@ def work(seed: int, start: int) -> None:
 
 @dataclass
 class Run:
-    """The parent's view of a run: where it stands and what was found."""
+    """The parent's view of a run: its progress and its failures."""
 
     seed: int
     folder: Path

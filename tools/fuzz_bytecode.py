@@ -7,9 +7,9 @@
     python tools/fuzz_bytecode.py [--count 100000] [--seed N] [--jobs 1] [--keep FOLDER]
 
 Mutations: bits flipped, bytes replaced, the end cut off, pieces repeated, removed or taken from another file, lengths
-and counts that lie (huge varints), and files made of nested regions alone. Anything else than the two outcomes above is
-a failure: a traceback, more than 2 s, or more than 200 MB beyond what the reader takes for the files as they are. The
-file is kept, and its seed is printed: `--seed N --count 1` makes it again. Exit status 1 where there is a failure.
+and counts replaced by wrong ones (huge varints), and files of nested regions. Any other outcome than the two above is
+a failure: a traceback, more than 2 s, or more than 200 MB beyond the memory for the original files. The file is kept,
+and its seed is printed: `--seed N --count 1` creates it again. The exit status is 1 after a failure.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ HUGE = (
     b"\x80\x80\x80\x80\x10",
     b"\xff\xff\x7f",
 )
-"""Varints that lie about a length or a count."""
+"""Wrong varints for a length or a count."""
 
 
 # -- mutations
@@ -64,7 +64,7 @@ def truncate(data: bytearray, rng: random.Random, others: list[bytes]) -> None:
 
 
 def lie(data: bytearray, rng: random.Random, others: list[bytes]) -> None:
-    """A number becomes a huge one, in place or with what follows moved."""
+    """A number becomes a huge one, in place or with the following bytes moved."""
     at, huge = rng.randrange(len(data)), rng.choice(HUGE)
     data[at : at + (len(huge) if rng.random() < 0.5 else 1)] = huge
 
@@ -76,7 +76,7 @@ def remove(data: bytearray, rng: random.Random, others: list[bytes]) -> None:
 
 
 def repeat(data: bytearray, rng: random.Random, others: list[bytes]) -> None:
-    """A piece stands more than once."""
+    """A piece is repeated."""
     at, size = rng.randrange(len(data)), rng.randrange(1, 64)
     data[at:at] = data[at : at + size] * rng.choice((1, 1, 2, 50))
 
@@ -97,7 +97,7 @@ def reversion(data: bytearray, rng: random.Random, others: list[bytes]) -> None:
 
 
 def nest(data: bytearray, rng: random.Random, others: list[bytes]) -> None:
-    """Regions in regions: `if` after `if` where the function's body stood."""
+    """Regions in regions: nested `if`s replace the function's body."""
     depth = rng.choice((10, 100, 900, 3000))
     level = bytes([50, 0, 0, 2, 1, 0, 1])
     body = level * depth
@@ -125,7 +125,7 @@ def mutant(seed: int, files: list[bytes]) -> bytes:
 
 @dataclass
 class Outcome:
-    """What a run of files came to."""
+    """The outcome of a run of files."""
 
     counts: Counter[str] = field(default_factory=Counter)
     failures: list[tuple[int, str]] = field(default_factory=list)
@@ -143,8 +143,8 @@ def attempt(data: bytes) -> str:
         module = read_bytecode(data, "mutant.tileirbc")
     except DiagnosticError as failure:
         for diagnostic in failure.diagnostics:
-            told = [diagnostic, *diagnostic.notes]
-            assert any("byte" in d.message for d in told), f"no byte offset: {diagnostic.message}"
+            messages = [diagnostic, *diagnostic.notes]
+            assert any("byte" in d.message for d in messages), f"no byte offset: {diagnostic.message}"
             assert diagnostic.location is not None and diagnostic.location.start() is not None, (
                 diagnostic.message
             )
@@ -188,7 +188,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=100_000, help="how many files (100000)")
     parser.add_argument("--seed", type=int, default=None, help="the first file's seed (random)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at once (1)")
-    parser.add_argument("--keep", type=Path, default=Path("fuzz-failures"), help="where failing files go")
+    parser.add_argument("--keep", type=Path, default=Path("fuzz-failures"), help="folder for failing files")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
     files = [path.read_bytes() for path in sorted((ROOT / "test/cutile").glob("*/*.tileirbc"))]

@@ -7,8 +7,8 @@ results are equal bit by bit, the exact ones equal an interpretation in NumPy, a
 
     python tools/fuzz_programs.py [--seconds 600] [--seed N] [--count 0] [--jobs 1] [--keep build/fuzz_programs]
 
-A program that fails is made smaller while it fails the same way, and kept as a file, which is a test once it lies in
-test/fuzz/inputs. `--seed N --count 1` makes the program of that seed again. Exit status 1 where there is a failure.
+A failing program is reduced while it fails in the same way, and written to a file; in test/fuzz/inputs it becomes a
+test. `--seed N --count 1` creates the program of that seed again. The exit status is 1 after a failure.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def arrays(program: Program, seed: int) -> tuple[list[Any], list[Any]]:
 
 
 def differs(value: Value, a: Any, b: Any) -> bool:
-    """Whether two results are unequal; any NaN equals any other."""
+    """True if two results are unequal; any NaN equals any other."""
     from programs import decode
 
     if value.element not in INTEGERS:
@@ -56,7 +56,7 @@ def differs(value: Value, a: Any, b: Any) -> bool:
 
 
 def failure(program: Program, seed: int) -> str | None:
-    """What is wrong with the compilation of a program; None if nothing is."""
+    """The failure of a program's compilation; None if there is none."""
     from programs import compiled, run
     from reference.interpreter import UnsupportedError, interpret
 
@@ -106,12 +106,12 @@ def failure(program: Program, seed: int) -> str | None:
         return None
     for value, a, b in zip(stored, expected[count:], first[count:], strict=True):
         if value.exact and differs(value, a, b):
-            return f"{value.name} is not what the program says"
+            return f"{value.name} differs from the reference"
     return None
 
 
 def _is_refusal(message: str) -> bool:
-    """Whether an error says that the compiler does not support something, which is no failure."""
+    """True if an error says that the compiler does not support something, which is no failure."""
     return "is not supported" in message or "in this version" in message or "at most" in message
 
 
@@ -139,7 +139,7 @@ def shrink(program: Program, seed: int, what: str) -> Program:
 
 
 def one(seed: int) -> tuple[int, str | None, str, int]:
-    """The program of a seed: (seed, what is wrong, its text made smaller, statements)."""
+    """The program of a seed: (seed, failure, reduced text, statements)."""
     import contextlib
     import io
 

@@ -7,7 +7,7 @@ $ python tools/mutants.py --only tessera_tools/analysis --sample 30
 ```
 
 A mutant that no test kills is printed with its difference. Read each one: either a test is missing, or the mutant is
-equivalent (it computes the same), and the count says nothing about it.
+equivalent (it computes the same), and the count does not include this.
 
 coverage by test  →  sample of executed lines  →  mutants (operators of cosmic-ray)  →  covering tests, fastest first
 """
@@ -47,7 +47,7 @@ COPIED = (
 TEST_SECONDS = 240
 """Time limit for the covering tests of one mutant. A mutant that hangs is killed by it."""
 MOST_TESTS = 400
-"""How many covering tests are run for one mutant: the fastest ones."""
+"""The maximum number of covering tests for one mutant: the fastest ones."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ class Covering:
 
 
 def _annotation_lines(text: str) -> set[tuple[int, int]]:
-    """Positions within annotations and declarations of types, where a change is seen by no run."""
+    """Positions within annotations and declarations of types, where a change has no effect at run time."""
     found: set[tuple[int, int]] = set()
     for node in ast.walk(ast.parse(text)):
         for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):

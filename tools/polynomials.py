@@ -2,7 +2,7 @@
 
     python tools/polynomials.py
 
-Each function is made of a smooth part, sin(r) = r + r · u · S(u) with u = r², and the part S is interpolated at
+Each function has a smooth part, sin(r) = r + r · u · S(u) with u = r², and the part S is interpolated at
 Chebyshev nodes in 60 digits, which is within a small factor of the best polynomial of its degree, and its coefficients
 rounded to the format. The degree is the least at which the polynomial's error, seen in the function's result, is an
 eighth of half a unit in the last place.
@@ -97,7 +97,7 @@ def erf(x: Decimal) -> Decimal:
 
 
 def scaled_erfc(x: Decimal) -> Decimal:
-    """e^x² · erfc(x) of a positive number: by its continued fraction where that is short."""
+    """e^x² · erfc(x) of a positive number: by its continued fraction if that is short."""
     if x < 4:
         return (x * x).exp() * (1 - erf(x))
     rest = x
@@ -117,7 +117,7 @@ def _of_quotient(f: Callable[[Decimal], Decimal]) -> Real:
 
 @dataclass(frozen=True)
 class Part:
-    """A smooth function on an interval (no node may be 0), and how much of its error comes out: error of the result,
+    """A smooth function on an interval (no node may be 0), and the amplification of its error: error of the result,
     relative, over error of the part."""
 
     name: str

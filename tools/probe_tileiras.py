@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the reference's verifier accepts, beside what ours does: programs of one op or module, by the thousand.
+"""Compares the reference's verifier with ours, on thousands of programs of one op or module.
 
     test/dialects/cuda_tile/probes.py ──▶ program ──▶ our verifier:      accepted or an error
                                              └──▶ bytecode, unverified ──tileirdisasm──▶ accepted or an error
@@ -10,8 +10,8 @@
     python tools/probe_tileiras.py --record           write what the reference accepts into accepted.json
 
 The bytecode is written without our verifier, so that a rule of ours cannot hide one of theirs. tileirdisasm verifies a
-module as tileiras does, and is faster; --compile gives what it accepts and we refuse to tileiras as well. Both tools
-come with the wheel nvidia-cuda-tileiras. Exit status 1 where we refuse what the reference accepts.
+module as tileiras does, and is faster; --compile also passes programs that it accepts and we refuse to tileiras. Both
+tools come with the wheel nvidia-cuda-tileiras. Exit status 1 where we refuse what the reference accepts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ NEWEST = max(VERSIONS)
 
 @dataclass
 class Probe:
-    """One program; an error is "" where the program is accepted, None where there was nothing to ask about."""
+    """One program; an error is "" if the program is accepted, None if it was not checked."""
 
     template: str
     chosen: str
@@ -74,7 +74,7 @@ def sample(filter_text: str, most: int | None, seed: int) -> list[Probe]:
 
 
 def title_of(probe: Probe) -> str:
-    """What stands for the probe's template in the list: where its last line begins."""
+    """The title of the probe's template in the list: the beginning of its last line."""
     return probe.template.splitlines()[-1][:90]
 
 
@@ -83,8 +83,8 @@ def first_error(failure: DiagnosticError) -> str:
     return failure.diagnostics[0].message
 
 
-def ask_ours(probe: Probe) -> None:
-    """What the parser and the verifier say."""
+def run_ours(probe: Probe) -> None:
+    """The result of our parser and verifier."""
     try:
         verify_or_raise(parse_module(probe.text))
     except DiagnosticError as failure:
@@ -93,7 +93,7 @@ def ask_ours(probe: Probe) -> None:
 
 @contextmanager
 def unchecked() -> Iterator[None]:
-    """No rule of ours for types and rounding modes, inside; the types that are made there are forgotten."""
+    """Disables our rules for types and rounding modes inside the block; types created there are discarded."""
     interned = [
         (c, dict(c._instances)) for c in vars(types).values() if isinstance(c, type) and issubclass(c, Type)
     ]
@@ -115,7 +115,7 @@ def unchecked() -> Iterator[None]:
 
 
 def encoded(probe: Probe) -> bytes | None:
-    """The program's bytecode, unverified; None where the text does not parse or bytecode cannot say it."""
+    """The program's bytecode, unverified; None if the text does not parse or bytecode cannot represent it."""
     try:
         return write_bytecode(parse_module(probe.text), NEWEST)
     except (DiagnosticError, ValueError, OverflowError):
@@ -123,7 +123,7 @@ def encoded(probe: Probe) -> bytes | None:
 
 
 def run_tool(tool: Path, data: bytes, *options: str) -> str:
-    """The first error of a reference tool; "" where it accepts."""
+    """The first error of a reference tool; "" if it accepts the program."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "probe.tileirbc")
         path.write_bytes(data)
@@ -135,8 +135,8 @@ def run_tool(tool: Path, data: bytes, *options: str) -> str:
     return lines[0].removeprefix("error: ") if lines else f"exit status {done.returncode}"
 
 
-def ask_theirs(found: list[Probe], jobs: int, compile_on: str) -> None:
-    """What tileirdisasm says of each program; what tileiras says of those that we refuse and it accepts."""
+def run_reference(found: list[Probe], jobs: int, compile_on: str) -> None:
+    """The result of tileirdisasm for each program, and of tileiras for those that only we refuse."""
     disassembler, assembler = find_tool("tileirdisasm"), find_tool("tileiras")
     if disassembler is None or assembler is None:
         raise SystemExit("error: tileiras is missing; install the package nvidia-cuda-tileiras")
@@ -178,14 +178,14 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the sample (1)")
     parser.add_argument("--jobs", type=int, default=2, help="tools at a time (2)")
     parser.add_argument(
-        "--compile", default="", metavar="GPU", help="give what differs to tileiras for this GPU"
+        "--compile", default="", metavar="GPU", help="pass differing programs to tileiras for this GPU"
     )
     parser.add_argument("--record", action="store_true", help=f"write {RECORD.relative_to(ROOT)}")
     options = parser.parse_args()
     found = sample(options.filter, None if options.all else options.most, options.seed)
     for probe in found:
-        ask_ours(probe)
-    ask_theirs(found, options.jobs, options.compile)
+        run_ours(probe)
+    run_reference(found, options.jobs, options.compile)
     asked = [p for p in found if p.theirs is not None]
     print(f"{len(found)} programs, {len(asked)} in bytecode; ours, theirs:")
     counts = Counter((not p.ours, not p.theirs) for p in asked)

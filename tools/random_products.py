@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Random kernels of matrix products, compiled for sm_90a with TMA and wgmma and without: both give what an
-interpretation in NumPy gives, bit by bit, and no launch has a finding.
+"""Random kernels of matrix products, compiled for sm_90a with TMA and wgmma and without: both return the
+results of an interpretation in NumPy, bit for bit, and no launch has a finding.
 
     Case.random(rng) ──▶ text ──▶ with agents    ──▶ simulated GPU, late and early ──▶ arrays
                              ├──▶ with plain ABI ──▶ simulated GPU ──▶ arrays
@@ -8,7 +8,7 @@ interpretation in NumPy gives, bit by bit, and no launch has a finding.
 
     python tools/random_products.py [--seconds 60] [--seed N] [--count 0]
 
-`--seed N --count 1` makes the kernel of that seed again. Exit status 1 where there is a failure. The elements are small
+`--seed N --count 1` creates the kernel of that seed again. The exit status is 1 after a failure. The elements are small
 integers, so that no sum rounds and the order of the sums does not matter.
 """
 
@@ -30,14 +30,14 @@ import numpy as np  # noqa: E402
 from tensors_of_products import Array, Tensor  # noqa: E402
 
 LOOPS = ("steps", "steps", "start", "split", "down", "persistent", "none", "twice", "before", "pointer")
-"""How the product stands: in a loop over K; in one that does not start at 0, takes every other tile, or runs in a loop
-over the tiles of the output; in no loop; in two loops one after the other; with A loaded before the loop; in a loop
-that carries the index of its tile."""
+"""The position of the product: in a loop over K; in one that does not start at 0, takes every other tile, or runs in a
+loop over the tiles of the output; in no loop; in two loops one after the other; with A loaded before the loop; in a
+loop that carries the index of its tile."""
 EXTRAS = (
     *[""] * 6, "chain", "chain", "scaled", "two", "branch", "load in branch", "self", "same load", "ordered", "joined",
     "added", "half", "gathered", "gathered", "mixed", "mixed", "causal", "causal", "alias",
 )  # fmt: skip
-"""What else there is: a product of a product; an A that is computed; two products in one loop; the product in a branch;
+"""Further features: a product of a product; an A that is computed; two products in one loop; the product in a branch;
 a load in one; B is A's tensor; one tile as both; loads after a store by their token; a store that a load's token is
 before, ahead of the product; a B that is the sum of two tiles; a product of a product by a tensor of which nothing is
 known; a B whose rows are gathered; a B of which nothing is known beside an A of which all is; the loads and the product
@@ -481,7 +481,7 @@ def compiled(text: str, plain: bool) -> Any:
 
 
 def launched(made: Any, args: list[Any], grid: tuple[int, int, int], mode: str, seed: int) -> list[Array]:
-    """The arrays after a launch. AssertionError where there are findings."""
+    """The arrays after a launch. Raises AssertionError if there are findings."""
     from tessera_tools.runtime import device
 
     gpu = device("sim", gpu_name="sm_90a", processes=1)

@@ -23,7 +23,7 @@ INTEGERS = ("i1", "i8", "i16", "i32", "i64")
 FLOATS = ("f16", "bf16", "f32", "f64")
 NARROW = ("f8E4M3FN", "f8E5M2", "tf32")
 STORED = (*INTEGERS, *FLOATS, *NARROW)
-"""What inputs and outputs are made of; other values stay within the program."""
+"""Element types of inputs and outputs; other types are only used within the program."""
 WIDTH = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "f16": 16, "bf16": 16, "f32": 32, "f64": 64}
 MOST_BITS = 9
 """log2 of the elements of the largest tile."""
@@ -63,7 +63,7 @@ class Statement:
     extra: list[Value] = field(default_factory=list[Value])
     """Values of the body, `$e0`, `$e1`, …"""
     effect: bool = False
-    """Whether it changes memory, so that it stands though it defines nothing."""
+    """It modifies memory, so it is kept even if it defines no value."""
 
     def all_uses(self) -> Iterator[Value]:
         """The values used, those of nested statements too."""
@@ -104,7 +104,7 @@ class Program:
     """Statements between loads of the inputs and stores of the outputs, in one tile block or several.
 
     cells: arrays that statements change by atomics. extents: of tensors that are smaller than their tile; an output has
-    those of all blocks, one behind the other along its first axis.
+    those of all blocks, concatenated along its first axis.
     """
 
     inputs: list[Value]

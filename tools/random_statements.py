@@ -220,7 +220,7 @@ def reduce_or_scan(g: Generator) -> None:
             "f64": ("0x7FF0000000000000", "0xFFF0000000000000"),
         }[a.element]  # fmt: skip
         identity = f"0.0 : {a.element}" if fold == "addf" else f"{infinity[negative]} : {a.element}"
-        # Sums in another order differ, except those of few small integers; an infinity is no identity beside NaN.
+        # Sums in another order differ, except those of few small integers; an infinity is not an identity for NaN.
         exact = a.small and a.shape[axis] <= 16
     shape = a.shape if scan else (*a.shape[:axis], *a.shape[axis + 1 :])
     head = (
@@ -283,7 +283,7 @@ def loop(g: Generator) -> None:
     for argument in arguments:
         same = [v for v in inner if v.type == argument.type]
         yields.append(same[-1] if g.rng.random() < 0.8 else argument)
-    # What one iteration makes, the next one uses: all results are exact, or none.
+    # Iterations use the results of the previous one: all results are exact, or none.
     exact = all(v.exact for v in (*yields, *inits))
     results = [g.new(v.element, v.shape, exact) for v in arguments]
     carried = ", ".join(f"{a.name} = ${i + 3}" for i, a in enumerate(arguments))
@@ -452,7 +452,7 @@ def _types(text: str, uses: list[Value]) -> str:
 
 
 def gather(g: Generator) -> None:
-    """Elements of an input at places that are computed, where a mask is set."""
+    """Elements of an input at computed indices, with a mask."""
     whole = [v for v in g.inputs if v.element in STORED]
     tensor = g.rng.choice(whole)
     count = 1

@@ -2,13 +2,13 @@
 """The reference's own tests (NVIDIA/cuda-tile, test/Dialect, test/Bytecode, test/Transforms) through our commands.
 
     CHECKOUT/test/**/*.mlir ──RUN lines──▶ [cuda-tile-opt … | FileCheck …] ──mapped──▶ tessera-opt, filecheck
-      └ with --split-input-file: chunk by chunk, each a case of its own                     └ a table by file
+      └ with --split-input-file: chunk by chunk, each a separate case                     └ a table by file
 
     python tools/reference_tests.py CHECKOUT [--filter TEXT] [--jobs N] [--verbose]
 
-A case is one RUN line, or one chunk of the file under it where the line splits its input. It passes when every
-command ends as the line says and every expectation in the file (`expected-error`, `CHECK`) is met. Exit status 1
-where a case fails.
+A case is one RUN line, or one chunk of its file if the line splits its input. It passes if every
+command ends as the line requires and every expectation in the file (`expected-error`, `CHECK`) is met. The exit
+status is 1 if a case fails.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ ROUND_TRIP = (
     "cuda-tile-translate -cudatilebc-to-mlir {base}.tilebc -o {base}.back.mlir {flags} && "
     "cuda-tile-opt {file} -no-implicit-module -o {base}.ref.mlir {flags} && diff -B {base}.ref.mlir {base}.back.mlir"
 )
-"""What `%round_trip_test FILE BASE FLAGS` stands for."""
+"""The expansion of `%round_trip_test FILE BASE FLAGS`."""
 FLAG_NAMES = {"cuda-tile-opt": "tessera-opt", "cuda-tile-translate": "tessera-translate"}
 PASS_NAMES = {"--test-debuginfo-update-symbol-name": "--cuda-tile-rename-symbol"}
 """Passes of the reference's test library, by ours that do the same."""
 REFERENCE_VERSION = "13.3"
-"""The bytecode version that the reference writes unless told: its newest."""
+"""The default bytecode version of the reference: its newest."""
 DROPPED = {"tessera-translate": ("no-implicit-module",)}
 """Options that our command has no use for: bytecode has no module around the kernel module to begin with."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one command or pipeline ended."""
+    """The outcome of one command or pipeline."""
 
     status: int
     stdout: bytes = b""
@@ -123,7 +123,7 @@ def cases_of(file: Path) -> Iterator[Case]:
 
 @functools.cache
 def _whole_passes(file: Path, run: int, line: str) -> bool:
-    """Whether the RUN line holds of the whole file: CHECK lines of a chunk may use what those of another matched."""
+    """True if the RUN line holds of the whole file: CHECK lines of a chunk may use what those of another matched."""
     return run_case(Case(file, run, line)) is None
 
 
@@ -180,7 +180,7 @@ def _run_line(line: str, text: str, case: Case, folder: str) -> str | None:
                 continue
             done = run_command(argv, data, folder)
             if argv[0] != "FileCheck" and case.chunk is not None and not re.search("CHECK[A-Z0-9-]*:", text):
-                negated = False  # of a split file that must fail, a chunk of which nothing is said
+                negated = False  # a chunk without expected output, of a split file that must fail
             bad = (done.status == 0) if negated else (done.status != 0)
             if bad and failed is None:
                 failed = f"{argv[0]} ended with {done.status}: {_excerpt(done)}"
@@ -197,8 +197,8 @@ def _has_checks(text: str, argv: Sequence[str]) -> bool:
 
 
 def _excerpt(done: Outcome) -> str:
-    said = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")
-    return " / ".join(part.strip() for part in said[:6])[:700]
+    output = (done.stderr or done.stdout).decode("utf-8", "replace").strip().split("\n")
+    return " / ".join(part.strip() for part in output[:6])[:700]
 
 
 def run_command(argv: Sequence[str], stdin: bytes, folder: str) -> Outcome:

@@ -29,7 +29,7 @@ class Tensor:
 
     @property
     def stored(self) -> tuple[int, int]:
-        """Rows and columns as they lie in memory."""
+        """Rows and columns in memory order."""
         rows, columns = self.extents
         return (columns, rows) if self.transposed else (rows, columns)
 
@@ -100,7 +100,7 @@ class Tensor:
 
     @property
     def held(self) -> tuple[int, ...]:
-        """The tile that a load gives."""
+        """The loaded tile."""
         rows, columns = self.tile
         tile = (columns, rows) if self.transposed == "permute" else (rows, columns)
         return (1, *tile) if self.batches else tile

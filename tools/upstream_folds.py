@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a pass makes of each function of upstream's own tests, here and in mlir-opt-22.
+"""Compares the result of a pass on each function of upstream's tests with that of mlir-opt-22.
 
     function of mlir/test ─▶ tessera-opt PASS ─▶ ours   ─┐
                           └▶ mlir-opt-22 PASS ─▶ theirs ─┴ one signature? ─▶ an outcome
@@ -44,7 +44,7 @@ OUTCOMES = ("same", "missed", "further", "differs", "refused", "fault")
 
 @dataclass(frozen=True)
 class Compared:
-    """What came of one function."""
+    """The result for one function."""
 
     unit: upstream.Unit
     outcome: str
@@ -64,7 +64,7 @@ class Signature:
 
     def _value(self, value: Any) -> str:
         if value not in self._names:
-            # An op without effect is named where it is first used, also ahead of where it stands.
+            # An op without effect is named at its first use, which may precede it.
             op = value.defining_op
             self._names |= {r: f"?{i}" for i, r in enumerate(op.results)}
             text = self._describe(op)
@@ -198,7 +198,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def print_table(found: Sequence[Compared], parts: Sequence[str]) -> None:
-    """How many functions of each part came out how."""
+    """Print the numbers of functions by part and outcome."""
     print(f"{'':<20}" + "".join(f"{outcome:>9}" for outcome in OUTCOMES))
     total: Counter[str] = Counter()
     for part in parts:

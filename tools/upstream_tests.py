@@ -11,13 +11,13 @@ The files belong to the source of the LLVM release that mlir-opt-22 is built fro
 `llvm-toolchain-22` (`apt-get source --tar-only`). The files are no part of this project.
 
 A unit is a chunk between `// -----` lines. A valid chunk is cut further, into its top-level ops, if each is valid.
-mlir-opt-22 says of a unit whether it is valid, and reads what tessera-opt prints of it: both texts must print the same
+mlir-opt-22 determines whether a unit is valid, and parses the output of tessera-opt: both texts must print the same
 there. A unit is *claimed* if all of its ops, types and attributes are declared here, or belong to no dialect of
 mlir-opt-22; of an invalid unit, those in the line of the error. Exit status 1 where a claimed unit is refused, a
 printed one reads differently, an invalid one is accepted, or there is an internal fault; `EXPLAINED` lists the
 exceptions with their reasons.
 
-With `--passes`, the units are functions with the CHECK lines that stand before and in them.
+With `--passes`, the units are functions with the CHECK lines before and in them.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Unit:
 
 @dataclass(frozen=True)
 class Finding:
-    """What came of a unit."""
+    """The result for a unit."""
 
     unit: Unit
     outcome: str
@@ -225,7 +225,7 @@ def checked_units_of(root: Path, file: Path) -> Iterator[Unit]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What mlir-opt-22 says of a text."""
+    """The verdict of mlir-opt-22 on a text."""
 
     valid: bool
     output: str
@@ -235,7 +235,7 @@ _cache: Path | None = None
 
 
 def judge(text: str, flags: Sequence[str], *, generic: bool = True) -> Verdict:
-    """mlir-opt-22's verdict: what it prints, in generic form unless told, or its errors."""
+    """The verdict of mlir-opt-22: its output, by default in generic form, or its errors."""
     argv = [JUDGE, *flags, *(["--mlir-print-op-generic"] if generic else [])]
     key = hashlib.sha256("\0".join([*argv, text]).encode("utf-8", "surrogateescape")).hexdigest()
     kept = _cache / key if _cache is not None else None
@@ -260,7 +260,7 @@ def judged_dialects() -> frozenset[str]:
 
 @functools.cache
 def is_declared(kind: str, name: str) -> bool:
-    """Whether the op (kind ""), type ("!") or attribute ("#") is declared here, or of a dialect unknown upstream."""
+    """True if the op (kind ""), type ("!") or attribute ("#") is declared here, or of a dialect unknown upstream."""
     prefix, _, word = name.partition(".")
     if prefix not in judged_dialects():
         return True
@@ -326,7 +326,7 @@ def run_unit(unit: Unit) -> Finding:
 
 
 def is_claimed(unit: Unit, error: str) -> bool:
-    """Whether the line of mlir-opt-22's error names nothing of its dialects that is not declared here."""
+    """True if the line of mlir-opt-22's error names nothing of its dialects that is not declared here."""
     place = re.search(r":(\d+):\d+: error", error)
     lines = unit.text.split("\n")
     number = int(place[1]) if place is not None else 0
@@ -344,7 +344,7 @@ def is_claimed(unit: Unit, error: str) -> bool:
 
 def _run_unit(unit: Unit) -> Finding:
     verdict = judge(unit.text, unit.flags)
-    # The judge has dialects that we do not: their ops are read where they stand in generic form.
+    # mlir-opt-22 has dialects that we do not: their ops are parsed in generic form.
     flags = {*unit.flags, "--allow-unregistered-dialect"} if verdict.valid else set(unit.flags)
     status, output, errors = run_ours(unit.text, sorted(flags))
     if _is_fault(status, errors):
@@ -360,15 +360,15 @@ def _run_unit(unit: Unit) -> Finding:
     again = judge(output, unit.flags)
     if not again.valid:
         return Finding(unit, DIFFERS, _first_error(again.output), names)
-    if again.output != verdict.output and judged_again(unit) != again.output:
+    if again.output != verdict.output and reprinted(unit) != again.output:
         pairs = zip(verdict.output.split("\n"), again.output.split("\n"), strict=False)
         first = next(((a, b) for a, b in pairs if a != b), ("", "fewer lines"))
         return Finding(unit, DIFFERS, f"{first[0].strip()}\n{first[1].strip()}", names)
     return Finding(unit, SAME, "", names)
 
 
-def judged_again(unit: Unit) -> str:
-    """What mlir-opt-22 makes of its own custom form, which may lose an attribute that has its default."""
+def reprinted(unit: Unit) -> str:
+    """The output of mlir-opt-22 for its own custom form, which may omit an attribute with its default value."""
     return judge(judge(unit.text, unit.flags, generic=False).output, unit.flags).output
 
 
@@ -408,15 +408,15 @@ def _check(unit: Unit, text: str) -> Finding:
         source.write_text(text, "utf-8")
         argv = [str(source), f"--check-prefix={prefix}"]
         done = COMMANDS["FileCheck"](argv, output.encode("utf-8", "surrogateescape"), folder)
-    said = (done.stdout + done.stderr).decode("utf-8", "replace")
-    return Finding(unit, FAILED, said.strip()[:400]) if done.exit_code else Finding(unit, PASSED)
+    output = (done.stdout + done.stderr).decode("utf-8", "replace")
+    return Finding(unit, FAILED, output.strip()[:400]) if done.exit_code else Finding(unit, PASSED)
 
 
 # -- the table
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the tests; 0 when nothing is as it must not be."""
+    """Run the tests; returns 0 if there is no unexpected result."""
     global _cache
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     parser.add_argument("folder", type=Path, metavar="MLIR_TEST", help="mlir/test of the source of LLVM 22")
@@ -468,7 +468,7 @@ def _units(split: Any, root: Path, file: Path) -> list[Unit]:
 
 
 def print_table(findings: Sequence[Finding], verbose: bool) -> None:
-    """How many units of each file and in all came out how."""
+    """Print the numbers of units by file and outcome."""
     shown = [o for o in OUTCOMES if any(f.outcome == o for f in findings)]
     by_part: dict[str, Counter[str]] = {}
     for finding in findings:

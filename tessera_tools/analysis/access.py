@@ -17,7 +17,7 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType, bit_width
 
 WIDEST_ACCESS = 128
-"""Bits that one load or store instruction of a thread moves at most (PTX ISA, ld and st)."""
+"""The widest load or store of a thread, in bits (PTX ISA, ld and st)."""
 
 
 def contiguous_axis(view: Operation | None) -> int | None:
@@ -37,7 +37,7 @@ def divisor_of(item: int | Value, facts: Facts) -> int:
 
 
 def unsigned_range(item: int | Value, facts: Facts) -> tuple[int, int]:
-    """The least and the greatest number that an item may be, read as unsigned (extents, strides, offsets of views)."""
+    """The unsigned range (minimum, maximum) of an extent, a stride or an offset of a view."""
     if not isinstance(item, Value):
         return item, item
     known = facts.fact(item)
@@ -49,11 +49,11 @@ def unsigned_range(item: int | Value, facts: Facts) -> tuple[int, int]:
 def vector_elements(
     view: MakeMemRef, offsets: Sequence[int | Value], tile: RankedTensorType, facts: Facts
 ) -> int:
-    """The largest power of two V such that V neighbors along the contiguous axis may be moved by one access.
+    """The largest power of two V such that one access can move V adjacent elements along the contiguous axis.
 
-    Every vector then starts at a multiple of its own size, and lies wholly inside the view or wholly outside: V
-    divides the extent and the offset of that axis (the extent not where the tile lies inside anyway), all other
-    strides, and V elements divide the base address.  V is at most the tile's extent, and 128 bits.
+    Every vector is then aligned to its size, and either completely in bounds or completely out of bounds: V divides the
+    offset of that axis, its extent (unless the tile is in bounds), and all other strides, and V elements divide the
+    base address.  V is at most the tile's extent, and at most 128 bits.
     """
     return min(limit.elements for limit in vector_limits(view, offsets, tile, facts))
 
@@ -69,11 +69,11 @@ class VectorLimit(NamedTuple):
 def vector_limits(
     view: MakeMemRef, offsets: Sequence[int | Value], tile: RankedTensorType, facts: Facts
 ) -> list[VectorLimit]:
-    """Everything that limits `vector_elements`, in the order in which a reader would look: the type, then facts."""
+    """All limits of `vector_elements`, in the order of a report: the type, then facts."""
     axis = contiguous_axis(view)
     bits = storage_bits(tile.element)
     if bits % 8:
-        return [VectorLimit(1, f"elements have {bits} bits, less than a byte")]
+        return [VectorLimit(1, f"elements have {bits} bits, less than 8")]
     if axis is None:
         return [VectorLimit(1, "no dimension of the view is known to have stride 1")]
     extent, size = tile.shape[axis], bits // 8
@@ -91,7 +91,7 @@ def vector_limits(
     limits.append(VectorLimit(max(1, (base & -base) // size), why))
 
     def divided(item: int | Value, what: str) -> None:
-        """Add the limit that a stride, an offset or an extent sets, which has to be a multiple of the elements."""
+        """Add the limit of a stride, an offset or an extent, which must be a multiple of the vector."""
         divisor = divisor_of(item, facts)
         why = (
             f"{what} is not known to be a multiple of {most}: add an assume"
@@ -121,8 +121,8 @@ def in_bounds(
 
 
 def place_of(view: Value) -> tuple[MakeMemRef, list[Any]] | None:
-    """The memref that a view moves about in, and the offsets, one value an axis (0 where it was not moved); None
-    where that cannot be seen."""
+    """The memref that a view refers to, and its offsets, one value per axis (0 if there is none); None if they are not
+    known."""
     op = view.defining_op
     if isinstance(op, AddPtr):
         inner = op.view.defining_op

@@ -1,14 +1,14 @@
-"""How the elements of a tile follow one another along each axis: what makes a vector of a row of pointers.
+"""Contiguity of the elements of a tile along each axis, which decides how accesses through pointers are vectorized.
 
     iota                                   0 1 2 3 4 5 6 7     length 8, step 1, divisor huge (of 0)
     16 · %i + iota                         …                   length 8, step 1, divisor 16
-    offset(splat %p, 16 · %i + iota), f32  …                   length 8, step 4, divisor 16 where %p has it
+    offset(splat %p, 16 · %i + iota), f32  …                   length 8, step 4, divisor 16 if %p has it
     … < splat %n, 8 dividing %n            t t t t t t t t     length 8, step 0
 
-A `Run` says this of one axis: in every aligned block of `length` elements along it, the values go up by `step` from one
-to the next (modulo 2 to the type's width), and the first of the block is a multiple of `divisor`.  Lengths and divisors
-are powers of two.  An aligned block whose first value is a multiple of its whole span does not wrap around, signed or
-unsigned, since the span divides the modulus and its half: that is when a run survives an extension or a comparison.
+A `Run` describes one axis: in every aligned block of `length` elements, consecutive values differ by `step` (modulo 2
+to the type's width), and the first value of the block is a multiple of `divisor`.  Lengths and divisors are powers of
+two. If the first value of an aligned block is a multiple of the block's span, the block does not wrap around, signed or
+unsigned, because the span divides the modulus and half of it.  Such a run is preserved by extensions and comparisons.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from tessera_tools.ir.types import IntegerType, RankedTensorType, element_type, 
 
 
 class Run(NamedTuple):
-    """What is known along one axis; see the module."""
+    """The run along one axis; see the module."""
 
     length: int
     step: int
     divisor: int
 
     def cut(self, length: int) -> Run:
-        """What holds of shorter blocks."""
+        """The run for shorter blocks."""
         if length >= self.length:
             return self
         between = power_of_two(length * abs(self.step)) if self.step else ZERO_DIVISOR
@@ -47,7 +47,8 @@ class Run(NamedTuple):
         return self.cut(1).divisor
 
     def exact(self, half: int, spread: int) -> Run:
-        """The part in which the values do not wrap: `half` the modulus; all values lie less than `spread` apart."""
+        """The run for blocks in which the values do not wrap. `half`: half the modulus; `spread`: a bound on their
+        differences."""
         if self.step == 0 or self.length == 1 or spread + abs(self.step) < 2 * half:
             return self
         found = self
@@ -56,7 +57,7 @@ class Run(NamedTuple):
         return found
 
     def is_aligned(self, half: int) -> bool:
-        """Whether the first value of each block is a multiple of the block's whole span."""
+        """True if the first value of each block is a multiple of the block's whole span."""
         span = self.length * self.step
         return 0 < span <= half and self.divisor % power_of_two(span) == 0 and span == power_of_two(span)
 
@@ -100,7 +101,7 @@ class Axes(Forward[Runs]):
         found = RULES.get(op.name, _elementwise)(op, self, known)
         if found is None:
             return None
-        # What divides all elements divides the first ones.
+        # A divisor of all elements is a divisor of the first ones.
         least = self.divisor(value)
         return tuple(run._replace(divisor=max(run.divisor, least)) for run in found)
 
@@ -109,7 +110,7 @@ class Axes(Forward[Runs]):
 
 
 def is_elementwise(op: Operation) -> bool:
-    """Whether each element of a result is made of the elements in its place, and of scalars."""
+    """True if each element of a result depends only on the operands' elements at the same position, and on scalars."""
     return op.name.startswith(("arith.", "math.")) or op.has_trait(SameOperandsAndResultShape)
 
 
@@ -127,7 +128,7 @@ def _together(a: Run, b: Run) -> tuple[Run, Run]:
 
 
 def _elementwise(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
-    """Where all operands stay the same, so do the results."""
+    """If all operands are constant along a block, so are the results."""
     rank = len(_shape(op.results[0]))
     lengths = [
         min((runs[d].length if runs[d].step == 0 else 1 for runs in x if runs), default=1)
@@ -169,7 +170,7 @@ def _product(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
 
 
 def _multiply(a: Run, b: Run, left: int | None, right: int | None) -> Run:
-    """A tile of one number scales the runs of the other."""
+    """A uniform tile scales the runs of the other."""
     if right is not None:
         return _scaled(a, right)
     if left is not None:
@@ -188,14 +189,15 @@ def _shift_left(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs | None:
 
 
 def _parts(size: int, half: int, run: Run) -> Run:
-    """The run in blocks that lie within one of the parts of `size` (a power of two) into which all numbers fall."""
+    """The run for blocks that do not cross a multiple of `size` (a power of two)."""
     while run.length > 1 and run.step and not (run.is_aligned(half) and run.length * run.step <= size):
         run = run.cut(run.length // 2)
     return run
 
 
 def _quotient(op: Any, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
-    """By `size` numbers, rounded down, where that is a power of two: whole parts have one quotient."""
+    """Division by `size`, rounded down, if that is a power of two: the quotient is constant between multiples of
+    `size`."""
     if size is None or size <= 0 or size & (size - 1):
         return _elementwise(op, axes, x)
     half = 1 << width_of(op.results[0].type) >> 1
@@ -210,7 +212,7 @@ def _quotient(op: Any, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
 
 
 def _rest(op: Any, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
-    """What is left after the multiples of `size`, where that is a power of two."""
+    """The remainder of a division by `size`, if that is a power of two."""
     if size is None or size <= 0 or size & (size - 1):
         return _elementwise(op, axes, x)
     half = 1 << width_of(op.results[0].type) >> 1
@@ -219,7 +221,7 @@ def _rest(op: Any, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
 
 
 def _divisor_of(op: Any, axes: Axes, signed: bool) -> int | None:
-    """The number that all elements are divided by; None where a signed division is not one that rounds down."""
+    """The uniform divisor of all elements; None if it is unknown or a signed division does not round down."""
     if signed and axes.facts.fact(op.operands[0]).lower < 0:
         return None
     return _number(axes.facts.fact(op.operands[1]))
@@ -240,7 +242,7 @@ def _shift_right(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
 
 
 def _and(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
-    """With 2^k - 1 what is left after the multiples of 2^k."""
+    """And with 2^k - 1 is the remainder modulo 2^k."""
     for i in (0, 1):
         mask = _number(axes.facts.fact(op.operands[i]))
         if mask is not None and mask > 0 and mask & (mask + 1) == 0:
@@ -260,7 +262,7 @@ def _select(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs | None:
 
 
 def _exact(value: Value, axes: Axes, runs: Runs, unsigned: bool) -> Runs:
-    """The runs of numbers, in place of those modulo 2**width."""
+    """The runs of the exact numbers, not modulo 2**width."""
     fact = axes.facts.fact(value)
     half = 1 << width_of(value.type) >> 1
     whole = 2 * half
@@ -277,7 +279,7 @@ def _keep(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
 
 
 def _compare(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
-    """a < b does not change within a block that starts at a multiple of its span, where b is such a multiple too."""
+    """a < b is constant in a block that starts at a multiple of its span, if b is such a multiple too."""
     predicate = op.predicate_name
     if _number(axes.facts.fact(op.results[0])) is not None:
         return tuple(Run(n, 0, 1) for n in _shape(op.results[0]))
@@ -337,7 +339,7 @@ def _broadcast(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
 
 
 def _reshape(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
-    """An axis along which one moves as far in row-major order as along an axis of the source, goes along that."""
+    """An axis keeps the run of the source's axis that has the same row-major stride."""
     old, new = op.source.type.shape, op.res.type.shape
     at = {prod(old[d + 1 :]): d for d in reversed(range(len(old))) if old[d] > 1}
     least = max((run.of_all for run in x[0]), default=1)
@@ -365,12 +367,12 @@ def _cat(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
 
 
 def _assume(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
-    """What is assumed, where it says more than what is known."""
+    """The assumed facts, if they are stronger than the known ones."""
     found = list(x[0])
     every = op.every.value if op.every is not None else 0
     if every > 0 and isinstance(element_type(op.res.type), IntegerType):
         axis, length, divisor = op.along.value, power_of_two(every), power_of_two(op.divisor.value)
-        # Groups that are no power of two hold smaller ones that are.
+        # Groups whose size is not a power of two contain smaller ones whose size is.
         assumed = Run(length, 1, divisor if length == every else min(length, divisor))
         if found[axis].step != 1 or found[axis].length <= assumed.length:
             found[axis] = assumed
@@ -412,31 +414,31 @@ RULES: dict[str, Rule] = {
     "nv_tileaa.cat": _cat,
     "nv_tileaa.assume": _assume,
 }
-"""The rule of each operation that runs go through, by name; elementwise ops without one keep what stays the same."""
+"""The transfer rules, by operation name; elementwise ops without a rule preserve only uniform blocks."""
 
 
 def pointer_vector(op: Any, axes: Axes) -> tuple[int | None, int]:
-    """(axis, elements) of the widest access of an nv_tileaa.load or store: so many neighbors along the axis have
-    addresses that follow one another from a multiple of their size, and masks that are equal.
+    """(axis, elements) of the widest access of an nv_tileaa.load or store: the addresses of that many adjacent elements
+    are contiguous and aligned to their total size, and their masks are equal.
 
-    With one element at a time, the axis is the one along which addresses lie closest, on which neighboring threads
-    should lie; None for a scalar, and where all that is known is nothing.
+    If the access has one element, the axis is the one with the smallest address stride, along which adjacent threads
+    should be placed; None for a scalar, and if nothing is known.
     """
     axis, count, _ = pointer_limit(op, axes)
     return axis, count
 
 
 def pointer_limit(op: Any, axes: Axes) -> tuple[int | None, int, str]:
-    """As `pointer_vector`, and why the access is not wider; "" where it has 128 bits."""
+    """As `pointer_vector`, with the reason why the access is not wider; "" if it has 128 bits."""
     pointers = op.operands[0]
     if not isinstance(pointers.type, RankedTensorType):
-        return None, 1, "it moves a single element"
+        return None, 1, "it accesses a single element"
     moved = op.results[0] if op.name == "nv_tileaa.load" else op.value
     bits = storage_bits(element_type(moved.type))
     size = bits // 8
     widest = max(1, WIDEST_ACCESS // bits)
     masks = axes.of(op.mask) if op.mask is not None else (None,) * pointers.type.rank
-    best = (1, -1, "no neighbors are known to have addresses that follow one another")
+    best = (1, -1, "no adjacent elements are known to have contiguous addresses")
     closest: tuple[int, int] | None = None
     for axis, (run, mask) in enumerate(zip(axes.of(pointers), masks, strict=True)):
         if run.length > 1 and run.step and (closest is None or abs(run.step) <= closest[0]):
@@ -446,13 +448,13 @@ def pointer_limit(op: Any, axes: Axes) -> tuple[int | None, int, str]:
         most, why = widest, ""
         if run.length < most:
             most = run.length
-            why = f"only {most} neighbors along dimension {axis} are known to have addresses that follow one another"
+            why = (
+                f"only {most} adjacent elements along dimension {axis} are known to have contiguous addresses"
+            )
         equal = most if mask is None else mask.length if mask.step == 0 else 1
         if equal < most:
             most = equal
-            why = (
-                f"the mask is not known to be the same for more than {most} neighbors along dimension {axis}"
-            )
+            why = f"the mask is not known to be uniform for more than {most} adjacent elements along dimension {axis}"
         while most > 1 and run.cut(most).divisor % (most * size):
             most //= 2
             why = f"the addresses are not known to be multiples of {2 * most * size} bytes: add an assume"

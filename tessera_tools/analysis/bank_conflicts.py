@@ -2,8 +2,8 @@
 
     indices of 32 lanes  ──the buffer's layout──▶  byte addresses  ──count_wavefronts──▶  wavefronts, and their ideal
 
-Shared memory is 32 banks of 4 bytes.  Lanes that move 8 bytes go by halves of a warp, 16 bytes by quarters; in each,
-different words of one bank take a wavefront each.
+Shared memory is 32 banks of 4 bytes.  8-byte accesses are served by half-warps, 16-byte accesses by quarter-warps; in
+each, distinct words in the same bank need separate wavefronts.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from tessera_tools.layout import LinearLayout
 
 _BANKS = 32
 _PANEL, _PATTERN = 128, 1024
-"""Bytes: the widest panel of a swizzle, and what every swizzle repeats after (8 lines of 128)."""
+"""The widest panel of a swizzle, and the period of every swizzle (8 lines of 128), in bytes."""
 _ROWS = 32
 """Rows after which every swizzle repeats: panels are at least 32 bytes wide."""
 _MOST_PLACES = 1 << 14
-"""Places of a warp that are looked at one by one."""
+"""The maximum number of lane positions to enumerate."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wavefronts:
-    """Wavefronts of an access by all warps of a block, each time that it runs, and the least that its bytes need."""
+    """Wavefronts of one execution of an access by all warps of a block, and the minimum for its number of bytes."""
 
     total: int
     ideal: int
@@ -48,8 +48,8 @@ NOTHING = Wavefronts(0, 0)
 
 
 def count_wavefronts(addresses: Sequence[int], width: int) -> Wavefronts:
-    """Wavefronts of one access of a warp: `addresses` are the bytes at which its active lanes begin, in their order,
-    `width` the bytes that each moves."""
+    """Wavefronts of one access of a warp: `addresses` are the byte addresses of its active lanes, in order,
+    and `width` is the access width in bytes."""
     at_once = WARP * 4 // max(width, 4)
     total = ideal = 0
     for start in range(0, len(addresses), at_once):
@@ -75,7 +75,7 @@ class Places:
         self.tables = [_xors(inverse.dim_columns(f"dim{axis}"), size) for axis, size in enumerate(shape)]
 
     def address(self, indices: Iterable[int]) -> int:
-        """The byte at which an element begins."""
+        """The byte offset of an element."""
         offset = 0
         for table, index in zip(self.tables, indices, strict=True):
             offset ^= table[index]
@@ -96,12 +96,12 @@ def _places(memory: LinearLayout, shape: tuple[int, ...], element_bits: int) -> 
 
 @dataclass(frozen=True)
 class ElementAccess:
-    """Where the warps of a block may access a buffer by element: for each case, the indices of each warp's lanes."""
+    """The elements that the warps of a block may access: for each case, the indices of each warp's lanes."""
 
     shape: tuple[int, ...]
     element_bits: int
     width: int
-    """Bytes that a lane moves."""
+    """The access width of a lane, in bytes."""
     cases: tuple[tuple[tuple[Row, ...], ...], ...]
 
     def wavefronts(self, memory: LinearLayout) -> list[Wavefronts]:
@@ -121,7 +121,7 @@ class ElementAccess:
 
 
 def element_access(op: MemoryAccess, lanes: LaneValues) -> ElementAccess | None:
-    """Returns the places of an access by element, or None if they are not known or are never inside the buffer."""
+    """Returns the indices of an access by element, or None if they are unknown or always out of bounds."""
     shape: Sequence[int] = op.buffer.type.shape
     count = op.width
     width = count * storage_bits(op.buffer.type.element) // 8
@@ -152,7 +152,7 @@ def _by_warp(rows: Sequence[Row]) -> list[tuple[Row, ...]]:
 def _moved_about(
     op: MemoryAccess, lanes: LaneValues, shape: Sequence[int]
 ) -> list[tuple[tuple[Row, ...], ...]]:
-    """The cases of indices that are known up to common summands: every place in the buffer, as far as places differ."""
+    """The cases of indices that are known up to a uniform offset: one for each offset in the buffer that matters."""
     known: list[Row] = []
     moves: list[Sequence[int]] = []
     bits, rows = storage_bits(op.buffer.type.element), prod(shape[:-1])
@@ -180,8 +180,8 @@ def _moved_about(
 
 
 def touches_neighbors(op: MemoryAccess, lanes: LaneValues) -> bool:
-    """Whether the lanes of every warp access neighbors along the last dimension, between them each once and without
-    gaps, whatever the parts that all threads share are.
+    """True if the lanes of every warp access adjacent elements along the last dimension, each once and without gaps,
+    for any value of the uniform parts.
 
     This applies to an access by element."""
     if not op.indices:

@@ -6,10 +6,10 @@
     arrive %full                arrive %empty         releases the buffer to the producer's next iteration
              ▲──────────────────────┘
 
-The regions of an op with the trait `RegionsRunTogether` run at the same time, each by threads of its own: a *unit*.  A
-barrier in a unit orders the accesses of its threads alone.  Two accesses of different units are ordered if an arrival
-follows one of them and a wait for the same phase precedes the other, each as often; where both are repeated, one such
-edge must lead back.
+The regions of an op with the trait `RegionsRunTogether` run concurrently, each on its own threads, called a *unit*.  A
+barrier in a unit orders only the accesses of its threads.  Two accesses of different units are ordered if an arrival
+follows one of them and a wait for the same phase precedes the other, equally often.  If both are repeated, an edge in
+the other direction is also required.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def unit_of(op: Operation) -> Region | None:
 
 
 def run_together(a: Operation, b: Operation) -> bool:
-    """Whether two ops stand in different regions that run at the same time."""
+    """True if two ops are in different regions that run concurrently."""
     units = set(units_of(a))
     found = units_of(b)
     return any(other not in units and any(u.parent is other.parent for u in units) for other in found)
 
 
 def units_of(op: Operation) -> list[Region]:
-    """Returns the units around an op, innermost first."""
+    """Returns the enclosing units of an op, innermost first."""
     found: list[Region] = []
     unit = unit_of(op)
     while unit is not None and unit.parent is not None:
@@ -64,7 +64,7 @@ class Phases:
         self.arrivals: list[Access] = []
         self.waits: list[Access] = []
         self.group_waits: list[tuple[Operation, Completion]] = []
-        """Waits for copies or products by the number of their groups."""
+        """Waits for groups of copies or products, by number."""
         for op, step in steps.items():
             self.group_waits += [(op, by) for by in step.waits]
             for access in step.accesses:
@@ -78,15 +78,15 @@ class Phases:
             for arrival in self.arrivals
             if follows(wait.op, arrival.op)
         }
-        """(phase that is waited for, phase that the same threads then arrive at)."""
+        """(phase of a wait, phase at which the same threads arrive afterwards)."""
 
     def is_over(self, access: Access, wait: Access) -> bool:
-        """Whether all threads that wait for a phase know that an access before is over: the phase is complete after
-        the access, or those arrive at it who waited for such a phase."""
+        """True if a wait for the phase implies that an earlier access is complete: the phase completes after
+        the access, or the threads that arrive at it have waited for such a phase."""
         if access.completion is Completion.MBARRIER and access.in_flight:
             found = {access.barrier}
         else:
-            # Only threads of the unit itself arrive for it.
+            # Only threads of this unit arrive at it.
             found = {
                 arrival.barrier
                 for arrival in self._arrivals_after(access)
@@ -113,7 +113,7 @@ class Phases:
         return {arrival.barrier for arrival in self._arrivals_after(access)}
 
     def _arrivals_after(self, access: Access) -> Iterator[Access]:
-        """The arrivals that come when an access before them is over: with the copies of its kind, or after a wait for
+        """The arrivals after the completion of an earlier access: by completion of its copies, or after a wait for
         them."""
         done = [access.op]
         if access.in_flight:
@@ -127,20 +127,20 @@ class Phases:
                 yield arrival
 
     def _acquired(self, access: Access) -> set[Any]:
-        """The phases that have been waited for before an access."""
+        """The phases with a wait before an access."""
         return {wait.barrier for wait in self.waits if _precedes(wait.op, access.op)}
 
 
 def _has_stages(made: Any) -> bool:
-    """Whether a pipeline or a buffer of mbarriers has several stages: who waits for one may not have come behind an
-    arrival at another."""
+    """True if a pipeline or a buffer of mbarriers has several stages: a wait for one stage does not follow an arrival
+    at another."""
     if isinstance(made, nv_tileas.CreatePipeline):
         return made.stages.value > 1
     return isinstance(made, nv_tileas.AllocTensor) and made.res.type.stages > 1
 
 
 def follows(first: Operation, then: Operation) -> bool:
-    """Whether an op runs each time after another one has run: it stands after it, in its block or in one around."""
+    """True if an op always runs after another one: it is after it in the same block or in an enclosing one."""
     outer: Operation | None = first
     while outer is not None and outer.parent is not then.parent:
         outer = outer.parent_op
@@ -148,7 +148,7 @@ def follows(first: Operation, then: Operation) -> bool:
 
 
 def _precedes(first: Operation, then: Operation) -> bool:
-    """Whether an op has run each time that another one runs: it stands before it, in its block or in one around."""
+    """True if an op always runs before another one: it is before it in the same block or in an enclosing one."""
     outer: Operation | None = then
     while outer is not None and outer.parent is not first.parent:
         outer = outer.parent_op

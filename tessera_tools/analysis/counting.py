@@ -1,4 +1,4 @@
-"""Whether the counter of a loop may pass the largest number of its type before it reaches the upper bound."""
+"""Overflow of loop counters before they reach the upper bound."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tessera_tools.ir.types import bit_width
 
 
 def may_wrap(upper: Value, step: Value, unsigned: bool, facts: Facts, ahead: int = 1) -> bool:
-    """Whether counter + ahead · step may not fit its type for a counter below `upper`; the step is a positive number.
+    """True if counter + ahead · step may overflow for a counter below `upper`; the step must be positive.
 
-    A loop that counts `lower, lower + step, …` below `upper` may then not ask for `counter + step < upper`.
+    A loop over `lower, lower + step, …` below `upper` may then not compare `counter + step < upper`.
     """
     most, by = facts.fact(upper), facts.fact(step)
     if by.lower < 1:
         return True
-    # The last counter is at most upper - 1; of a step of 1 that is enough.
+    # The last counter is at most upper - 1, which is sufficient for a step of 1.
     if ahead * by.upper == 1:
         return False
     bits = bit_width(upper.type)

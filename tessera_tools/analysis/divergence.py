@@ -1,9 +1,9 @@
 """Divergence analysis: the values that differ between the threads of a block.
 
 %t = tile.thread_id                       differs
-%x = tile.load_shared %s[%t]              differs: each thread loads for itself
+%x = tile.load_shared %s[%t]              differs: each thread loads its own element
 %i = arith.addi %t, %c1                   differs
-scf.for %j = %c0 to %i                    %j differs, and so does what the loop gives
+scf.for %j = %c0 to %i                    %j and the results of the loop differ
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _REGISTERS = ("nvvm.read.ptx.sreg.tid.", "nvvm.read.ptx.sreg.laneid", "nvvm.read
 
 
 def divergent_values(function: Operation) -> set[Value]:
-    """The numbers that may differ between the threads of a block, in `tile` and in nv_tileas: thread numbers, what is
-    loaded by thread, and what is computed from them, around loops too.  Tiles are not among them."""
+    """The scalars that may differ between the threads of a block, in `tile` and nv_tileas: thread ids, values loaded by
+    thread, and values computed from them, also around loops.  Tiles are not included."""
     found: set[Value] = set()
     changed = True
     while changed:

@@ -1,11 +1,11 @@
-"""Which numbers of a program are the same: the ends of slices that are those of their tensor.
+"""Equality of numbers: for example, the bound of a slice and the extent of its tensor.
 
     %d = memref.dim %Q, %c3                   memref<?x?x?x64xf32>: 64, by its type
     %e = arith.index_cast %d : index to i64   the same number
-    llvm.intr.assume %same : i1               %same = arith.cmpi eq, %d, %k: equal from here on, also in blocks inside
+    llvm.intr.assume %same : i1               %same = arith.cmpi eq, %d, %k: equal from here on, also in nested blocks
     cf.assert %same, "…"                      likewise
 
-Numbers are compared where an op stands: only what is assumed before it, in its block or around it, counts.
+Numbers are compared at an op: only assumptions before it, in its block or an enclosing one, are used.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import DYNAMIC
 
 _EXACT_CASTS = (arith.IndexCast, arith.ExtSI)
-"""Casts that keep a number that fits."""
+"""Casts that preserve a number that fits."""
 
 
 class Equalities:
-    """Equal numbers of one function."""
+    """Equality of the numbers of one function."""
 
     def __init__(self) -> None:
         self.facts = Facts()
@@ -42,7 +42,7 @@ class Equalities:
         return True
 
     def name(self, value: Value | int) -> Hashable:
-        """A name for a number, the same for numbers that are equal wherever they stand."""
+        """A name for a number; unconditionally equal numbers have the same name."""
         if not isinstance(value, Value):
             return value
         op: Any = value.defining_op

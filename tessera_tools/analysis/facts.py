@@ -3,8 +3,8 @@
     %k = nv_tileaa.assume %K {divisor = 8 : i64, lower = 0 : i64}      facts.divisor(%k) == 8, facts.lower(%k) == 0
     %o = arith.muli %i, %c64                                           facts.divisor(%o) == 64
 
-Integers are read as signed.  What is known of a tile holds of all its elements.  An analysis object remembers what it
-found: make a new one after a change.
+Integers are read as signed.  A fact of a tile holds for all its elements.  The object caches results:
+create a new one after a change.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from tessera_tools.ir.types import IndexType, IntegerType, element_type
 
 
 class Facts(Forward[Fact]):
-    """What is known of the values of a program."""
+    """The facts of a program's values."""
 
     def divisor(self, value: Value) -> int:
-        """The largest known number that divides the value; in bytes for a pointer, a huge one for zero, else 1."""
+        """The largest known divisor of the value; in bytes for a pointer, very large for zero, 1 if unknown."""
         return self.fact(value).divisor
 
     def lower(self, value: Value) -> int | None:
-        """The greatest known number that the value is not less than; None if only its type bounds it."""
+        """The greatest known lower bound of the value; None if only its type bounds it."""
         found = self.fact(value).lower
         return None if found == limits(value.type)[0] else found
 
     def upper(self, value: Value) -> int | None:
-        """The least known number that the value is not greater than; None if only its type bounds it."""
+        """The least known upper bound of the value, inclusive; None if only its type bounds it."""
         found = self.fact(value).upper
         return None if found == limits(value.type)[1] else found
 

@@ -1,6 +1,6 @@
-"""Analyses of values that follow the program forward: from what is known of operands to what is known of results.
+"""Forward data-flow analyses of values: from facts of operands to facts of results.
 
-operands ──transfer──▶ result        branches: join        loops: the initial value's claim, weakened until it holds
+operands ──transfer──▶ result        branches: join        loops: the initial fact, widened to a fixed point
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from tessera_tools.ir.flow import flow_of
 from tessera_tools.ir.interfaces import LoopLike
 
 _DEEPEST_LOOP = 4
-"""Loops within loops whose carried values are followed; each level multiplies the work."""
+"""The maximum depth of nested loops whose carried values are analyzed; each level multiplies the work."""
 _MOST_ROUNDS = 8
-"""Rounds in which a loop's carried values must settle; then nothing is claimed of them."""
+"""The maximum number of iterations to a fixed point of a loop's carried values; then nothing is known of them."""
 
 
 Known = TypeVar("Known")
-"""What may be known of a value."""
+"""The type of a fact."""
 
 
 class Forward(Generic[Known]):
-    """The base of such analyses.  What was found is remembered: make a new one after a change."""
+    """The base of such analyses.  Results are cached: create a new object after a change."""
 
     def __init__(self) -> None:
         self._known: dict[Value, Known] = {}
         self._assumed: list[dict[Value, Known]] = []
         self._flows: dict[Operation, dict[Value, list[Value]]] = {}
 
-    # -- what an analysis says
+    # -- what an analysis defines
 
     def tracks(self, value: Value) -> bool:
         """Returns true if the analysis tracks values of this type."""
@@ -42,7 +42,7 @@ class Forward(Generic[Known]):
         raise NotImplementedError
 
     def has_rule(self, op: Operation) -> bool:
-        """Whether `transfer` knows the op."""
+        """True if `transfer` knows the op."""
         raise NotImplementedError
 
     def needs(self, op: Operation) -> Sequence[Value]:
@@ -50,7 +50,7 @@ class Forward(Generic[Known]):
         return op.operands
 
     def transfer(self, value: Value, op: Operation, operands: Sequence[Known | None]) -> Known | None:
-        """What is known of a result of an op with a rule; an operand not asked about is None."""
+        """The fact of a result of an op with a rule.  An operand that is not in `needs` is None."""
         raise NotImplementedError
 
     def join(self, a: Known, b: Known) -> Known:
@@ -58,17 +58,17 @@ class Forward(Generic[Known]):
         raise NotImplementedError
 
     def widen(self, claim: Known, found: Known, value: Value) -> Known:
-        """The claim about a carried value weakened to what the loop's body keeps; must settle soon."""
+        """The fact of a carried value, widened to what the loop's body preserves; must converge quickly."""
         return self.join(claim, found)
 
     def counted(self, loop: Any, value: Value) -> Known:
-        """What is known of the number that an scf.for counts."""
+        """The fact of the induction variable of an scf.for."""
         return self.unknown(value)
 
     # -- looking up
 
     def of(self, value: Value) -> Known:
-        """What is known of a value."""
+        """The fact of a value."""
         found = self._look_up(value)
         if found is None:
             self._evaluate(value)
@@ -84,12 +84,12 @@ class Forward(Generic[Known]):
         return self._known.get(value)
 
     def _record(self, value: Value, found: Known) -> None:
-        # What rests on an assumption goes with it.
+        # Facts that depend on a failed assumption are discarded with it.
         layer = self._assumed[-1] if self._assumed else self._known
         layer[value] = found
 
     def _evaluate(self, start: Value) -> None:
-        """Depth first, with a stack of its own: chains of 100,000 operations are no rarity."""
+        """Depth-first, with an explicit stack, because chains of 100,000 operations occur."""
         stack = [start]
         entered: set[Value] = set()
         while stack:
@@ -109,7 +109,7 @@ class Forward(Generic[Known]):
             self._record(value, self._compute(value))
             stack.pop()
 
-    # -- what a value depends on
+    # -- dependences of a value
 
     def _dependencies(self, value: Value) -> Iterable[Value]:
         if isinstance(value, OpResult):
@@ -122,14 +122,14 @@ class Forward(Generic[Known]):
         return [found[0] for found in self._carried(holder).values()] or self._sources(value, holder)
 
     def _sources(self, value: Value, holder: Any) -> list[Value]:
-        """The values that one of the op's results or block arguments may take; none if nothing is known of that."""
+        """The values that may flow into one of the op's results or block arguments; empty if unknown."""
         flow = self._flows.get(holder)
         if flow is None:
             flow = self._flows[holder] = dict(flow_of(holder))
         return flow.get(value, [])
 
     def _carried(self, holder: Any) -> dict[Value, list[Value]]:
-        """Of a loop, what its carried values may take, each with the initial value first; else nothing."""
+        """For a loop, the values that may flow into each carried value, the initial value first; otherwise nothing."""
         arguments = holder.iter_args if isinstance(holder, LoopLike) else ()
         return {argument: found for argument in arguments if (found := self._sources(argument, holder))}
 
@@ -158,10 +158,10 @@ class Forward(Generic[Known]):
     # -- loops
 
     def _settle(self, carried: dict[Value, list[Value]]) -> None:
-        """Find what holds of all carried values of a loop on entry and is kept by the body.
+        """Find facts of a loop's carried values that hold on entry and are preserved by the body.
 
-        First what holds of the initial values is taken to hold throughout; where the body breaks it, it is weakened,
-        until the body keeps what is claimed.
+        The facts of the initial values are assumed first.  Facts that the body does not preserve are widened until all
+        are preserved.
         """
         if len(self._assumed) >= _DEEPEST_LOOP:
             for argument in carried:
@@ -186,5 +186,5 @@ class Forward(Generic[Known]):
 
 
 def _counts(holder: Operation | None) -> bool:
-    """Whether the op's first block argument counts from `lower` to below `upper` by `step`."""
+    """True if the op's first block argument counts from `lower` to below `upper` by `step`."""
     return holder is not None and holder.name == "scf.for"

@@ -1,12 +1,13 @@
-"""The tiles that the fragments of a `tile` program are parts of.
+"""Inference of the tiles of fragments in a `tile` program.
 
     %s = tile.mma %q, %k : memref<128x64xbf16, 3>, memref<64x128xbf16, 3> -> memref<8x8xf32, 5>
     tile of %s: 128x128, so (128/8) · (128/8) = 256 threads hold it; tile of tile.row_max %s: 128 rows
 
     tile.load_global_tile %m, %f : memref<16x256xf32>, memref<4x8xf32, 5>         tile of %f: 16x256, 128 threads
 
-A fragment says how many elements a thread holds, not of what: that follows from the products, and where there are none
-from the matrices that are loaded and stored.  Fragments that meet in an op are parts of one tile (or of its rows).
+The type of a fragment has the number of elements per thread, not the tile.  The tile follows from products, or, if
+there are none, from the matrices that are loaded and stored.  Fragments used by the same op are parts of one tile (or
+of its rows).
 """
 
 from __future__ import annotations
@@ -26,31 +27,31 @@ from tessera_tools.ir.types import DYNAMIC
 _ACCESSES = (tile.LoadGlobalTile, tile.StoreGlobal)
 
 DEFAULT_THREADS = 128
-"""Threads of a block whose program does not say how many there are."""
+"""The default number of threads of a block."""
 THREADS = "tessera.threads"
 """Attribute of a function: threads of a block, for programs without a product."""
 
 
 @dataclass
 class Fragments:
-    """What is known of a function's fragments."""
+    """The tiles of a function's fragments."""
 
     shapes: dict[Value, tuple[int, ...]] = field(default_factory=dict)
     """The extents of the tile (MxN, or M for its rows) of each fragment."""
     threads: int = DEFAULT_THREADS
 
     def shape(self, value: Value) -> tuple[int, ...]:
-        """The extents of the tile that a fragment is part of."""
+        """The extents of a fragment's tile."""
         return self.shapes[value]
 
 
 def is_fragment(value: Value) -> bool:
-    """Whether a value is a buffer in registers."""
+    """True if a value is a buffer in registers."""
     return tile.FRAGMENT.accepts(value.type)
 
 
 class _Classes:
-    """Fragments of one tile; the class of a tile knows that of its rows."""
+    """Equivalence classes of fragments of one tile; the class of a tile is linked to the class of its rows."""
 
     def __init__(self) -> None:
         self.parent: dict[Value, Value] = {}
@@ -81,10 +82,10 @@ class _Classes:
 
 
 def fragments_of(function: Operation, *, partly: bool = False) -> Fragments:
-    """The tiles of a function's fragments.  Errors: at a product, load or store whose tile disagrees with another's or
-    that takes another number of threads; at a fragment whose tile nothing decides.
+    """The tiles of a function's fragments.  Reports errors: at a product, load or store whose tile or number of
+    threads is inconsistent with another op; at a fragment whose tile cannot be inferred.
 
-    partly: leave out the fragments at which there is an error, for analyses of the rest.
+    partly: omit the fragments with an error, for analyses of the rest.
     """
     ops = list(function.walk())
     found = _Extents(function, partly)
@@ -107,7 +108,7 @@ def fragments_of(function: Operation, *, partly: bool = False) -> Fragments:
                 continue
             if shape is None:
                 raise op.error(
-                    "gives a fragment whose tile cannot be inferred; expected it to be used with the result of a "
+                    "produces a fragment whose tile cannot be inferred; expected it to be used with the result of a "
                     "tile.mma, or with a load from or store to a matrix of static extents"
                 )
             fragments.shapes[value] = shape
@@ -115,22 +116,22 @@ def fragments_of(function: Operation, *, partly: bool = False) -> Fragments:
 
 
 Extents = tuple[int | None, ...]
-"""The extents of a tile as far as they are known."""
+"""The known extents of a tile."""
 
 
 class _Extents:
-    """What a function's products, loads and stores say of the tiles of its fragments."""
+    """Infers the tiles of fragments from a function's products, loads and stores."""
 
     def __init__(self, function: Operation, partly: bool) -> None:
         self.function = function
         self.partly = partly
         self.classes = _Classes()
         self.known: dict[Value, Extents] = {}
-        """By the root of a class; of the rows of a tile, its rows."""
+        """By the root of a class."""
         self.whole: set[Value] = set()
-        """Roots of classes whose fragments are the tile itself: other ops say how many threads hold it."""
+        """Roots of classes whose fragments are the whole tile: other ops define the number of threads."""
         self.source: tuple[int, Operation] | None = None
-        """How many threads a tile takes, and the op that says so."""
+        """The number of threads, and the op that defines it."""
         self.declared = declared_threads(function) if THREADS in function.attributes else None
 
     @property
@@ -141,7 +142,7 @@ class _Extents:
         return self.declared if self.declared is not None else DEFAULT_THREADS
 
     def shape(self, value: Value) -> tuple[int, ...] | None:
-        """The extents of a fragment's tile; None where something is missing."""
+        """The extents of a fragment's tile; None if an extent is unknown."""
         found = self.known.get(self.classes.find(value))
         if found is None:
             return None
@@ -151,7 +152,7 @@ class _Extents:
     # -- products
 
     def products(self, waiting: list[Any]) -> None:
-        """The tiles of products: those of shared memory first, then those of fragments."""
+        """Infer the tiles of products: products of shared memory first, then products of fragments."""
         while waiting:
             later: list[Any] = []
             for op in waiting:
@@ -159,33 +160,33 @@ class _Extents:
                     if not self.product(op):
                         later.append(op)
             if len(later) == len(waiting):
-                # What the operand is part of may follow from a load.
+                # The operand's tile may follow from a load.
                 break
             waiting = later
         self.waiting = waiting
 
     def product(self, op: Any) -> bool:
-        """The tile of one product; whether it is known."""
+        """Infer the tile of one product; True if it is known."""
         shape = _product_shape(op, self)
         if shape is None:
             return False
         before = self.known.setdefault(self.classes.find(op.res), shape)
         if before != shape:
             raise op.error(
-                f"makes a tile of {_text(shape)}, but its fragment is part of one of {_text(before)}"
+                f"computes a tile of {_text(shape)}, but its fragment is part of a tile of {_text(before)}"
             )
         self.take(op, op.res, f"makes a tile of {_text(shape)}")
         return True
 
     def tolerance(self) -> Any:
-        """Around what may be an error that leaves the rest as it is."""
+        """Ignore an error in partial mode."""
         return suppress(DiagnosticError) if self.partly else nullcontext()
 
     # -- loads and stores
 
     def accesses(self, ops: list[Any]) -> None:
-        """The tiles of fragments that no product decides: as much as the matrix that they are loaded from or stored to
-        has, each extent rounded up to a power of two."""
+        """Infer the tiles of fragments without a product: the extents of the matrix that is loaded or stored, each
+        rounded up to a power of two."""
         decided = set(self.known)
         for op in ops:
             fragment, matrix = (
@@ -202,7 +203,7 @@ class _Extents:
                 if self.partly:
                     continue
                 raise op.error(
-                    f"moves a tile of {_text(padded)}, but its fragment is part of one of {_text(before)}"
+                    f"moves a tile of {_text(padded)}, but its fragment is part of a tile of {_text(before)}"
                 )
             self.known[root] = tuple(b if a is None else a for a, b in zip(before, padded, strict=True))
         self.spread()
@@ -214,7 +215,7 @@ class _Extents:
                     self.take(op, fragment, f"moves a tile of {_text(shape)}")
 
     def spread(self) -> None:
-        """Hand the number of rows from tiles to what has one number a row, and back."""
+        """Propagate the number of rows between tiles and their row vectors."""
         changed = True
         while changed:
             changed = False
@@ -229,7 +230,7 @@ class _Extents:
                     changed = True
 
     def complete(self) -> None:
-        """Extents that follow from the number of threads: a tile is as wide as they hold."""
+        """Infer extents from the number of threads."""
         self.spread()
         if self.source is None and self.declared is None:
             self.lines()
@@ -247,15 +248,15 @@ class _Extents:
         if self.waiting:
             with self.tolerance():
                 raise self.waiting[0].error(
-                    "multiplies fragments whose tile is not known; expected the result of a product of shared "
-                    "memory, or what is loaded from a matrix of static extents"
+                    "multiplies fragments of an unknown tile; expected the result of a product of shared "
+                    "memory, or of a load from a matrix of static extents"
                 )
         for root, shape in self.known.items():
             with self.tolerance():
                 self.check(root, shape)
 
     def lines(self) -> None:
-        """Without a tile of rows and columns, the longest line says how many threads there are."""
+        """Without a two-dimensional tile, the longest vector defines the number of threads."""
         counts = [
             shape[0] // root.type.shape[0]  # type: ignore[attr-defined]
             for root, shape in self.known.items()
@@ -265,7 +266,7 @@ class _Extents:
             self.source = max(counts), self.function
 
     def check(self, root: Value, shape: Extents) -> None:
-        """An error where threads do not hold a tile evenly."""
+        """Report an error if a tile is not distributed evenly over the threads."""
         maker = root.defining_op
         fragment = root.type.shape  # type: ignore[attr-defined]
         if maker is None or None in shape or root in self.whole:
@@ -277,19 +278,19 @@ class _Extents:
         if len(shape) == 2 and even and prod(parts) == self.threads:
             return
         raise maker.error(
-            f"gives fragments of {_text(fragment)} of a tile of {_text(shape)}, which cannot be distributed evenly "
+            f"has fragments of {_text(fragment)} of a tile of {_text(shape)}, which cannot be distributed evenly "
             f"over {self.threads} threads; choose other fragments, or another {THREADS}"
         )
 
     # -- threads
 
     def take(self, op: Any, fragment: Value, does: str) -> None:
-        """Take the number of threads from an op that says what a fragment is part of."""
+        """Take the number of threads from an op that defines a fragment's tile."""
         own: tuple[int, ...] = fragment.type.shape  # type: ignore[attr-defined]
         shape = self.shape(fragment)
         assert shape is not None
         if shape == own:
-            # The tile itself: as many threads hold it as the others need, or the function says.
+            # The whole tile: the number of threads follows from other ops or from the function.
             self.whole.add(self.classes.find(fragment))
             return
         count = prod(shape) // prod(own)
@@ -299,21 +300,21 @@ class _Extents:
             or not 32 <= count <= 1024
         ):
             raise op.error(
-                f"{does} in fragments of {_text(own)}; expected those of a power of two of threads, from 32 to 1024"
+                f"{does} in fragments of {_text(own)}; expected fragments of a power of two of threads, from 32 to 1024"
             )
         if self.source is not None and self.source[0] != count:
             first = self.source[1]
             what = "product" if isinstance(first, Product) and isinstance(op, Product) else "op"
-            failure = op.error(f"takes {count} threads, but another {what} takes {self.source[0]}")
+            failure = op.error(f"needs {count} threads, but another {what} needs {self.source[0]}")
             failure.diagnostics[0].note(f"the other {what} is here", first.location)
             raise failure
         if self.declared is not None and count != self.declared:
-            raise op.error(f"takes {count} threads, but the kernel has {THREADS} = {self.declared}")
+            raise op.error(f"needs {count} threads, but the kernel has {THREADS} = {self.declared}")
         self.source = self.source or (count, op)
 
 
 def declared_threads(function: Operation) -> int:
-    """The threads of a block by the function's attribute; an error unless it is a power of two from 32 to 1024."""
+    """The threads of a block, from the function's attribute, which must be a power of two from 32 to 1024."""
     attribute: Any = function.attributes.get(THREADS)
     if attribute is None:
         return DEFAULT_THREADS
@@ -348,7 +349,7 @@ def _tie(op: Any, classes: _Classes) -> None:
 
 
 def _product_shape(op: Any, found: _Extents) -> tuple[int, int] | None:
-    """MxN of a product; None while the tile of an operand in registers is not known."""
+    """MxN of a product; None if the tile of an operand in registers is not yet known."""
     extents: list[tuple[int, ...]] = []
     for value, transposed in ((op.lhs, op.transposes_a), (op.rhs, op.transposes_b)):
         shape = found.shape(value) if is_fragment(value) else value.type.shape

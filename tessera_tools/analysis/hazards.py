@@ -2,14 +2,15 @@
 
     pending:  every access since the last barrier          at a barrier           nothing is pending
                                                             at an access           a conflict? → a barrier before it
-                                                            at a loop              again, with what its end leaves
+                                                            at a loop              repeat with the accesses pending at
+                                                            its end
 
-What an op accesses, and which accesses conflict, is said by the level of IR that the analysis runs on: a subclass of
-`Hazards` (`passes/tileas/barriers.py`, `passes/tile/hazards.py`).  A copy in flight writes when its group is waited
-for, by groups as `cp.async` counts them (PTX ISA, "cp.async.wait_group").
+A subclass of `Hazards` for each level of IR defines the accesses of an op, and which accesses conflict
+(`passes/tileas/barriers.py`, `passes/tile/hazards.py`).  The write of an asynchronous copy is complete after a wait
+for its group, counted as for `cp.async` (PTX ISA, "cp.async.wait_group").
 
-A barrier stands as late as it can, but before every loop that its reasons lie outside of.  In the end no barrier is
-left without which there would be no conflict.
+Barriers are placed as late as possible, but before every loop that contains none of the earlier accesses.  Redundant
+barriers are then removed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from tessera_tools.ir.traits import OneRegionRuns, RegionsRunTogether
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One access: the op that makes it, what it does, and its bytes of shared memory from `first` to before `end`
+    """One access: its op, its kind, and its bytes of shared memory from `first` to before `end`
     (both 0: global memory)."""
 
     op: Operation
@@ -37,22 +38,22 @@ class Access:
     first: int = 0
     end: int = 0
     completion: Completion = Completion.AT_ONCE
-    """Of a copy in flight: what it is complete by.  Of an arrival by groups: it comes when copies are complete."""
+    """For an asynchronous copy: its completion.  For an arrival by groups: it happens when the copies are complete."""
     reach: Reach = Reach.TOGETHER
     buffer: Any = None
-    """What is accessed, as the level of IR names it; None for scratch and global memory of nv_tileas."""
+    """The accessed object, as defined by the level of IR; None for scratch and global memory of nv_tileas."""
     barrier: Any = None
-    """The phase that the access arrives at or waits for, or at which a copy is complete: (what names it, which)."""
+    """The phase of an arrival or wait, or at which a copy completes: (object, index)."""
     loops: frozenset[Operation] = frozenset()
-    """The loops around the op in an earlier iteration of which it was made."""
+    """The loops in an earlier iteration of which the access happened."""
     groups: int = 0
-    """Of a copy in flight: the groups committed since it began, its own among them; no more than `MOST_GROUPS`."""
+    """For an asynchronous copy: the groups committed since it began, including its own; at most `MOST_GROUPS`."""
 
     @classmethod
     def of(
         cls, op: Operation, effect: Effect, first: int, end: int, buffer: Any, barrier: Any = None
     ) -> Access:
-        """The access that an effect of an op is."""
+        """The access of an effect of an op."""
         phase = (barrier if effect.through is not None else buffer, effect.phase)
         return cls(op, effect.kind, first, end, effect.completion, effect.reach, buffer, phase)
 
@@ -70,38 +71,38 @@ class Access:
 
     @property
     def by_element(self) -> bool:
-        """Whether each thread chooses its own place of global memory, in an order that no token says: only barriers of
-        the program do."""
+        """True if each thread chooses its own address in global memory without tokens: only barriers of the
+        program order such accesses."""
         return self.is_global and self.reach is Reach.BY_THREAD
 
     def completed(self) -> Access:
-        """The same access when it is complete."""
+        """The same access after its completion."""
         return replace(self, completion=Completion.AT_ONCE, groups=0)
 
     def committed(self) -> Access:
-        """The same access when one more group has been committed."""
+        """The same access after one more group was committed."""
         return replace(self, groups=min(self.groups + 1, MOST_GROUPS))
 
     def again(self, loop: Operation) -> Access:
-        """The same access as the next iteration of a loop sees it."""
+        """The same access, seen from the next iteration of a loop."""
         return replace(self, loops=self.loops | {loop}) if loop.is_ancestor_of(self.op) else self
 
     def after_loop(self, loop: Operation) -> Access:
-        """The same access as what follows a loop sees it."""
+        """The same access, seen from after a loop."""
         return replace(self, loops=self.loops - {loop}) if loop in self.loops else self
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What an op does to what is pending: it accesses, synchronizes, commits, waits."""
+    """The effect of an op on the pending accesses: it accesses, synchronizes, commits or waits."""
 
     accesses: tuple[Access, ...] = ()
     own_barrier: bool = False
-    """Whether the op has barriers of its own."""
+    """The lowering of the op has barriers of its own."""
     after_barriers: tuple[Access, ...] = ()
-    """With barriers of its own: the accesses that may be after the last one."""
+    """If it has barriers of its own: the accesses that may happen after the last one."""
     effects: MemoryEffects = NO_EFFECT
-    """As the op declares them."""
+    """The declared effects."""
 
     @property
     def is_barrier(self) -> bool:
@@ -117,7 +118,7 @@ class Step:
 
     @property
     def waits(self) -> dict[Completion, int]:
-        """How many groups may be incomplete after the op (after the group that it commits, if it does)."""
+        """The number of groups that may be incomplete after the op (after the group that it commits, if any)."""
         return waits(self.effects)
 
 
@@ -129,23 +130,23 @@ def commits(effects: MemoryEffects) -> list[Completion]:
 
 
 def waits(effects: MemoryEffects) -> dict[Completion, int]:
-    """How many groups of each kind may be incomplete after an op."""
+    """The number of groups of each kind that may be incomplete after an op."""
     return {e.completion: e.pending for e in effects.own if e.kind is Kind.WAIT and e.completion in GROUPS}
 
 
 GROUPS = (Completion.GROUP, Completion.BULK, Completion.BULK_READ, Completion.WGMMA)
-"""What is waited for by a number of groups."""
+"""Completions for which a wait counts groups."""
 _BARRIER = frozenset((Kind.ARRIVE, Kind.WAIT))
 MOST_GROUPS = 16
-"""More groups than any wait leaves incomplete; what is older is as good as this old."""
+"""More groups than any wait leaves incomplete; greater ages are equivalent to this one."""
 Pending = frozenset[Access]
 Pair = tuple[Operation, Operation, frozenset[Operation]]
-"""An access, a later one, and the loops in an earlier iteration of which the first was made."""
+"""An access, a later one, and the loops in an earlier iteration of which the first one happened."""
 _NONE: Pending = frozenset()
 
 
 class Conflict(Exception):
-    """There is a conflict, and nothing may be inserted: an op, and what threads may still do before it."""
+    """There is a conflict, and no barrier may be inserted: an op, and what threads may still do before it."""
 
     def __init__(self, op: Operation, earlier: Operation) -> None:
         super().__init__(op, earlier)
@@ -153,39 +154,39 @@ class Conflict(Exception):
 
 
 class Restart(Exception):
-    """Something was inserted before the place that is being walked."""
+    """A barrier was inserted before the current position of the walk."""
 
 
 class Hazards:
-    """Walks of one function; what its ops do is found once.  The subclass says what they do."""
+    """Walks one function.  The steps of its ops are cached; the subclass defines them."""
 
     def __init__(self, function: Operation) -> None:
         self.function = function
         self.effects: dict[Operation, Step] = {}
         self.around: set[Operation] = set()
-        """The ops that have one with effects inside."""
+        """The ops with a nested op that has effects."""
         self.inserting = False
         self.inserted = 0
         self.ignored: Operation | None = None
         self.found: Conflict | None = None
         """The conflict at which the last walk of the function ended."""
         self.unordered: set[Pair] = set()
-        """Accesses of global memory that threads may make in any order, as far as the last walk saw."""
+        """Accesses of global memory, found by the last walk, that threads may execute in any order."""
         self.before: dict[Operation, Pending] = {}
-        """What was pending where the last walk came to an op."""
+        """The accesses that were pending before an op in the last walk."""
         self.by_element = False
-        """Whether there are accesses of which each thread chooses its own place of global memory."""
+        """There are accesses for which each thread chooses its own address in global memory."""
         self.breaks: dict[Operation, Pending | None] = {}
         self.continues: dict[Operation, Pending | None] = {}
         for op in function.walk():
             self.add(op)
         self.phases = Phases(self.effects)
 
-    # -- what a level of IR says
+    # -- defined by the level of IR
 
     def accesses_of(self, op: Operation) -> list[Access]:
         """Returns the accesses of an op to memory that threads share, from the effects that it declares."""
-        raise AssertionError(f"{type(self).__name__} does not say where accesses lie")
+        raise AssertionError(f"{type(self).__name__} does not implement accesses_of")
 
     def step_of(self, op: Operation) -> Step | None:
         """Returns the effect of an op on the pending accesses; None if it has none."""
@@ -196,15 +197,15 @@ class Hazards:
 
     def conflict(self, earlier: Access, later: Access) -> bool:
         """Returns true if the two accesses may conflict, so that a barrier may be needed between them."""
-        raise AssertionError(f"{type(self).__name__} does not say what conflicts")
+        raise AssertionError(f"{type(self).__name__} does not implement conflict")
 
     def new_barrier(self, place: Operation) -> Operation:
-        """A barrier, not yet inserted, that is to stand before `place`."""
-        raise AssertionError(f"{type(self).__name__} does not say what a barrier is")
+        """A new barrier for insertion before `place`."""
+        raise AssertionError(f"{type(self).__name__} does not implement new_barrier")
 
     def place(self, op: Operation, reasons: list[Access]) -> Operation:
-        """Before which op to order an access after its reasons: the outermost loop around it that no reason lies in,
-        nor the wait for one; the op itself if there is none."""
+        """The op before which a barrier orders an access after earlier ones: the outermost enclosing loop that contains
+        none of them, nor a wait for one; the op itself if there is no such loop."""
         completed = {(access.op, access.buffer) for access in reasons if not access.in_flight}
         place = op
         around = op.parent_op
@@ -237,7 +238,7 @@ class Hazards:
         return removed
 
     def barriers(self) -> list[Operation]:
-        """The ops of the function that are nothing but a barrier, in order."""
+        """The barrier ops of the function, in order."""
         return [
             op
             for op in self.function.walk()
@@ -245,7 +246,7 @@ class Hazards:
         ]
 
     def add(self, op: Operation) -> None:
-        """Take note of an op."""
+        """Register an op."""
         effects = self.step_of(op)
         leaves = isinstance(op, nv_tileaa.Break | nv_tileaa.Continue | nv_tileaa.Return)
         if effects is not None:
@@ -269,8 +270,8 @@ class Hazards:
         self.add(op)
 
     def without(self, barrier: Operation) -> bool:
-        """Whether there is no conflict without a barrier; `before` is that of a walk with it, and of one without it
-        afterwards if so."""
+        """True if there is no conflict without a barrier; `before` is the state of a walk with it, and is updated to
+        the walk without it in that case."""
         if self.by_element:
             self.unordered.clear()
             self.walk()
@@ -285,8 +286,9 @@ class Hazards:
         return free
 
     def walk_from(self, op: Operation) -> bool:
-        """As `walk`, where only what an op does has changed since the last walk: from there to where as much is pending
-        as before; from the op around its block if that is not in the block, or something in between leaves a loop."""
+        """As `walk`, if only the step of `op` has changed since the last walk: from `op` to the point where the same
+        accesses are pending as before.  Starts at the enclosing op if that point is not in the block, or a terminator
+        in between leaves a loop."""
         known = self.before
         self.breaks.clear()
         self.continues.clear()
@@ -311,8 +313,8 @@ class Hazards:
         return True
 
     def walk(self, inserting: bool = False) -> bool:
-        """Walk the function; whether there was no conflict, or all could be ordered by barriers inserted on the way.
-        Where nothing may be inserted, it ends at the first conflict; else where it has to begin again."""
+        """Walk the function; True if there is no conflict, or if barriers inserted during the walk order all of them.
+        If nothing may be inserted, the walk ends at the first conflict; otherwise it ends when it must restart."""
         self.inserting = inserting
         self.found = None
         self.breaks.clear()
@@ -357,9 +359,9 @@ class Hazards:
             return self.loop(op, pending)
         if op.has_trait(RegionsRunTogether):
             return self.together(op, pending)
-        return self.branch(op, pending) if op.has_trait(OneRegionRuns) else self.anyhow(op, pending)
+        return self.branch(op, pending) if op.has_trait(OneRegionRuns) else self.unstructured(op, pending)
 
-    def anyhow(self, op: Operation, pending: Pending) -> Pending | None:
+    def unstructured(self, op: Operation, pending: Pending) -> Pending | None:
         """Handles an op without known control flow: its regions may run in any order, any number of times."""
         while True:
             after = pending
@@ -380,7 +382,7 @@ class Hazards:
         return after
 
     def check_units(self, op: Operation) -> None:
-        """Errors at accesses of different regions that run at the same time, and that no pipeline orders."""
+        """Report accesses of concurrent regions that no pipeline orders."""
         made = [
             [
                 access
@@ -398,12 +400,14 @@ class Hazards:
                             "accesses memory that a concurrent region also accesses, and no pipeline orders the two "
                             "accesses; expected a pipeline or an mbarrier between them"
                         )
-                        failure.diagnostics[0].note("see the other access here", a.op.location)
+                        failure.diagnostics[0].note("the other access is here", a.op.location)
                         raise failure
 
     def branch(self, op: Operation, pending: Pending) -> Pending | None:
-        """One of the regions runs; if there is only one, or one is empty, perhaps none.  The region of an op on a
-        pipeline always does."""
+        """At most one of the regions runs; none may run if there is only one, or if one is empty.
+
+        The region of an op on a pipeline always runs.
+        """
         ends = [self.block(region.blocks[0], pending) for region in op.regions if region.blocks]
         always = 1 if op.name.startswith("nv_tileas.") else 2
         after = pending if len(ends) < max(always, len(op.regions)) else None
@@ -412,7 +416,7 @@ class Hazards:
         return after
 
     def loop(self, op: Operation, pending: Pending) -> Pending | None:
-        """The regions run one after the other, again and again; what is pending where they start only grows."""
+        """The regions run in turn, repeatedly; the accesses pending at their start only increase."""
         head = pending
         while True:
             self.breaks.pop(op, None)
@@ -448,7 +452,7 @@ class Hazards:
                 raise Conflict(op, reasons[0].op)
             pending = self.order_after(op, reasons, pending)
         if not effects.own_barrier:
-            # An op that commits a group puts what it has begun itself into it.
+            # An op that commits a group adds its own copies to it.
             return pending | {
                 a.committed() if a.completion in effects.commits else a for a in effects.accesses
             }
@@ -470,7 +474,8 @@ class Hazards:
         return pending
 
     def order_after(self, op: Operation, reasons: list[Access], pending: Pending) -> Pending:
-        """Insert a barrier; what is pending before the op now.  Restart if it stands before something walked."""
+        """Insert a barrier; returns the accesses now pending before the op.  Raises Restart if the barrier is before an
+        op that was already walked."""
         place = self.place(op, reasons)
         self.inserted += 1
         self.insert(place, self.new_barrier(place))
@@ -489,8 +494,8 @@ def depth(op: Operation) -> int:
 
 
 def after_barrier(op: Operation, pending: Pending) -> Pending:
-    """What is pending after a barrier that stands before an op: copies that are in flight stay so, and so does what
-    threads did that are not at the barrier."""
+    """The accesses pending after a barrier before an op: asynchronous copies remain pending, and so do accesses of
+    threads that do not take part in the barrier."""
     unit = unit_of(op)
     return frozenset(a for a in pending if a.in_flight or (unit is not None and unit not in units_of(a.op)))
 

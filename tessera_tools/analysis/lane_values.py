@@ -1,11 +1,11 @@
-"""Symbolic evaluation, thread by thread, of the values that a block computes from thread numbers.
+"""Symbolic evaluation, for each thread, of values computed from thread ids.
 
-    %r = arith.remui %thread_id, 8        0 1 2 … 7 0 1 …                               known for every thread
-    %i = arith.addi %r, %k                0 1 2 … 7 0 1 …, plus what %k is              known up to a common summand
+    %r = arith.remui %thread_id, 8        0 1 2 … 7 0 1 …                               known for each thread
+    %i = arith.addi %r, %k                0 1 2 … 7 0 1 …, plus %k                      known up to a uniform offset
     %x = arith.xori %r, %k                %k: 0, 32, 64 (a loop of constant bounds)     known for each iteration
 
-A value that is the same in all threads but not known (an induction variable, an extent, a block's number) is a *part*:
-it may be anything, or one of the numbers that its loop gives it.
+A value that is uniform but unknown (an induction variable, an extent, a block id) is a *part*: any number, or one of
+the values of an induction variable.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ Row = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Sum:
-    """A value as known numbers of each thread, plus multiples of parts."""
+    """A value as a known number for each thread, plus multiples of parts."""
 
     known: Row
     parts: tuple[tuple[Value, int], ...] = ()
@@ -71,9 +71,9 @@ class Sum:
 
 
 class LaneValues:
-    """The index values of one function, for blocks of so many threads.
+    """The index values of one function, for blocks of `threads` threads.
 
-    `divergent`: the values that may differ by thread.
+    `divergent`: the values that may differ between threads.
     """
 
     def __init__(self, threads: int, divergent: set[Value]) -> None:
@@ -86,7 +86,7 @@ class LaneValues:
 
     def cases(self, values: Sequence[Value]) -> list[list[Row]] | None:
         """The numbers of several values in every thread, once for each combination of iterations of the loops that
-        they depend on; None where that cannot be told."""
+        they depend on; None if they are unknown."""
         parts: dict[Value, None] = {}
         for value in values:
             if not self._collect(value, parts):
@@ -104,7 +104,7 @@ class LaneValues:
         return found
 
     def _collect(self, value: Value, parts: dict[Value, None]) -> bool:
-        """Note the parts that a value is computed from; False where it is computed from something else."""
+        """Collect the parts that a value is computed from; False if it depends on anything else."""
         op: Any = value.defining_op
         if _number_of(op) is not None or self._threads_of(op) is not None:
             return True
@@ -133,7 +133,7 @@ class LaneValues:
         return _applied(op.name, rows[0] or (), rows[1] or ())
 
     def _threads_of(self, op: Any) -> Row | None:
-        """What an op gives that tells a thread's number."""
+        """The number for each thread of an op that returns a thread id."""
         if isinstance(op, tile.ThreadId):
             return tuple(range(self.threads))
         if isinstance(op, tile.LaneId):
@@ -144,10 +144,10 @@ class LaneValues:
             return (self.threads,) * self.threads
         return None
 
-    # -- up to a common summand
+    # -- up to a uniform offset
 
     def sum(self, value: Value) -> Sum | None:
-        """A value as a sum; None where it is none."""
+        """A value as a sum; None if it has no such form."""
         if value not in self._sums:
             self._sums[value] = self._sum(value)
         return self._sums[value]
@@ -170,7 +170,7 @@ class LaneValues:
         return Sum((0,) * self.threads, ((value, 1),)) if value not in self.divergent else None
 
     def step(self, parts: tuple[tuple[Value, int], ...]) -> int:
-        """What the sum of parts can be divided by; 0 where there are none."""
+        """A divisor of the sum of parts; 0 if there are none."""
         step = 0
         for part, factor in parts:
             divisor = self.facts.divisor(part)
@@ -185,7 +185,7 @@ def _number_of(op: Any) -> int | None:
 
 
 def _applied(name: str, a: Row, b: Row) -> Row | None:
-    """An operation thread by thread; None where it is not defined, or what is unsigned would be negative."""
+    """An operation for each thread; None if it is undefined, or if an unsigned value would be negative."""
     if name in _DIVISIONS and 0 in b:
         return None
     if name in _SHIFTS and any(not 0 <= n < 63 for n in b):
@@ -197,7 +197,7 @@ def _applied(name: str, a: Row, b: Row) -> Row | None:
 
 
 def _combined(name: str, a: Sum, b: Sum) -> Sum | None:
-    """An operation on sums, if it gives one."""
+    """An operation on sums; None if the result is not a sum."""
     if not a.parts and not b.parts:
         known = _applied(name, a.known, b.known)
         return Sum(known) if known is not None else None
@@ -223,7 +223,7 @@ def _times(a: Sum, factors: Row) -> Sum | None:
 
 
 def iterations(value: Value) -> Sequence[int] | None:
-    """The numbers that the induction variable of a loop of constant bounds takes; None for other values."""
+    """The values of the induction variable of a loop with constant bounds; None for other values."""
     if not isinstance(value, BlockArgument) or value.index:
         return None
     loop: Any = value.owner_block.parent_op
@@ -246,7 +246,7 @@ def trips(op: Operation) -> int:
 
 
 def loops_around(op: Operation) -> Iterator[Any]:
-    """Yields the loops around an op, innermost first."""
+    """Yields the enclosing loops of an op, innermost first."""
     around = op.parent_op
     while around is not None:
         if isinstance(around, scf.For):

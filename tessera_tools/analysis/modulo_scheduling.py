@@ -9,8 +9,8 @@ A new iteration starts every II cycles.  Operation i of iteration n starts at cy
     cycles[target] + distance·II ≥ cycles[source] + latency      for each dependence
     no two reservations of a resource meet modulo II             for each resource
 
-II cannot be smaller than the cycles that one iteration needs of the busiest resource (the resource bound), nor than
-latency / distance around any circle of dependences (the recurrence bound).
+II is at least the number of cycles for which one iteration occupies any resource (the resource bound), and at least
+latency / distance of any cycle of dependences (the recurrence bound).
 
 Source: B. R. Rau, "Iterative Modulo Scheduling: An Algorithm for Software Pipelining Loops", MICRO-27 (1994).
 """
@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 ATTEMPTS = 24
-"""Placements for each operation and interval before a larger interval is tried."""
+"""Placements per operation, for one interval, before the next larger interval is tried."""
 
 
 class SchedulingError(ValueError):
@@ -46,7 +46,7 @@ Reservations = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """Operation `target` starts no earlier than `latency` cycles after `source` of `distance` iterations before."""
+    """Operation `target` starts no earlier than `latency` cycles after `source` of `distance` iterations earlier."""
 
     source: int
     target: int
@@ -64,7 +64,7 @@ class Schedule:
     resources: dict[str, int]
     """Cycles of each resource that one iteration reserves."""
     recurrence: int
-    """The recurrence bound; 0 without a circle."""
+    """The recurrence bound; 0 if there is no cycle."""
 
     @property
     def bound(self) -> int:
@@ -80,7 +80,7 @@ class Schedule:
         return busiest if self.resources and self.resources[busiest] >= self.recurrence else "recurrence"
 
     def stage(self, operation: int) -> int:
-        """How many intervals after its iteration's start an operation starts."""
+        """The stage of an operation: the number of whole intervals between the start of its iteration and its own."""
         return self.cycles[operation] // self.interval
 
     def slot(self, operation: int) -> int:
@@ -93,7 +93,7 @@ class Schedule:
         return max((self.stage(n) for n in range(len(self.cycles))), default=0) + 1
 
     def depth(self, dependence: Dependence, held: int = 0) -> int:
-        """How many copies of a value exist at once, if its user holds it for `held` cycles from the user's start.
+        """The number of copies of a value that exist at once, if its user holds it for `held` cycles from its start.
 
         The producer of a later iteration may overwrite a copy once its user has released it.
         """
@@ -111,9 +111,9 @@ def resource_bounds(operations: Sequence[Reservations]) -> dict[str, int]:
 
 
 def recurrence_bound(count: int, dependences: Sequence[Dependence]) -> int:
-    """The largest latency per distance around a circle of dependences, rounded up; 0 without a circle.
+    """The largest latency / distance of any cycle of dependences, rounded up; 0 if there is no cycle.
 
-    Raises SchedulingError for a circle of distance 0, which no order of execution satisfies.
+    Raises SchedulingError for a cycle of distance 0, which no order of execution satisfies.
     """
     if _has_positive_circle(
         count, [(d.source, d.target, int(d.distance == 0)) for d in dependences if not d.distance]
@@ -132,7 +132,7 @@ def recurrence_bound(count: int, dependences: Sequence[Dependence]) -> int:
 
 
 def _has_positive_circle(count: int, edges: Sequence[tuple[int, int, int]]) -> bool:
-    """Whether the weights around some circle have a positive sum (Bellman and Ford)."""
+    """True if some cycle has a positive sum of weights (Bellman and Ford)."""
     longest = [0] * count
     for _ in range(count + 1):
         changed = False
@@ -147,7 +147,7 @@ def _has_positive_circle(count: int, edges: Sequence[tuple[int, int, int]]) -> b
 def schedule(
     operations: Sequence[Reservations], dependences: Sequence[Dependence], least: int = 1
 ) -> Schedule:
-    """Schedule a loop; an interval of `least` cycles or more.
+    """Schedule a loop with an interval of at least `least` cycles.
 
     `operations`: the reservations of each operation.  Raises SchedulingError if no schedule exists.
     """
@@ -158,7 +158,7 @@ def schedule(
         cycles = _Attempt(operations, dependences, interval).run()
         if cycles is not None:
             first = min(cycles, default=0)
-            # Whole intervals are dropped, so that slots stay where they are.
+            # Subtract whole intervals, so that slots do not change.
             first -= first % interval
             return Schedule(interval, tuple(cycle - first for cycle in cycles), resources, recurrence)
         interval += max(1, interval // 64)
@@ -170,8 +170,8 @@ def delayed(
     dependences: Sequence[Dependence],
     movable: Sequence[int],
 ) -> Schedule:
-    """The schedule with operations moved to the latest cycle that their users and resources allow, so that values live
-    as briefly as they can; operations without users stay."""
+    """The schedule with operations moved to the latest cycle that their users and resources allow, which minimizes live
+    ranges; operations without users are not moved."""
     attempt = _Attempt(operations, dependences, found.interval)
     attempt.placed = dict(enumerate(found.cycles))
     for number in sorted(movable, key=lambda n: (-found.cycles[n], -n)):
@@ -194,7 +194,7 @@ def delayed(
 
 
 def conflicts(found: Schedule, operations: Sequence[Reservations], among: Sequence[int]) -> bool:
-    """Whether a reservation of some operations meets one of another operation."""
+    """True if a reservation of an operation in `among` conflicts with one of another operation."""
     attempt = _Attempt(operations, (), found.interval)
     attempt.placed = dict(enumerate(found.cycles))
     for number in among:
@@ -221,7 +221,7 @@ class _Attempt:
             self.outgoing[one.source].append(one)
 
     def run(self) -> list[int] | None:
-        """The start cycles; None if the budget ends before every operation has its place."""
+        """The start cycles; None if the budget is spent before every operation is placed."""
         heights, last = self._heights(), dict[int, int]()
         waiting = set(range(len(self.operations)))
         for _ in range(ATTEMPTS * max(len(self.operations), 1)):
@@ -231,7 +231,7 @@ class _Attempt:
             earliest = self._earliest(operation)
             cycle = self._free(operation, earliest)
             if cycle is None:
-                # Every slot is taken: insist, at another slot than last time, and evict.
+                # No slot is free: place it at another slot than last time, and evict.
                 cycle = max(earliest, last.get(operation, earliest - 1) + 1)
             for other in self._evicted(operation, cycle):
                 del self.placed[other]
@@ -241,7 +241,7 @@ class _Attempt:
         return None if waiting else [self.placed[n] for n in range(len(self.operations))]
 
     def _heights(self) -> list[int]:
-        """The longest way from each operation to the end of the iteration: what is critical is placed first."""
+        """The longest path from each operation to the end of the iteration; the highest operation is placed first."""
         heights = [0] * len(self.operations)
         for _ in self.operations:
             changed = False
@@ -265,7 +265,7 @@ class _Attempt:
         )
 
     def _free(self, operation: int, earliest: int) -> int | None:
-        """The first cycle within one interval at which no reservation meets another; None if there is none."""
+        """The first cycle within one interval without a conflict of reservations; None if there is none."""
         cycle = earliest
         while cycle < earliest + self.interval:
             step = self._overlap(operation, cycle)
@@ -275,10 +275,10 @@ class _Attempt:
         return None
 
     def _overlap(self, operation: int, cycle: int) -> int:
-        """0 if the operation fits at `cycle`, else how many cycles later the reservation it meets has ended."""
+        """0 if the operation fits at `cycle`, otherwise the number of cycles until the conflicting reservation ends."""
         shared = self.shared(operation)
         for other, start in self.placed.items():
-            if shared[other] and (step := self._meets(shared[other], cycle, start)):
+            if shared[other] and (step := self._conflicts(shared[other], cycle, start)):
                 return step
         return 0
 
@@ -295,7 +295,8 @@ class _Attempt:
         return found
 
     def overlap_before(self, operation: int, cycle: int) -> int:
-        """0 if the operation fits at `cycle`, else how many cycles earlier it no longer meets a reservation."""
+        """0 if the operation fits at `cycle`, otherwise the number of cycles to an earlier start without the
+        conflict."""
         shared = self.shared(operation)
         for other, start in self.placed.items():
             for mine, theirs in shared[other]:
@@ -306,7 +307,7 @@ class _Attempt:
                     return mine - (self.interval - ahead)
         return 0
 
-    def _meets(self, shared: tuple[tuple[int, int], ...], cycle: int, start: int) -> int:
+    def _conflicts(self, shared: tuple[tuple[int, int], ...], cycle: int, start: int) -> int:
         """0, or how many cycles after `cycle` what an operation from there on meets has ended."""
         for mine, theirs in shared:
             ahead = (cycle - start) % self.interval
@@ -317,9 +318,11 @@ class _Attempt:
         return 0
 
     def _evicted(self, operation: int, cycle: int) -> set[int]:
-        """The placed operations that cannot stay if `operation` starts at `cycle`."""
+        """The placed operations to evict if `operation` starts at `cycle`."""
         shared = self.shared(operation)
-        found = {other for other, start in self.placed.items() if self._meets(shared[other], cycle, start)}
+        found = {
+            other for other, start in self.placed.items() if self._conflicts(shared[other], cycle, start)
+        }
         for one in self.outgoing[operation]:
             other = self.placed.get(one.target)
             if other is not None and other < cycle + one.latency - self.interval * one.distance:

@@ -2,7 +2,7 @@
 
 %m = nv_tileaa.assume %arg1         arg1
 %s = arith.muli %arg2, %c2          2 · arg2
-%n = arith.addi %arg1, %arg2        nothing: it follows from two parameters
+%n = arith.addi %arg1, %arg2        none: it depends on two parameters
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     producer: acquire → write → commit        consumer: wait → read → release        then inc_iter, on every path
 
-`problems` gives an error for each rule that a kernel breaks. What the ops verify by themselves (which op makes
-which token, one agent that writes) is not repeated here. Values of tokens and iterators are followed through loops and
+`problems` yields an error for each violated rule. Rules that the ops verify themselves (the op that defines a token, a
+single writing agent) are not repeated here. Values of tokens and iterators are tracked through loops and
 branches by `flow` (ir/flow.py).
 """
 
@@ -64,7 +64,7 @@ def _is_taken(token: Value) -> bool:
 
 
 def _sides(pipeline: nv_tileas.CreatePipeline) -> Iterator[DiagnosticError]:
-    """A pipeline that is filled is read, and the reverse."""
+    """Checks that a pipeline has both a producer and a consumer."""
     users = list(pipeline.res.users)
     filled, read = (any(isinstance(user, kind) for user in users) for kind in _BEGINS)
     if filled and not read:
@@ -74,25 +74,26 @@ def _sides(pipeline: nv_tileas.CreatePipeline) -> Iterator[DiagnosticError]:
 
 
 def _stage(op: nv_tileas.ProducerAcquire | nv_tileas.ConsumerWait) -> Iterator[DiagnosticError]:
-    """The iterator is one of this pipeline, used for one stage on each path, and advanced in each iteration."""
+    """Checks that the iterator belongs to the pipeline, is used for one stage on each path, and advances in each
+    iteration."""
     made = nv_tileas.pipeline_of(op.iter)
     if made is not None and made.res is not op.pipeline:
         failure = op.error("has an iterator of another pipeline")
-        failure.diagnostics[0].note("the iterator is of this one", made.location)
+        failure.diagnostics[0].note("the iterator belongs to this pipeline", made.location)
         yield failure
     same = [user for user in dict.fromkeys(op.iter.users) if type(user) is type(op)]
     for first, second in combinations(same, 2):
         if second is op and not _exclude_each_other(first, second):
             yield op.error("uses a stage a second time; advance the iterator with inc_iter in between")
-    loop = _loop_that_keeps(op, op.iter)
+    loop = _loop_without_update(op, op.iter)
     if loop is not None:
         yield op.error(
             f"uses the same stage in each iteration of '{loop.name}'; carry the iterator through the loop, advanced"
         )
 
 
-def _loop_that_keeps(op: Operation, iterator: Value) -> Operation | None:
-    """The loop in each iteration of which an op uses the same value of an iterator; None if there is none."""
+def _loop_without_update(op: Operation, iterator: Value) -> Operation | None:
+    """The loop that does not change the iterator of an op between iterations; None if there is none."""
     home = iterator.owner_block
     around = op.parent_op
     while around is not None:
@@ -119,23 +120,23 @@ def _passed_on(
     here = op.parent if block is None else block
     if not passed and ends and here is not None and not _on_every_path(here, ends):
         yield op.error(
-            f"gives a stage that '{ends[0].name}' takes on some paths only; move it into the block of this op"
+            f"yields a stage that '{ends[0].name}' uses on some paths only; move it into the block of this op"
         )
     for first, second in combinations(ends, 2):
         if type(first) is type(second) and not _exclude_each_other(first, second):
-            failure = second.error("takes a token that has been taken before")
-            failure.diagnostics[0].note("it is taken here", first.location)
+            failure = second.error("uses a token that was already used")
+            failure.diagnostics[0].note("it is used here", first.location)
             yield failure
 
 
 def _on_every_path(block: Block, ops: Sequence[Operation]) -> bool:
-    """Whether one of the ops runs whenever the end of a block is reached."""
+    """True if one of the ops runs whenever the end of a block is reached."""
     if any(op.parent is block for op in ops):
         return True
     for inner in block:
         if inner.has_trait(OneRegionRuns) and inner.regions:
             inside = [op for op in ops if inner.is_ancestor_of(op)]
-            # Of several regions one runs; a single one of a pipeline op always does.
+            # If there are several regions, one runs; the single region of a pipeline op always runs.
             runs = len(inner.regions) > 1 or inner.name.startswith("nv_tileas.")
             if inside and runs and all(r.blocks and _on_every_path(r.entry, inside) for r in inner.regions):
                 return True
@@ -143,7 +144,7 @@ def _on_every_path(block: Block, ops: Sequence[Operation]) -> bool:
 
 
 def _exclude_each_other(a: Operation, b: Operation) -> bool:
-    """Whether two ops stand in different regions of an op of which one region runs, or that run in different units."""
+    """True if two ops are in different regions of an op that runs only one of them, or run in different units."""
     above: dict[Operation, Block] = {}
     block = a.parent
     while block is not None and block.parent_op is not None:

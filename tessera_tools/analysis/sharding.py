@@ -1,10 +1,10 @@
 """Shardings of tensors along the axes of a mesh, and the exchanges that convert one sharding to another.
 
-    Sharding((None, "x"))                 cut along its second dimension: each rank of axis x has a part
-    Sharding((None, None), {"x"})         each rank of axis x has a summand; the tensor is their sum
+    Sharding((None, "x"))                 sharded along its second dimension: each rank of axis x has a part
+    Sharding((None, None), {"x"})         each rank of axis x has a partial sum; the tensor is their sum
     steps(source, target)  ─▶  [Step("all_to_all", "x", split=0, gather=1, after=…), …]
 
-The five exchanges between states of one axis (S_d: cut along d, R: whole on every rank, P: summands):
+The five exchanges between the states of one axis (S_d: sharded along d, R: replicated, P: partial sums):
 
     P ─all_reduce─▶ R      P ─reduce_scatter─▶ S_d      S_d ─all_gather─▶ R
     S_i ─all_to_all─▶ S_j      R ─all_slice─▶ S_d
@@ -25,14 +25,14 @@ Axes = tuple[str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Sharding:
-    """For each dimension the axis along which it is cut, if any; and the axes whose ranks have summands."""
+    """For each dimension, the mesh axis that shards it, if any; and the axes whose ranks have partial sums."""
 
     axes: Axes
     partial: frozenset[str] = frozenset()
 
     @classmethod
     def whole(cls, rank: int) -> Sharding:
-        """Every rank has all of a tensor of so many dimensions."""
+        """The replicated sharding of a tensor of a rank."""
         return cls((None,) * rank)
 
     @property
@@ -40,13 +40,14 @@ class Sharding:
         return not self.partial and not any(self.axes)
 
     def cut(self, dim: int, axis: str | None) -> Sharding:
-        """The same, with one dimension cut along another axis."""
+        """The same, with one dimension also sharded along `axis`."""
         return replace(self, axes=(*self.axes[:dim], axis, *self.axes[dim + 1 :]))
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One exchange between the ranks of an axis: which dimension is split and which gathered, and what holds after."""
+    """One exchange between the ranks of an axis: the dimension to split, the dimension to gather, and the result's
+    sharding."""
 
     kind: str
     axis: str
@@ -56,7 +57,7 @@ class Step:
 
 
 def steps(source: Sharding, target: Sharding) -> list[Step]:
-    """Returns the exchanges that convert one sharding to another, in order. `target` has no summands."""
+    """Returns the exchanges that convert one sharding to another, in order. `target` has no partial sums."""
     found: list[Step] = []
     current = source
     while current != target:
@@ -81,7 +82,7 @@ def _next(now: Sharding, target: Sharding) -> Step:
     for axis in sorted(now.partial):
         if axis not in target.axes:
             return Step("all_reduce", axis, replace(now, partial=now.partial - {axis}))
-    # No dimension can be cut further: one that is cut otherwise than it shall be is gathered.
+    # No more slices are possible: gather a dimension with the wrong sharding.
     dim, axis = next(
         (dim, have)
         for dim, (have, want) in enumerate(zip(now.axes, target.axes, strict=True))
@@ -91,7 +92,7 @@ def _next(now: Sharding, target: Sharding) -> Step:
 
 
 def local_shape(shape: Sequence[int], sharding: Sharding, mesh: Mapping[str, int]) -> tuple[int, ...]:
-    """What one rank has of a tensor. Refusal where an extent cannot be divided."""
+    """The shape of one rank's part of a tensor. Raises Refusal if an extent is not divisible."""
     found: list[int] = []
     for dim, (extent, axis) in enumerate(zip(shape, sharding.axes, strict=True)):
         ranks = mesh[axis] if axis is not None else 1
@@ -104,7 +105,7 @@ def local_shape(shape: Sequence[int], sharding: Sharding, mesh: Mapping[str, int
 
 
 def bytes_received(step: Step, size: float, ranks: int) -> float:
-    """Bytes that a rank receives in an exchange, by a ring; `size` is what the rank has of the tensor before it."""
+    """Bytes that a rank receives in a ring exchange; `size` is the size of its part before."""
     factor = {
         "all_reduce": 2 * (ranks - 1) / ranks,
         "reduce_scatter": (ranks - 1) / ranks,
@@ -116,7 +117,7 @@ def bytes_received(step: Step, size: float, ranks: int) -> float:
 
 
 def cost(source: Sharding, target: Sharding, size: int, mesh: Mapping[str, int]) -> float:
-    """Bytes that a rank receives on the way from one sharding to another, of a tensor of `size` bytes as a whole."""
+    """Bytes that a rank receives in the conversion between two shardings of a tensor of `size` bytes in total."""
     held = size / math.prod(mesh[axis] for axis in source.axes if axis is not None)
     total = 0.0
     for step in steps(source, target):

@@ -21,7 +21,7 @@ def storage_bits(element: Type) -> int:
 
 
 def element_bytes(element: Type) -> int:
-    """Bytes that an element takes by itself, in registers and in shared memory: whole ones, also where several share a
+    """The size of an element in registers and in shared memory, in whole bytes, even if several elements share a
     byte of global memory."""
     return max(8, storage_bits(element)) // 8
 

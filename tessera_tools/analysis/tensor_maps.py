@@ -13,12 +13,12 @@ from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.ir.attributes import Type
 
 TENSOR_MAPS = "nv_tileaa.tensor_maps"
-"""Attribute of a kernel's llvm.func: the tensor maps that the launcher makes for its last parameters."""
+"""Attribute of a kernel's llvm.func: the tensor maps that the launcher creates for its last parameters."""
 
 
 @dataclass(frozen=True, slots=True)
 class TensorMap:
-    """What a tensor map is made of; dimensions innermost first, strides in bytes without the innermost."""
+    """The data of a tensor map; dimensions are innermost first, strides are in bytes and omit the innermost."""
 
     base: int
     element: str
@@ -64,6 +64,6 @@ _WORDS = {
 
 
 def element_word(element: Type) -> str | None:
-    """The element type of a tensor map (CUDA driver API, `CUtensorMapDataType`); floats of a byte are bytes."""
+    """The element type of a tensor map (CUDA driver API, `CUtensorMapDataType`); 8-bit floats are bytes."""
     text = str(element)
     return "u8" if text.startswith("f8") else _WORDS.get(text)

@@ -1,9 +1,9 @@
-"""What an op on tiles costs one SM: cycles of each resource that it occupies, and the latency of its result.
+"""The cost of an op on tiles for one SM: the cycles for which it occupies each resource, and its latency.
 
     nv_tileas.dot 128x128x64 f16, mma.sync, sm_90  →  tensor 813, shared 512, issue 128; latency 838
 
 All warps of the CTA work on each tile.  A resource is occupied for the work divided by the rate (target/throughput.py);
-no op waits for another here.  Scalars, views and tokens cost nothing.
+the model has no waiting between ops.  Scalars, views and tokens cost nothing.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ RESOURCES: Mapping[str, str] = {
     "integer": "integer lanes",
     "convert": "conversions of formats",
     "issue": "issue slots",
-    "threads": "the instructions of the consumers' warps, one op after the other",
+    "threads": "instructions of the consumer warps, one op at a time",
 }
-"""The resources of an SM, in words."""
+"""Descriptions of the resources of an SM."""
 
 RARELY_ELSE = "nv_tileas.rarely_else"
 """A unit attribute of an `scf.if`: its else block runs so seldom that a schedule does not count it."""
@@ -54,7 +54,7 @@ USUAL_LATENCY = 5
 """The hint `latency`, 1 for few accesses of DRAM to 10 for many, that stands for the latency of the target's table."""
 LANES = 32
 _BUTTERFLY_STEPS = 5
-"""Exchanges between the lanes of a warp for one result; each takes about as long as a load from shared memory."""
+"""Exchanges between the lanes of a warp for one result; each has about the latency of a load from shared memory."""
 _SPECIAL = {
     "math.exp": 1, "math.exp2": 1, "math.log": 1, "math.log2": 1, "math.log10": 1, "math.rsqrt": 1, "math.sqrt": 2,
     "math.tanh": 2, "math.sin": 1, "math.cos": 1, "math.tan": 3, "math.powf": 2, "arith.divf": 1, "arith.remf": 1,
@@ -65,7 +65,7 @@ _SPECIAL = {
 _LONG = {"arith.divsi": 20, "arith.divui": 20, "arith.remsi": 20, "arith.remui": 20, "arith.divf": 8, "arith.remf": 30,
          "nv_tileaa.divf": 8, "math.sin": 10, "math.cos": 10, "math.tan": 20, "math.powf": 30,
          "math.log": 4, "math.log10": 4, "math.exp": 2, "nv_tileaa.exp": 2}  # fmt: skip
-"""Other instructions for each element, where it is not one."""
+"""Other instructions for each element, if not one."""
 _FREE = frozenset(
     {
         "arith.constant", "nv_tileaa.reshape", "nv_tileaa.permute", "nv_tileaa.broadcast", "nv_tileaa.splat",
@@ -78,16 +78,16 @@ _FREE = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Cycles by resource, and cycles until the result is there."""
+    """Cycles by resource, and cycles until the result is available."""
 
     cycles: Mapping[str, int] = field(default_factory=dict)
     latency: int = 0
     asynchronous: bool = False
-    """Whether the result may come long after the warps went on: loads from global memory, products by wgmma."""
+    """The warps continue before the result is available: loads from global memory, wgmma products."""
 
 
 def async_product_cost(op: Any, columns: int, target: Target) -> Cost:
-    """The cost of a product by wgmma with so many columns an instruction, which its warps start and do not wait for."""
+    """The cost of a wgmma product with `columns` columns per instruction; its warps start it without waiting."""
     rates = throughput(target)
     a, b, c = op.a.type, op.b.type, op.c.type
     tensor = _over(prod(c.shape) * a.shape[-1], rates.tensor("wgmma", storage_bits(a.element)))
@@ -98,7 +98,7 @@ def async_product_cost(op: Any, columns: int, target: Target) -> Cost:
 
 
 def box_load_cost(op: Operation, target: Target) -> Cost:
-    """The cost of a load by TMA, which another agent starts."""
+    """The cost of a TMA load, which another agent starts."""
     rates = throughput(target)
     moved = _over(
         max(_bytes(v.type) for v in op.results if isinstance(v.type, RankedTensorType)), rates.memory_bytes
@@ -112,14 +112,14 @@ def load_latency(op: Operation, target: Target) -> int:
 
 
 def in_threads(cost: Cost) -> Cost:
-    """The cost of an op where each warp runs one op after the other: it occupies them for as long as it takes."""
+    """The cost of an op that occupies its warps until it completes."""
     if not cost.cycles:
         return cost
     return Cost({**cost.cycles, "threads": max(cost.cycles.values())}, cost.latency, cost.asynchronous)
 
 
 def cost_of(op: Operation, target: Target) -> Cost:
-    """The cost of an op, that of its regions included (each counted once, one that rarely runs not at all)."""
+    """The cost of an op including its regions (each counted once, one that rarely runs not at all)."""
     rates = throughput(target)
     if isinstance(op, nv_tileaa.Reduce | nv_tileaa.Scan):
         return _combination(op, rates)

@@ -1,8 +1,8 @@
-"""What one operation makes of what is known of its operands: a `Fact` a result.
+"""Transfer functions: the `Fact` of each result, from the facts of the operands.
 
-A fact says of an integer, read as signed, that it is a multiple of `divisor` and lies in [`lower`, `upper`]; of a
-pointer, that its address in bytes is a multiple of `divisor`.  Arithmetic that may wrap around keeps the part of a
-divisor that is a power of two, since the modulus is one.
+The fact of an integer, read as signed: it is a multiple of `divisor` in [`lower`, `upper`].  The fact of a pointer:
+its address in bytes is a multiple of `divisor`.  Arithmetic that may wrap around preserves the power-of-two part of a
+divisor, because the modulus is a power of two.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import IndexType, IntegerType, bit_width, element_type, width_of
 
 ZERO_DIVISOR = 1 << 62
-"""The divisor of zero, which every number divides; also the largest divisor that is kept."""
+"""The divisor of zero, and the limit of divisors."""
 
 POINTER_RANGE = (0, (1 << 64) - 1)
 
@@ -33,7 +33,7 @@ class Fact(NamedTuple):
 
 
 def limits(type: Type) -> tuple[int, int]:
-    """The least and the greatest value of a type (of a tile's elements), integers read as signed."""
+    """The least and the greatest value of a type (of its elements, for a tile); integers are read as signed."""
     type = element_type(type)
     if isinstance(type, IntegerType | IndexType):
         half = 1 << bit_width(type) >> 1
@@ -42,7 +42,7 @@ def limits(type: Type) -> tuple[int, int]:
 
 
 def unknown(type: Type) -> Fact:
-    """What is known of any value of a type."""
+    """The fact of an unknown value of a type."""
     return Fact(1, *limits(type))
 
 
@@ -52,7 +52,7 @@ def power_of_two(number: int) -> int:
 
 
 def fact(type: Type, divisor: int, lower: int, upper: int) -> Fact:
-    """A fact made consistent: bounds within the type, a divisor within what is kept."""
+    """A normalized fact: bounds within the type, and a divisor within the limit."""
     low, high = limits(type)
     lower, upper = max(lower, low), min(upper, high)
     if lower == upper and lower != 0:
@@ -65,12 +65,12 @@ def fact(type: Type, divisor: int, lower: int, upper: int) -> Fact:
 
 
 def join(a: Fact, b: Fact) -> Fact:
-    """What holds of a value that is one of two."""
+    """The fact of a value that has one of two facts."""
     return Fact(math.gcd(a.divisor, b.divisor), min(a.lower, b.lower), max(a.upper, b.upper))
 
 
 def number(value: int, type: Type) -> Fact:
-    """The fact of a constant; a pattern of bits is taken for the signed number that it stands for."""
+    """The fact of a constant; a bit pattern is read as a signed number."""
     width = width_of(type)
     value &= (1 << width) - 1
     if width and value >> (width - 1):
@@ -80,7 +80,7 @@ def number(value: int, type: Type) -> Fact:
 
 
 def wrapping(type: Type, divisor: int, lower: int, upper: int, no_wrap: bool = False) -> Fact:
-    """A result that is taken modulo 2**width where it does not fit, unless `no_wrap` promises that it does."""
+    """The fact of a result that wraps modulo 2**width, unless `no_wrap` guarantees that it fits."""
     low, high = limits(type)
     if no_wrap or (low <= lower and upper <= high):
         return fact(type, divisor, lower, upper)
@@ -94,7 +94,7 @@ def _no_signed_wrap(op: Operation) -> bool:
 
 Facts = Sequence[Fact]
 Rule = Callable[[Any, Facts], "Fact | Sequence[Fact] | None"]
-"""What is known of the result (or of each); None where nothing is."""
+"""The fact of the result (or of each result); None if unknown."""
 
 
 def _add(op: Any, x: Facts) -> Fact:
@@ -132,7 +132,7 @@ def _flooring(a: int, b: int) -> int:
 
 
 def _divide(rounding: Callable[[int, int], int]) -> Rule:
-    """Signed division by a positive number; each rounding grows with the dividend."""
+    """Signed division by a positive number; each rounding is monotonic in the dividend."""
 
     def rule(op: Any, x: Facts) -> Fact | None:
         a, b = x
@@ -154,7 +154,7 @@ def _divide_unsigned(rounding: Callable[[int, int], int]) -> Rule:
         if a.lower >= 0:
             return signed(op, x)
         if b.lower == b.upper and b.lower > 1:
-            # Half of the unsigned range, or less.
+            # At most half of the unsigned range.
             most = rounding((1 << width_of(op.result.type)) - 1, b.lower)
             part = power_of_two(a.divisor)
             divisor = part // b.lower if part % b.lower == 0 else 1
@@ -183,7 +183,7 @@ def _remainder_unsigned(op: Any, x: Facts) -> Fact | None:
         return _remainder(op, x)
     if b.lower < 1:
         return None
-    # The dividend is 2**width more where it is negative.
+    # A negative dividend is 2**width more.
     part = power_of_two(a.divisor)
     if b.lower == b.upper and part % b.lower == 0:
         return fact(op.result.type, ZERO_DIVISOR, 0, 0)
@@ -191,7 +191,7 @@ def _remainder_unsigned(op: Any, x: Facts) -> Fact | None:
 
 
 def _amount(op: Any, b: Fact) -> int | None:
-    """The constant number of bits that a shift moves by."""
+    """The constant amount of a shift."""
     return b.lower if b.lower == b.upper and 0 <= b.lower < width_of(op.result.type) else None
 
 
@@ -265,14 +265,14 @@ def _maximum(op: Any, x: Facts) -> Fact:
 
 
 def _absolute(op: Any, x: Facts) -> Fact:
-    """The least number of the type is its own absolute value, as its negation wraps around."""
+    """The least number of the type is its own absolute value, because its negation wraps around."""
     (a,) = x
     lower = max(a.lower, -a.upper, 0)
     return wrapping(op.result.type, a.divisor, lower, max(abs(a.lower), abs(a.upper)))
 
 
 def _wide_product(op: Any, x: Facts) -> Sequence[Fact] | None:
-    """The halves of the unsigned product of numbers that are not negative."""
+    """The halves of the unsigned product of non-negative numbers."""
     a, b = x
     if a.lower < 0 or b.lower < 0:
         return None
@@ -290,7 +290,7 @@ def _unsigned_extremum(signed: Rule) -> Rule:
 
 
 def _resize(op: Any, x: Facts) -> Fact:
-    """Sign extension keeps the number; so does truncation where it fits."""
+    """Sign extension preserves the number; truncation does so if it fits."""
     (a,) = x
     return wrapping(op.results[0].type, *a)
 
@@ -322,7 +322,7 @@ def _assume(op: Any, x: Facts) -> Fact:
 
 
 _MOST_CONSTANTS = 4096
-"""Elements of a constant tile that are looked at."""
+"""The maximum number of elements of a constant tile to inspect."""
 
 
 def _constant(op: Any, x: Facts) -> Fact | None:
@@ -343,7 +343,7 @@ def _iota(op: Any, x: Facts) -> Fact | None:
 
 
 def _same(op: Any, x: Facts) -> Fact:
-    """The elements are elements of the operands."""
+    """The result's elements are elements of the operands."""
     return reduce(join, x)
 
 
@@ -364,8 +364,8 @@ def _offset(op: Any, x: Facts) -> Fact:
 
 
 def _compare(op: Any, x: Facts) -> Fact | None:
-    """True (-1 of an i1) or false where the bounds decide; unsigned numbers are compared as signed ones that are not
-    negative."""
+    """True (-1 as an i1) or false if the bounds decide it; unsigned numbers are compared if they are non-negative as
+    signed ones."""
     a, b = x
     predicate = op.predicate_name
     if predicate.startswith("u") and (a.lower < 0 or b.lower < 0):
@@ -399,7 +399,7 @@ def _num_programs(op: Any, x: Facts) -> Fact:
 
 
 def _address(op: Any, x: Facts) -> Fact:
-    """Between pointers and integers of 64 bits; only what wrapping cannot change is kept."""
+    """Casts between pointers and 64-bit integers; only facts that hold modulo 2**64 are kept."""
     (a,) = x
     return Fact(power_of_two(a.divisor), *limits(op.results[0].type))
 
@@ -454,4 +454,4 @@ RULES: dict[str, Rule] = {
     "llvm.ptrtoint": _address,
     "llvm.inttoptr": _address,
 }
-"""The rule of each operation that facts go through, by name."""
+"""The transfer functions, by operation name."""

@@ -1,4 +1,4 @@
-"""Arrays of any library as the kernels' arguments see them: an address, extents, strides and an element type.
+"""Arrays of any library as kernel arguments: an address, extents, strides and an element type.
 
 NumPy, torch, JAX, CuPy ──describe──▶ ArrayView ──HostMemory──▶ buffers on a device, and back into the arrays
 """
@@ -20,7 +20,7 @@ __all__ = ["ArrayView", "HostMemory", "describe"]
 
 @dataclass(frozen=True, slots=True)
 class ArrayView:
-    """An array that a kernel may read and write in place. Strides count elements."""
+    """An array that a kernel may read and write in place. Strides are in elements."""
 
     address: int
     shape: tuple[int, ...]
@@ -48,7 +48,7 @@ class ArrayView:
 
     @property
     def is_contiguous(self) -> bool:
-        """Whether the elements are in row-major order without gaps."""
+        """True if the elements are in row-major order without gaps."""
         expected = 1
         for extent, stride in zip(reversed(self.shape), reversed(self.strides), strict=True):
             if extent != 1 and stride != expected:
@@ -65,9 +65,9 @@ _TYPE_NAMES = {
 
 
 def describe(value: Any) -> ArrayView | None:
-    """The array that `value` is; None if it is no array. Raises DiagnosticError for one that cannot be used.
+    """The view of an array; None if `value` is not an array. Raises DiagnosticError for an unsupported one.
 
-    Takes NumPy arrays, torch tensors, and whatever has `__cuda_array_interface__` or `__dlpack__`. The memory is
+    Supports NumPy arrays, torch tensors, and objects with `__cuda_array_interface__` or `__dlpack__`. The memory is
     shared, not copied.
     """
     if isinstance(value, np.generic):
@@ -175,7 +175,7 @@ class HostMemory:
         self._parts.append((low, high, buffer, group))
 
     def pointer(self, view: ArrayView) -> Buffer | int:
-        """The buffer that the array begins, or an address in one."""
+        """The buffer of the array, or an address in it."""
         for low, _, buffer, group in self._parts:
             if any(view is one for _, one in group):
                 offset = view.address - low
@@ -183,7 +183,7 @@ class HostMemory:
         raise KeyError("the array was not placed")
 
     def copy_back(self) -> None:
-        """Write what the kernel changed into the arrays. Raises DiagnosticError if one is read-only."""
+        """Copy modified buffers to the arrays. Raises DiagnosticError if one is read-only."""
         for low, high, buffer, group in self._parts:
             raw = buffer.read().tobytes()
             if raw == ctypes.string_at(low, high - low):

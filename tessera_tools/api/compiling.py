@@ -33,14 +33,14 @@ __all__ = ["Kernel", "Layout", "compile"]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The layout of one tensor of a kernel, as the TileAS passes chose it."""
+    """The layout of one tensor of a kernel, as chosen by the TileAS passes."""
 
     op: str
     """The op that produces the tensor: `nv_tileas.load`."""
     type: str
-    """The type with the layout, in MLIR's words."""
+    """The type with the layout, as MLIR text."""
     layout: str
-    """The layout alone: `#nv_tileas.linear<…>`."""
+    """Only the layout: `#nv_tileas.linear<…>`."""
     location: str
     """`file:line:column` in the source, or empty."""
 
@@ -87,10 +87,10 @@ def _layouts(module: Operation) -> list[Layout]:
 
 
 class Kernel:
-    """A compiled kernel: its stages as text, what is known of it, and a way to launch it.
+    """A compiled kernel: its stages as text, its properties, and how to launch it.
 
-    Made by `compile`. `kernel[grid](a, b, 3)` launches it (`tessera_tools.api.launching`).
-    PTX is made at once; the cubin, SASS and resources when they are first asked for, because they need ptxas.
+    Created by `compile`. `kernel[grid](a, b, 3)` launches it (`tessera_tools.api.launching`).
+    The PTX is available immediately; the cubin, SASS and resources are computed on first use, because they need ptxas.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Kernel:
         self.source = source
         """The name of the input, for messages."""
         self.stages: Mapping[str, str | bytes] = MappingProxyType(made.stages)
-        """The text of each stage that was made: `cuda_tile`, `nv_tileaa`, `nv_tileas`, `llvm`, `llvmir`, `ptx`."""
+        """The text of each stage: `cuda_tile`, `nv_tileaa`, `nv_tileas`, `llvm`, `llvmir`, `ptx`."""
         self.warnings: list[str] = made.warnings
         self.remarks: list[Diagnostic] = []
         """Remarks and warnings of the passes, with their source locations."""
@@ -111,7 +111,7 @@ class Kernel:
         self.layouts: tuple[Layout, ...] = ()
         """The layout of every tensor, in the order of the program; empty if the input was below nv_tileas."""
         self.pointees: Mapping[int, str] = {}
-        """Element type of each pointer parameter by its index, as far as the input tells."""
+        """Element type of each pointer parameter by index, if known from the input."""
         self._manifest = manifest
         self._ir: Mapping[str, str] = {}
         self._ptxas: str | None = None
@@ -154,7 +154,7 @@ class Kernel:
 
     @property
     def cubin(self) -> bytes:
-        """The cubin, made by ptxas. Raises DiagnosticError if there is no ptxas or it refuses the PTX."""
+        """The cubin, assembled by ptxas. Raises DiagnosticError if there is no ptxas or it refuses the PTX."""
         found = self._assembled.stages["cubin"]
         assert isinstance(found, bytes)
         return found
@@ -176,7 +176,7 @@ class Kernel:
 
     @property
     def manifest(self) -> Manifest:
-        """What a launcher must know; with registers once the cubin was made."""
+        """The launch manifest; with registers after the cubin was assembled."""
         if "_assembled" in self.__dict__ and self._assembled.report is not None:
             from tessera_tools.emit.kernels import with_resources
 
@@ -204,17 +204,17 @@ def compile(
 
     source: the path of a file (`.mlir`, `.tileirbc`, `.ll`, `.ptx`), the text itself, bytecode, a module
         (`tessera_tools.parse`), or a kernel of the package `cuda-tile` (`@ct.kernel`), which also needs `args`.
-    target: `sm_80`, `sm_90a`, `H100` …; the target that the input names, or sm_80.
+    target: `sm_80`, `sm_90a`, `H100` …; by default the target of the input, or sm_80.
     args: the arguments of a launch, for a cuTile kernel: their types, strides and constants are compiled in.
     entry: the kernel, if the program has several.
-    num_warps: warps of the kernel, all in one group; 0 chooses by the tiles.
+    num_warps: warps of the kernel, all in one group; if 0, chosen from the tiles.
     num_consumer_warpgroups: warpgroups that compute the products of a kernel with agents, 1, 2 or 4; 0 chooses.
     abi: `plain` allows only the declared parameters: no hidden tensor maps.
-    keep_ir: whether to keep the IR after each pass, for `Kernel.after`.
-    lineinfo: whether findings of the simulated GPU and SASS name the lines of the source.
+    keep_ir: keep the IR after each pass, for `Kernel.after`.
+    lineinfo: findings of the simulated GPU and SASS have source lines.
     ptxas: the path of ptxas, if it is not the one on PATH.
-    name: what messages call a source that is not a file.
-    cache: whether to use the compile cache. A module and `keep_ir` never do.
+    name: the name in messages of a source that is not a file.
+    cache: use the compile cache; ignored for a module and with `keep_ir`.
 
     Raises DiagnosticError, whose text has the position in the source: for a program that is not valid or not
     supported, an unknown target or entry. Raises FileNotFoundError for a path that does not exist.
@@ -261,7 +261,7 @@ def compile(
 def _compile_module(
     read: bytes | Operation, label: str, target: Target | None, options: Options, watch: _Watch
 ) -> Entry:
-    """IR to PTX, with what a `Kernel` says of it."""
+    """Compile IR to PTX, with the properties of a `Kernel`."""
     from tessera_tools.emit.driver import compile_module, declared_target
 
     module = _module(read, label)
@@ -275,7 +275,7 @@ def _compile_module(
 def _read(
     source: object, args: Sequence[Any] | None, target: Target | None, name: str | None
 ) -> tuple[bytes | Operation, str]:
-    """What was given as bytes or a module, and what messages call it."""
+    """The source as bytes or a module, and its name in messages."""
     if isinstance(source, Operation):
         return source, name or "<module>"
     if isinstance(source, bytes | bytearray):
@@ -295,7 +295,7 @@ def _read(
 
 
 def _is_path(text: str) -> bool:
-    """Whether the text is the path of a file: it is one line, and ends like a file or exists."""
+    """True if the text is the path of a file: it is one line, and has a known suffix or exists."""
     if "\n" in text or "{" in text:
         return False
     return os.path.splitext(text)[1] in (".mlir", ".tileirbc", ".ll", ".ptx", ".cubin") or os.path.exists(
@@ -304,7 +304,7 @@ def _is_path(text: str) -> bool:
 
 
 def _module(read: bytes | Operation, label: str) -> Operation:
-    """A module that may be changed: what is given is copied."""
+    """A copy of the module, which may be modified."""
     from tessera_tools.ir.verifier import verify_or_raise
 
     if isinstance(read, Operation):
@@ -340,7 +340,7 @@ def _kernel(target: Target, made: Compiled, entry: str | None, label: str) -> Ke
     names = [kernel.name for kernel in manifest.kernels]
     if entry is None and len(names) != 1:
         listed = ", ".join(f"'{one}'" for one in names) or "none"
-        raise error(None, f"'{label}' has {len(names)} kernels: {listed}", "name one with entry=")
+        raise error(None, f"'{label}' has {len(names)} kernels: {listed}", "select one with entry=")
     if entry is not None and entry not in names:
         listed = ", ".join(f"'{one}'" for one in names) or "none"
         raise error(None, f"'{label}' has no kernel '{entry}'; found {listed}")

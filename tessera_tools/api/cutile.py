@@ -2,8 +2,8 @@
 
 @ct.kernel ──its own exporter──▶ cuda_tile bytecode ──compile──▶ Kernel ──▶ the simulated GPU
 
-The signature follows from the arguments, as when cuTile compiles at the first launch: a parameter that is annotated
-`ct.Constant` is compiled in, a stride of 1 too, and what is a multiple of 16 bytes is promised to be one.
+The signature follows from the arguments, as when cuTile compiles at the first launch: parameters annotated
+`ct.Constant` and strides of 1 are compiled in, and alignments of 16 bytes are declared.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from tessera_tools.target import Target
 __all__ = ["VECTOR", "export", "is_kernel"]
 
 VECTOR = 16
-"""Bytes whose multiples addresses, strides and extents are promised to be."""
+"""The declared alignment of addresses, strides and extents, in bytes."""
 
 
 def is_kernel(value: object) -> bool:
-    """Whether the object is a kernel of cuTile Python."""
+    """True if the object is a kernel of cuTile Python."""
     return type(value).__module__.startswith("cuda.tile") and hasattr(value, "_annotated_function")
 
 
 def export(kernel: Any, args: Sequence[Any] | None, target: Target | None) -> tuple[bytes, str]:
-    """Bytecode of a cuTile kernel for these arguments, and the Python file that it is in.
+    """Bytecode of a cuTile kernel for these arguments, and its Python file.
 
-    Raises DiagnosticError: at the line of the kernel for what cuTile refuses, and for arguments without a signature.
+    Raises DiagnosticError: at the line of the kernel for errors of cuTile, and for arguments without a signature.
     """
     from cuda.tile import TileError
     from cuda.tile.compilation import export_kernel
@@ -41,7 +41,8 @@ def export(kernel: Any, args: Sequence[Any] | None, target: Target | None) -> tu
     file: str = function.pyfunc.__code__.co_filename
     if args is None:
         raise error(
-            None, f"the cuTile kernel '{function.pyfunc.__name__}' is compiled for arguments; give args="
+            None,
+            f"the cuTile kernel '{function.pyfunc.__name__}' is compiled for specific arguments; expected args=",
         )
     signature = _signature(function, args)
     output = io.BytesIO()
@@ -58,7 +59,7 @@ def export(kernel: Any, args: Sequence[Any] | None, target: Target | None) -> tu
 
 
 def _version() -> str:
-    """The newest bytecode version that both sides know."""
+    """The newest bytecode version that both sides support."""
     from cuda.tile._compile import parse_bytecode_version
 
     for version in reversed(VERSIONS):
@@ -96,7 +97,7 @@ def _signature(function: Any, args: Sequence[Any]) -> Any:
 
 
 def _constraint(name: str, annotation: Any, value: Any, view: ArrayView | None, groups: Sequence[str]) -> Any:
-    """What cuTile is told of one argument."""
+    """The cuTile constraint of one argument."""
     import cuda.tile as ct
     from cuda.tile.compilation import ScalarConstraint
 

@@ -1,4 +1,4 @@
-"""What the tools take as input: MLIR, cuda_tile bytecode, LLVM IR, PTX, a cubin.
+"""Inputs of the tools: MLIR, cuda_tile bytecode, LLVM IR, PTX, a cubin.
 
 data, name ──kind_of──▶ "mlir" ──parse_input──▶ module        target_of(…) ──▶ Target
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_GPU", "find_target", "kind_of", "parse_input"]
 
 DEFAULT_GPU = "sm_80"
-"""PTX for it runs on every later GPU, by the driver's own compiler."""
+"""PTX for it runs on every later GPU, compiled by the driver."""
 
 _ENDINGS = {".ll": "llvmir", ".ptx": "ptx", ".mlir": "mlir", ".cubin": "cubin"}
 _ELF = b"\x7fELF"
@@ -31,9 +31,9 @@ _LLVM_START = re.compile(
 
 
 def kind_of(name: str, data: bytes) -> str:
-    """ "cubin", "ptx", "llvmir" or "mlir" (bytecode too): by the file's name, else by how the data begins.
+    """ "cubin", "ptx", "llvmir" or "mlir" (bytecode too): by the file's name, otherwise by the beginning of the data.
 
-    Raises DiagnosticError for LLVM's machine IR, which is an output only.
+    Raises DiagnosticError for LLVM's machine IR, which is an output format only.
     """
     if data.startswith(_ELF):
         return "cubin"
@@ -54,7 +54,8 @@ def kind_of(name: str, data: bytes) -> str:
 
 
 def parse_input(data: bytes, name: str, **options: Any) -> Operation:
-    """The module in MLIR text or in cuda_tile bytecode, told by the magic number; bytecode comes verified.
+    """The module in MLIR text or in cuda_tile bytecode, distinguished by the magic number; bytecode is already
+    verified.
 
     options: as `tessera_tools.parser.parse_module`'s, for text.
     """

@@ -1,4 +1,4 @@
-"""`launch`: a cuTile kernel compiled at its first launch with arguments of a kind, as cuTile itself does.
+"""`launch`: compiles a cuTile kernel at its first launch with a new signature, as cuTile does.
 
 launch(grid, kernel, args) ──signature──▶ compiled before? ──Kernel[grid]──▶ Result
 """
@@ -28,10 +28,10 @@ def launch(
 ) -> Result:
     """Compile a cuTile kernel for these arguments, and launch it: `ct.launch` without a GPU.
 
-    grid: numbers of tile blocks. args: as cuTile takes them, constants included; arrays are changed in place.
-    target: the GPU to compile for, sm_80 if none is named. device, check, options: as those of `Kernel[grid]`.
+    grid: numbers of tile blocks. args: as in cuTile, including constants; arrays are modified in place.
+    target: the GPU to compile for, by default sm_80. device, check, options: as for `Kernel[grid]`.
 
-    A kernel is compiled once for each signature and target. Raises as `compile` and `Launcher` do.
+    A kernel is compiled once for each signature and target. Raises the errors of `compile` and `Launcher`.
     """
     found = [describe(value) for value in args]
     key = (id(kernel), target, tuple(_key(value, view) for value, view in zip(args, found, strict=True)))
@@ -45,7 +45,7 @@ def launch(
 
 
 _compiled: dict[Any, tuple[Any, Kernel]] = {}
-"""Signature → kernel, and the cuTile kernel it was made from, whose identity the key has."""
+"""Signature → kernel, and its cuTile kernel, whose identity is part of the key."""
 
 
 def _key(value: Any, view: ArrayView | None) -> Any:

@@ -19,7 +19,8 @@ __all__ = ["FindingsError", "Launcher"]
 
 
 class FindingsError(RuntimeError):
-    """The simulated GPU found errors in a kernel. `result` is the launch's; the arrays have what it computed."""
+    """The simulated GPU found errors in a kernel. `result` is the result of the launch; the arrays have been
+    modified."""
 
     def __init__(self, kernel: str, result: Result) -> None:
         self.result = result
@@ -40,15 +41,15 @@ class Launcher:
     def __call__(
         self, *args: Any, device: str | Device = "sim", check: bool = True, **options: Any
     ) -> Result:
-        """Launch the kernel and wait for its end. Arrays are changed in place.
+        """Launch the kernel and wait for its end. Arrays are modified in place.
 
-        args: one for each parameter, or one for each array: where the kernel's parameters are a pointer, extents and
-            strides, as those of cuTile, an array stands for all of them. An array is of NumPy, torch, JAX or CuPy.
+        args: one for each parameter, or one for each array: if the kernel's parameters are a pointer, extents and
+            strides, as in cuTile, an array supplies all of them. Arrays of NumPy, torch, JAX and CuPy are supported.
         device: `sim`, `cuda`, or a device of `tessera_tools.device`.
         check: raise FindingsError if the simulated GPU finds an error (a race, an access out of bounds …).
-        options: the device's: on `sim` seed, mode, stats, processes, time_limit …; on `cuda` stream.
+        options: options of the device: on `sim` seed, mode, stats, processes, time_limit …; on `cuda` stream.
 
-        Raises DiagnosticError for arguments that do not fit the parameters.
+        Raises DiagnosticError if the arguments do not match the parameters.
         """
         kernel = self.kernel
         chosen = _device(device)
@@ -81,18 +82,18 @@ def _device(given: str | Device) -> Device:
 
 
 def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]]:
-    """Each parameter with its value: an ArrayView for a pointer, else a scalar. Raises DiagnosticError."""
+    """Each parameter with its value: an ArrayView for a pointer, otherwise a scalar. Raises DiagnosticError."""
     wanted = kernel.signature.wanted
     given = [(value, describe(value)) for value in args]
     expanded = sum(1 if view is None else 1 + 2 * len(view.shape) for _, view in given)
     plain = len(given) == len(wanted)
     if not plain and expanded != len(wanted):
-        kernel_takes = kernel.signature.takes()
+        described_parameters = kernel.signature.takes()
         raise error(
             None,
-            f"{len(given)} arguments given, which stand for {expanded} parameters if each array gives its pointer, "
+            f"{len(given)} arguments given, which are {expanded} parameters if each array is its pointer, "
             f"extents and strides; '{kernel.name}' has {len(wanted)} parameters",
-            kernel_takes,
+            described_parameters,
         )
     found: list[tuple[Parameter, Any]] = []
     rest = iter(wanted)
@@ -107,8 +108,8 @@ def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]
             if not view.is_contiguous:
                 raise error(
                     None,
-                    f"the array for '{parameter.name}' has the strides {view.strides}; the kernel takes no strides, "
-                    "so it must be contiguous",
+                    f"the array for '{parameter.name}' has the strides {view.strides}; the kernel has no "
+                    "stride parameters, so it must be contiguous",
                     "pass numpy.ascontiguousarray(a)",
                 )
             continue
@@ -118,7 +119,7 @@ def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]
                 raise error(
                     None,
                     f"the array for '{parameter.name}' has {len(view.shape)} dimensions, and '{extent.name}' "
-                    f"({extent.type}) stands where one of their extents or strides is expected",
+                    f"({extent.type}) was given, but one of their extents or strides is expected",
                     kernel.signature.takes(),
                 )
             found.append((extent, number))
@@ -133,7 +134,7 @@ def _scalar(parameter: Parameter, value: Any) -> Any:
 
 
 def _check_pointer(kernel: Kernel, parameter: Parameter, view: ArrayView) -> None:
-    """The parameter is a pointer, and to elements as the array has them."""
+    """Check that the parameter is a pointer to the array's element type."""
     if parameter.type != "ptr":
         raise error(
             None,

@@ -12,9 +12,9 @@ __all__ = ["parse", "parse_file", "run_passes", "to_text"]
 
 
 def parse(source: str | bytes, name: str = "<text>") -> Operation:
-    """The verified module that MLIR text or cuda_tile bytecode describes; `name` is what messages call it.
+    """The verified module that MLIR text or cuda_tile bytecode describes; `name` denotes it in messages.
 
-    Raises DiagnosticError with the position of what is wrong.
+    Raises DiagnosticError with the position of the error.
 
     >>> module = parse("func.func @f(%a: i32) -> i32 { return %a : i32 }")
     >>> [op.name for op in module.walk()]
@@ -36,9 +36,9 @@ def parse_file(path: str | os.PathLike[str]) -> Operation:
 
 
 def run_passes(module: Operation, pipeline: str, *, verify_each: bool = True) -> Operation:
-    """Run a pipeline on the module, which is changed in place and returned.
+    """Run a pipeline on the module in place; returns the module.
 
-    pipeline: as `tessera-opt --pass-pipeline` takes it, or names of passes with commas between them.
+    pipeline: as for `tessera-opt --pass-pipeline`, or names of passes separated by commas.
 
     Raises DiagnosticError for an unknown pass or option, and for IR that a pass refuses.
 

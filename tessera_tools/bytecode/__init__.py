@@ -1,11 +1,11 @@
-"""cuda_tile bytecode (`.tileirbc`), versions 13.1 to 13.5, both ways.
+"""cuda_tile bytecode (`.tileirbc`), versions 13.1 to 13.5: reader and writer.
 
     bytes ──reader.Reader──▶ builtin.module ──writer──▶ bytes
 
 version.py  the container: magic number, versions, sections        tables.py    counted tables, strings
-types.py  attributes.py  elements.py  debug.py                     what the tables hold
+types.py  attributes.py  elements.py  debug.py                     entries of the tables
 plans.py    each op's encoding, derived from its class             reader.py  writer.py
-names.py    the names that values get, as the reference prints them
+names.py    names of values, as in the reference's output
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ __all__ = [
 def read_bytecode(
     data: bytes, filename: str = "<bytecode>", *, keep_module: bool | None = None, verify: bool = True
 ) -> Operation:
-    """The program in a `builtin.module`, verified, with the names that the reference gives to values.
+    """The program in a `builtin.module`, verified, with the value names of the reference.
 
-    keep_module: put the kernels into a `cuda_tile.module @kernels`, as they were compiled; None does so only where
-    it holds something: a producer. DiagnosticError, with the byte offset, for anything malformed or not supported.
+    keep_module: put the kernels into a `cuda_tile.module @kernels`, as compiled; None does so only if the module
+    has a producer. Raises DiagnosticError, with the byte offset, for malformed or unsupported input.
     """
     from tessera_tools.bytecode.locate import with_positions
     from tessera_tools.bytecode.names import suggest_names
@@ -47,7 +47,7 @@ def read_bytecode(
         try:
             verify_or_raise(module)
         except DiagnosticError:
-            # Only now is it worth knowing at which byte each operation stands.
+            # Read again with the byte offset of each operation, for the error.
             try:
                 verify_or_raise(Reader(data, filename, locate=True).module(keep_module))
             except DiagnosticError as failure:
@@ -60,7 +60,7 @@ def read_bytecode(
 def write_bytecode(module: Operation, version: Version = DEFAULT_VERSION) -> bytes:
     """The bytecode of a `builtin.module` that holds cuda_tile kernels and globals, or one `cuda_tile.module` with them.
 
-    DiagnosticError, at the operation, for what the version of the format cannot say.
+    Raises DiagnosticError, at the operation, for content that the version of the format cannot represent.
     """
     from tessera_tools.bytecode.writer import write
 

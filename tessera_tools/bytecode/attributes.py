@@ -1,7 +1,7 @@
 """Attributes in bytecode.
 
-An op's attribute of known kind is a bare value (`value_codec`). Elsewhere (assume predicates, identities of
-reductions, hints) an attribute says itself what it is: tag │ value (`read_tagged`, `Encoder.tagged`).
+An op's attribute of known kind is a value without tag (`value_codec`). Elsewhere (assume predicates, identities of
+reductions, hints) attributes are tagged: tag │ value (`read_tagged`, `Encoder.tagged`).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from tessera_tools.bytecode.writer import Encoder
 
 MAX_DEPTH = 64
-"""How deep arrays and dictionaries may nest."""
+"""The maximum nesting of arrays and dictionaries."""
 
 HINT_ORDER = ("num_cta_in_cga", "occupancy", "num_worker_warps_per_cta", "allow_tma", "latency")
-"""The order in which hints are written, as the Python frontend does; others follow by name."""
+"""The order of hints, as written by the Python frontend; others follow by name."""
 
 
 def read_tagged(tables: Tables, c: Cursor, depth: int = 0) -> Attribute:
-    """An attribute that begins with its tag."""
+    """Read an attribute with its tag."""
     at = c.pos
     tag = c.varint()
     if depth > MAX_DEPTH:
@@ -133,7 +133,7 @@ def read_hints(tables: Tables, c: Cursor) -> OptimizationHintsAttr:
 
 
 def write_tagged(e: Encoder, w: Writer, value: Attribute) -> None:
-    """An attribute after its tag. ValueError if it has no encoding."""
+    """Write an attribute with its tag. Raises ValueError if it has no encoding."""
     if isinstance(value, IntegerAttr):
         if value.type is I1:
             w.byte(TAGS["bool"])
@@ -152,7 +152,7 @@ def write_tagged(e: Encoder, w: Writer, value: Attribute) -> None:
             w.byte(value.bits)
         elif value.type.width <= 64:
             bits = value.bits
-            # The sign goes to the lowest bit of 64: a set top bit reads as a negative number.
+            # Zigzag encoding of 64 bits: a set top bit is read as a negative number.
             w.signed(bits - (1 << 64) if bits >> 63 else bits)
         else:
             raise Refusal(f"attribute '{value}' has no encoding in cuda_tile bytecode")
@@ -215,7 +215,7 @@ def constant_index(e: Encoder, value: DenseElementsAttr) -> int:
 
 
 def _write_optional(w: Writer, first: int | None, second: int | None) -> None:
-    """A byte that says which of two signed numbers there are, then those."""
+    """Write a byte with a bit for each present number, then the signed numbers."""
     w.byte((first is not None) | (second is not None) << 1)
     for number in (first, second):
         if number is not None:

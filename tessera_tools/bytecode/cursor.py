@@ -1,4 +1,4 @@
-"""Reading bytes: a place in a part of the file, and errors that say where in the file it stands."""
+"""Reading bytes: a position in a part of the file, and errors with the file offset."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ MAX_U64 = (1 << 64) - 1
 
 
 def place(file: str, offset: int) -> Position:
-    """The position that stands for a byte: line 1, and the byte's number from 1 as the column."""
+    """The source position of a byte: line 1, and the byte's number from 1 as the column."""
     return Position(file, 1, offset + 1)
 
 
 def malformed(file: str, offset: int, message: str, *notes: str) -> DiagnosticError:
-    """An error about the byte at `offset` of the file; raise it."""
+    """Create an error about the byte at `offset` of the file."""
     return error(place(file, offset), f"malformed bytecode at byte {offset}: {message}", *notes)
 
 
 class Cursor:
     """A reading position in `data`, which begins at byte `base` of the file named `file`.
 
-    All reading methods raise DiagnosticError, with the offset in the file, when the data ends.
+    All reading methods raise DiagnosticError, with the file offset, at the end of the data.
     """
 
     __slots__ = ("base", "data", "file", "pos")
@@ -35,7 +35,7 @@ class Cursor:
 
     @property
     def offset(self) -> int:
-        """Where the cursor stands in the file."""
+        """The file offset of the cursor."""
         return self.base + self.pos
 
     @property
@@ -76,7 +76,7 @@ class Cursor:
         except IndexError:
             self.fail("unexpected end of data in a variable-length integer")
         self.pos = pos
-        # The Python frontend writes bit 64 of some doubles; the reference drops it, and so must we.
+        # The Python frontend writes bit 64 of some doubles; the reference ignores it.
         return value & MAX_U64
 
     def signed(self) -> int:
@@ -85,7 +85,7 @@ class Cursor:
         return (value >> 1) ^ -(value & 1)
 
     def count(self, noun: str, least: int = 1) -> int:
-        """How many things follow, of at least `least` bytes each; more than the data can hold is an error."""
+        """A count of entries of at least `least` bytes each; it is an error if the data cannot hold them."""
         at = self.pos
         value = self.varint()
         if value * least > len(self.data) - self.pos:
@@ -117,7 +117,7 @@ class Cursor:
         )
 
     def numbers(self, noun: str) -> tuple[int, ...]:
-        """As `integers` of four bytes; the extremes of i32, which stand for no number elsewhere, are refused."""
+        """As `integers` of four bytes; rejects the extremes of i32, which mean "no number" elsewhere."""
         at = self.pos
         found = self.integers(4, noun)
         for number in found:

@@ -3,8 +3,8 @@
     function count │ pad 4 │ function × u32 first │ index count │ pad 8 │ index × u64 │ table of debug attributes
 
 Each function has a run of indices: its own position, then one for each op in the order of the function's body. Index 0
-is no position, index n is attribute n-1. An attribute is a tag and numbers, which name strings and other attributes.
-Reading is lazy.
+means no position, index n is attribute n-1. An attribute is a tag and numbers, which are indices of strings and other
+attributes. Entries are decoded lazily.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.location import UNKNOWN, CallSiteLoc, FileLineColLoc, FusedLoc, Location, NameLoc
 
 MAX_DEPTH = 200
-"""How deep scopes and call sites may nest."""
+"""The maximum nesting of scopes and call sites."""
 
 
 class DebugTable:
@@ -56,7 +56,7 @@ class DebugTable:
         c.pad(8)
         self.indices = struct.unpack(f"<{count}Q", c.take(8 * count, "the debug indices"))
         rest = Cursor(c.data[c.pos :], c.offset, c.file)
-        # Padding counts from the start of the section, not of the table.
+        # Padding is relative to the start of the section, not of the table.
         self.attributes = _table_at(rest, c.pos)
 
     def locations(self, function: int, c: Cursor) -> Iterator[Location]:
@@ -66,12 +66,12 @@ class DebugTable:
                 yield UNKNOWN
         if function > len(self.firsts):
             c.fail(
-                f"function {function} of the debug section is named, but there are only {len(self.firsts)}"
+                f"function {function} of the debug section is out of range: there are only {len(self.firsts)}"
             )
         at, indices, found = self.firsts[function - 1], self.indices, self.found
         while True:
             if at >= len(indices):
-                c.fail(f"debug index {at} is needed, but there are only {len(indices)}")
+                c.fail(f"debug index {at} is out of range: there are only {len(indices)}")
             number = indices[at]
             at += 1
             if number == 0:
@@ -85,7 +85,7 @@ class DebugTable:
             yield known
 
     def get(self, number: int, c: Cursor) -> Attribute:
-        """Attribute `number` (from 1; 0 is the unknown position); `c` is where it is named."""
+        """Attribute `number` (from 1; 0 is the unknown position); `c` is the position of the reference."""
         if number == 0:
             return UNKNOWN
         if number > len(self.found):
@@ -143,14 +143,14 @@ class DebugTable:
 
 
 def _table_at(c: Cursor, start: int) -> Slices:
-    """The table of attributes, which begins `start` bytes into its section."""
+    """The table of attributes, at offset `start` in its section."""
     shifted = Cursor(b"\0" * (start % 4) + c.data, c.base - start % 4, c.file)
     shifted.pos = start % 4
     return Slices.read(shifted, 4, "debug attributes")
 
 
 class DebugWriter(InternTable):
-    """Positions by index, each function's run of them, and the attributes they need."""
+    """Collects positions by index, the range of each function, and the attributes they use."""
 
     def __init__(self, strings: StringWriter, version: Version) -> None:
         super().__init__(first=1)
@@ -160,7 +160,7 @@ class DebugWriter(InternTable):
         self._known: dict[Attribute, int] = {}
 
     def begin(self, location: Location) -> int:
-        """Start a function's run; the function's number from 1."""
+        """Start a function; returns its number, from 1."""
         self.functions.append([self.index(location)])
         return len(self.functions)
 
@@ -169,7 +169,7 @@ class DebugWriter(InternTable):
         self.functions[-1].append(self.index(location))
 
     def index(self, attribute: Attribute) -> int:
-        """The index of an attribute, added with all that it names; 0 for a position that bytecode cannot say."""
+        """The index of an attribute, added with all its references; 0 for a position that bytecode cannot represent."""
         known = self._known.get(attribute)
         if known is None:
             entry = self._encode(attribute)
@@ -177,7 +177,7 @@ class DebugWriter(InternTable):
         return known
 
     def _encode(self, a: Any) -> bytes:
-        """An entry, or nothing for a position without debug information."""
+        """The encoding of an attribute; empty for a position without debug information."""
         numbers: list[int]
         text = self.strings.index
         if isinstance(a, DIFileAttr):

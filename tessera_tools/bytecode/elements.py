@@ -1,7 +1,7 @@
-"""Constant elements in bytecode: the raw buffer of MLIR, and ours.
+"""Constant elements in bytecode: conversion between MLIR's raw buffer and `DenseElementsAttr`.
 
-MLIR keeps one element for a splat, else all; i1 is packed eight to a byte (a splat is 00 or FF), everything else takes
-whole bytes. Ours (`DenseElementsAttr`) keeps a byte for an i1, too.
+MLIR stores one element for a splat, otherwise all. i1 is packed, eight per byte (a splat is 00 or FF); other elements
+have whole bytes. `DenseElementsAttr` also stores an i1 as a byte.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def read_elements(type: ShapedType, entry: Cursor) -> DenseElementsAttr:
         data = data[:width]
     mask = (1 << type.element.width) - 1
     if type.element.width < 8 * width:
-        # Bits beyond a narrow type's width mean nothing.
+        # Bits beyond a narrow type's width are ignored.
         data = b"".join(
             (int.from_bytes(data[i : i + width], "little") & mask).to_bytes(width, "little")
             for i in range(0, len(data), width)

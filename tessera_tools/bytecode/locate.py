@@ -1,4 +1,4 @@
-"""Locations that also know the byte at which an operation stands; for the errors of the verifier."""
+"""Locations with the byte offset of an operation, for errors of the verifier."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FRONTEND = {
         "cuTile Python generates this for `x // y` on unsigned tiles; convert them to a signed type first"
     ),
 }
-"""What the Python frontend can export but no tool takes: the error, and the construct that makes it."""
+"""Bytecode that the Python frontend can export but no tool accepts: the error, and the construct that causes it."""
 
 
 class _LocatedOther(Location, name="builtin.located"):
@@ -32,7 +32,7 @@ class _LocatedOther(Location, name="builtin.located"):
 
 
 class _LocatedDILoc(DILocAttr, name="cuda_tile.located_di_loc"):
-    """A `di_loc`, which the verifier's rules on scopes must know as one."""
+    """A `di_loc`; a subclass, for the verifier's rules on scopes."""
 
     original: DILocAttr
     file: str
@@ -48,7 +48,7 @@ class _LocatedCallSite(CallSiteLoc, name="builtin.located_call_site"):
 
 
 def located(original: Location, file: str, offset: int) -> Location:
-    """`original`, of an operation that was read from byte `offset` of `file`."""
+    """`original` with the byte `offset` in `file` of its operation."""
     if isinstance(original, DILocAttr):
         return _LocatedDILoc(original.source, original.scope, original, file, offset)
     if isinstance(original, CallSiteLoc):
@@ -57,7 +57,7 @@ def located(original: Location, file: str, offset: int) -> Location:
 
 
 def with_positions(failure: DiagnosticError) -> DiagnosticError:
-    """The errors with plain locations, and a note for each that says at which byte the operation stands."""
+    """The errors with plain locations, each with a note about the byte offset of the operation."""
     return DiagnosticError(*(_plain(diagnostic) for diagnostic in failure.diagnostics))
 
 

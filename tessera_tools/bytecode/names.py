@@ -1,6 +1,7 @@
-"""Names for the values of a program that has none, the same that the reference's tools print.
+"""Names for values without one, as in the output of the reference's tools.
 
-An op with several declared results names each after its field; a few ops with one result have a name of their own.
+The results of an op with several declared results are named after their fields; a few ops with one result have a fixed
+name.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tessera_tools.ir.types import I1, FloatType
 
 
 def suggest_names(root: Operation) -> None:
-    """Name results and block arguments inside `root`, where they have no name."""
+    """Name the unnamed results and block arguments inside `root`."""
     plans: dict[type, Callable[[Any], None] | None] = {}
     for op in root.walk():
         cls = type(op)
@@ -40,7 +41,7 @@ _ONE_WORD: dict[str, str] = {
 
 
 def _plan(cls: Any) -> Callable[[Any], None] | None:
-    """How the values of a class of ops are named; None if they are not."""
+    """The naming of the values of a class of ops; None if they are not named."""
     word = cls.name.partition(".")[2]
     special = _SPECIAL.get(word)
     if special is not None:

@@ -1,15 +1,15 @@
-"""What the encoding of each op is, derived from its class.
+"""The encoding of each op, derived from its class.
 
     opcode │ result types │ flags │ attributes │ operands │ region count, regions
 
-- results: a count before the types where the op has a variadic operand or result;
-- flags: one bit for each attribute and operand that may be absent, attributes first, in declaration order, where the
-  op has such attributes, or more than one operand field of variable length;
-- attributes in declaration order: bare values of their kind; a unit attribute is only its flag;
-- operands in declaration order. Where at most one field has variable length: all operands, after their count if one
-  has. Otherwise a count before each variadic field, and an optional operand where its flag says so.
+- results: a count before the types if the op has a variadic operand or result;
+- flags: one bit for each optional attribute and operand, attributes first, in declaration order, if the op has optional
+  attributes, or more than one operand field of variable length;
+- attributes in declaration order: values of their kind without tag; a unit attribute is only its flag;
+- operands in declaration order. If at most one field has variable length: all operands, after their count if there is
+  one. Otherwise a count before each variadic field, and optional operands according to their flags.
 
-What an older version of the format lacks is left out there (`SINCE`). The few exceptions stand in tables here.
+Fields that an older version of the format lacks are omitted (`SINCE`). The few exceptions are in tables here.
 """
 
 from __future__ import annotations
@@ -55,29 +55,29 @@ SINCE: dict[tuple[str, str], int] = {
     ("store_view_tko", "inbounds"): 4,
     ("atomic_red_view_tko", "inbounds"): 5,
 }
-"""Fields younger than their op: (op, field) → the minor version that brought the field."""
+"""Fields newer than their op: (op, field) → the minor version that added the field."""
 
 ATTRIBUTE_ORDER: dict[str, tuple[str, ...]] = {"scan": ("dim", "reverse", "identities")}
 """Ops whose attributes are not written in declaration order."""
 
 UNFLAGGED = ("inbounds",)
-"""Attributes that may be absent in the IR but are always written: all false then, one for each index."""
+"""Attributes that are optional in the IR but always written: by default all false, one for each index."""
 
 OLDER_NAMES = {"pow": "fpowf"}
-"""Ops that text still has, which are written as another."""
+"""Ops of older text that are written as another op."""
 
 NOT_IN_BODIES = ("module", "entry", "global")
-"""Ops with an opcode that are written in sections of their own."""
+"""Ops with an opcode that are written in separate sections."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueCodec:
-    """How an attribute of known kind is read and written without a tag."""
+    """Reads and writes an attribute of known kind without a tag."""
 
     read: Callable[[Tables, Cursor, Type | None], Attribute | None]
     write: Callable[[Encoder, Writer, Any], None]
     absent: Callable[[Writer, Any], None] | None = None
-    """How the absence of the attribute is written for an op, where that is not a flag."""
+    """The encoding of an absent attribute, if that is not a flag."""
 
 
 def _enum_codec(attribute: Any) -> ValueCodec:
@@ -158,11 +158,11 @@ CODECS_BY_FIELD: dict[str, ValueCodec] = {
     "value": _ELEMENTS,
     "name": _SYMBOL,
 }
-"""Codecs of attributes whose kind does not tell; by field."""
+"""Codecs of attributes whose kind does not determine it, by field."""
 
 
 def value_codec(field: AttributeField) -> ValueCodec:
-    """How an op's attribute is encoded, by its kind."""
+    """The encoding of an op's attribute, by kind."""
     kind, detail = field.kind, field.kind.detail
     named = CODECS_BY_FIELD.get(field.name)
     if named is not None:
@@ -182,7 +182,7 @@ def value_codec(field: AttributeField) -> ValueCodec:
 
 
 class AttributePlan(NamedTuple):
-    """One attribute: its key, its codec, its flag's bit (0 where it is always there), and its default."""
+    """One attribute: its key, its codec, its flag's bit (0 if it is required), and its default."""
 
     key: str
     codec: ValueCodec | None
@@ -192,7 +192,7 @@ class AttributePlan(NamedTuple):
 
 
 class OperandPlan(NamedTuple):
-    """One operand field: how many values it has, and its flag's bit if it is optional and has one."""
+    """One operand field: its number of values, and its flag's bit if it is optional and has one."""
 
     name: str
     arity: str
@@ -214,11 +214,12 @@ class OpPlan:
     attributes: tuple[AttributePlan, ...]
     operands: tuple[OperandPlan, ...]
     counted: bool
-    """One count before all operands; otherwise each field for itself."""
+    """One count before all operands; otherwise one per field."""
     segments: bool
     region_count: int
     absent: tuple[tuple[str, bool, Attribute | None, int], ...]
-    """Fields that this version lacks: name or key, whether an attribute, its default, since when."""
+    """Fields that this version lacks: name or key, whether it is an attribute, its default, the version that added
+    it."""
 
 
 @lru_cache
@@ -287,7 +288,7 @@ def _plan(number: int, word: str, since: int, version: Version) -> OpPlan:
 
 
 def _only_type(field: Any) -> Type:
-    """The one type that a result of an older version's op has: a token."""
+    """The only type of a result of an older version's op: a token."""
     from tessera_tools.dialects.cuda_tile.types import TOKEN
 
     assert field.constraint.accepts(TOKEN)

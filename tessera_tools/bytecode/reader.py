@@ -1,11 +1,11 @@
 """Bytecode in, IR out.
 
-    bytes ──sections──▶ Tables (strings, types, constants, debug: looked up when named)
+    bytes ──sections──▶ Tables (strings, types, constants, debug: decoded on first use)
                           └── function section ──body by body──▶ entries      global section ──▶ globals
 
-Values are numbered in the order of definition: a function's arguments, then every result and block argument; what a
-region defines is forgotten where the region ends. Bodies are read with a stack of their own, so that no nesting
-exhausts Python's. Every count is compared with the remaining bytes before anything is made of it.
+Values are numbered in the order of definition: a function's arguments, then every result and block argument; the values
+of a region are removed at its end. Bodies are read with an explicit stack, so that nesting cannot exhaust
+Python's. Every count is compared with the remaining bytes before memory is allocated.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import I32, I64, FunctionType
 
 MAX_REGIONS = 1000
-"""How deep regions may nest."""
+"""The maximum nesting of regions."""
 
 _SEGMENTS: dict[tuple[int, ...], DenseArrayAttr] = {}
-"""`operandSegmentSizes` made before."""
+"""Cached `operandSegmentSizes`."""
 
 _SINCE = {opcode.number: opcode.since for opcode in OPCODES}
 _WORDS = {opcode.number: opcode.word for opcode in OPCODES}
@@ -84,7 +84,7 @@ def read_sections(c: Cursor) -> tuple[Version, dict[int, Cursor]]:
                 c.fail(f"end section is not the last section: {c.remaining} bytes follow")
             return version, sections
         if number >= len(SECTION_NAMES):
-            c.fail(f"unknown section ID: {number}; this reader knows 0 to {len(SECTION_NAMES) - 1}", at=at)
+            c.fail(f"unknown section ID: {number}; expected 0 to {len(SECTION_NAMES) - 1}", at=at)
         name = SECTION_NAMES[number]
         if number in sections:
             c.fail(f"a second {name} section", at=at)
@@ -121,7 +121,7 @@ def _read_header(c: Cursor) -> Version:
 
 
 class Tables:
-    """What bodies name by index."""
+    """The tables to which bodies refer by index."""
 
     def __init__(self, version: Version, sections: dict[int, Cursor], whole: Cursor) -> None:
         self.version = version
@@ -140,7 +140,7 @@ class Tables:
         self._elements: dict[tuple[int, Type], DenseElementsAttr] = {}
 
     def constant(self, index: int, type: Type | None, c: Cursor) -> DenseElementsAttr:
-        """Constant number `index` as the elements of a tile of `type`; `c` is where it is named."""
+        """Constant number `index` as the elements of a tile of `type`; `c` is the position of the reference."""
         key = (index, type)
         known = self._elements.get(key)  # type: ignore[arg-type]
         if known is None:
@@ -153,7 +153,7 @@ class Tables:
 
 
 class Reader:
-    """One file being read.  With `locate`, every op's location also says at which byte the op stands."""
+    """One file being read.  With `locate`, every op's location also has its byte offset."""
 
     def __init__(self, data: bytes, file: str, *, locate: bool = False) -> None:
         self.locate = locate
@@ -281,7 +281,7 @@ class _Open:
     def __init__(self, op: Operation, outside: int) -> None:
         self.op = op
         self.outside = outside
-        """How many values there were before the op's regions."""
+        """The number of values before the op's regions."""
         self.region = -1
         self.blocks = 0
         """Blocks still to be read of the current region."""
@@ -314,7 +314,7 @@ class BodyReader:
                 self._regions(op)
 
     def _regions(self, outermost: Operation) -> None:
-        """The regions of an op, and of all ops inside; then its results are values."""
+        """Read the regions of an op, and of all nested ops; then define its results."""
         c, values = self.c, self.values
         stack = [self._open(outermost)]
         while stack:
@@ -350,7 +350,7 @@ class BodyReader:
         return _Open(op, len(self.values))
 
     def _block(self, region: Region) -> tuple[Block, int]:
-        """A new block of a region: its arguments, and how many ops follow."""
+        """Read a block's arguments and its number of ops."""
         c = self.c
         block = Block([self.tables.types.read(c) for _ in range(c.count("block arguments"))])
         region.append(block)
@@ -362,7 +362,7 @@ class BodyReader:
         return block, count
 
     def operation(self) -> Operation:
-        """One op, with empty regions; its results become values, unless it has regions to be read first."""
+        """Read one op, with empty regions; define its results, unless its regions must be read first."""
         c, tables = self.c, self.tables
         at = c.pos
         number = c.varint()
@@ -396,7 +396,7 @@ class BodyReader:
         op = op_class.__new__(op_class)
         op._init(operands, types, attributes, regions, (), location)
         if not regions:
-            # What a later version added is no value of this file.
+            # Results that a later version added are not values of this file.
             hidden = len(plan.hidden_results)
             self.values += op.results[:-hidden] if hidden else op.results
         return op
@@ -409,7 +409,7 @@ class BodyReader:
         operands: list[Value] = []
         try:
             for _ in range(count):
-                # Nearly every number is below 128, or else below 16384.
+                # Nearly every number is below 128, most others below 16384.
                 number = data[pos]
                 pos += 1
                 if number > 127:
@@ -421,7 +421,7 @@ class BodyReader:
                         number = number & 127 | high << 7
                 operands.append(values[number])
         except IndexError:
-            # Once more, slowly: do the data end, or is a value not defined?
+            # Repeat slowly to find the error: end of data, or an undefined value.
             while c.varint() < len(values):
                 pass
             self._undefined()
@@ -429,7 +429,7 @@ class BodyReader:
         return operands
 
     def _long(self, at: int) -> tuple[int, int]:
-        """The varint at position `at`, and the position after it; the cursor stays."""
+        """The varint at position `at`, and the position after it; does not move the cursor."""
         c = self.c
         here, c.pos = c.pos, at
         number = c.varint()
@@ -454,7 +454,7 @@ class BodyReader:
                 sizes.append(count)
         except IndexError:
             self._undefined()
-        # Fields that this version lacks come last.
+        # Fields that this version lacks are last.
         sizes += [0] * (len(plan.op_class.definition.operands) - len(sizes))
         key = tuple(sizes)
         known = _SEGMENTS.get(key)

@@ -1,4 +1,4 @@
-"""Tables in bytecode: counted, with the start of every entry before the entries; an entry ends where the next starts.
+"""Tables in bytecode: a count, the start offset of every entry, then the entries; an entry ends where the next starts.
 
 count │ pad │ count × start (u32, or u64 for constants) │ entry, entry, …
 """
@@ -10,21 +10,21 @@ from tessera_tools.bytecode.version import PADDING
 
 
 class Slices:
-    """The entries of a table, each as bytes that know their place in the file."""
+    """The entries of a table, as bytes with their position in the file."""
 
     def __init__(self, file: str) -> None:
         self.file = file
         self.starts: list[int] = []
         self.data = b""
         self.base = 0
-        """Where the entries begin in the file."""
+        """The offset of the entries in the file."""
         self.index = 0
-        """Where the index of their starts begins."""
+        """The offset of the index of their starts."""
         self.noun = ""
 
     @classmethod
     def read(cls, c: Cursor, width: int, noun: str) -> Slices:
-        """A table with starts of `width` bytes, which takes all that is left of the cursor's data."""
+        """Read a table with starts of `width` bytes from the rest of the cursor's data."""
         self = cls(c.file)
         self.noun = noun
         if not c.remaining:
@@ -44,7 +44,7 @@ class Slices:
         return len(self.starts)
 
     def bytes(self, index: int) -> bytes:
-        """Entry number `index`. Its place is looked at only now: a file may be large, and what is used of it little."""
+        """Entry number `index`. Its bounds are checked here: a file may be large, and few of its entries used."""
         start = self.starts[index]
         end = self.starts[index + 1] if index + 1 < len(self.starts) else len(self.data)
         if not start <= end <= len(self.data):
@@ -62,14 +62,14 @@ class Slices:
 
 
 class Strings:
-    """The strings of a file, decoded when they are first named."""
+    """The strings of a file, decoded on first use."""
 
     def __init__(self, slices: Slices) -> None:
         self.slices = slices
         self.found: list[str | None] = [None] * len(slices)
 
     def get(self, index: int, cursor: Cursor) -> str:
-        """String number `index`; `cursor` is where it is named, for the error."""
+        """String number `index`; `cursor` is the position of the reference, for the error."""
         if index >= len(self.found):
             cursor.fail(f"string {index} is out of range: there are only {len(self.found)}")
         known = self.found[index]
@@ -83,12 +83,12 @@ class Strings:
         return known
 
     def read(self, cursor: Cursor) -> str:
-        """The string whose index stands at the cursor."""
+        """The string whose index is at the cursor."""
         return self.get(cursor.varint(), cursor)
 
 
 class InternTable:
-    """Encoded entries, each once, in the order in which they came."""
+    """Unique encoded entries, in insertion order."""
 
     def __init__(self, first: int = 0) -> None:
         self.first = first
@@ -100,7 +100,7 @@ class InternTable:
         return self.entries.setdefault(entry, len(self.entries) + self.first)
 
     def write(self, w: Writer, width: int) -> None:
-        """The table, with starts of `width` bytes."""
+        """Write the table, with starts of `width` bytes."""
         w.varint(len(self.entries))
         w.pad(width, PADDING)
         start = 0

@@ -1,8 +1,8 @@
-"""Types in bytecode: the type section, both ways.
+"""Types in bytecode: reading and writing the type section.
 
     section: count │ pad 4 │ count × u32 start │ type, type, …          a type: tag │ parameters
 
-A type names others by their index. Reading is lazy: an entry is looked at when something names it.
+A type refers to others by index. Entries are decoded on first use.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import DYNAMIC, FloatType, FunctionType, IntegerType
 
 MLIR_DYNAMIC = -(1 << 63)
-"""What stands for an extent or stride known only at run time."""
+"""The encoding of a dynamic extent or stride."""
 
 MAX_DEPTH = 32
-"""How deep types may nest; a type that holds itself nests without end."""
+"""The maximum nesting of types; detects a type that contains itself."""
 
 
 def _simple(word: str) -> Type:
@@ -46,7 +46,7 @@ _FRONTEND = {
         "cuTile Python generates this for a load or store of a 0-d array, or of `tiled_view(())`; use shape (1,)",
     ),
 }
-"""What the Python frontend can export but no tool takes: the error, and the construct that makes it."""
+"""Bytecode that the Python frontend can export but no tool accepts: the error, and the construct that causes it."""
 
 _SIMPLE = {tag: (_simple(word), since) for tag, word, since in numbers.SIMPLE_TYPES}
 _SIMPLE_TAGS = {type: (tag, since) for tag, (type, since) in _SIMPLE.items()}
@@ -57,7 +57,7 @@ _NAMES = {tag: word for tag, word, _ in numbers.SIMPLE_TYPES} | {
     numbers.GATHER_SCATTER_VIEW: "GatherScatterView",
     numbers.STRIDED_VIEW: "StridedView",
 }
-"""Types by the names that the reference's messages give them."""
+"""The names of types in the reference's messages."""
 
 
 class TypeTable:
@@ -70,7 +70,7 @@ class TypeTable:
         self._depth = 0
 
     def get(self, index: int, cursor: Cursor) -> Type:
-        """Type number `index`; `cursor` is where it is named, for the error."""
+        """Type number `index`; `cursor` is the position of the reference, for the error."""
         if index >= len(self.found):
             cursor.fail(f"type {index} is out of range: there are only {len(self.found)}")
         known = self.found[index]
@@ -85,10 +85,10 @@ class TypeTable:
         return known
 
     def read(self, cursor: Cursor) -> Type:
-        """The type whose index stands at the cursor."""
+        """The type whose index is at the cursor."""
         data, pos = cursor.data, cursor.pos
         if pos < len(data) and (index := data[pos]) < 128 and index < len(self.found):
-            # The usual case: a small index, seen before.
+            # The common case: a small index, already decoded.
             known = self.found[index]
             if known is not None:
                 cursor.pos = pos + 1
@@ -194,7 +194,7 @@ def _case(c: Cursor, attribute: Any) -> Any:
 
 
 def _dynamic(values: tuple[int, ...]) -> tuple[int, ...]:
-    """Our mark for a dynamic extent; what was negative otherwise stays so, and is refused."""
+    """Convert to DYNAMIC; other negative numbers are kept, and rejected later."""
     return tuple(DYNAMIC if v == MLIR_DYNAMIC else v - 1 if v < 0 else v for v in values)
 
 
@@ -203,13 +203,13 @@ def _static(values: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _dim_map(c: Cursor) -> tuple[int, ...]:
-    """Empty where dimensions keep their order, as in the type's own parameter."""
+    """Empty if dimensions keep their order, as in the type's parameter."""
     found = c.numbers("mappings")
     return () if found == tuple(range(len(found))) else found
 
 
 class TypeWriter(InternTable):
-    """Types by index, in the order in which they are first named; i1 and i32 are always the first two."""
+    """Types by index, in the order of first use; i1 and i32 are always the first two."""
 
     def __init__(self, version: Version) -> None:
         super().__init__()
@@ -219,7 +219,7 @@ class TypeWriter(InternTable):
             self.index(_simple(word))
 
     def index(self, type: Type) -> int:
-        """The index of a type, which is added with all that it names. ValueError if the version has no such type."""
+        """The index of a type, added with all its references. Raises ValueError if the version has no such type."""
         known = self._known.get(type)
         if known is None:
             known = self._known[type] = self.intern(self._encode(type))

@@ -1,9 +1,9 @@
-"""The container: magic number, versions, sections. What all parts of the format share.
+"""The container: magic number, versions, sections, and the common parts of the format.
 
     7F "TileIR" 00 │ major u8 │ minor u8 │ tag u16 │ section … │ 00
     section: id u8 (high bit: aligned) │ length │ [alignment, padding CB …] │ payload
 
-Integers are varints (LEB128, 7 bits a byte, least significant first) unless a width is given; those are little-endian.
+Integers are varints (LEB128, 7 bits per byte, least significant first), or little-endian if a width is given.
 Source: the bytecode reader and writer of NVIDIA/cuda-tile.
 """
 
@@ -21,7 +21,7 @@ ALIGNMENT = {STRING: 4, TYPE: 4, CONSTANT: 8, DEBUG: 8, FUNCTION: 8}
 """Sections that must be aligned, in bytes."""
 
 PRIVATE, KERNEL, HAS_HINTS = 1, 2, 4
-"""Flags of a function; hints are always there from 13.5."""
+"""Flags of a function; from 13.5 on, hints are always present."""
 
 
 class Version(NamedTuple):
@@ -35,7 +35,7 @@ class Version(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> Version:
-        """From "13.1". ValueError, in the user's words, for anything that is not supported."""
+        """Parse "13.1". Raises ValueError, with a message for the user, for an unsupported version."""
         found = re.fullmatch(r"(\d+)\.(\d+)(?:\.0)?", text)
         version = cls(int(found[1]), int(found[2])) if found else None
         if version is None or version not in VERSIONS:
@@ -47,9 +47,9 @@ class Version(NamedTuple):
 
 VERSIONS = tuple(Version(13, minor) for minor in range(1, 6))
 DEFAULT_VERSION = VERSIONS[0]
-"""What the widest range of tools reads."""
+"""The version that most tools support."""
 
 
 def is_bytecode(data: bytes | bytearray | memoryview) -> bool:
-    """Whether the data begins as cuda_tile bytecode does."""
+    """True if the data begins with the magic number of cuda_tile bytecode."""
     return bytes(data[: len(MAGIC)]) == MAGIC

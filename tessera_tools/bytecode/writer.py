@@ -3,7 +3,7 @@
     module ──functions──▶ bodies, and with them the tables (strings, types, constants, positions) in order of first use
            ──▶ header │ function │ global │ constant │ debug │ type │ producer │ string │ end
 
-Tables are filled in the order in which the Python frontend fills them, so that what it wrote is written again byte for
+Tables are filled in the same order as in the Python frontend, so that its files are reproduced byte for
 byte.
 """
 
@@ -101,14 +101,14 @@ class Encoder:
         return bytes(out.data)
 
     def _guarded(self, op: Operation, work: Any) -> Any:
-        """Turn what a version cannot say into an error at the operation."""
+        """Convert a ValueError, for content that the version cannot represent, to an error at the operation."""
         try:
             return work()
         except Refusal as problem:
             raise op.error(f"cannot be written: {problem}") from None
 
     def define_global(self, name: str) -> None:
-        """Encode a global, when it is first named."""
+        """Encode a global, on first use."""
         op = self.variables.get(name)
         if op is not None and name not in self.defined:
             w = Writer()
@@ -153,7 +153,7 @@ class Encoder:
         if written:
             coding.write_tagged(self, w, hints or OptimizationHintsAttr(DictionaryAttr(())))
         if op.arg_attrs is not None and not always and any(a.entries for a in op.arg_attrs):
-            raise Refusal(f"argument attributes need bytecode version 13.5, not {self.version}")
+            raise Refusal(f"argument attributes require bytecode version 13.5+, but targeting {self.version}")
         if always:
             coding.write_tagged(self, w, op.arg_attrs or ArrayAttr(()))
         body = BodyWriter(self)
@@ -196,7 +196,7 @@ class BodyWriter:
             e.define_global(op.name_.root)
         hidden = len(plan.hidden_results)
         results = op.results[: len(op.results) - hidden]
-        # The frontend names the types before it writes anything else.
+        # The frontend adds the types before anything else.
         types = [e.types.index(result.type) for result in results]
         w.varint(plan.number)
         if plan.sized_results:
@@ -291,7 +291,7 @@ class BodyWriter:
 
 
 def _invalid(module: Operation, op: Operation, message: str) -> DiagnosticError:
-    """An error at the program, and a remark at the op that has no place in bytecode."""
+    """An error at the program, and a remark at the op that bytecode cannot represent."""
     around = op
     while around.parent_op is not None and not isinstance(around, Module):
         around = around.parent_op
@@ -301,7 +301,7 @@ def _invalid(module: Operation, op: Operation, message: str) -> DiagnosticError:
 
 
 def _holder(module: Operation) -> tuple[Block, str | None]:
-    """The block with kernels and globals, and the producer, of what may be wrapped in a `cuda_tile.module`."""
+    """The block with kernels and globals, and the producer, of a module that may contain a `cuda_tile.module`."""
     if isinstance(module, Module):
         producer = module.producer.value if module.producer is not None else None
         return module.regions[0].entry, producer

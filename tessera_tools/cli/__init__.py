@@ -1,1 +1,1 @@
-"""The commands: tessera-opt and tessera-translate."""
+"""The commands: tessera-opt, tessera-translate, tessera-run and tessera-cache."""

@@ -1,4 +1,4 @@
-"""`tessera-cache`: what the compile cache holds, and removing it."""
+"""`tessera-cache`: shows and clears the compile cache."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _command() -> click.Command:
 
 
 def execute(argv: list[str]) -> int:
-    """Run the command; its exit status."""
+    """Run the command; returns the exit status."""
     with _command().make_context("tessera-cache", argv) as context:
         action, version = context.params["action"], context.params["version"]
     if version:
@@ -85,7 +85,7 @@ def _entries(count: int) -> str:
 
 
 def _size(count: int) -> str:
-    """A number of bytes for people: `1.5 MiB`."""
+    """A readable number of bytes: `1.5 MiB`."""
     if count < 1024:
         return f"{count} bytes"
     size = float(count)

@@ -85,7 +85,7 @@ class CommandLine:
     flags: Mapping[str, str]
     """Options that are true or false, with their help; bare they are true."""
     values: Mapping[str, tuple[str, str, str | None]]
-    """(metavar, help, value where it is left out, or None if there must be one)."""
+    """(metavar, help, default value if given without one, or None if required)."""
     repeated: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """(metavar, help) of options that may be given several times."""
     kinds: Mapping[str, Any] = field(default_factory=dict)
@@ -123,7 +123,7 @@ class CommandLine:
         for name, text in self.flags.items():
             params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
         for name, (metavar, text, alone) in self.values.items():
-            # A value that may be left out must follow a `=`.
+            # An optional value must follow a `=`.
             shown = metavar if alone is None else f"[={metavar}]"
             kind = self.kinds.get(name)
             spelled = [f"-{name}", _LETTERS[name]] if name in _LETTERS else [f"--{name}"]

@@ -1,4 +1,4 @@
-"""What both commands share: running in this process or as one, options, input, errors, color, progress.
+"""Common parts of the commands: processes, options, input, errors, color, progress.
 
 main() ─▶ as_process(command)        run(argv, stdin, cwd) ─▶ in_process(command, …) ─▶ Result
                 └──────── guarded(): every exception becomes a line on stderr and a status ────────┘
@@ -51,7 +51,7 @@ _DEEP_STACK = 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What can be observed of a finished command."""
+    """The result of a command."""
 
     exit_code: int
     stdout: bytes
@@ -60,7 +60,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A part of the input that is processed alone; `first_line` is its first line in the file, counted from 1."""
+    """A separately processed part of the input; `first_line` is its first line in the file, from 1."""
 
     text: str
     first_line: int
@@ -79,11 +79,11 @@ def split_input(text: str, marker: str) -> list[Chunk]:
 
 
 Command = Callable[[list[str]], int]
-"""A command takes its arguments without its own name, and returns its exit status."""
+"""A command: takes the arguments without its name, and returns its exit status."""
 
 
 def in_process(command: Command, argv: Sequence[str], stdin: bytes = b"", cwd: str | None = None) -> Result:
-    """Run a command in this process as if it were one of its own: same status, same streams."""
+    """Run a command in this process, with the status and streams of a separate process."""
     out, err = io.BytesIO(), io.BytesIO()
     streams, folder = (sys.stdin, sys.stdout, sys.stderr), os.getcwd()
     sys.stdin = io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8")
@@ -99,14 +99,14 @@ def in_process(command: Command, argv: Sequence[str], stdin: bytes = b"", cwd: s
         if cwd is not None:
             os.chdir(folder)
         for stream in ours:
-            stream.detach()  # else the wrapper would close the buffers when it goes
+            stream.detach()  # otherwise the wrapper would close the buffers when it is deleted
     return Result(status, out.getvalue(), err.getvalue())
 
 
 def as_process(command: Command) -> NoReturn:
-    """Run a command as this process, and end it."""
-    # IR is one large web of references that stays until the end: looking through it for garbage again and again
-    # took a third of the time at 100,000 operations. What passes erase is still found, once in a while.
+    """Run a command as this process, and exit."""
+    # The IR is a large graph of references that lives until the end: frequent garbage collections took a third of the
+    # time at 100,000 operations. Erased operations are still collected, less frequently.
     gc.set_threshold(1_000_000, 50, 1000)
     _open_standard_streams()
 
@@ -115,13 +115,13 @@ def as_process(command: Command) -> NoReturn:
         return command(sys.argv[1:])
 
     status = guarded(body)
-    # From here on an impatient Ctrl-C has nothing to interrupt but the output's last bytes.
+    # From here on, Ctrl-C could only interrupt the last bytes of the output.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     end_all()
     try:
         sys.stdout.flush()
     except OSError as failure:
-        # Python would say the same once more at its own end, with a traceback.
+        # Python would report the same error again at exit, with a traceback.
         with contextlib.suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if not isinstance(failure, BrokenPipeError):
@@ -129,32 +129,32 @@ def as_process(command: Command) -> NoReturn:
             status = FAILED
     with contextlib.suppress(OSError):
         sys.stderr.flush()
-    # Nothing is left to be done: the interpreter's orderly end only costs time (20 ms with a large module).
+    # Skip the interpreter's shutdown, which only takes time (20 ms with a large module).
     leave(status)
 
 
 def _end_cleanly_on_signals() -> None:
-    """SIGTERM and SIGHUP end this process with its children and without its temporary files, Ctrl-C by an exception.
+    """SIGTERM and SIGHUP end this process and its children, and remove temporary files; Ctrl-C raises an exception.
 
-    A signal that the caller has set to be ignored, as nohup does, stays ignored.
+    A signal that the caller ignores, as nohup does, remains ignored.
     """
 
     def end(number: int, _frame: object) -> None:
         end_all()
         signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)  # so that the parent sees what ended us
+        os.kill(os.getpid(), number)  # so that the parent sees the signal
 
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, end)
-    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as start.py has set it
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as set by start.py
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _open_standard_streams() -> None:
-    """Give each standard stream that the caller closed a descriptor that refuses its use.
+    """Open a descriptor for each standard stream that the caller closed; using it is an error.
 
-    Otherwise the next file or pipe that is opened would take its number, and Python's stream for it is None.
+    Otherwise the next opened file or pipe would get its number, and Python's stream would be None.
     """
     for number, (name, mode, refusing) in enumerate(
         (("stdin", "r", os.O_WRONLY), ("stdout", "w", os.O_RDONLY), ("stderr", "w", os.O_RDONLY))
@@ -171,7 +171,7 @@ def _open_standard_streams() -> None:
 
 
 def guarded(body: Callable[[], int]) -> int:
-    """Call `body`; whatever it raises becomes a message on stderr and a status."""
+    """Call `body`; an exception becomes a message on stderr and a status."""
     import click
 
     try:
@@ -204,19 +204,19 @@ def guarded(body: Callable[[], int]) -> int:
 
 
 def internal_fault(fault: BaseException, doing: str) -> str:
-    """One line on an exception that nobody expected."""
+    """The one-line message of an unexpected exception."""
     what = " ".join(f"{type(fault).__name__}: {fault}".split())[:300]
-    return f"internal fault {doing}: {what} (TESSERA_DEBUG=1 shows where)"
+    return f"internal fault {doing}: {what} (TESSERA_DEBUG=1 shows the traceback)"
 
 
 def fail(message: str) -> int:
-    """Print an error without a position; the exit status."""
+    """Print an error without a position; returns the exit status."""
     write_stderr(f"error: {visible(message)}\n")
     return FAILED
 
 
 def write_stderr(text: str) -> None:
-    """Write to stderr at once; a stderr that is closed or full is no reason to stop."""
+    """Write to stderr immediately; a closed or full stderr is ignored."""
     with contextlib.suppress(OSError, ValueError):
         sys.stderr.write(text)
         sys.stderr.flush()
@@ -227,13 +227,13 @@ def report(diagnostics: Sequence[Diagnostic], sources: Sources | None, color: bo
     for diagnostic in diagnostics:
         text = render(diagnostic, sources, color=color)
         if diagnostic.location is None:
-            # It is about the command, not about a place that nobody knows.
+            # The error is about the command, not about an unknown location.
             text = text.replace("<unknown>:0: ", "")
         write_stderr(text)
 
 
 def write_reproducer(path: str | None, ir: str, reproducer: Reproducer, flags: Sequence[str] = ()) -> str:
-    """Write a reproducer, to a new temporary file unless `path` is given; the note that says where it is."""
+    """Write a reproducer to `path`, by default a new temporary file; returns the note with its path."""
     from tessera_tools.emit.files import write_output
     from tessera_tools.passes.reproducer import with_reproducer
 
@@ -251,14 +251,14 @@ def write_reproducer(path: str | None, ir: str, reproducer: Reproducer, flags: S
 
 
 def use_color(choice: str) -> bool:
-    """Whether to color stderr: "always", "never", or "auto" for a terminal (https://no-color.org)."""
+    """True if stderr is colored: "always", "never", or "auto" for a terminal (https://no-color.org)."""
     if choice != "auto":
         return choice == "always"
     return sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def read_input(path: str) -> tuple[str, bytes]:
-    """The name that positions show, and the bytes; `-` is stdin. Raises DiagnosticError when it cannot be read."""
+    """The file name for positions, and the bytes; `-` is stdin. Raises DiagnosticError if it cannot be read."""
     try:
         if path == "-":
             return "<stdin>", sys.stdin.buffer.read()
@@ -272,9 +272,9 @@ def read_input(path: str) -> tuple[str, bytes]:
 
 
 def with_deep_stack(body: Callable[[], int]) -> int:
-    """Call `body`; where it recurses deeper than Python's limit, once more on a larger stack.
+    """Call `body`; if it exceeds Python's recursion limit, call it again on a larger stack.
 
-    `body` must have no effect before it is nearly done.
+    `body` must not have effects before the recursion.
     """
     try:
         return body()
@@ -306,9 +306,9 @@ def with_deep_stack(body: Callable[[], int]) -> int:
 
 
 def start_seconds(begin: float) -> float:
-    """How long this process had run at `begin` (time.perf_counter): loading Python and the command.
+    """The run time of this process at `begin` (time.perf_counter): loading Python and the command.
 
-    To a hundredth of a second, from /proc; 0.0 where the system does not tell, and for a command in-process.
+    In steps of 10 ms, from /proc; 0.0 if the system does not provide it, and for a command run in-process.
     """
     if sys.stdout is not sys.__stdout__:
         return 0.0
@@ -327,9 +327,9 @@ def normalize(
     passes: Mapping[str, object],
     marker: str = "--run-pass",
 ) -> list[str]:
-    """Arguments as click reads them: MLIR's single dashes, optional values, and passes in their order.
+    """Convert arguments for click: MLIR's single dashes, optional values, and passes in order.
 
-    values: option name → None if it takes a value, else the value that it has when bare. A pass flag
+    values: option name → None if it requires a value, otherwise its value if given without one. A pass flag
     `--cse=…` becomes `marker=cse=…`. Raises click.UsageError, with a suggestion, for unknown options.
     """
     import click
@@ -337,9 +337,9 @@ def normalize(
     out: list[str] = []
     rest = iter(argv)
     inputs: list[int] = []
-    """Where in `out` what stands alone is."""
+    """Indices in `out` of positional arguments."""
     values_perhaps: list[int] = []
-    """Of those, the ones right after an option whose value may be left out, and is."""
+    """Those right after an option whose optional value is omitted."""
     bare_at = -1
     for argument in rest:
         if argument == "--":
@@ -365,7 +365,7 @@ def normalize(
             else:
                 following = next(rest, None)
                 if following is None:
-                    raise click.UsageError(f"option '{prefix}{name}' takes a value")
+                    raise click.UsageError(f"option '{prefix}{name}' requires a value")
                 out += [prefix + name, following] if len(name) == 1 else [f"--{name}={following}"]
         elif dashes == 1 and name[0] in values and values[name[0]] is None:
             out += [argument[:2], argument[2:]]  # -O3, -oFILE
@@ -374,14 +374,14 @@ def normalize(
                 f"unknown option '{argument.partition('=')[0]}'{_suggest(name, values, passes)}"
             )
     if len(inputs) > 1:
-        # There is one input, so what stands right after `--report` is its file.
+        # There is one input, so an argument right after `--report` is its file.
         for place in reversed(values_perhaps[: len(inputs) - 1]):
             out[place - 1] = f"{out[place - 1].partition('=')[0]}={out.pop(place)}"
     return out
 
 
 def _suggest(name: str, values: Mapping[str, object], passes: Mapping[str, object]) -> str:
-    """What an unknown option was probably meant to be."""
+    """A suggestion for an unknown option."""
     owners: list[str] = []
     if passes:
         from tessera_tools.passes.table import find_pass
@@ -390,7 +390,7 @@ def _suggest(name: str, values: Mapping[str, object], passes: Mapping[str, objec
         owners = [row for row, cls in classes if cls and name in {entry.name for entry in cls.options()}]
     if owners:
         others = f" (also of {', '.join(f'--{owner}' for owner in owners[1:])})" if len(owners) > 1 else ""
-        return f"; it is an option of a pass: --{owners[0]}='{name}=…'{others}"
+        return f"; it is a pass option: --{owners[0]}='{name}=…'{others}"
     close = closest(name, [*values, *passes])
     return f"; did you mean '--{close}'?" if close else "; --help shows every option"
 
@@ -428,7 +428,7 @@ def _numeric(rows: Sequence[Sequence[str]], column: int) -> bool:
 
 @contextlib.contextmanager
 def progress(doing: Callable[[], str], after: float = 2.0) -> Iterator[None]:
-    """On a terminal, a line on stderr that says what is being done, once it has taken `after` seconds."""
+    """On a terminal, a progress line on stderr after `after` seconds."""
     if not sys.stderr.isatty():
         yield
         return

@@ -3,7 +3,7 @@
     bytecode ──bytecode/reader──▶ module ──ir/printing──▶ text
     text ──parser──▶ module ──bytecode/writer──▶ bytecode
 
-Bytecode is taken for text's place, too: it is then written again, in the version asked for.
+Bytecode input is also accepted: it is written again in the requested version.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Conversion:
                 raise error(None, f"--bytecode-version: Invalid argument '{given}': {supported}") from None
 
     def run(self, data: bytes, name: str) -> int:
-        """Convert; the exit status."""
+        """Convert; returns the exit status."""
         binary = is_bytecode(data)
         if self.until == "mlir" and not binary:
             raise error(
@@ -50,7 +50,7 @@ class Conversion:
                 "tessera-opt reads and prints MLIR text",
             )
         if self.until == "cudatilebc" and (self.options["output"] or "-") == "-" and sys.stdout.isatty():
-            raise error(None, "refusing to write bytecode to a terminal", "give an output file with -o")
+            raise error(None, "refusing to write bytecode to a terminal", "specify an output file with -o")
         chunks: list[tuple[bytes, int]] = [(data, 1)]
         if not binary:
             text = data.decode("utf-8", "replace")
@@ -71,7 +71,7 @@ class Conversion:
         return 0
 
     def _guarded(self, work: Callable[[], bytes], chunk: bytes, name: str, first: int) -> bytes | None:
-        """What `work` makes, or None when it failed, or reported other diagnostics than expected."""
+        """The result of `work`; None if it failed, or its diagnostics are not the expected ones."""
         which = self.options["verify_diagnostics"]
         reported: list[Diagnostic] = []
         made: bytes | None = None

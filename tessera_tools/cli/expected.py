@@ -1,10 +1,10 @@
-"""`--verify-diagnostics`: comments in the input say which diagnostics it gives, as in MLIR.
+"""`--verify-diagnostics`: comments in the input announce its diagnostics, as in MLIR.
 
     // expected-error@+1 {{custom op 'x.y' is unknown}}      also -warning, -remark, -note
     // expected-error-re@below {{found {{[0-9]+}} operands}}     `{{…}}` inside is a regular expression
 
-`@+N`, `@-N`, `@above`, `@below` (the nearest line without such a comment) and `@unknown` (no position) move the
-line that the comment means from its own.
+`@+N`, `@-N`, `@above`, `@below` (the nearest line without such a comment) and `@unknown` (no position) select
+another line than that of the comment.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def check(
     first_line: int = 1,
     only_expected: bool = False,
 ) -> list[Diagnostic]:
-    """What differs between the diagnostics given and those that the comments in `text` announce; empty if nothing.
+    """Compare diagnostics with those announced in `text`; returns the differences.
 
     `first_line` is the line of the file at which `text` begins.
-    `only_expected` forgives diagnostics that no comment announces.
+    `only_expected` ignores diagnostics that are not announced.
     """
     expected, wrong = _read(file, text, first_line)
     for found in _flat(diagnostics):
@@ -77,7 +77,7 @@ def _flat(diagnostics: Iterable[Diagnostic]) -> Iterator[Diagnostic]:
 
 
 def _read(file: str, text: str, first_line: int) -> tuple[list[_Expected], list[Diagnostic]]:
-    """The announcements, and what is wrong with them."""
+    """The announcements, and their errors."""
     expected: list[_Expected] = []
     wrong: list[Diagnostic] = []
     below: list[_Expected] = []
@@ -112,7 +112,7 @@ def _read(file: str, text: str, first_line: int) -> tuple[list[_Expected], list[
 
 
 def _matcher(text: str, expressions: bool) -> Callable[[str], bool]:
-    """Whether a message has the announced text in it. Raises re.error."""
+    """Returns a function that is true for messages that contain the announced text. Raises re.error."""
     if not expressions:
         return lambda message: text in message
     from tessera_tools.cli.matcher import Matcher

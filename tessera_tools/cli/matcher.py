@@ -1,10 +1,10 @@
-"""Regular expressions matched in time that grows with the text times the expression, whatever both say.
+"""Regular expressions, matched in time proportional to the length of the text times the size of the expression.
 
-    "a+b?" ──Python's own parser──▶ states with edges ──all states at once, a character at a time──▶ whether it matches
+    "a+b?" ──Python's own parser──▶ states with edges ──all states at once, a character at a time──▶ match or not
 
-Python's `re` backtracks: `(a+)+b` takes it a time that doubles with each `a`. Here the set of states that the text so
-far can have led to is kept instead (Thompson, "Regular Expression Search Algorithm", 1968). What cannot be matched so,
-back references and assertions about what stands around, is refused.
+Python's `re` backtracks: the time for `(a+)+b` doubles with each `a`. This module tracks the set of possible states
+instead (Thompson, "Regular Expression Search Algorithm", 1968). Back references and lookaround assertions are not
+supported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 __all__ = ["Matcher"]
 
 MAX_STATES = 20_000
-"""States of an expression; counted repetitions multiply them."""
+"""The maximum number of states of an expression; counted repetitions multiply them."""
 
 _NAMES = {
     names.GROUPREF: "a back reference",
@@ -28,15 +28,15 @@ _NAMES = {
 
 
 class Matcher:
-    """One expression. Raises re.error for what is no expression, or none that is supported."""
+    """One expression. Raises re.error if it is invalid or not supported."""
 
     def __init__(self, pattern: str) -> None:
         self._free: list[list[int]] = []
-        """Of each state: the states that are reached without a character."""
+        """For each state: the states that are reached without a character."""
         self._next: list[tuple[re.Pattern[str], int] | None] = []
-        """Of each state: the one character that it takes, and the state after it."""
+        """For each state: the character that it accepts, and the next state."""
         self._places: list[re.Pattern[str] | None] = []
-        """Of each state: what must hold of the place, as `^` does."""
+        """For each state: the condition on the position, as for `^`."""
         self._start = self._state()
         try:
             self._end = self._sequence(parser.parse(pattern), self._start)
@@ -44,7 +44,7 @@ class Matcher:
             raise re.error("the expression is too large") from None
 
     def search(self, text: str) -> bool:
-        """Whether the expression matches somewhere in the text."""
+        """True if the expression matches somewhere in the text."""
         current: set[int] = set()
         for at in range(len(text) + 1):
             current |= self._closure({self._start}, text, at)
@@ -90,7 +90,7 @@ class Matcher:
         return start
 
     def _item(self, kind: Any, value: Any, start: int) -> int:
-        """Build what an item of the parsed expression matches after the state `start`; the state after it."""
+        """Add the states of an item of the parsed expression after the state `start`; returns the final state."""
         if kind in (names.LITERAL, names.NOT_LITERAL, names.ANY, names.IN):
             end = self._state()
             self._next[start] = (_one(kind, value), end)
@@ -117,7 +117,7 @@ class Matcher:
         raise re.error(f"{_NAMES.get(kind, str(kind).lower())} is not supported")
 
     def _after(self, state: int) -> int:
-        """A fresh state after one that has its place in a loop or branch."""
+        """A new state after one that is part of a loop or branch."""
         following = self._state()
         self._free[state].append(following)
         return following
@@ -139,7 +139,7 @@ class Matcher:
 
 
 def _one(kind: Any, value: Any) -> re.Pattern[str]:
-    """An expression for one character: a class has nothing to backtrack over."""
+    """An expression for one character, for Python's `re`: a class does not backtrack."""
     if kind is names.ANY:
         return re.compile(".")
     if kind is names.LITERAL:

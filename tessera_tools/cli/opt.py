@@ -63,7 +63,7 @@ ALIASES = {
     "mlir-pass-pipeline-crash-reproducer": "crash-reproducer",
     "remarks-filter-analyse": "remarks-filter-analysis",
 }
-"""MLIR's own names of options that have a shorter one here."""
+"""MLIR's names of options that have a shorter name here."""
 
 EPILOG = """\
 \b
@@ -100,7 +100,7 @@ COMMAND_LINE = CommandLine(
 
 
 def execute(argv: list[str]) -> int:
-    """Run the command; its exit status."""
+    """Run the command; returns the exit status."""
     begin = time.perf_counter()
     options = COMMAND_LINE.read(_without_aliases(argv))
     if options is None:

@@ -1,4 +1,4 @@
-"""One run of `tessera-opt`, once its options are known."""
+"""One run of `tessera-opt`, after its options are parsed."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ __all__ = ["Session"]
 
 
 class Session:
-    """The work of one command line. `options` are click's; `begin` is when the command started."""
+    """The execution of one command line. `options` are click's; `begin` is the start time of the command."""
 
     def __init__(self, options: dict[str, Any], begin: float) -> None:
         self.options = options
@@ -67,7 +67,7 @@ class Session:
         self.input_name = ""
 
     def run(self) -> int:
-        """Do it; the exit status."""
+        """Run it; returns the exit status."""
         self.failed = False
         with progress(lambda: self.doing):
             try:
@@ -122,7 +122,7 @@ class Session:
 
     def _write(self, text: str) -> None:
         output = self.options["output"] or "-"
-        # A file is written only when all went well; on stdout the chunks that did are shown.
+        # A file is written only if all chunks succeed; stdout shows the successful chunks.
         if output == "-" or not self.failed:
             write_output(output, text)
 
@@ -134,7 +134,7 @@ class Session:
             write_stderr(self.timing.report(self.options["mlir_timing_display"] or "tree"))
 
     def _read(self) -> tuple[str, bytes]:
-        """The input, read once: a second attempt on a larger stack finds stdin empty."""
+        """The input, read once: stdin would be empty in a second attempt on a larger stack."""
         if self._input is None:
             self._input = read_input(self.options["input"])
         return self._input
@@ -173,7 +173,7 @@ class Session:
     # -- one chunk
 
     def _chunk(self, chunk: Chunk | bytes, name: str, pipeline: Pipeline) -> str:
-        """Process one chunk; its output, empty when it failed."""
+        """Process one chunk; returns its output, empty if it failed."""
         which = self.options["verify_diagnostics"]
         reported: list[Diagnostic] = []
 
@@ -336,21 +336,21 @@ class Session:
         return given.lower() in ("true", "1")
 
     def _reproduce(self, ir: str, pipeline: str) -> str:
-        """Write a reproducer; the note that says where it is."""
+        """Write a reproducer; returns the note with its path."""
         flags = ["--allow-unregistered-dialect"] if self.options["allow_unregistered_dialect"] else []
         reproducer = Reproducer(pipeline, self._bool("verify_each", True))
         return write_reproducer(self.options["crash_reproducer"], ir, reproducer, flags)
 
 
 def _measure(module: Operation, target: Target) -> Mapping[str, Measured]:
-    """As compiled; the back end is imported when a pass asks for it."""
+    """The resources of compiled kernels; the back end is imported on first use."""
     from tessera_tools.emit.measure import measure
 
     return measure(module, target)
 
 
 class _Doing:
-    """Keeps the progress line's words up to date."""
+    """Updates the text of the progress line."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -376,7 +376,7 @@ def _verify(module: Operation) -> None:
 
 
 def _check_hints(module: Operation, refuse: bool) -> None:
-    """Warn of hints that nothing follows; raises DiagnosticError for them where they are to be refused."""
+    """Warn about unsupported hints, or raise DiagnosticError if requested."""
     from tessera_tools.diagnostics import emit
     from tessera_tools.dialects.cuda_tile.hints import problems
 

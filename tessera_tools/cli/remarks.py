@@ -22,7 +22,7 @@ KINDS = ("passed", "missed", "analysis")
 
 
 class Remarks:
-    """Keeps the remarks of one run. `spec` is the option's value; None leaves remarks to the ordinary diagnostics.
+    """Collects the remarks of one run. `spec` is the option's value; if None, remarks are ordinary diagnostics.
 
     filters: regular expressions, by kind; "" for those of every kind. A remark is kept if the one for every kind or
         the one of its kind is found in its category, rule or pass. Without filters, every remark is kept.
@@ -43,7 +43,7 @@ class Remarks:
         self.format, _, self.file = (spec or "").partition(":")
         self.kept: list[Remark] = []
         if spec is not None and self.format not in FORMATS:
-            raise error(None, f"--remarks takes {', '.join(FORMATS)}, found '{self.format}'")
+            raise error(None, f"--remarks expects {', '.join(FORMATS)}, found '{self.format}'")
         if spec is not None and ":" in spec and not self.file:
             raise error(None, f"--remarks={self.format}: names no file")
         self._filters: dict[str, re.Pattern[str]] = {}
@@ -60,7 +60,7 @@ class Remarks:
         return bool(self.format)
 
     def take(self, diagnostic: Diagnostic) -> bool:
-        """Keep a diagnostic that is a remark; False where it is to be shown as others are."""
+        """Collect a remark; False if the diagnostic is shown as usual."""
         if not self.format or not isinstance(diagnostic, Remark):
             return False
         if self._matches(diagnostic):
@@ -75,7 +75,7 @@ class Remarks:
         return any(pattern.search(word) for pattern in patterns for word in words if word)
 
     def write(self, sources: Sources) -> None:
-        """Write what was kept, in the order of the program: a file whole or not at all."""
+        """Write the collected remarks in program order; a file is written atomically."""
         if not self.format:
             return
         self.kept.sort(key=_place)
@@ -94,7 +94,7 @@ class Remarks:
 
 
 def _place(remark: Remark) -> tuple[str, int, int]:
-    """Where a remark points; what has no place comes first."""
+    """The sort key of a remark's position; remarks without position are first."""
     place = remark.location.start() if remark.location is not None else None
     return place if place is not None else ("", 0, 0)
 
@@ -139,7 +139,7 @@ def _yaml(remark: Remark) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A YAML scalar: single quotes, or double ones where the text has characters that those cannot hold."""
+    """A YAML scalar in single quotes, or in double quotes if it contains characters that need escapes."""
     if text.isprintable():
         return "'" + text.replace("'", "''") + "'"
     return json.dumps(text)

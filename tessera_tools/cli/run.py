@@ -1,4 +1,4 @@
-"""`tessera-run`: a kernel on the simulated GPU, or on a real one.
+"""`tessera-run`: runs a kernel on the simulated GPU, or on a real one.
 
     .mlir, .tileirbc, .ll ──emit/driver.py──▶ PTX ─┬─▶ runtime/ ──▶ buffers, findings, counters ──▶ status
     .ptx, .cubin with its manifest ────────────────┘
@@ -149,7 +149,7 @@ COMMAND_LINE = CommandLine(
 
 
 def execute(argv: list[str]) -> int:
-    """Run the command line `argv`; the exit status."""
+    """Run the command line `argv`; returns the exit status."""
     options = COMMAND_LINE.read(argv)
     if options is None:
         return 0

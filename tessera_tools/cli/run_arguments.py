@@ -42,7 +42,7 @@ class Check:
 
 
 class Arguments:
-    """The arguments of one command line. `buffers` and `values` are those of the device they were placed on last."""
+    """The arguments of one command line. `buffers` and `values` belong to the device of the last `place`."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.texts: list[str] = list(options["arg"])
@@ -51,7 +51,7 @@ class Arguments:
         self.launch: LaunchFile | None = None
         if options["launch"] is not None:
             if self.texts:
-                raise error(None, "--arg and --launch both give arguments; use only one")
+                raise error(None, "--arg and --launch both specify arguments; use only one")
             self.launch = read_launch(options["launch"], allow_outside=options["allow_outside"])
         self.images: dict[str, bytes] = {}
         self.expected: list[tuple[Array, Type]] = []
@@ -79,7 +79,7 @@ class Arguments:
         return self.launch.shared if self.launch is not None else None
 
     def read(self) -> None:
-        """Read the files of `--launch` and `--expect`: a run is not begun that cannot be judged."""
+        """Read the files of `--launch` and `--expect` before the run."""
         if self.launch is not None:
             self.images = self.launch.images()
         for one in self.expectations:
@@ -88,13 +88,13 @@ class Arguments:
             else:
                 if not one.path.endswith(".npy"):
                     raise error(
-                        None, f"'{one.text}': '{one.path}' is not a .npy file, so its type is not known",
+                        None, f"'{one.text}': '{one.path}' is not a .npy file, so its type is unknown",
                         f"expected {one.buffer}=@{one.path}:TYPE:SHAPE",
                     )  # fmt: skip
                 self.expected.append(read_array(one.path, None, None, one.text))
 
     def place(self, device: runtime.Device, kernel: runtime.Kernel, seed: int) -> None:
-        """Make the buffers on a device. Raises DiagnosticError that names the parameter."""
+        """Create the buffers on a device. Raises a DiagnosticError that names the parameter."""
         if self.launch is not None:
             self.buffers = self.launch.place(device, self.images)
             self.values = list(self.launch.arguments(self.buffers))
@@ -117,7 +117,7 @@ class Arguments:
             elif isinstance(given, MapSpec):
                 self.values.append(self._map(kernel, parameter, given))
             else:
-                signature.pack(parameter, given)  # refused here, before another buffer is made
+                signature.pack(parameter, given)  # checked here, before another buffer is created
                 self.values.append(given)
 
     def _parse(self, number: int, text: str, signature: Signature) -> BufferSpec | MapSpec | Scalar:
@@ -202,7 +202,7 @@ class Arguments:
                     yield path, buffers[name].array().tobytes()
 
     def check(self, buffers: Mapping[str, runtime.Buffer]) -> list[Check]:
-        """Every `--expect`. Raises DiagnosticError where shapes or types cannot be compared."""
+        """Check every `--expect`. Raises DiagnosticError if shapes or types cannot be compared."""
         return [
             self._check(one, *expected, buffers[one.buffer])
             for one, expected in zip(self.expectations, self.expected, strict=True)
@@ -211,7 +211,7 @@ class Arguments:
     def _check(self, one: Expectation, expected: Array, type: Type, buffer: runtime.Buffer) -> Check:
         found, own = buffer.array(), buffer.type or TYPES["u8"]
         if self.launch is not None and found.nbytes == expected.nbytes:
-            # The image has no type of its own.
+            # A raw image has no type.
             found, own = found.view(expected.dtype).reshape(expected.shape), type
         if found.shape != expected.shape:
             shapes = ["x".join(map(str, shape)) or "one element" for shape in (expected.shape, found.shape)]

@@ -1,6 +1,6 @@
-"""The input of `tessera-run`: MLIR, bytecode, LLVM IR, PTX or a cubin, to what a device loads.
+"""The input of `tessera-run`: converts MLIR, bytecode, LLVM IR, PTX or a cubin to the code that a device loads.
 
-FILE ──kind──▶ compile to PTX (and a cubin for cuda) ──▶ Loaded(code, manifest, the name that findings give it)
+FILE ──kind──▶ compile to PTX (and a cubin for cuda) ──▶ Loaded(code, manifest, name for findings)
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ __all__ = ["Loaded", "load_input", "registers"]
 
 @dataclass(slots=True)
 class Loaded:
-    """What runs: PTX or a cubin. `name` is what messages call the PTX; `compiled` whether it was made here."""
+    """The code to run: PTX or a cubin. `name` denotes the PTX in messages; `compiled` is true if it was compiled
+    here."""
 
     name: str
     code: str | bytes
     manifest: Manifest | None
     compiled: bool
     target: Target | None
-    """The GPU that was asked for, or compiled for; None to take the PTX's own."""
+    """The requested or compiled GPU; None for the target of the PTX."""
 
 
 def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
-    """Read the input of a command line, and compile what is to be compiled. Raises DiagnosticError."""
+    """Read the input of a command line, and compile it if necessary. Raises DiagnosticError."""
     name, data = read_input(options["input"])
     kind = kind_of(name, data)
     cuda = options["device"] == "cuda"
@@ -50,9 +51,9 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         if b"\0" in data:
             raise error(Position(name, 1, 1), "this is not PTX: it contains null bytes")
         given = options["manifest"]
-        manifest = _manifest(given) if given is not None else _manifest_beside(name, text)
+        manifest = _manifest(given) if given is not None else _adjacent_manifest(name, text)
         return Loaded(name, text, manifest, False, target)
-    # Line information costs nothing at run time, and lets findings name the line of the source.
+    # Line information has no run-time cost, and lets findings report source lines.
     asked = Options(
         target or find_target(DEFAULT_GPU),
         "cubin" if cuda else "ptx",
@@ -108,7 +109,7 @@ def _cubin(name: str, data: bytes, manifest: str | None, cuda: bool, target: Tar
         raise error(
             None,
             f"'{name}' is a cubin: the simulated GPU runs PTX",
-            "give the .ptx or .mlir that it was compiled from, or use --device=cuda",
+            "use the .ptx or .mlir that it was compiled from, or use --device=cuda",
         )
     path = manifest or f"{os.path.splitext(name)[0]}.json"
     if manifest is None and not os.path.exists(path):
@@ -121,11 +122,11 @@ def _cubin(name: str, data: bytes, manifest: str | None, cuda: bool, target: Tar
 
 
 _BESIDE = ("{stem}.json", "{folder}/7-cubin.json")
-"""Where the manifest of PTX may lie: beside it, and where --save-temps puts that of the cubin made of it."""
+"""Possible names of the manifest of PTX: next to it, and the name that --save-temps uses for its cubin."""
 
 
-def _manifest_beside(name: str, ptx: str) -> Manifest | None:
-    """The manifest of the kernels in the PTX, if a file beside it is one."""
+def _adjacent_manifest(name: str, ptx: str) -> Manifest | None:
+    """The manifest of the kernels in the PTX, if there is one next to it."""
     if name == "<stdin>":
         return None
     from tessera_tools.emit.kernels import kernels_of_ptx
@@ -137,7 +138,7 @@ def _manifest_beside(name: str, ptx: str) -> Manifest | None:
             try:
                 found = _manifest(path)
             except DiagnosticError:
-                continue  # some other JSON
+                continue  # another kind of JSON
             if found.kernels and {kernel.name for kernel in found.kernels} <= entries:
                 return found
     return None
@@ -149,7 +150,7 @@ def _manifest(path: str) -> Manifest:
 
 
 def registers(ptx: str, entry: str, target: Target) -> int:
-    """Registers per thread that ptxas gives the kernel; 0 if there is no ptxas, or it refuses the PTX."""
+    """Registers per thread as reported by ptxas; 0 if there is no ptxas, or it refuses the PTX."""
     from tessera_tools.emit.driver import compile_text
 
     try:

@@ -1,4 +1,4 @@
-"""`tessera-run --ranks=N`: a program on N GPUs, by the plan in its launch manifest.
+"""`tessera-run --ranks=N`: runs a program on N GPUs, as defined by the plan in its launch manifest.
 
 plan, --arg ──▶ whole arrays ──runtime/ranks.py──▶ whole results ──▶ --out, --expect, --report ──▶ status
 """
@@ -44,7 +44,7 @@ _OF_ONE_KERNEL = (
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """A result of all ranks together, as a buffer is to --out and --expect."""
+    """A whole result, with the interface of a buffer for --out and --expect."""
 
     content: Array
     type: Type
@@ -54,7 +54,7 @@ class _Whole:
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """Raises DiagnosticError for options that are about the launch of one kernel."""
+    """Raises DiagnosticError for options that apply to a single kernel."""
     for name in _OF_ONE_KERNEL:
         if options[name]:
             raise error(
@@ -66,14 +66,14 @@ def check_options(options: dict[str, Any]) -> None:
 
 
 def plan_of(loaded: Loaded, entry: str | None, ranks: int) -> Plan:
-    """The plan to run: the one that --entry names, or the only one. Raises DiagnosticError."""
+    """The plan to run: the one named by --entry, or the only one. Raises DiagnosticError."""
     plans = loaded.manifest.plans if loaded.manifest is not None else ()
     names = ", ".join(f"'{plan.name}'" for plan in plans)
     if not plans:
         raise error(
             None,
             "--ranks: the input has no host function",
-            "docs/distributed.md shows one; for PTX, give the plans with --manifest=FILE",
+            "docs/distributed.md shows one; for PTX, specify the plans with --manifest=FILE",
         )
     chosen = [plan for plan in plans if entry in (None, plan.name)]
     if len(chosen) != 1:
@@ -92,7 +92,7 @@ def plan_of(loaded: Loaded, entry: str | None, ranks: int) -> Plan:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What is run: all that options and files say, checked."""
+    """The program to run, checked: all information from options and files."""
 
     loaded: Loaded
     plan: Plan
@@ -101,7 +101,7 @@ class Program:
 
     @classmethod
     def of(cls, loaded: Loaded, options: dict[str, Any]) -> Program:
-        """Raises DiagnosticError for what does not fit the plan."""
+        """Raises DiagnosticError if the options do not match the plan."""
         plan = plan_of(loaded, options["entry"], options["ranks"])
         arguments = Arguments(options)
         arguments.read()
@@ -109,7 +109,7 @@ class Program:
         for name in [*(name for name, _ in arguments.outs), *(one.buffer for one in arguments.expectations)]:
             if name not in names:
                 there = ", ".join(names) or "none"
-                raise error(None, f"there is no result '{name}'; '{plan.name}' gives {there}")
+                raise error(None, f"there is no result '{name}'; '{plan.name}' returns {there}")
         arrays = _arrays(plan, options)
         check_arguments(plan, arrays)
         return cls(loaded, plan, arguments, arrays)
@@ -120,7 +120,7 @@ def _results(plan: Plan) -> list[str]:
 
 
 def run_ranks(program: Program, options: dict[str, Any], max_instructions: int) -> tuple[int, bool]:
-    """Run the plan; (findings and disagreements, whether an --expect is not met)."""
+    """Run the plan; returns (findings and disagreements, whether an --expect failed)."""
     loaded, plan, arguments = program.loaded, program.plan, program.arguments
     names = _results(plan)
     assert loaded.manifest is not None

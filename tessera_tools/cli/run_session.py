@@ -1,4 +1,4 @@
-"""One run of `tessera-run`, once its options are known.
+"""One run of `tessera-run`, after its options are parsed.
 
 input ──▶ device.load ──▶ arguments ──▶ one launch per schedule ──▶ --out, --expect, --stats, --report ──▶ status
 """
@@ -42,15 +42,15 @@ if TYPE_CHECKING:
 __all__ = ["FINDING", "WRONG", "Session"]
 
 WRONG = 2
-"""Exit status: a buffer is not what was expected."""
+"""Exit status: a buffer differs from its expected value."""
 FINDING = 3
-"""Exit status: the simulator found something wrong with the kernel."""
+"""Exit status: the simulator reported a finding."""
 
 MAX_INSTRUCTIONS = 100_000_000
 
 
 class Session:
-    """The work of one command line; `options` are click's."""
+    """The execution of one command line; `options` are click's."""
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.options = options
@@ -63,7 +63,7 @@ class Session:
         self.disagreements: list[str] = []
 
     def run(self) -> int:
-        """Do it; the exit status."""
+        """Run it; returns the exit status."""
         try:
             with sink(lambda d: report([d], self.sources, self.color)):
                 return self._run()
@@ -105,7 +105,7 @@ class Session:
             arguments.read()
             first = self._device(loaded)
             kernel = self._kernel(first, loaded, arguments)
-        # Buffers are made anew for each schedule; only the first run's are written and compared.
+        # Each schedule has new buffers; only those of the first run are written and compared.
         outcome: Mapping[str, runtime.Buffer] = {}
         for number, (seed, mode) in enumerate(schedules):
             if number:
@@ -238,7 +238,7 @@ class Session:
         return dict(arguments.buffers)
 
     def _warn_of_shared(self, kernel: runtime.Kernel, shared: int | None) -> None:
-        """Say so when PTX declares dynamic shared memory, and nobody has said how much there is."""
+        """Warn if the PTX declares dynamic shared memory of unspecified size."""
         if shared is not None or kernel.signature.dynamic_shared:
             return
         program = getattr(getattr(getattr(kernel, "owner", None), "inner", None), "program", None)
@@ -246,9 +246,9 @@ class Session:
             return
         for variable in program.scope.variables.values():
             if variable.space == "shared" and variable.extern:
-                what = f"'{variable.name}' is dynamic shared memory, and the launch has none"
+                what = f"'{variable.name}' is dynamic shared memory, but its size is 0"
                 warning = Diagnostic("warning", Position(program.file, variable.line, 1), what)
-                report([warning.note("give --shared=BYTES, or --manifest=FILE")], self.sources, self.color)
+                report([warning.note("specify --shared=BYTES or --manifest=FILE")], self.sources, self.color)
                 return
 
     def _processes(self) -> int:
@@ -282,7 +282,7 @@ class Session:
                     f"--seed={begin.seed} --modes={begin.mode}, and {values[1]} with --seed={seed} --modes={mode}"
                 )
 
-    # -- what came out
+    # -- results
 
     def _finish(
         self,
@@ -415,7 +415,7 @@ class _Watch:
         with Progress(console=Console(stderr=True), transient=True) as bar:
             task = bar.add_task(self.title, total=self.launch.count)
             for _ in self._ticks():
-                # A cluster that has begun is not done; one process is in the middle of its last.
+                # A started cluster is not done; a single process is still executing its last one.
                 begun = int(self.launch.tally.sum()) - len(self.launch.tally)
                 bar.update(task, completed=max(begun, 0))
 

@@ -1,7 +1,7 @@
-"""The console scripts, before anything else is imported.
+"""The console scripts; imports nothing else first.
 
-While a command is still loading, Ctrl-C ends it as it ends any program. Python's own handler would print a traceback
-of whatever import it interrupts.
+While a command is loading, Ctrl-C has its default action. Python's handler would print a traceback of the
+interrupted import.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import signal
 from typing import NoReturn
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `as_process` has its own
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `as_process` sets its own
 
 
 def cache() -> NoReturn:

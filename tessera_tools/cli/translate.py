@@ -1,8 +1,8 @@
-"""`tessera-translate`: from any stage to LLVM IR, NVPTX MIR, PTX, cubin or SASS; and bytecode to text and back.
+"""`tessera-translate`: translates any stage to LLVM IR, NVPTX MIR, PTX, cubin or SASS, and bytecode to text and back.
 
     .tileirbc, .mlir of any stage, .ll, .ptx ──emit/driver.py──▶ output, and with --save-temps every stage on the way
 
-LLVM's process is started before the input is read, so that it loads while the IR is parsed and lowered.
+LLVM's process starts before the input is read, and loads while the IR is parsed and lowered.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ OUTPUTS = {
         "cuda_tile bytecode, from cuda_tile text (or bytecode of another version)",
     ),
 }
-"""What can be made; exactly one of these is given."""
+"""Output formats; exactly one must be given."""
 
 FLAGS = SHARED_FLAGS | {
     "cuda-tile-module": "with --cudatilebc-to-mlir: print the `cuda_tile.module` around the kernels",
@@ -106,11 +106,11 @@ Examples:
 
 
 MAX_SECONDS = 1e6
-"""The longest time limit, eleven days: waiting functions of the system take no infinity."""
+"""The longest time limit, eleven days: the system's wait functions do not accept infinity."""
 
 
 class _Seconds(click.FloatRange):
-    """A time limit; infinity and what is no number are none."""
+    """A time limit in seconds; must be finite."""
 
     name = "number of seconds"
 
@@ -136,7 +136,7 @@ COMMAND_LINE = CommandLine(
 
 
 def execute(argv: list[str]) -> int:
-    """Run the command; its exit status."""
+    """Run the command; returns the exit status."""
     begin = time.perf_counter()
     options = COMMAND_LINE.read(argv)
     if options is None:

@@ -1,4 +1,4 @@
-"""One run of `tessera-translate`, once its options are known."""
+"""One run of `tessera-translate`, after its options are parsed."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ FILE_NAMES = {
     "cubin": "7-cubin.cubin",
     "sass": "7-sass.sass",
 }
-"""What `--save-temps` calls each stage."""
+"""The file names of `--save-temps`, by stage."""
 
 
 class Session:
-    """The work of one command line. `options` are click's; `begin` is when the command started."""
+    """The execution of one command line. `options` are click's; `begin` is the start time of the command."""
 
     def __init__(self, options: dict[str, Any], until: str, begin: float) -> None:
         self.options = options
@@ -66,7 +66,7 @@ class Session:
         self._input: tuple[str, bytes] | None = None
         self.worker: Worker | None = None
         self._reproduce: Callable[[], str] | None = None
-        """Writes a reproducer of the input; the note that says where. None until the input is read as IR."""
+        """Writes a reproducer of the input; returns the note with its path. None until the input is parsed as IR."""
 
     def close(self) -> None:
         """End LLVM's process."""
@@ -75,7 +75,7 @@ class Session:
             self.worker = None
 
     def run(self) -> int:
-        """Do it; the exit status."""
+        """Run it; returns the exit status."""
         try:
             if self.until in ("mlir", "cudatilebc"):
                 from tessera_tools.cli.convert import Conversion
@@ -112,7 +112,7 @@ class Session:
             report([diagnostic], self.sources, self.color)
 
     def _add_reproducer(self, failure: InternalFault) -> None:
-        """Write the input and its pipeline, where the input is IR, and say where."""
+        """Write a reproducer if the input is IR, and add a note with its path."""
         if self._reproduce is not None:
             failure.diagnostics[-1].note(self._reproduce())
 
@@ -130,11 +130,11 @@ class Session:
             self.sources.add(name, data.decode("utf-8", "replace"))
         key = self._key(name, data, options)
         return once(
-            key, name, lambda: Entry(self._compile_anew(name, data, options)), on_stage=self._save
+            key, name, lambda: Entry(self._compile_ir(name, data, options)), on_stage=self._save
         ).compiled
 
     def _key(self, name: str, data: bytes, options: Options) -> str | None:
-        """The key in the compile cache; None if the cache is off, or what was asked for is on the way."""
+        """The key in the compile cache; None if the cache is off, or an intermediate result is requested."""
         given = self.options
         watched = ("debug_pass", "mlir_print_ir_after_all", "mlir_print_ir_before_all", "mlir_timing")
         if given["cache"] == "off" or given["print_pipeline"] or any(given[option] for option in watched):
@@ -143,7 +143,7 @@ class Session:
         target = options.target.name if given["gpu_name"] is not None else None
         return key_of(data, name, options, target, **more)
 
-    def _compile_anew(self, name: str, data: bytes, options: Options) -> Compiled:
+    def _compile_ir(self, name: str, data: bytes, options: Options) -> Compiled:
         if self.until != "llvmir" and self.worker is None:
             self.worker = Worker.start(time_limit=options.llvm_timeout)
         from tessera_tools.emit.driver import (
@@ -197,7 +197,7 @@ class Session:
         )
 
     def _read(self) -> tuple[str, bytes]:
-        """The input, read once: a second attempt on a larger stack finds stdin empty."""
+        """The input, read once: stdin would be empty in a second attempt on a larger stack."""
         if self._input is None:
             self._input = read_input(self.options["input"])
         return self._input
@@ -263,7 +263,7 @@ class Session:
         return read_debug_pass(self.options["debug_pass"]).off
 
     def _check_output(self) -> None:
-        """Refuse an output that cannot be written before any work is done."""
+        """Check that the output can be written, before the compilation."""
         output = self.options["output"] or "-"
         if self.until == "cubin" and output != "-" and _manifest_path(output) == output:
             raise error(
@@ -273,7 +273,7 @@ class Session:
             )
         if output == "-":
             if self.until == "cubin" and sys.stdout.isatty():
-                raise error(None, "refusing to write a cubin to a terminal", "give an output file with -o")
+                raise error(None, "refusing to write a cubin to a terminal", "specify an output file with -o")
             return
         if os.path.isdir(output):
             raise error(None, f"the output '{output}' is a directory", "name a file in it")
@@ -301,7 +301,7 @@ class Session:
         return tuple(observers)
 
     def _on_failure(self, failure: DiagnosticError, pass_: Pass, op: Operation) -> str | None:
-        """Writes a reproducer for a fault of a pass: the input and the whole pipeline."""
+        """Writes a reproducer for a failing pass: the input and the whole pipeline."""
         if not isinstance(failure, InternalFault) or self._reproduce is None:
             return None
         return self._reproduce()
@@ -317,14 +317,14 @@ class Session:
         write_stderr(f"{text}then {' -> '.join(steps)}\n")
 
     def _save(self, stage: str, data: str | bytes) -> str | None:
-        """Write a stage's file at once, so that the stages before a failure are there."""
+        """Write the file of a stage immediately, so that the stages before a failure are saved."""
         folder = self.options["save_temps"]
         if folder is None:
             return None
         try:
             os.makedirs(folder, exist_ok=True)
         except OSError as failure:
-            raise error(None, f"--save-temps: '{folder}' cannot be made: {failure.strerror}") from None
+            raise error(None, f"--save-temps: '{folder}' cannot be created: {failure.strerror}") from None
         path = os.path.join(folder, FILE_NAMES[stage])
         write_output(path, data)
         if isinstance(data, str):
@@ -340,7 +340,7 @@ class Session:
         if folder is not None and "cubin" in compiled.stages and compiled.manifest is not None:
             write_output(os.path.join(folder, "7-cubin.json"), compiled.manifest.to_json())
         if output == "-" and folder is not None:
-            return  # the file is in the folder
+            return  # the file is already in the folder
         with OutputSet() as outputs:
             outputs.add(output, data)
             if self.until == "cubin" and output != "-" and compiled.manifest is not None:
@@ -360,7 +360,7 @@ class Session:
 
 
 class _Doing:
-    """Keeps the progress line's words up to date."""
+    """Updates the text of the progress line."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -376,7 +376,7 @@ class _Doing:
 
 
 def _manifest_path(cubin: str) -> str:
-    """Where the launch manifest of a cubin goes: beside it."""
+    """The path of a cubin's launch manifest, next to it."""
     return f"{os.path.splitext(cubin)[0]}.json"
 
 
@@ -387,7 +387,7 @@ def _text_of(module: Operation) -> str:
 
 
 def _resources(compiled: Compiled) -> str:
-    """One line a kernel, in ptxas's words."""
+    """One line per kernel, in the terms of ptxas."""
     assert compiled.report is not None and compiled.manifest is not None
     lines: list[str] = []
     target = lookup(compiled.manifest.target)

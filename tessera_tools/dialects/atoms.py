@@ -1,4 +1,4 @@
-"""Atoms: the hardware primitives that copies and products are made of, and what each needs.
+"""Atoms: the hardware primitives of copies and products, and their requirements.
 
     copies     ldg  stg  lds  sts  cp_async  ldmatrix  ldmatrix_trans  stmatrix  stmatrix_trans  tma_load  tma_store
     products   fma  mma  wgmma
@@ -7,7 +7,7 @@
 sizes and types that the hardware has, the layouts of what it moves or multiplies, and the ops whose lowering emits it.
 The attributes that name atoms are `#cute.copy_atom`,
 `#cute.mma_atom` (cute.py), `#cute_nvgpu.mma_atom` and `#cute_nvgpu.atom_copy_field_tma…` (cute_nvgpu.py); a primitive
-that is not here is refused where it is read.
+that is not in the table is rejected when it is parsed.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class CopyPrimitive:
     """The ops that may carry the atom, and whose lowering emits the primitive."""
     feature: Feature | None = None
     alignment: int = 0
-    """Bytes that the address in global memory, and all strides but the innermost, are multiples of; 0 stands for the
-    width of one access."""
+    """Required alignment of the address in global memory, and of all strides except the innermost, in bytes; 0 stands
+    for the width of one access."""
     swizzles: tuple[int, ...] = (0,)
     """Bytes of the patterns in which it can write or read shared memory."""
     threads: Callable[[Sequence[int], int, int, int | None], LinearLayout] | None = None
@@ -173,7 +173,8 @@ _COPY = re.compile(r"sm(\d+)_(.*)_(x\d+|\d+d|\d+)_(\w+?)")
 
 
 def read_copy(spelling: str) -> tuple[int, str, int, Type]:
-    """(architecture, primitive, size, element type) of an atom as `sm80_cp_async_128_f16`; ValueError if it is none."""
+    """(architecture, primitive, size, element type) of an atom as `sm80_cp_async_128_f16`; raises ValueError if it is
+    invalid."""
     match = _COPY.fullmatch(spelling)
     primitive = COPIES.get(match[2]) if match is not None else None
     if match is None or primitive is None:
@@ -302,7 +303,7 @@ class MmaAtom(Attribute):
 
     @property
     def shape(self) -> str:
-        """The primitive and its shape, as it is spelled: sm80_m16n8k16."""
+        """The text of the primitive and its shape: sm80_m16n8k16."""
         if self.primitive == FMA:
             return FMA
         m, n, k = self.mnk
@@ -310,7 +311,7 @@ class MmaAtom(Attribute):
         return f"sm{self.since}_{word}m{m}n{n}k{k}"
 
     def rows(self) -> list[Product]:
-        """What the table has for the atom; empty if it is no instruction."""
+        """The table entries of the atom; empty if it is not an instruction."""
         m, n, k = self.mnk
         a, b = (signless(t) for t in (self.a, self.b))
         return [
@@ -325,17 +326,17 @@ class MmaAtom(Attribute):
 
     @property
     def row(self) -> ProductPrimitive:
-        """What the table says of the primitive."""
+        """The table entry of the primitive."""
         return PRODUCT_PRIMITIVES[self.primitive]
 
     @property
     def is_fma(self) -> bool:
-        """Whether no tensor core takes part."""
+        """True if the atom does not use tensor cores."""
         return self.primitive == FMA
 
 
 def signless(type: Type) -> Type:
-    """The type in tiles of an atom's element: integers say their signedness in atoms only."""
+    """The type in tiles of an atom's element: only atoms specify the signedness of integers."""
     return IntegerType(type.width) if isinstance(type, IntegerType) else type
 
 

@@ -1,4 +1,4 @@
-"""The `builtin` dialect: modules and the cast that stands between two conversions."""
+"""The `builtin` dialect: modules, and the cast between two conversions."""
 
 from __future__ import annotations
 

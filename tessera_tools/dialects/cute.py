@@ -1,7 +1,7 @@
 """The `cute` dialect: copy atoms and product atoms, the witnesses of how a tiled access or a product is done.
 
 A copy atom names one hardware primitive and its element type: `#cute.copy_atom<sm80_cp_async_128_f16>`.  It is put on
-an access when the access is made, and the lowering emits exactly what it says.  What primitives there are is in
+an access when the access is created, and the lowering emits exactly this primitive.  The list of primitives is in
 atoms.py.
 """
 
@@ -47,12 +47,12 @@ class CopyAtomAttr(Attribute, name="cute.copy_atom"):
 
     @property
     def row(self) -> CopyPrimitive:
-        """What the table says of the primitive."""
+        """The table entry of the primitive."""
         return COPIES[self.primitive]
 
     @property
     def bits(self) -> int:
-        """The width of one access in bits; 0 where the primitive has none."""
+        """The width of one access in bits; 0 if the primitive has none."""
         return self.size if self.row.size == "{}" else 0
 
     @property

@@ -5,7 +5,7 @@ Integers have an explicit signedness: `si8`, `ui8`.  Floats of 8 and 4 bits with
 before.
 
 `#cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_128B>`: a box of a tensor of that many dimensions, in shared
-memory in that swizzle (none where it is left out).
+memory in that swizzle (none if it is omitted).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 
 class MmaAtomAttr(MmaAtom, name="cute_nvgpu.mma_atom"):
-    """One matrix-multiply instruction; the shape `fma` stands for scalar multiply-adds, where no tensor core serves."""
+    """One matrix-multiply instruction; the shape `fma` means scalar multiply-adds, without tensor cores."""
 
     @classmethod
     def of(cls, shape: str, a: Type, b: Type, accumulator: Type) -> MmaAtomAttr:
-        """The atom of a shape as it is spelled, `sm80_m16n8k16`."""
+        """The atom of a shape in its text form, `sm80_m16n8k16`."""
         return cls(*read_shape(shape), a, b, accumulator)
 
     @classmethod
@@ -65,7 +65,7 @@ class TmaAtom(Attribute):
 
     @property
     def row(self) -> CopyPrimitive:
-        """What the table says of the primitive."""
+        """The table entry of the primitive."""
         return COPIES[self.primitive]
 
     @classmethod

@@ -92,7 +92,7 @@ def read_signature(state: Any, arguments: Any, results: Any) -> list[tuple[Any, 
 
 
 def write_signature(p: Printer, op: FunctionLike, arguments: Sequence[Value], types: Sequence[Type]) -> None:
-    """Write `(%a: i32 {x}) -> f32`: with the arguments' names, or the types alone where there are none."""
+    """Write `(%a: i32 {x}) -> f32`: with the arguments' names, or only the types if there are none."""
     p.write("(")
     for i, type in enumerate(types):
         p.write(", " if i else "")
@@ -129,7 +129,7 @@ class FunctionLike(Op):
 
     @property
     def signature(self) -> FunctionType:
-        """The function's type itself; `() -> ()` where the attribute is not one, which its own check reports."""
+        """The function's type; `() -> ()` if the attribute is not a function type, which is reported separately."""
         found = self.attributes.get("function_type")
         if isinstance(found, TypeAttr) and isinstance(found.value, FunctionType):
             return found.value
@@ -141,7 +141,7 @@ class FunctionLike(Op):
 
     @property
     def arguments(self) -> list[BlockArgument]:
-        """The entry block's arguments that stand for the parameters; empty for a declaration."""
+        """The entry block's arguments of the parameters; empty for a declaration."""
         return self.body.entry.arguments[: len(self.signature.inputs)] if self.body.blocks else []
 
     def argument_attributes(self, index: int) -> dict[str, Attribute]:
@@ -163,8 +163,8 @@ class FunctionLike(Op):
         ):
             verify_parameters(self, key, noun, types)
             entries = [_entry(getattr(self, key), i) for i in range(len(types))]
-            # A dialect's own attribute says whose it is under any name: `sharding = #tile.sharding<…>`; listings of
-            # `tile` write the axis alone, `sharding = "x"`.
+            # A dialect attribute is allowed under any name: `sharding = #tile.sharding<…>`. Listings of `tile` use only
+            # the name of the axis, `sharding = "x"`.
             if any(
                 "." not in k and k != "sharding" and v.name.startswith("builtin.")
                 for entry in entries
@@ -350,7 +350,7 @@ class CallIndirect(Op, name="func.call_indirect"):
 
 
 class CalleeType(CustomDirective, name="CalleeType"):
-    """The type of the function that an indirect call goes to."""
+    """The type of the callee of an indirect call."""
 
     grammar = "custom: FUNCTION_TYPE"
 

@@ -1,8 +1,8 @@
 """The `math` dialect: elementary functions, elementwise.
 
-Constants are folded where the answer is exact, or where Python's double-precision function, rounded once more to a
+Constants are folded if the result is exact, or if Python's double-precision function, rounded once more to a
 format of at most 24 significant bits, is the nearest number. Upstream calls the C library's function of the format,
-which for `expm1` in f32 may be the number beside it.
+which for `expm1` in f32 may be an adjacent number.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FloatUnary(Op, traits=(PURE,)):
     result = result(same_as("operand"))
     assembly = "$operand (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
     compute: ClassVar[Callable[[float], float] | None] = None
-    """The function on numbers; errors of domain and range leave the op as it is."""
+    """The function on numbers; the op is not folded after a domain or range error."""
     poles: ClassVar[Mapping[float, float]] = {}
     """Where the function is infinite, with the infinity."""
 
@@ -71,7 +71,7 @@ class FloatBinary(Op, traits=(PURE,)):
     result = result(same_as("lhs"))
     assembly = "$lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
     compute: ClassVar[Callable[[float, float], float] | None] = None
-    """The function on numbers; errors of domain and range leave the op as it is."""
+    """The function on numbers; the op is not folded after a domain or range error."""
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         compute, keyword = type(self).compute, format_of(self.result.type)
@@ -121,7 +121,7 @@ class IntUnary(Op, traits=(PURE,)):
 
 
 def _keeps_integers(function: Callable[[float], float]) -> Callable[[float], float]:
-    """A rounding function that lets NaN and infinity through and keeps the sign of zero."""
+    """A rounding function that preserves NaN, infinity, and the sign of zero."""
 
     def rounded(x: float) -> float:
         return math.copysign(function(x), x) if math.isfinite(x) else x
@@ -371,7 +371,7 @@ class IsNormal(FloatTest, name="math.isnormal"):
 
 
 class AbsI(IntUnary, name="math.absi"):
-    """The absolute value of a signed integer; the least one stays as it is."""
+    """The absolute value of a signed integer; the least one is unchanged."""
 
     @staticmethod
     def count(bits: int, width: int) -> int:

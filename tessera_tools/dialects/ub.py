@@ -21,11 +21,11 @@ from tessera_tools.opdef import (
 
 
 class PoisonAttr(Attribute, name="ub.poison"):
-    """`#ub.poison`: the constant that any use may make anything of."""
+    """`#ub.poison`: the poison constant."""
 
 
 class Poison(Op, name="ub.poison", traits=(PURE, CONSTANT_LIKE)):
-    """A poison value: it stands for any value, differently at each use."""
+    """A poison value: any value, possibly different at each use."""
 
     value = attribute(
         AttrKind("PoisonAttrInterface instance", lambda a: isinstance(a, PoisonAttr)), default=PoisonAttr()

@@ -1,1 +1,1 @@
-"""From IR to text, LLVM IR, MIR, PTX, cubin and SASS. Import the modules themselves: each is used alone."""
+"""From IR to text, LLVM IR, MIR, PTX, cubin and SASS. Import the modules directly; each can be used alone."""

@@ -1,6 +1,6 @@
-"""Where inlined functions were called, in the `.loc` lines of PTX.
+"""Call sites of inlined functions, in the `.loc` lines of PTX.
 
-    .loc 1 441 11   // k.py:441:11 @[ k.py:448:40 ]          what LLVM writes: the call site is a comment
+    .loc 1 441 11   // k.py:441:11 @[ k.py:448:40 ]          LLVM's output: the call site is a comment
     ──▶
     .loc 1 448 40                                            the call
     .loc 1 441 11, function_name $L__name0, inlined_at 1 448 40
@@ -25,13 +25,13 @@ _FIRST_VERSION = (7, 2)
 def with_call_sites(ptx: str, inlined: Mapping[str, tuple[DILocAttr, ...]]) -> str:
     """The PTX with the call sites of inlined functions, and without LLVM's comments.
 
-    inlined: `DebugInfo.inlined`, by LLVM's comment. What is not in it keeps its innermost position only.
+    inlined: `DebugInfo.inlined`, by LLVM's comment. Other positions keep only the innermost one.
     """
     lines = ptx.splitlines()
     files = {match[2]: int(match[1]) for line in lines if (match := _FILE.match(line))}
     known = len(files)
     version = next((line.split()[1] for line in lines if line.startswith(".version")), "0.0")
-    tells = tuple(map(int, version.split("."))) >= _FIRST_VERSION
+    supported = tuple(map(int, version.split("."))) >= _FIRST_VERSION
     names: dict[str, int] = {}
     found: list[str] = []
     for line in lines:
@@ -40,7 +40,7 @@ def with_call_sites(ptx: str, inlined: Mapping[str, tuple[DILocAttr, ...]]) -> s
             found += _without_comment(line)
             continue
         file, number, column, chain = match.groups()
-        frames = inlined.get(f"{number}:{column} {chain}") if chain and tells else None
+        frames = inlined.get(f"{number}:{column} {chain}") if chain and supported else None
         plain = f"\t.loc\t{file} {number} {column}"
         if frames is None:
             found.append(plain)
@@ -63,7 +63,7 @@ def with_call_sites(ptx: str, inlined: Mapping[str, tuple[DILocAttr, ...]]) -> s
 
 
 def _without_comment(line: str) -> list[str]:
-    """The line without LLVM's comment: none where nothing else is in it. The head of the file has no other."""
+    """The line without LLVM's comment; empty if it has nothing else."""
     code = line if '"' in line else _COMMENT.sub("", line)
     return [code] if code or not line.strip() else []
 

@@ -1,8 +1,8 @@
-"""The compile cache: what was compiled once is read, not compiled again.
+"""The compile cache: results of earlier compilations.
 
 input, options, tools ──key_of──▶ <cache>/compile/<key> ──once──▶ Entry(compiled, diagnostics, facts), read or made
 
-The key is a digest of everything that the result depends on: the input's bytes and name, the options, this package's
+The key is a digest of all inputs of the result: the input's bytes and name, the options, this package's
 files, LLVM, ptxas and nvdisasm.  An entry is one file, written whole; its digest tells a damaged one, which counts as
 absent.  The folder is the user's own (`tessera_tools.cache`), because a cubin from it is run.  When the entries exceed
 `TESSERA_CACHE_LIMIT` (MiB; 512 if unset, 0 turns the cache off), those that were not used for the longest time go.
@@ -38,30 +38,30 @@ __all__ = [
 ]
 
 FORMAT = 1
-"""Of an entry; raised when a reader of this one would misunderstand it."""
+"""The version of the entry format."""
 MAGIC = b"TesseraCache"
 _DIGEST = 32
 _LENGTH = 8
 _LARGEST = 256 << 20
-"""Bytes of the largest entry that is kept or read."""
+"""The maximum size of an entry, in bytes."""
 _DEFAULT_LIMIT = 512
-"""MiB of all entries."""
+"""The default limit of all entries, in MiB."""
 
 
 @dataclass(slots=True)
 class Entry:
-    """A compilation that can be had again."""
+    """A stored compilation."""
 
     compiled: Compiled
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
-    """What was emitted on the way: remarks and warnings, in order."""
+    """The emitted diagnostics (remarks and warnings), in order."""
     facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What else the caller keeps, as JSON has it."""
+    """Further JSON data of the caller."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One entry as `tessera-cache` shows it."""
+    """One entry in the list of `tessera-cache`."""
 
     key: str
     source: str
@@ -81,8 +81,8 @@ def key_of(data: bytes, name: str, options: Options, target: str | None, **more:
     """The key of a compilation: 64 hexadecimal digits; None if the cache is off or a tool cannot be found.
 
     data, name: the input and its name, which messages and line information show.
-    target: the GPU as it was asked for; None where the input decides, whatever `options.target` holds until then.
-    more: further options of the caller, as JSON has them.
+    target: the requested GPU; None if the input determines it, independent of `options.target`.
+    more: further options of the caller, as JSON data.
     """
     if compile_folder() is None:
         return None
@@ -91,7 +91,7 @@ def key_of(data: bytes, name: str, options: Options, target: str | None, **more:
     try:
         tools = _tools(options)
     except (ToolError, OSError):
-        return None  # the compilation says what is wrong
+        return None  # the compilation reports the error
     parts = {
         "format": FORMAT,
         "tool": _own_identity(),
@@ -108,7 +108,7 @@ def key_of(data: bytes, name: str, options: Options, target: str | None, **more:
 
 
 def _tools(options: Options) -> list[str]:
-    """ptxas decides the version of PTX, so that every stage from there on depends on it."""
+    """The identity of the tools.  ptxas determines the PTX version, so every later stage depends on it."""
     from tessera_tools.emit.tools import find_tool, identity
 
     found: list[str] = []
@@ -129,7 +129,7 @@ def _tools(options: Options) -> list[str]:
 
 
 def _own_identity() -> list[str]:
-    """This package, llvmlite and Python as they are now: changed files have other times or sizes."""
+    """The identity of this package, llvmlite and Python: changed files differ in time or size."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     state = hashlib.sha256()
     folders = [package]
@@ -158,7 +158,7 @@ def _llvm_identity() -> str:
 
 
 def cache_limit() -> int:
-    """Bytes that all entries may take together; 0 if the cache is off. Raises ToolError for what is no number."""
+    """The limit of all entries in bytes; 0 if the cache is off. Raises ToolError if the value is not a number."""
     given = os.environ.get("TESSERA_CACHE_LIMIT", "").strip()
     if given and not (given.isascii() and given.isdigit() and len(given) < 10):
         raise ToolError(
@@ -169,7 +169,7 @@ def cache_limit() -> int:
 
 
 def compile_folder() -> str | None:
-    """The folder of the entries, made if it is missing; None if the cache is off or there is no private folder."""
+    """The folder of the entries, created if it is missing; None if the cache is off or there is no private folder."""
     folder = cache_folder() if cache_limit() else None
     if folder is None:
         return None
@@ -182,7 +182,7 @@ def compile_folder() -> str | None:
 
 
 def load(key: str | None) -> Entry | None:
-    """The entry of `key`, which counts as used now; None if there is none, or it is damaged."""
+    """The entry of `key`, marked as used; None if there is none, or it is damaged."""
     folder = compile_folder() if key is not None else None
     if key is None or folder is None:
         return None
@@ -204,7 +204,7 @@ def load(key: str | None) -> Entry | None:
 
 
 def store(key: str | None, entry: Entry, *, source: str) -> None:
-    """Keep an entry. A full disk or a result that is too large is no error: the next run compiles again."""
+    """Store an entry. A full disk or a result that is too large is not an error: the next run compiles again."""
     from tessera_tools.emit.files import write_output
 
     folder = compile_folder() if key is not None else None
@@ -227,7 +227,7 @@ def once(
 ) -> Entry:
     """The entry of `key`, or what `make` returns, which is kept with what was emitted meanwhile.
 
-    An entry that was found emits its diagnostics again, and `on_stage` is called with each of its stages.
+    If an entry is found, its diagnostics are emitted again, and `on_stage` is called with each of its stages.
     source: the name of the input, for `tessera-cache`.
     """
     found = load(key)
@@ -246,7 +246,7 @@ def once(
 
 
 def entries() -> list[Listed]:
-    """What is in the cache, the last used first."""
+    """The entries of the cache, the last used first."""
     folder = compile_folder()
     found: list[Listed] = []
     for path, status in _files(folder) if folder is not None else ():
@@ -269,7 +269,7 @@ def entries() -> list[Listed]:
 
 
 def clear() -> int:
-    """Remove all entries; how many there were."""
+    """Remove all entries; returns their number."""
     folder = compile_folder()
     removed = 0
     for path, _ in list(_files(folder)) if folder is not None else ():
@@ -280,7 +280,7 @@ def clear() -> int:
 
 
 def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
-    """The entries' paths. Files under way, which begin with a dot, are not among them."""
+    """The paths of the entries, without incomplete files, whose names begin with a dot."""
     try:
         with os.scandir(folder) as found:
             for one in found:
@@ -337,7 +337,8 @@ def _encoded(entry: Entry, source: str) -> bytes:
 
 
 def _head(data: bytes, partial: bool = False) -> tuple[dict[str, Any], int]:
-    """The head, and where the stages begin. `partial`: only `about` is wanted, of an entry's first bytes."""
+    """The head, and the offset of the stages. `partial`: `data` is the beginning of an entry; only `about` is
+    needed."""
     start = len(MAGIC) + _DIGEST + _LENGTH
     if len(data) < start or not data.startswith(MAGIC):
         raise ValueError("not an entry")

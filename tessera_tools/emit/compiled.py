@@ -1,6 +1,6 @@
-"""What the driver is asked for and what it returns: `Options` and `Compiled`.
+"""The driver's `Options` and its result, `Compiled`.
 
-They stand apart from the driver so that a result of the cache needs none of its passes.
+They are separate from the driver, so that a cached result does not import the passes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FORMATS = ("llvmir", "mir", "ptx", "cubin", "sass")
 """The valid values of `until`, in order."""
 
 Stage = str
-"""A name of STAGES or of FORMATS."""
+"""A name in STAGES or FORMATS."""
 
 
 @dataclass(frozen=True)
@@ -31,10 +31,10 @@ class Options:
     target: Target
     until: Stage = "cubin"
     level: int = 3
-    """Of LLVM and of ptxas, 0 to 3."""
+    """The optimization level of LLVM and ptxas, 0 to 3."""
     lineinfo: bool = False
     debug_info: bool = False
-    """DWARF for debuggers; at level 0 only, as ptxas has it."""
+    """DWARF for debuggers; ptxas supports it at level 0 only."""
     ptxas: str | None = None
     """Path of ptxas; None to find it."""
     ptxas_options: tuple[str, ...] = ()
@@ -45,38 +45,38 @@ class Options:
     llvm_pipeline: str = "tile"
     verify_each: bool = True
     num_warps: int = 0
-    """Warps of every kernel that has no `kernel_spec` yet, all in one group; 0 chooses from its tiles."""
+    """Warps of every kernel that has no `kernel_spec` yet, all in one group; if 0, they are chosen from its tiles."""
     num_consumer_warpgroups: int = 0
     """Warpgroups of consumers of every kernel with agents; 0 chooses from its products."""
     plain_abi: bool = False
-    """Whether kernels have the declared parameters alone: no tensor maps after them, and so no TMA."""
+    """Kernels have only the declared parameters: no tensor maps follow them, so TMA is not used."""
     off: frozenset[str] = frozenset()
-    """Passes that are left out."""
+    """Passes to omit."""
     keep_stages: bool = False
     """Keep the text of every stage of the IR."""
     explains: bool = False
-    """Whether passes emit remarks with the reasons of their decisions."""
+    """Passes emit remarks with the reasons for their decisions."""
     all_stages: bool = False
-    """Also make what `until` does not need: the MIR, and the text of every stage of the IR."""
+    """Also produce what `until` does not need: the MIR, and the text of every stage of the IR."""
 
 
 @dataclass
 class Compiled:
-    """The result of a compilation: texts by stage (a name of STAGES or FORMATS; the cubin is bytes) and reports."""
+    """The result of a compilation: texts by stage (a name in STAGES or FORMATS; the cubin is bytes) and reports."""
 
     stages: dict[Stage, str | bytes] = field(default_factory=dict[Stage, "str | bytes"])
     report: Report | None = None
-    """ptxas's, with resources by kernel; None if it did not run."""
+    """The report of ptxas, with resources by kernel; None if it did not run."""
     manifest: Manifest | None = None
-    """Of the PTX, with registers if ptxas ran; None if there is no PTX."""
+    """The manifest of the PTX, with registers if ptxas ran; None if there is no PTX."""
     plans: tuple[Plan, ...] = ()
-    """Of the functions on the host."""
+    """Plans of the host functions."""
     warnings: list[str] = field(default_factory=list[str])
     ptxas_command: list[str] = field(default_factory=list[str])
     ptxas_output: str = ""
-    """ptxas's own report, if its options ask for it."""
+    """The report that ptxas prints, if its options request it."""
 
     def text(self, stage: Stage) -> str:
-        """The text of a stage. KeyError if it was not made."""
+        """The text of a stage. Raises KeyError if it was not produced."""
         found = self.stages[stage]
         return found if isinstance(found, str) else found.decode()

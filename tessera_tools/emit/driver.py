@@ -1,7 +1,7 @@
 """The compiler driver: lowers IR from any stage through the target's passes to LLVM IR, MIR, PTX, cubin and SASS.
 
     cuda_tile ─▶ nv_tileaa ─▶ nv_tileas ─▶ llvm ─▶ LLVM IR ─▶ PTX ─▶ cubin ─▶ SASS
-        └ enters where the input is (`stage_of`), leaves at `until`           └▶ MIR, on the side
+        └ starts at the stage of the input (`stage_of`), ends at `until`           └▶ MIR, on the side
 
 `compile_module` is for callers with IR, `compile_text` for LLVM IR and PTX; both return a `Compiled`.
 """
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 TARGET_ATTRIBUTE = "nv_tileaa.target_spec"
-"""Attribute of the module: the target's name, as the first conversion writes it."""
+"""Attribute of the module: the target's name, written by the first conversion."""
 
 OnFailure = Callable[[DiagnosticError, Pass, Operation], "str | None"]
 
@@ -59,7 +59,7 @@ def stage_of(module: Operation) -> Stage:
     """Returns the stage of the module: the first of STAGES with an operation in it; llvm if there is none."""
     best = len(STAGES) - 1
     for op in module.walk():
-        # A kernel of the tile dialect is one though it holds no op of it.
+        # A kernel of the tile dialect may contain no op of the dialect.
         prefix = "tile" if "tessera.kernel" in op.attributes else op.name.partition(".")[0]
         if prefix in STAGES:
             best = min(best, STAGES.index(prefix))
@@ -113,7 +113,7 @@ def _steps(options: Options, stage: Stage) -> list[Step]:
 
 
 class _Run:
-    """One compilation on its way."""
+    """One compilation in progress."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class _Run:
         self.inlined: dict[str, tuple[DILocAttr, ...]] = {}
         self.kernels: list[Kernel] = []
         self.locations: dict[str, HasStart] = {}
-        """Of kernels, by name."""
+        """Locations of kernels, by name."""
         self.ops: dict[tuple[str, int, int], str] = {}
         """The ops of the input by their places, if remarks are wanted."""
         self._worker = worker
@@ -139,7 +139,7 @@ class _Run:
         return nullcontext() if self.timing is None else self.timing.scope(name)
 
     def reached(self, stage: Stage, data: str | bytes) -> bool:
-        """Keep a stage's text; whether it is what was asked for."""
+        """Record the text of a stage; True if it is the last one requested."""
         self.result.stages[stage] = data
         if self.on_stage is not None:
             path = self.on_stage(stage, data)
@@ -158,7 +158,7 @@ class _Run:
     def lower(
         self, module: Operation, observers: tuple[Observer, ...], on_failure: OnFailure | None = None
     ) -> None:
-        """Run the passes that are left on the module."""
+        """Run the remaining passes on the module."""
         from tessera_tools.ir.printing import print_op
         from tessera_tools.passes.manager import PassManager
 
@@ -170,7 +170,7 @@ class _Run:
         elif declared is not None and declared not in (options.target.name, options.target.cpu):
             raise module.error(
                 f"was lowered for '{declared}' and cannot be compiled for '{options.target.name}'",
-                "lower the kernel again from cuda_tile, or name its own GPU",
+                "lower the kernel again from cuda_tile, or specify the GPU that it was lowered for",
             )
         steps = _steps(options, stage)
         for name in stages_from(stage):
@@ -193,7 +193,7 @@ class _Run:
                 PassManager(
                     pipeline,
                     verify_each=options.verify_each,
-                    # What enters in the middle may have been written by hand.
+                    # Input of an intermediate stage may have been written by hand.
                     verify_stages=options.verify_each or stage in ("nv_tileaa", "nv_tileas"),
                     observers=observers,
                     timing=self.timing,
@@ -205,7 +205,7 @@ class _Run:
     def take_plans(
         self, module: Operation, observers: tuple[Observer, ...], on_failure: OnFailure | None
     ) -> None:
-        """Functions that run on the host become plans, cut for the ranks of the module's mesh first."""
+        """Convert host functions to plans, after partitioning them for the ranks of the module's mesh."""
         from tessera_tools.emit.host import has_host, take_plans
         from tessera_tools.passes.manager import PassManager
 
@@ -219,7 +219,7 @@ class _Run:
         ).run(module)
         self.result.plans = take_plans(module)
         if not len(module.regions[0].entry):
-            # There is no kernel from which the passes would know the target.
+            # Without a kernel, the passes could not determine the target.
             module.attributes["nv_tileaa.compute_capability"] = i32(self.options.target.compute_capability)
             module.attributes[TARGET_ATTRIBUTE] = StringAttr(self.options.target.cpu)
 
@@ -228,11 +228,11 @@ class _Run:
 
         with self.scope("LLVM IR"):
             text, self.inlined = emit_with_inlined(module, debug=debug)
-        # LLVM IR has no word for a module's processor; `target_of_text` reads this one.
+        # LLVM IR has no entry for a module's processor; `target_of_text` reads this one.
         return f"; target: {self.options.target.cpu}\n{text}" if declared_target(module) else text
 
     def from_llvm_ir(self, ir: str, again: Callable[[], str] | None) -> None:
-        """LLVM IR down to `until`. `again` makes the IR with locations, for the place of an error of ptxas."""
+        """LLVM IR to `until`. `again` emits the IR with locations, to locate an error of ptxas."""
         options = self.options
         if self.reached("llvmir", ir):
             return
@@ -269,7 +269,8 @@ class _Run:
             self.explain_spills(ptx if again is None else again, version, assembler)
 
     def explain_spills(self, source: str | Callable[[], str], version: int, assembler: Ptxas) -> None:
-        """Remarks on what ptxas spilled, with the loops: `source` is PTX with locations, or makes IR with them."""
+        """Remarks on the spills of ptxas, with their loops: `source` is PTX with locations, or a function that emits
+        such IR."""
         from tessera_tools.emit.sass import Nvdisasm
         from tessera_tools.emit.spills import SourceOps, explain_spills, spill_places
 
@@ -301,7 +302,7 @@ class _Run:
                 if "Cannot select" in failure.message:
                     cpu = self.options.target.cpu
                     failure.diagnostics[0].note(
-                        f"{cpu} may lack the instruction; --gpu-name names another GPU"
+                        f"{cpu} may lack the instruction; choose another GPU with --gpu-name"
                     )
                 raise self.placed(failure, "llvmir") from None
             if self.timing is not None:
@@ -315,17 +316,17 @@ class _Run:
         return ptx if complete else with_call_sites(ptx, self.inlined)
 
     def locate(self, again: Callable[[], str], version: int, assembler: Ptxas) -> None:
-        """Assemble once more from IR with locations; raises ptxas's error if it now has a place."""
+        """Assemble again from IR with locations; raises the error of ptxas if it now has a location."""
         try:
             ptx = self.ptx(again(), version)
-            self.saved.pop("ptx", None)  # its lines are not those of this text
+            self.saved.pop("ptx", None)  # its line numbers do not refer to this text
             self.assemble(ptx, assembler)
         except ToolError as failure:
             if failure.location is not None:
                 raise
 
     def placed(self, failure: ToolError, stage: Stage) -> ToolError:
-        """An error about a line of a text that was saved, at that line of the file."""
+        """An error about a line of a saved text, with the position in the file."""
         path = self.saved.get(stage)
         if failure.location is None and failure.line is not None and path is not None:
             failure.location = Position(path, failure.line, failure.column or 1)
@@ -333,11 +334,11 @@ class _Run:
         return failure
 
     def assembler(self) -> Ptxas | None:
-        """ptxas; without one, None if nothing here needs it."""
+        """ptxas; None if it is missing but not needed."""
         options = self.options
         try:
             found = Ptxas.find(options.ptxas)
-            # A user's own ptxas that does not tell its version is refused where it is needed.
+            # A ptxas that the user names but that reports no version is refused only when it is needed.
             found.max_ptx  # noqa: B018
         except ToolError:
             if options.until in ("cubin", "sass") or options.ptxas is not None:
@@ -407,7 +408,7 @@ class _Run:
 
 
 _LLVM_STEPS = {"parse": "read IR", "verify": "verify IR", "codegen": "generate code", "print": "write text"}
-"""What LLVM's steps are called in the timing report, where "parse" would be taken for the parser's."""
+"""The names of LLVM's steps in the timing report, where "parse" would look like our parser."""
 
 
 def compile_module(
@@ -422,12 +423,12 @@ def compile_module(
 ) -> Compiled:
     """Compile IR of any stage; the module is changed in place.
 
-    worker: LLVM's process, started early by the caller; one is started when needed otherwise, and closed.
-    observers, on_failure: as the pass manager's.
-    on_stage: called with each stage's text as soon as it is there; returns the path under which it was saved, for
+    worker: LLVM's process, started early by the caller; by default one is started if needed, and closed.
+    observers, on_failure: as for the pass manager.
+    on_stage: called with the text of each stage when it is complete; returns the path of the saved file, for
         the positions of errors, or None.
 
-    Raises DiagnosticError: for IR that a pass cannot lower, ToolError for LLVM and ptxas.
+    Raises DiagnosticError if a pass cannot lower the IR, and ToolError for errors of LLVM and ptxas.
     """
     from tessera_tools.dialects.llvm.module_ops import LLVMFunc
     from tessera_tools.emit.kernels import check_names, kernels_of_module
@@ -444,7 +445,7 @@ def compile_module(
             check_names(module)
         run.kernels = kernels_of_module(module)
         run.locations = {op.sym_name.value: op.location for op in module.walk() if isinstance(op, LLVMFunc)}
-        # Directives alone: a line table makes LLVM write `.target …, debug`, which ptxas refuses to optimize.
+        # Directives only: with a line table, LLVM writes `.target …, debug`, which ptxas refuses to optimize.
         debug: DebugLevel = "full" if options.debug_info else "directives" if options.lineinfo else "none"
         ir = run.llvm_ir(module, debug)
         run.from_llvm_ir(ir, None if debug != "none" else lambda: run.llvm_ir(module, "directives"))
@@ -464,7 +465,7 @@ def compile_text(
     on_stage: Callable[[Stage, str | bytes], str | None] | None = None,
     name: str | None = None,
 ) -> Compiled:
-    """Compile LLVM IR (`kind` "llvmir") or PTX ("ptx"); `name` is the file that errors in the text are shown in.
+    """Compile LLVM IR (`kind` "llvmir") or PTX ("ptx"); `name` is the file name for errors in the text.
 
     Raises DiagnosticError as `compile_module` does.
     """

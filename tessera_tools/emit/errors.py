@@ -10,9 +10,9 @@ __all__ = ["ToolError"]
 class ToolError(DiagnosticError):
     """An external program failed, or a file cannot be written.
 
-    `message` says what was found, `hint` what to do about it. `line` and `column` count from 1 in the text
-    that the program was given (LLVM IR, PTX); `location` is the user's own place, where it is known. `details`
-    is what the program itself said, for `--verbose` or a reproducer.
+    `message` states what was found, `hint` how to fix it. `line` and `column` count from 1 in the input text of the
+    program (LLVM IR, PTX). `location` is the position in the user's source, if known. `details` is the output of
+    the program, for `--verbose` or a reproducer.
     """
 
     def __init__(

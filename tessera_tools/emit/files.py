@@ -2,8 +2,8 @@
 
     OutputSet.add("gemm.cubin", bytes), .add("gemm.json", text) ──commit()──▶ both files, or neither and an error
 
-Every byte goes to a temporary file in the output's own folder first; `os.replace` then puts it in place,
-which a reader sees as one step. What fails before leaves the old file, or none, and no temporary file.
+All data is first written to a temporary file in the folder of the output. Then `os.replace` moves it into place, which
+is atomic for readers. After a failure, the old file, if any, is unchanged, and no temporary file remains.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ def write_output(path: str, data: bytes | str, *, sync: bool = False) -> None:
 class OutputSet:
     """Several outputs that belong together, such as a cubin and its launch manifest.
 
-    `add` writes each to its temporary file, so that a full disk shows there; `commit` puts them all in place.
-    As a context manager it commits at the end, and drops everything when the block raises. `sync=True` waits
-    until the disk has the bytes: for outputs that must survive a power cut.
+    `add` writes each to its temporary file, so it reports a full disk; `commit` puts all of them in place.
+    A context manager: commits at the end of the block, and discards everything if the block raises. `sync=True`
+    waits until the data is on the disk, for outputs that must survive a power failure.
     """
 
     def __init__(self, *, sync: bool = False) -> None:
@@ -43,26 +43,26 @@ class OutputSet:
         self._stdout: list[bytes] = []
 
     def add(self, path: str, data: bytes | str) -> None:
-        """Prepare one output. Raises ToolError when it cannot be written where it should go."""
+        """Prepare one output. Raises ToolError if it cannot be written at its path."""
         raw = data.encode("utf-8", "surrogateescape") if isinstance(data, str) else data
         if path == STDOUT:
             self._stdout.append(raw)
             return
-        # A symbolic link stays a link. The file that it points to is replaced.
+        # A symbolic link is kept; the file that it points to is replaced.
         final = os.path.realpath(path)
         try:
-            # By its own name: /dev/stdout leads to a pipe, of which `final` is no name.
+            # By the given path: /dev/stdout refers to a pipe, for which `final` is not a path.
             mode = os.stat(path).st_mode
         except OSError:
             mode = None
         if mode is not None and stat.S_ISDIR(mode):
             raise ToolError(f"the output '{path}' is a directory", "name a file in it")
         if mode is not None and not stat.S_ISREG(mode):
-            # A device or a pipe (/dev/null, a process substitution) has nothing to replace.
+            # A device or a pipe (/dev/null, a process substitution) cannot be replaced.
             self._write_through(path, raw)
             return
         if mode is not None and not os.access(final, os.W_OK):
-            # Replacing it would work where the folder can be written, but its owner has said no.
+            # Replacing it would succeed if the folder is writable, but the file is read-only.
             raise ToolError(f"the output '{path}' cannot be written: permission denied")
         temporary = os.path.join(
             os.path.dirname(final),
@@ -80,7 +80,7 @@ class OutputSet:
         self._pending.append((temporary, path))
 
     def _write_temporary(self, temporary: str, raw: bytes, mode: int | None) -> None:
-        # O_EXCL: a link that somebody put there is not followed. 0o666 less the umask, as `open` does it.
+        # O_EXCL: do not follow a link that was placed there. The mode is 0o666 minus the umask, as with `open`.
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         try:
             _write_all(descriptor, raw)
@@ -91,7 +91,7 @@ class OutputSet:
         except BaseException:
             os.close(descriptor)
             raise
-        # A network file system may report a full disk no earlier than here.
+        # A network file system may report a full disk only here.
         os.close(descriptor)
 
     def _write_through(self, path: str, raw: bytes) -> None:
@@ -105,10 +105,10 @@ class OutputSet:
             raise _unwritable(path, failure) from None
 
     def commit(self) -> None:
-        """Put every output in place, then write to stdout what goes there.
+        """Put every output in place, then write the outputs for stdout.
 
-        Raises ToolError when an output cannot be put in place; then the old files are all back. A stdout
-        whose reader has gone is no error (`tessera-opt … | head`).
+        Raises ToolError if an output cannot be put in place; all old files are then restored. A closed
+        stdout is not an error (`tessera-opt … | head`).
         """
         pending, self._pending = self._pending, []
         undo: list[tuple[str, str | None]] = []
@@ -116,7 +116,7 @@ class OutputSet:
             for temporary, path in pending:
                 final = os.path.realpath(path)
                 try:
-                    # One output alone needs no way back: replacing it is a single step.
+                    # A single output needs no backup: replacing it is atomic.
                     kept = _keep(final) if len(pending) > 1 else None
                     os.replace(temporary, final)
                 except OSError as failure:
@@ -136,7 +136,7 @@ class OutputSet:
             _write_stdout(b"".join(chunks))
 
     def drop(self) -> None:
-        """Forget every output that is not in place."""
+        """Discard every output that is not in place."""
         for temporary, _ in self._pending:
             _unlink(temporary)
         self._pending.clear()
@@ -164,14 +164,14 @@ def _write_stdout(raw: bytes) -> None:
     binary = getattr(sys.stdout, "buffer", None)
     try:
         if binary is None:
-            # A stand-in for stdout, as test runners use: it takes text only.
+            # A replacement of stdout, as in test runners: it accepts text only.
             sys.stdout.write(raw.decode("utf-8", "surrogateescape"))
             return
         sys.stdout.flush()
         binary.write(raw)
         binary.flush()
     except OSError as failure:
-        # What is left in the buffer would fail once more when stdout is flushed at the end.
+        # The rest of the buffer would fail again when stdout is flushed at exit.
         with suppress(OSError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(failure, BrokenPipeError):
@@ -186,7 +186,7 @@ def _unwritable(path: str, failure: OSError) -> ToolError:
 
 
 def _keep(path: str) -> str | None:
-    """A second name for the file at `path`; None where there is no file."""
+    """Create a hard link to the file at `path` as a backup; None if there is no file."""
     name = f"{path}.{os.getpid()}-{os.urandom(4).hex()}.old"
     try:
         os.link(path, name)
@@ -205,13 +205,13 @@ def _restore(undo: list[tuple[str, str | None]]) -> None:
 
 
 def _unlink(path: str) -> None:
-    with suppress(OSError):  # it may never have been made
+    with suppress(OSError):  # it may not exist
         os.unlink(path)
     forget(path)
 
 
 def _sync_folder(folder: str) -> None:
-    """Make a rename durable; some file systems have no such call, and then it is durable or nobody can help."""
+    """Make a rename durable, on file systems that support it."""
     try:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except OSError:

@@ -1,8 +1,8 @@
-"""The functions of a `tile` module that run on the host, as plans of the launch manifest.
+"""The host functions of a `tile` module, as plans in the launch manifest.
 
-func.func @main(…) of tile.launch, tile.allreduce, …  ──take_plans()──▶  Plan("main", …); the function leaves the module
+    func.func @main(…) of tile.launch, tile.allreduce, …  ──take_plans()──▶  Plan("main", …)
 
-What is cut by a sharding goes through --tile-collective-insertion first.
+The functions are removed from the module. Sharded tensors require --tile-collective-insertion first.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ _KINDS = {
 
 
 def has_host(module: Operation) -> bool:
-    """Whether the module has functions that run on the host."""
+    """True if the module has host functions."""
     return any(exchange.is_host(op) for op in module.regions[0].entry if isinstance(op, Func))
 
 
 def host_functions(module: Operation) -> list[Func]:
-    """The functions that launch, exchange or compute on whole tensors, themselves or by calls, and those that they
-    call."""
+    """The functions that launch kernels, exchange tensors or compute on whole tensors, directly or by calls, and
+    their callees."""
     functions = [op for op in module.regions[0].entry if isinstance(op, Func) and not is_kernel(op)]
     found = {f: exchange.is_host(f) for f in functions}
     changed = True
@@ -61,9 +61,9 @@ def _called(function: Func) -> list[Operation | None]:
 
 
 def take_plans(module: Operation) -> tuple[Plan, ...]:
-    """The plans of a module's host functions (those that no other one calls), which are taken out of it.
+    """The plans of a module's host functions (those without callers). The functions are removed from the module.
 
-    Raises DiagnosticError for what a plan cannot have.
+    Raises DiagnosticError for an op that a plan cannot represent.
     """
     hosts = host_functions(module)
     called = {callee for function in hosts for callee in _called(function)}
@@ -77,7 +77,7 @@ def take_plans(module: Operation) -> tuple[Plan, ...]:
 
 
 class _Reader:
-    """One host function on its way to a plan; functions that it calls become part of it."""
+    """Converts one host function to a plan; its callees become part of it."""
 
     def __init__(self, function: Func) -> None:
         self.function = function
@@ -115,7 +115,7 @@ class _Reader:
         )
 
     def body(self, function: Func) -> list[Value]:
-        """The steps of a function; the values that it returns."""
+        """Append the steps of a function; return the values that it returns."""
         if function in self.within:
             raise function.error("calls itself; recursion is not supported in host functions")
         if len(function.body.blocks) != 1:
@@ -149,7 +149,9 @@ class _Reader:
                 self.places[result] = self.places[value]
         elif isinstance(op, CHANGES):
             raise op.error("modifies an argument in a host function; return a new tensor instead")
-        elif not isinstance(op, AllocRegister | Fill | Constant):  # what products and fills began with
+        elif not isinstance(
+            op, AllocRegister | Fill | Constant
+        ):  # created by the lowering of products and fills
             raise op.error(
                 "is not supported in a host function; launches, products, elementwise ops, reductions of rows, "
                 "attention, collectives and calls are supported"
@@ -187,7 +189,7 @@ class _Reader:
         return found
 
     def tensor(self, op: Operation, value: Value, name: str, spec: Attribute | None = None) -> int:
-        """The number of a new tensor."""
+        """Add a tensor; return its number."""
         number = len(self.tensors)
         self.tensors.append(self.described(op, value, name or f"t{number}", spec))
         self.places[value] = number

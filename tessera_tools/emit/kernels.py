@@ -21,10 +21,10 @@ from tessera_tools.ir.core import Operation
 __all__ = ["DYNAMIC_SHARED", "check_names", "kernels_of_module", "kernels_of_ptx", "with_resources"]
 
 _PTX_NAME = re.compile(r"(?!WARP_SZ\Z)(?:[A-Za-z][A-Za-z0-9_$]*|[_$][A-Za-z0-9_$]+)")
-"""PTX ISA, "Identifiers"; names with % are the registers', and WARP_SZ is a constant."""
+"""PTX ISA, "Identifiers"; names with % are registers, and WARP_SZ is a constant."""
 
 DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
-"""Attribute of a kernel's llvm.func: bytes of dynamic shared memory that the launcher has to ask for."""
+"""Attribute of a kernel's llvm.func: bytes of dynamic shared memory that the launcher requests."""
 
 
 def kernels_of_module(module: Operation) -> list[Kernel]:
@@ -33,9 +33,9 @@ def kernels_of_module(module: Operation) -> list[Kernel]:
 
 
 def check_names(module: Operation) -> None:
-    """DiagnosticError for a kernel, or a global that the host may see, whose name PTX cannot spell.
+    """Raises DiagnosticError if the name of a kernel, or of a global visible to the host, is not valid in PTX.
 
-    LLVM would abort, or ptxas refuse its text.
+    Otherwise LLVM would abort, or ptxas would refuse the text.
     """
     for op in module.walk():
         name = op.attributes.get("sym_name")
@@ -74,7 +74,7 @@ def _kernel(function: Operation) -> Kernel:
 
 
 def _tensor_map(described: Any) -> TensorMap:
-    """A tensor map as the attribute describes it (passes/llvm/tensor_maps.py)."""
+    """The tensor map that the attribute describes (passes/llvm/tensor_maps.py)."""
     fields: dict[str, Any] = dict(described.entries)
 
     def numbers(items: Any) -> tuple[int, ...]:
@@ -142,7 +142,7 @@ _PTX_TYPES = {
 
 
 def kernels_of_ptx(ptx: str) -> list[Kernel]:
-    """Every `.entry` of PTX text. PTX does not tell a pointer from an integer unless it says `.ptr`."""
+    """Every `.entry` of PTX text. PTX does not distinguish a pointer from an integer without `.ptr`."""
     kernels: list[Kernel] = []
     for name, parameters, directives in _ENTRY.findall(ptx):
         named: list[tuple[str, str]] = []
@@ -169,7 +169,7 @@ def kernels_of_ptx(ptx: str) -> list[Kernel]:
 
 
 def with_resources(kernels: Iterable[Kernel], report: Report) -> tuple[Kernel, ...]:
-    """The kernels with what ptxas says that they take."""
+    """The kernels with the resources that ptxas reports."""
     return tuple(
         replace(kernel, registers=used.registers, static_shared=used.shared)
         if (used := report.functions.get(kernel.name)) is not None

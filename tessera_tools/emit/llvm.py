@@ -1,9 +1,9 @@
-"""LLVM IR text down to PTX and MIR, for one target.
+"""LLVM IR text to PTX and MIR, for one target.
 
     LLVM IR ──compile_ir(target, level)──▶ optimized LLVM IR, PTX, seconds
             ──emit_mir(stop_after)──────▶ MIR, as `llc -stop-after=` prints it
 
-Which PTX version and which of LLVM's passes: decided here; running LLVM: worker.py.
+This module chooses the PTX version and the LLVM passes; worker.py runs LLVM.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from tessera_tools.target.table import Target
 __all__ = ["DEFAULT_MIR_PASS", "TILE_PIPELINE", "choose_ptx_version", "compile_ir", "emit_mir", "ptx_text"]
 
 TILE_PIPELINE = ("SROA", "InstCombine", "SimplifyCFG")
-"""LLVM's passes for a kernel that the tile passes have lowered.
+"""The LLVM passes for a kernel that was lowered by the tile passes.
 
 Loops are unrolled, invariants hoisted and addresses shared before LLVM sees them, and NVPTX's code generator
 runs its own GVN, strength reduction and load vectorizer at -O3. On a GEMM of 128 mma.sync this takes a sixth of
-the time of LLVM's -O3, whose reassociation and hoisting also raise the register count (204 against 168).
+the time of LLVM's -O3. The reassociation and hoisting of -O3 also increase the register count (204 instead of 168).
 """
 
 DEFAULT_MIR_PASS = "finalize-isel"
@@ -35,10 +35,10 @@ def ptx_text(version: int) -> str:
 
 
 def choose_ptx_version(llvm: LlvmInfo, target: Target, ptxas_max: int | None = None) -> int:
-    """The newest PTX ISA version (times ten) that LLVM and ptxas both know and that has `target`.
+    """The newest PTX ISA version (times ten) that LLVM and ptxas both support and that has `target`.
 
-    `ptxas_max=None` asks LLVM alone, for PTX that no ptxas is to read here. Raises ToolError when LLVM lacks
-    the target, or when one of the two is too old for it.
+    If `ptxas_max` is None, only LLVM's limit applies, for PTX that is not assembled here. Raises ToolError if LLVM
+    does not have the target, or if LLVM or ptxas is too old for it.
     """
     if target.cpu not in llvm.cpus:
         release = ".".join(map(str, llvm.version))
@@ -58,10 +58,10 @@ def choose_ptx_version(llvm: LlvmInfo, target: Target, ptxas_max: int | None = N
 
 
 MOST_LOOPS = 200
-"""Loops of a function up to which LLVM's code generator optimizes.  For the bounds of a loop, ScalarEvolution proves
-facts from all loops before it, anew in each of three passes (strength reduction of straight-line code, n-ary
-reassociation, freezes in loops): 200 loops in a row take 2 seconds, and 800 take two minutes.  No option of LLVM bounds
-this, and only level 0 leaves these passes out."""
+"""LLVM's code generator optimizes functions of at most this many loops.  For the bounds of a loop, ScalarEvolution uses
+facts from all earlier loops, and recomputes them in three passes (straight-line strength reduction, n-ary
+reassociation, freezes in loops): 200 consecutive loops take 2 seconds, 800 take two minutes.  LLVM has no option to
+bound this, and only level 0 omits these passes."""
 _BLOCKS = re.compile(r"^(?:([-\w.$]+):|define )|label %([-\w.$]+)", re.MULTILINE)
 
 
@@ -76,9 +76,9 @@ def compile_ir(
     pipeline: str = "tile",
     time_passes: bool = False,
 ) -> Reply:
-    """Optimize LLVM IR and generate code. `want`: `ptx`, `llvm` (what the optimizer leaves), or both.
+    """Optimize LLVM IR and generate code. `want`: `ptx`, `llvm` (the optimized IR), or both.
 
-    `pipeline` is `tile` (TILE_PIPELINE, from -O1 on; nothing at -O0) or `llvm` (LLVM's own for this level).
+    `pipeline` is `tile` (TILE_PIPELINE, from -O1 on; no passes at -O0) or `llvm` (LLVM's default for this level).
     Raises ToolError as `Worker.compile` does.
     """
     if pipeline not in ("tile", "llvm"):
@@ -104,7 +104,7 @@ def compile_ir(
 
 
 def most_loops(ir: str) -> int:
-    """The back edges (branches to an earlier block) of the function that has the most of them."""
+    """The largest number of back edges (branches to an earlier block) of any function."""
     if ir.count("label %") <= MOST_LOOPS:
         return 0
     most = loops = 0
@@ -130,10 +130,10 @@ def emit_mir(
     pipeline: str = "tile",
     time_limit: float = 120.0,
 ) -> Reply:
-    """NVPTX MIR after the code generator's pass `stop_after`, in LLVM's own `.mir` text, under `mir`.
+    """NVPTX MIR after the code generator's pass `stop_after`, as LLVM's `.mir` text, under `mir`.
 
-    Uses a process of its own: the option that stops the code generator cannot be taken back. Raises ToolError
-    as `Worker.compile` does, and for a pass that LLVM does not know.
+    Uses a separate process, because the option that stops the code generator cannot be reset. Raises ToolError
+    as `Worker.compile` does, and if LLVM does not have the pass.
     """
     with Worker.start(time_limit=time_limit) as worker:
         try:
@@ -152,6 +152,6 @@ def emit_mir(
                 raise
             raise ToolError(
                 f"LLVM's code generator has no pass '{stop_after}'",
-                f"name one as llc -stop-after= does, such as '{DEFAULT_MIR_PASS}'",
+                f"use a name that llc -stop-after= accepts, such as '{DEFAULT_MIR_PASS}'",
                 details=failure.details,
             ) from None

@@ -1,13 +1,12 @@
-"""The process that LLVM lives in: reads requests on stdin, answers on stdout, until stdin ends.
+"""The process that runs LLVM: reads requests from stdin and answers on stdout, until stdin ends.
 
     worker.py ──frame(request, LLVM IR)──▶ serve() ──ctypes──▶ libllvmlite.so (LLVM) ──frame(reply, text)──▶
 
-It is started on every compile, so it imports nothing but builtins and ctypes: not `tessera_tools`, and not
-llvmlite's Python layer either (45 ms, against 15 ms for everything below). What it calls are the C functions
-that this layer calls; a test compares the signatures below with llvmlite's own.
+Every compilation starts it, so it imports only builtins and ctypes: not `tessera_tools`, and not llvmlite's Python
+layer (45 ms, compared with 15 ms for everything below). It calls the C functions that this layer calls; a test
+compares the signatures below with those of llvmlite.
 
-LLVM ends its process on a fatal error, with a message on stderr. Nothing is done about that here: the parent
-reads stderr and reports it.
+LLVM ends its process on a fatal error, with a message on stderr. The parent reads stderr and reports it.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ import sys
 import time
 from ctypes import c_bool, c_char_p, c_int, c_size_t, c_uint, c_void_p
 
-TYPE_CHECKING = False  # as in `typing`, whose import would be a part of the start
+TYPE_CHECKING = False  # as in `typing`, whose import would take a noticeable part of the start-up time
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -74,7 +73,7 @@ SIGNATURES: dict[str, tuple[object, tuple[object, ...]]] = {
 
 
 class LlvmError(Exception):
-    """LLVM refused its input; the text is LLVM's. `stage` says which step it was."""
+    """LLVM refused its input; the text is LLVM's. `stage` is the step that failed."""
 
     def __init__(self, stage: str, text: str) -> None:
         super().__init__(text)
@@ -83,7 +82,7 @@ class LlvmError(Exception):
 
 
 LINE_OPTIONS = ("-pick-merged-source-locations", "-use-unknown-locations=Disable")
-"""Where instructions move or merge, one of their source lines, not line 0."""
+"""Moved or merged instructions keep one of their source lines, not line 0."""
 
 
 class Llvm:
@@ -106,13 +105,13 @@ class Llvm:
         function = self._functions.get(name)
         if function is None:
             function = getattr(self._library, "LLVMPY_" + name)
-            # Passes are added by functions of one shape; the table need not list them.
+            # Functions that add a pass have the same signature; the table does not list them.
             function.restype, function.argtypes = SIGNATURES.get(name, (None, (_OBJECT,)))
             self._functions[name] = function
         return function(*arguments)  # pyright: ignore[reportCallIssue]  # a ctypes function pointer
 
     def _take(self, text: c_char_p) -> str:
-        """The text that LLVM put there, which is freed."""
+        """The text at this address; frees it."""
         result = (text.value or b"").decode("utf-8", "replace")
         if text:
             self.call("DisposeString", text)
@@ -124,7 +123,7 @@ class Llvm:
         return packed >> 16 & 255, packed >> 8 & 255, packed & 255
 
     def known_features(self) -> tuple[list[str], list[int]]:
-        """Processors and PTX versions (times ten) that this LLVM knows: it prints them on stderr for `+help`."""
+        """Processors and PTX versions (times ten) that this LLVM supports: it prints them on stderr for `+help`."""
         saved = os.dup(2)
         listing = os.memfd_create("features")
         try:
@@ -157,11 +156,11 @@ class Llvm:
             b"",
         )
         if not machine:
-            raise LlvmError("start", f"LLVM makes no target machine for '{cpu}' with '{features}'")
+            raise LlvmError("start", f"LLVM cannot create a target machine for '{cpu}' with '{features}'")
         return machine
 
     def machine(self, cpu: str, features: str, level: int) -> tuple[int, bytes]:
-        """The target machine and its data layout; made once for each set of arguments."""
+        """The target machine and its data layout; cached by arguments."""
         key = (cpu, features, level)
         known = self._machines.get(key)
         if known is None:
@@ -190,9 +189,9 @@ class Llvm:
             raise LlvmError("verify", text)
 
     def optimize(self, module: int, machine: int, level: int, passes: list[str]) -> None:
-        """LLVM's own pipeline for -O<level>, or just `passes` (the names after `LLVMPY_module_Add…Pass`)."""
+        """LLVM's pipeline for -O<level>, or only `passes` (the names after `LLVMPY_module_Add…Pass`)."""
         tuning = self.call("CreatePipelineTuningOptions")
-        # A thread is scalar code that we have vectorized already, where the hardware has vectors.
+        # The code of a thread is scalar; our passes already vectorized accesses for the hardware.
         self.call("PTOSetLoopVectorization", tuning, False)
         self.call("PTOSetSLPVectorization", tuning, False)
         self.call("PTOSetLoopInterleaving", tuning, False)
@@ -238,9 +237,9 @@ class Llvm:
 def compile_module(
     llvm: Llvm, request: dict[str, object], text: bytes, begins: Callable[[str], None]
 ) -> tuple[dict[str, object], list[bytes]]:
-    """Do what `request["want"]` lists, of `verify`, `llvm`, `ptx`, `mir`; the reply and the texts in that order.
+    """Serve `request["want"]`, a list of `verify`, `llvm`, `ptx`, `mir`; returns the reply and the texts in that order.
 
-    `begins` is told which phase begins, for the error of a time limit.
+    `begins` is called with each phase, for the error at a time limit.
     """
     want = list(request["want"])  # pyright: ignore[reportArgumentType]
     level = int(request["level"])  # pyright: ignore[reportArgumentType]
@@ -272,8 +271,9 @@ def compile_module(
             results.append(llvm.print(module))
             times["print"] = clock() - begin
         elif what in ("ptx", "mir"):
-            # Comments such as `// %bb.0:` and `// begin inline asm` help no tool and cost codegen time; only where a
-            # function was inlined, they say where it was called.
+            # Comments such as `// %bb.0:` and `// begin inline asm` are not used and cost codegen time. Only for
+            # inlined
+            # functions they are needed: they give the call sites.
             begins("generating code")
             llvm.call("SetTargetMachineAsmVerbosity", generator, int(b"inlinedAt:" in text))
             results.append(llvm.emit(module, generator))
@@ -291,18 +291,18 @@ _HELD = "tessera_held"
 def prepare_mir(llvm: Llvm, machine: int, layout: bytes, stop_after: str) -> None:
     """Make `emit` print MIR after the pass `stop_after`; once in a process, before any other emission.
 
-    `-stop-after` replaces the assembly printer by LLVM's MIR printer. In LLVM 22 it is the assembly printer
-    that gives the target machine the MC context in which NVPTX's instruction selection makes its parameter
-    symbols; without one it reads a null pointer (llc sets the context itself, the C interface has no
-    function for it). So the context of another emission is borrowed: a thread compiles a small function
-    and is held up inside the code generator, writing that function's `-print-after` dump into a pipe that
-    nobody reads. Its context stays alive until this process ends, right after the reply.
+    `-stop-after` replaces the assembly printer by LLVM's MIR printer. In LLVM 22, the assembly printer gives the
+    target machine the MC context in which NVPTX's instruction selection creates its parameter symbols. Without it,
+    instruction selection reads a null pointer (llc sets the context itself; the C interface has no function for
+    it). Therefore the context of another emission is used: a thread compiles a small function and blocks inside the
+    code generator, because it writes that function's `-print-after` dump into a full pipe that is
+    never read. Its context stays alive until this process ends, right after the reply.
     """
     import fcntl
     import termios
     import threading
 
-    # Far more dump text than the pipe below holds (one page), so that the writer is held up for certain.
+    # Much more text than the pipe below holds (one page), so that the writer certainly blocks.
     body = "".join(f"  store volatile i32 {i}, ptr %p\n" for i in range(2500))
     source = f"define void @{_HELD}(ptr %p) {{\n{body}  ret void\n}}\n".encode()
     module = llvm.parse(llvm.call("ContextCreate"), source, layout)
@@ -313,21 +313,21 @@ def prepare_mir(llvm: Llvm, machine: int, layout: bytes, stop_after: str) -> Non
     os.dup2(full, 2)
     holder = threading.Thread(target=llvm.emit, args=(module, machine), daemon=True)
     holder.start()
-    # Once the dump has begun, the only thing that the thread ever sleeps on is its write to the full pipe; two
-    # looks, because a lock of the allocator is the one exception, for an instant.
+    # After the dump has begun, the thread sleeps only on its write to the full pipe, or briefly on a lock of the
+    # allocator: therefore it is checked twice.
     looks = 0
     while looks < 2:
         time.sleep(0.001)
         waiting = fcntl.ioctl(unread, termios.FIONREAD, b"\0\0\0\0")
         looks = looks + 1 if any(waiting) and _sleeps(holder.native_id) else 0
-    # LLVM writes warnings to descriptor 2 without a buffer: from here on they reach the parent again. The
-    # thread's pending write keeps its own reference to the pipe.
+    # LLVM writes warnings to descriptor 2 unbuffered: from here on they reach the parent again. The pending write of
+    # the thread keeps its own reference to the pipe.
     os.dup2(stderr, 2)
     llvm.set_options(f"-stop-after={stop_after}")
 
 
 def _sleeps(thread_id: int | None) -> bool:
-    """Whether the kernel has put the thread to sleep, rather than merely given its core to another one."""
+    """True if the thread sleeps in the kernel, and was not merely preempted."""
     try:
         with open(f"/proc/self/task/{thread_id}/stat", "rb") as status:
             return status.read().rpartition(b") ")[2].startswith(b"S")
@@ -336,7 +336,7 @@ def _sleeps(thread_id: int | None) -> bool:
 
 
 def read_exactly(descriptor: int, count: int) -> bytes:
-    """`count` bytes, or fewer where the input ends."""
+    """Read `count` bytes, or fewer at the end of the input."""
     parts: list[bytes] = []
     while count:
         part = os.read(descriptor, min(count, 1 << 20))
@@ -348,7 +348,7 @@ def read_exactly(descriptor: int, count: int) -> bytes:
 
 
 def write_all(descriptor: int, data: bytes) -> None:
-    """Write all of it, also where the pipe takes a part at a time."""
+    """Write all of the data, also if the pipe accepts it in parts."""
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
@@ -357,17 +357,17 @@ def write_all(descriptor: int, data: bytes) -> None:
 def frame(head: dict[str, object], texts: list[bytes]) -> bytes:
     """Eight bytes of length, then the marshaled head (which lists the texts' lengths), then the texts.
 
-    `marshal` is no format for strangers; both ends are the same interpreter, and it needs no import of
-    `json`, which would be a tenth of the start.
+    `marshal` is not safe for foreign data, but both ends are the same interpreter. Importing `json`
+    would take a tenth of the start-up time.
     """
     packed = marshal.dumps({**head, "lengths": [len(text) for text in texts]})
     return len(packed).to_bytes(8, "little") + packed + b"".join(texts)
 
 
 def serve(library: str, options: list[str]) -> None:
-    """Say what this LLVM is, then answer requests until stdin ends."""
+    """Describe this LLVM, then answer requests until stdin ends."""
     begin = time.perf_counter()
-    # Replies go to a private copy of stdout: nothing that LLVM prints can get between them.
+    # Replies are written to a private copy of stdout: output of LLVM cannot mix with them.
     replies = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -396,28 +396,29 @@ def serve(library: str, options: list[str]) -> None:
             reply = frame({"error": failure.stage, "text": failure.text}, [])
         write_all(replies, reply)
         if "mir" in request["want"]:
-            break  # the options of `prepare_mir` cannot be taken back
+            break  # the options of `prepare_mir` cannot be reset
 
 
 def main(parent: int) -> None:
-    """`python -c 'import llvm_child; llvm_child.main(PID)' LIBRARY [OPTION…]`; `parent` is the process that asks."""
+    """`python -c 'import llvm_child; llvm_child.main(PID)' LIBRARY [OPTION…]`; `parent` is the id of the requesting
+    process."""
     import resource
 
-    # As `tessera_tools.process.end_with_parent`, which would have to be imported: in a long compile, the end of stdin
-    # is not read.
+    # As `tessera_tools.process.end_with_parent`, without its import: during a long compilation, the end of stdin is not
+    # seen.
     set_death_signal = getattr(ctypes.CDLL(None), "prctl", None)
     if set_death_signal is not None:
         set_death_signal(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG, SIGKILL
     if os.getppid() != parent:
         os._exit(1)
 
-    # A fatal error of LLVM is reported by its message; a core file beside the user's sources helps nobody.
+    # A fatal error of LLVM is reported by its message; a core file is not useful.
     resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     try:
         serve(sys.argv[1], sys.argv[2:])
     except BrokenPipeError:
-        pass  # the parent has gone, and with it whoever wanted the answer
+        pass  # the parent has ended; no one reads the answer
     except KeyboardInterrupt:
         pass
-    # Without the interpreter's shutdown, which has nothing to tidy up and a held-up thread to stumble over.
+    # Skip the interpreter's shutdown: there is nothing to clean up, and the blocked thread would disturb it.
     os._exit(0)

@@ -1,9 +1,9 @@
-"""The launch manifest: what a launcher must know about a cubin, as JSON beside it.
+"""The launch manifest: the launch parameters of a cubin, in a JSON file next to it.
 
     Manifest(kernels=[Kernel("gemm", parameters=[…], block=(128, 1, 1), …)]) ──to_json()──▶ gemm.json
     gemm.json ──from_json()──▶ the same Manifest, or a ToolError that names the field
 
-The launcher of the real GPU and the simulator read nothing else about a kernel.
+The launcher of the real GPU and the simulator use no other information about a kernel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tessera_tools.emit.plan import Plan, plan_data, read_plan
 __all__ = ["SCHEMA", "Kernel", "Manifest", "Parameter", "TensorMap"]
 
 SCHEMA = 2
-"""Raised when a reader of an older manifest would misunderstand a newer one."""
+"""Incremented when an older reader would misinterpret a newer manifest."""
 
 PARAMETER_TYPES: Mapping[str, int] = {
     "ptr": 8,
@@ -58,11 +58,11 @@ class Parameter:
 class TensorMap:
     """A TMA descriptor that the launcher encodes (CUDA driver API, `cuTensorMapEncodeTiled`).
 
-    `parameter` is the index of the `tensormap` parameter it goes to; `base` that of the pointer it describes.
-    Each entry of `shape` and `strides` is a number, or what follows from an integer parameter:
-    `{"parameter": n, "times": 2, "plus": 0}`, where 1 and 0 may be left out. Dimensions stand innermost first, as the
-    driver takes them; strides are in bytes and leave out the innermost. The driver encodes no extent of 0: where one
-    is, the launcher describes a tensor of one zero instead, so that every box is zeros.
+    `parameter` is the index of its `tensormap` parameter; `base` is the index of the pointer it describes.
+    Each entry of `shape` and `strides` is a number, or a linear function of an integer parameter:
+    `{"parameter": n, "times": 2, "plus": 0}`, where 1 and 0 may be omitted. Dimensions are innermost first, as in the
+    driver's API; strides are in bytes and omit the innermost. The driver rejects an extent of 0. In that
+    case the launcher describes a tensor of one zero instead, so that every box is zeros.
     """
 
     parameter: int
@@ -88,18 +88,18 @@ class Kernel:
     cluster: Shape = (1, 1, 1)
     static_shared: int = 0
     dynamic_shared: int = 0
-    """What the launcher asks for; above 48 KiB it opts in first."""
+    """Requested by the launcher; above 48 KiB it opts in first."""
     registers: int = 0
-    """Per thread, as ptxas reports; 0 when it was not asked."""
+    """Per thread, as reported by ptxas; 0 if ptxas did not run."""
     tensor_maps: tuple[TensorMap, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What stands beside one cubin."""
+    """The manifest of one cubin."""
 
     target: str
-    """The GPU that it was compiled for: `sm_90a`."""
+    """The GPU of the cubin: `sm_90a`."""
     ptx_version: str
     """`9.0`."""
     kernels: tuple[Kernel, ...]
@@ -120,7 +120,7 @@ class Manifest:
         raise ToolError(f"the manifest has no kernel '{name}'; it lists {names or 'none'}")
 
     def to_json(self) -> str:
-        """The manifest's text, checked first: what was written can be read. Raises ToolError if it is broken."""
+        """The manifest's text, checked so that it can be read again. Raises ToolError if it is invalid."""
         data = {
             "schema": self.schema,
             "target": self.target,
@@ -134,7 +134,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: str | bytes, *, name: str = "the manifest") -> Manifest:
-        """Read and check a manifest; `name` is what errors call it. Raises ToolError for anything unexpected."""
+        """Read and check a manifest; `name` denotes it in errors. Raises ToolError for invalid content."""
         try:
             data = json.loads(text)
         except json.JSONDecodeError as failure:
@@ -177,7 +177,7 @@ def _kernel_data(kernel: Kernel) -> dict[str, Any]:
 
 
 class _Reader:
-    """One JSON object under inspection; `where` is its path in the manifest, for messages."""
+    """Reads one JSON object; `where` is its path in the manifest, for messages."""
 
     def __init__(self, data: object, where: str, expected: str) -> None:
         if not isinstance(data, dict):
@@ -187,7 +187,7 @@ class _Reader:
         self.seen: set[str] = set()
 
     def take(self, key: str, expected: str, accept: Callable[[object], T | None]) -> T:
-        """The field `key` as `accept` turns it into a value; None from it refuses the field."""
+        """The field `key`, converted by `accept`, which returns None to reject the field."""
         self.seen.add(key)
         if key not in self.data:
             raise ToolError(f"{self.where}: the field '{key}' is missing; expected {expected}")
@@ -216,7 +216,7 @@ class _Reader:
         ]
 
     def bad(self, key: str, expected: str) -> ToolError:
-        """The error for a field that does not fit the others."""
+        """The error for a field that is inconsistent with others."""
         return ToolError(
             f"{self.where}: the field '{key}' is {_kind(self.data.get(key))}; expected {expected}"
         )
@@ -241,7 +241,7 @@ def _kind(value: object) -> str:
 
 
 def _count(value: object) -> int | None:
-    # A JSON true is no number, though Python's bool is an int.
+    # A JSON true is not a number, although Python's bool is an int.
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
@@ -321,7 +321,7 @@ def _read_kernel(data: object, where: str) -> Kernel:
             ):
                 continue
             raise ToolError(
-                f"{where}: tensor map {index}: an extent or stride follows parameter {number}; expected the "
+                f"{where}: tensor map {index}: an extent or stride refers to parameter {number}; expected the "
                 f"number of a parameter of type {' or '.join(_INTEGERS)}"
             )
     return kernel
@@ -345,7 +345,7 @@ def _read_parameters(items: list[object], where: str) -> tuple[Parameter, ...]:
             raise ToolError(f"{place}: {parameter.type} takes {size} bytes; found {parameter.size}")
         if parameter.offset < end:
             raise ToolError(
-                f"{place}: offset {parameter.offset} lies in the parameter before it; expected {end} or more"
+                f"{place}: offset {parameter.offset} overlaps the previous parameter; expected {end} or more"
             )
         end = parameter.offset + parameter.size
         if end > _PARAMETER_SPACE:
@@ -375,7 +375,7 @@ def _read_tensor_map(data: object, where: str) -> TensorMap:
     if not 1 <= rank <= 5 or len(result.strides) != rank - 1 or len(result.box) != rank:
         raise ToolError(
             f"{where}: {rank} extents, {len(result.strides)} strides and a box of {len(result.box)}; "
-            "expected 1 to 5 extents, one stride less, and a box of the same rank"
+            "expected 1 to 5 extents, one stride fewer, and a box of the same rank"
         )
     return result
 

@@ -1,8 +1,8 @@
-"""What kernels take of a GPU, as the back end makes them: a copy of the module is compiled, and ptxas reports.
+"""Measures the resources of kernels: compiles a copy of the module, and reads the report of ptxas.
 
     tessera-opt --tile-analyze    ──▶ PassContext.measure(module, target)    ──▶ {"gemm": Measured(registers=181, …)}
 
-Passes may not know of LLVM and ptxas; whoever runs them hands them this function.
+Passes must not depend on LLVM and ptxas; their caller passes this function to them.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from tessera_tools.target import Target
 
 
 def measure(module: Operation, target: Target) -> dict[str, Measured]:
-    """The resources of a module's kernels for a target, by name; empty where ptxas is missing or something does not
-    compile, which is for others to say."""
+    """The resources of a module's kernels for a target, by name; empty if ptxas is missing or the module does not
+    compile; those errors are reported elsewhere."""
     copy = module.clone()
     try:
         with collect():

@@ -1,6 +1,6 @@
-"""What a program does on several GPUs, step by step: the part of the launch manifest that is not one kernel.
+"""The steps of a program on several GPUs: the part of the launch manifest that is not about a single kernel.
 
-tensors    what each rank has: type, extents, and for arguments and results how the whole is cut
+tensors    the part of each rank: type, extents, and, for arguments and results, the sharding
 steps      launches of the manifest's kernels, and exchanges between ranks, in order
 """
 
@@ -18,7 +18,7 @@ COMBINATIONS = ("sum", "max", "min")
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """What a rank has of a tensor: contiguous, row-major. `cut` names for each dimension the axis that cuts it."""
+    """The part of a tensor on one rank: contiguous, row-major. `cut` names the mesh axis that shards each dimension."""
 
     name: str
     type: str
@@ -29,7 +29,8 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A kernel runs on tensors: of each it takes address, extents and strides in elements. Results start as zeros."""
+    """The launch of a kernel on tensors. Each is passed as address, extents and strides in elements. Results are zeroed
+    first."""
 
     kernel: str
     grid: tuple[int, ...]
@@ -48,16 +49,16 @@ class Exchange:
     split: int | None = None
     gather: int | None = None
     combine: str | None = None
-    """How elements are combined, where they are."""
+    """How elements are combined, for reductions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One program. Numbers in steps, `arguments` and `results` are places in `tensors`."""
+    """One program. Numbers in steps, `arguments` and `results` are indices into `tensors`."""
 
     name: str
     mesh: tuple[tuple[str, int], ...]
-    """Axes and extents; the last axis counts first."""
+    """Axes and extents; the last axis varies fastest."""
     tensors: tuple[Tensor, ...]
     arguments: tuple[int, ...]
     results: tuple[int, ...]
@@ -65,18 +66,18 @@ class Plan:
 
     @property
     def ranks(self) -> int:
-        """How many ranks it is for."""
+        """The number of ranks."""
         return math.prod(extent for _, extent in self.mesh)
 
     def coordinates(self, rank: int) -> dict[str, int]:
-        """A rank's place along each axis."""
+        """The coordinates of a rank, by axis."""
         found: dict[str, int] = {}
         for axis, extent in reversed(self.mesh):
             rank, found[axis] = divmod(rank, extent)
         return found
 
     def group(self, rank: int, axis: str) -> list[int]:
-        """The ranks that differ from one along an axis alone, in order."""
+        """The ranks that differ from the given one along this axis only, in order."""
         here = self.coordinates(rank)
         return [
             other
@@ -93,7 +94,7 @@ class Plan:
         )
 
     def place(self, tensor: Tensor, rank: int) -> tuple[slice, ...]:
-        """Where a rank's part lies in the whole tensor."""
+        """The part of the whole tensor that a rank has."""
         here = self.coordinates(rank)
         starts = [
             size * (here[axis] if axis is not None else 0)
@@ -103,7 +104,7 @@ class Plan:
 
 
 def plan_data(plan: Plan) -> dict[str, Any]:
-    """The plan as JSON has it."""
+    """The plan as JSON data."""
     steps: list[dict[str, Any]] = []
     for step in plan.steps:
         if isinstance(step, Launch):
@@ -140,15 +141,15 @@ def plan_data(plan: Plan) -> dict[str, Any]:
 
 
 def read_plan(reader: Any, kernels: dict[str, int]) -> Plan:
-    """A plan from the manifest's reader of one object (emit/manifest.py); `kernels` has the kernels' numbers of
-    parameters. Raises ToolError that names the field."""
+    """A plan from the manifest's reader of one object (emit/manifest.py); `kernels` maps each kernel to its
+    number of parameters. Raises a ToolError that names the field."""
     name = reader.text("name")
     reader.where = f"{reader.where} '{name}'"
     mesh: list[tuple[str, int]] = []
     for part in reader.objects("mesh"):
         axis, extent = part.text("axis"), part.count("ranks")
         if extent < 1 or axis in dict(mesh):
-            raise part.bad("ranks", "an axis of its own, of one rank or more")
+            raise part.bad("ranks", "a new axis of one rank or more")
         mesh.append((axis, extent))
         part.finish()
     tensors: list[Tensor] = []
@@ -223,7 +224,7 @@ def _exchange(part: Any, kind: str, mesh: list[tuple[str, int]], tensors: list[T
     if (step.combine is not None) != (kind in ("all_reduce", "reduce_scatter")) or (
         step.combine is not None and step.combine not in COMBINATIONS
     ):
-        raise part.bad("kind", "'combine' (sum, max or min) for reductions alone")
+        raise part.bad("kind", "'combine' (sum, max or min) for reductions only")
     ranks = dict(mesh)[step.axis]
     shape = list(tensors[step.source].shape)
     splits, gathers = (

@@ -1,9 +1,9 @@
-"""PTX to cubin with NVIDIA's ptxas, a process under a time limit.
+"""PTX to cubin with NVIDIA's ptxas, as a process with a time limit.
 
     PTX ──Ptxas.assemble()──▶ argv, temporary files ──ptxas──▶ cubin, resources, messages
-                                                       └─ refuses ─▶ ToolError at the IR's own location
+                                                       └─ refuses ─▶ ToolError at the location of the IR
 
-ptxas names lines of the PTX; `locate` turns them into source positions through `.loc` and `.file`.
+ptxas reports lines of the PTX; `locate` maps them to source positions by `.loc` and `.file`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tessera_tools.process import OUTPUT_LIMIT, Finished, run, signal_name
 __all__ = ["Assembled", "Ptxas", "locate", "max_ptx_of_release"]
 
 # The newest PTX ISA version of each CUDA release, both as major * 10 + minor: "PTX ISA Release History" in the
-# PTX ISA document. A release that is not listed knows what the listed one before it knows.
+# PTX ISA document. A release that is not listed supports the version of the previous listed one.
 _PTX_OF_RELEASE = (
     (110, 70),
     (111, 71),
@@ -53,9 +53,9 @@ _PTX_OF_RELEASE = (
 _MOST_REPORTED = 10
 _VERSION_LIMIT = 20.0
 _DETAILS_KEPT = 64 << 10
-"""Characters of endless messages that an error keeps."""
+"""Characters of a long output that an error keeps."""
 _CUBIN_LIMIT = 1 << 30
-"""Bytes of a cubin; the largest kernels have a few million."""
+"""Limit of a cubin, in bytes; the largest kernels have a few million."""
 
 
 def max_ptx_of_release(major: int, minor: int) -> int:
@@ -74,18 +74,18 @@ _WARNS = re.compile("Performance Loss|Overriding|[Ii]gnor")
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """What ptxas made of one PTX module."""
+    """The output of ptxas for one PTX module."""
 
     cubin: bytes
     report: Report
     command: list[str]
     seconds: float
     output: str = ""
-    """What ptxas wrote, with `-v`."""
+    """The messages of ptxas, with `-v`."""
 
     @property
     def warnings(self) -> list[Message]:
-        """Warnings, and what ptxas files under `info`: lost performance, and options that it overrides."""
+        """Warnings, and two kinds of `info` messages: lost performance, and overridden options."""
         return [
             message
             for message in self.report.messages
@@ -94,7 +94,7 @@ class Assembled:
 
 
 class Ptxas:
-    """One ptxas program. `Ptxas.find()` is the usual way to one."""
+    """A ptxas executable. Usually created by `Ptxas.find()`."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -102,14 +102,14 @@ class Ptxas:
 
     @classmethod
     def find(cls, option: str | None = None) -> Ptxas:
-        """By `option`, TESSERA_PTXAS, the wheel, PATH, in that order. Raises ToolError when there is none."""
+        """By `option`, TESSERA_PTXAS, the wheel, PATH, in that order. Raises ToolError if there is none."""
         return cls(find_tool("ptxas", option=option, wheel="nvidia-cuda-nvcc"))
 
     @property
     def release(self) -> tuple[int, int]:
-        """The CUDA release it belongs to: (13, 5). Asked once, and remembered in the user's cache folder."""
+        """Its CUDA release: (13, 5). The answer is stored in the user's cache folder."""
         if self._release is None:
-            self._release = _cached_release(self.path) or self._ask_release()
+            self._release = _cached_release(self.path) or self._query_release()
         return self._release
 
     @property
@@ -117,7 +117,7 @@ class Ptxas:
         """The newest PTX ISA version (times ten) that it reads."""
         return max_ptx_of_release(*self.release)
 
-    def _ask_release(self) -> tuple[int, int]:
+    def _query_release(self) -> tuple[int, int]:
         finished = self._run([self.path, "--version"], _VERSION_LIMIT)
         found = re.search(r"release (\d+)\.(\d+)", finished.text)
         if not finished.succeeded or not found:
@@ -142,10 +142,10 @@ class Ptxas:
         time_limit: float = 300.0,
         ptx_name: str | None = None,
     ) -> Assembled:
-        """Make a cubin for `arch` (`sm_90a`). `options` are the user's own, passed on as they are, last.
+        """Assemble a cubin for `arch` (`sm_90a`). `options` are passed to ptxas unchanged, last.
 
-        Raises ToolError when ptxas refuses the PTX (at the source location that `.loc` gives, else at the line
-        of `ptx_name`, the saved PTX, else without one), dies of a signal, or runs past `time_limit` seconds.
+        Raises ToolError if ptxas refuses the PTX (at the source location from `.loc`, otherwise at the line of
+        `ptx_name`, the saved PTX, otherwise without location), is killed by a signal, or exceeds `time_limit` seconds.
         """
         with TemporaryFolder("tessera-ptxas") as folder:
             source = folder.write("kernel.ptx", ptx.encode())
@@ -159,7 +159,9 @@ class Ptxas:
                 raise _refusal(finished, ptx, ptx_name, source)
             report = parse_report(finished.text)
             try:
-                with open(os.open(output, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:  # a FIFO would block
+                with open(
+                    os.open(output, os.O_RDONLY | os.O_NONBLOCK), "rb"
+                ) as file:  # opening a FIFO would block
                     cubin = file.read(_CUBIN_LIMIT)
             except OSError as failure:
                 raise ToolError(
@@ -203,9 +205,9 @@ class Ptxas:
 
 
 def _refusal(finished: Finished, ptx: str, ptx_name: str | None, source: str) -> ToolError:
-    """The error for a ptxas that ended with a status other than 0: all its errors, each at its place.
+    """The error for a nonzero exit status: all errors of ptxas, each at its location.
 
-    `source` is the temporary file that it read, which no message should name.
+    `source` is the temporary input file, which no message should mention.
     """
     shown = ptx_name or "kernel.ptx"
     messages = [replace(m, text=m.text.replace(source, shown)) for m in parse_report(finished.text).messages]
@@ -240,7 +242,7 @@ def _place(ptx: str, message: Message, ptx_name: str | None) -> HasStart | None:
 
 _LOC = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)")
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"\n]*)"', re.MULTILINE)
-# What begins or ends a function: a `.loc` before it is another function's.
+# The begin or end of a function: a `.loc` before it belongs to another function.
 _BOUNDARY = re.compile(r"\}|.*\.(?:entry|func)\b")
 
 
@@ -248,7 +250,7 @@ def locate(ptx: str, line: int) -> Position | None:
     """The source position of a line of PTX (counted from 1), from the last `.loc` before it in its function.
 
     PTX ISA, "Debugging Directives": `.loc file line column` holds for the statements that follow, and `.file`
-    names the files. Line 0 stands for "no source line". None where the PTX does not say.
+    names the files. Line 0 means "no source line". None if the PTX has no position.
     """
     lines = ptx.split("\n")
     for text in reversed(lines[: max(0, min(line, len(lines)))]):
@@ -278,18 +280,18 @@ def _cached_release(path: str) -> tuple[int, int] | None:
                 if known == current:
                     return int(major), int(minor)
     except (OSError, ValueError):
-        pass  # no cache, or not ours: ptxas is asked
+        pass  # no cache, or not ours: run ptxas
     return None
 
 
 def _remember_release(path: str, release: tuple[int, int]) -> None:
-    """Add a line to the cache. Not being able to costs the next run 5 ms, and is no error."""
+    """Add a line to the cache. A failure is not an error: it costs the next run 5 ms."""
     cache = _release_cache()
     if cache is None:
         return
     try:
         line = f"{release[0]} {release[1]} {identity(path)}\n"
-        # One short write in append mode: two compilers at once cannot tear each other's line.
+        # One short write in append mode: concurrent compilers cannot interleave their lines.
         descriptor = os.open(cache, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             os.write(descriptor, line.encode("utf-8", "surrogateescape"))

@@ -1,4 +1,4 @@
-"""What ptxas says: its `-v` report of each kernel's resources, and its messages.
+"""The output of ptxas: its `-v` report of the resources of each kernel, and its messages.
 
 ptxas's text ──parse_report()──▶ Report({"gemm": Resources(registers=128, …)}, [Message(…)])
 """
@@ -13,16 +13,16 @@ __all__ = ["Message", "Report", "Resources", "parse_report", "spill_warning"]
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What one function takes. Sizes are bytes; those of the stack and of spills are per thread."""
+    """The resources of one function. Sizes are in bytes; stack and spill sizes are per thread."""
 
     registers: int = 0
     barriers: int = 0
     shared: int = 0
     """Static shared memory of a block."""
     stack: int = 0
-    """The function's own frame."""
+    """The stack frame of the function."""
     cumulative_stack: int = 0
-    """With the frames of the functions it calls."""
+    """Including the frames of called functions."""
     spill_stores: int = 0
     spill_loads: int = 0
     local: int = 0
@@ -40,7 +40,7 @@ class Resources:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of ptxas; `line` counts from 1 in the PTX, where ptxas names one."""
+    """One message of ptxas; `line` counts from 1 in the PTX, if ptxas gives one."""
 
     severity: str
     """`fatal`, `error`, `warning` or `info`."""
@@ -55,10 +55,10 @@ class Report:
     functions: dict[str, Resources]
     """By name, in ptxas's order: entries and device functions that were not inlined."""
     messages: list[Message]
-    """What is not part of the resource report."""
+    """Messages that are not part of the resource report."""
     global_bytes: int = 0
     constants: dict[int, int] = field(default_factory=dict[int, int])
-    """The module's own, by bank."""
+    """Constant memory of the module, by bank."""
 
     @property
     def entries(self) -> dict[str, Resources]:
@@ -89,13 +89,13 @@ _COMPILE_TIME = re.compile(r"Compile time = ")
 
 
 def parse_report(text: str) -> Report:
-    """Read ptxas's output, in all forms since CUDA 11. Unknown lines are kept as messages, never an error."""
+    """Read ptxas's output, in all forms since CUDA 11. Unknown lines become messages; they are not errors."""
     functions: dict[str, Resources] = {}
     messages: list[Message] = []
     global_bytes = 0
     module_constants: dict[int, int] = {}
-    entry = ""  # the entry under compilation, for `Used …`
-    current = ""  # the function that a line of properties describes
+    entry = ""  # the current entry, for `Used …`
+    current = ""  # the function of the current line of properties
     for line in text.splitlines():
         frame = _FRAME.search(line)
         if frame:
@@ -107,7 +107,7 @@ def parse_report(text: str) -> Report:
             continue
         found = _MESSAGE.match(line)
         if not found:
-            # A continuation, or another program's word (a loader's error): it belongs to the message before it.
+            # A continuation, or a message of another program such as the loader: append it to the previous message.
             if line.strip():
                 messages.append(Message("info", line.strip()))
             continue
@@ -145,12 +145,12 @@ def _used(known: Resources, registers: int, text: str) -> Resources:
         if found:
             counts[name] = sum(int(number) for number in found.groups() if number)
     constants = {int(bank): int(size) for size, bank in _CONSTANTS.findall(text)}
-    # ptxas leaves out what is zero; a later report of the same function replaces the earlier one whole.
+    # ptxas omits values of zero; a later report of the same function replaces the earlier one.
     return replace(known, registers=registers, constants=constants, **counts)
 
 
 def spill_warning(kernel: str, used: Resources) -> str | None:
-    """The text of the warning about `kernel`'s spills; None when it has none."""
+    """The warning about spills of `kernel`; None if it does not spill."""
     if not used.spills:
         return None
     return (

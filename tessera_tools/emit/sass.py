@@ -16,18 +16,18 @@ from tessera_tools.process import run, signal_name
 __all__ = ["Nvdisasm", "opcodes"]
 
 _SASS_LIMIT = 512 << 20
-"""Bytes of SASS; a kernel of a million instructions has a fifth of it."""
+"""Limit of SASS text, in bytes; a kernel of a million instructions has a fifth of it."""
 
 
 class Nvdisasm:
-    """One nvdisasm program. `Nvdisasm.find()` is the usual way to one."""
+    """An nvdisasm executable. Usually created by `Nvdisasm.find()`."""
 
     def __init__(self, path: str) -> None:
         self.path = path
 
     @classmethod
     def find(cls, option: str | None = None) -> Nvdisasm:
-        """By `option`, TESSERA_NVDISASM, the wheel, PATH, in that order. Raises ToolError when there is none."""
+        """By `option`, TESSERA_NVDISASM, the wheel, PATH, in that order. Raises ToolError if there is none."""
         return cls(find_tool("nvdisasm", option=option, wheel="nvidia-cuda-nvdisasm"))
 
     def disassemble(
@@ -35,7 +35,7 @@ class Nvdisasm:
     ) -> str:
         """The SASS of every function, code sections only; with `lineinfo`, source lines as comments.
 
-        Raises ToolError when nvdisasm refuses the cubin, dies of a signal, or runs past `time_limit` seconds.
+        Raises ToolError if nvdisasm refuses the cubin, is killed by a signal, or exceeds `time_limit` seconds.
         """
         with TemporaryFolder("tessera-nvdisasm") as folder:
             source = folder.write("kernel.cubin", cubin)
@@ -73,7 +73,7 @@ _INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P[T0-9]+\s+)?([A-Z]
 
 
 def opcodes(sass: str, *, modifiers: bool = False) -> Counter[str]:
-    """How often each opcode stands in the SASS; with `modifiers`, `HMMA.16816.F32` apart from `HMMA.1688.F32`.
+    """The number of occurrences of each opcode; with `modifiers`, `HMMA.16816.F32` and `HMMA.1688.F32` are distinct.
 
     The NOPs that pad a function to its alignment are not counted.
     """

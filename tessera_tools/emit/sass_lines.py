@@ -52,7 +52,7 @@ def with_lines(ptx: str) -> str:
 
 
 def _complete(lines: list[str]) -> bool:
-    """Whether the statement before has ended, so that another may begin."""
+    """True if the statement before has ended, so that another may begin."""
     for line in reversed(lines):
         text = line.split("//")[0].strip()
         if text:

@@ -1,4 +1,4 @@
-"""Where a kernel spills: ptxas counts the bytes of a kernel, and its SASS with line information tells the loops.
+"""Locations of spills: ptxas counts the bytes of each kernel; SASS with line information shows the loops.
 
 .L_x_1:                               ◀─────────┐
     //## File "gemm.mlir", line 59              │ innermost loop around the STL
@@ -32,7 +32,7 @@ class SpillPlace:
 
     kernel: str
     loop: Position | None
-    """The line of the loop; None outside loops, and where the SASS names no line."""
+    """The line of the loop; None outside loops, and if the SASS has no line."""
     in_loop: bool
     stores: int
     loads: int
@@ -82,10 +82,10 @@ _PTX_LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)", re.MULTILINE)
 
 
 def spill_places(sass: str) -> list[SpillPlace]:
-    """The places with spills in SASS that nvdisasm wrote with line information, function by function.
+    """The spills of each function in SASS that nvdisasm printed with line information.
 
-    A loop is what lies between a label and a later branch to it. ptxas unrolls and splits loops; each part is a loop of
-    the same line, and parts of one line are one place.
+    A loop is the code between a label and a later branch to it. ptxas unrolls and splits loops. The parts have the same
+    line, and parts of the same line are reported as one loop.
     """
     kernel, line = "", None
     labels: dict[str, int] = {}
@@ -139,7 +139,9 @@ def explain_spills(
     sources = sources or SourceOps()
     remarks: list[Remark] = []
 
-    def tell(kernel: str, location: HasStart | None, message: str, notes: list[tuple[str, Position]]) -> None:
+    def add_remark(
+        kernel: str, location: HasStart | None, message: str, notes: list[tuple[str, Position]]
+    ) -> None:
         remark = Remark("remark", location or locations.get(kernel), message)
         remark.source, remark.rule, remark.category = "ptxas", "spills", "resources"
         remark.function, remark.kind = kernel, "missed"
@@ -150,7 +152,7 @@ def explain_spills(
     for kernel, used in report.entries.items():
         if not used.spills:
             continue
-        tell(
+        add_remark(
             kernel,
             None,
             f"kernel '{kernel}' spills {used.spill_stores} bytes and reloads {used.spill_loads} bytes per thread, at "
@@ -163,7 +165,7 @@ def explain_spills(
                 text = f"{place.stores} spill stores and {place.loads} reloads of '{kernel}' {where}"
                 loop = sources.place(place.loop) if place.loop is not None else None
                 lines = [(sources.place(line), count) for line, count in place.lines]
-                tell(
+                add_remark(
                     kernel,
                     loop,
                     text,

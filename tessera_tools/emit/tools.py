@@ -1,4 +1,4 @@
-"""Finding NVIDIA's programs, and a private folder for the files they want.
+"""Finds NVIDIA's programs, and creates a private folder for their files.
 
 option ▶ TESSERA_<NAME> ▶ the NVIDIA wheel in site-packages ▶ PATH
 """
@@ -18,9 +18,9 @@ __all__ = ["TemporaryFolder", "find_tool", "identity", "os_reason"]
 def find_tool(name: str, *, option: str | None, wheel: str) -> str:
     """The path of the program `name`.
 
-    `option` is what the user gave with `--<name>=`: a path, or a name to be found on PATH. Raises ToolError
-    when it is nowhere, and when the option or `TESSERA_<NAME>` names something that cannot be run: the user's
-    own choice is not replaced by another one silently.
+    `option` is the value of `--<name>=`: a path, or a name to look up on PATH. Raises ToolError if the program is not
+    found, or if the option or `TESSERA_<NAME>` names a file that cannot be executed: an explicit choice
+    is never replaced silently.
     """
     variable = "TESSERA_" + name.upper()
     for source, chosen in ((f"--{name}", option), (variable, os.environ.get(variable))):
@@ -33,13 +33,13 @@ def find_tool(name: str, *, option: str | None, wheel: str) -> str:
     if on_path is None:
         raise ToolError(
             f"{name} was not found: not in the wheel {wheel}, and not on PATH",
-            f"pip install {wheel}, or give its path with --{name}=PATH or {variable}",
+            f"pip install {wheel}, or specify its path with --{name}=PATH or {variable}",
         )
     return on_path
 
 
 def identity(path: str) -> str:
-    """A program as it is now: one that was updated in place has another time or size. Raises OSError."""
+    """The identity of a program: an update in place changes its time or size. Raises OSError."""
     status = os.stat(path)
     return f"{status.st_mtime_ns} {status.st_size} {os.path.realpath(path)}"
 
@@ -48,10 +48,12 @@ def _chosen(name: str, source: str, chosen: str) -> str:
     found = chosen if os.sep in chosen else _on_path(chosen)
     if found is None or not os.path.exists(found):
         raise ToolError(
-            f"{name} is not at '{chosen}', which {source} names", f"correct {source}, or leave it out"
+            f"{name} was not found at '{chosen}' (from {source})", f"correct {source}, or omit it"
         )
     if not _runnable(found):
-        raise ToolError(f"'{chosen}', which {source} names as {name}, cannot be run", "expected a program")
+        raise ToolError(
+            f"'{chosen}' (from {source}) cannot be executed as {name}", "expected an executable file"
+        )
     return os.path.abspath(found)
 
 
@@ -82,7 +84,7 @@ def _in_wheels(name: str) -> Iterator[str]:
 
 
 def os_reason(failure: OSError) -> str:
-    """The system's reason in its own words, in lower case as the end of a sentence."""
+    """The system's error message, in lower case, for the end of a sentence."""
     reason = failure.strerror or str(failure)
     return reason[:1].lower() + reason[1:]
 
@@ -90,7 +92,7 @@ def os_reason(failure: OSError) -> str:
 class TemporaryFolder:
     """A new folder that only this user can enter, removed with its files at the end of the `with` block.
 
-    `tempfile` does the same, for more import time than `ptxas --version` takes.
+    `tempfile` does the same, but its import takes longer than `ptxas --version`.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -109,7 +111,7 @@ class TemporaryFolder:
         return self
 
     def write(self, name: str, data: bytes) -> str:
-        """Put a file there; its path."""
+        """Write a file in the folder; return its path."""
         path = os.path.join(self.path, name)
         try:
             with open(path, "wb") as file:
@@ -128,4 +130,4 @@ class TemporaryFolder:
             os.rmdir(self.path)
             forget(self.path)
         except OSError:
-            pass  # what another program left open or protected there is no reason to fail the compile
+            pass  # a file that another program left open or protected does not fail the compilation

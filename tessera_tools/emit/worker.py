@@ -28,7 +28,7 @@ __all__ = ["LlvmInfo", "Reply", "Worker"]
 _CHUNK = 1 << 20
 _STDERR_KEPT = 64 << 10
 _START_LIMIT = 30.0
-"""Seconds for loading LLVM: far more than a cold disk needs."""
+"""Time limit for loading LLVM, in seconds; far more than a cold disk needs."""
 _QUIT_LIMIT = 0.2
 
 
@@ -40,7 +40,7 @@ class LlvmInfo:
     cpus: tuple[str, ...]
     ptx_versions: tuple[int, ...]
     start_seconds: float
-    """Loading and initializing LLVM, in the child, without Python's own start."""
+    """Time for loading and initializing LLVM, in the child, without the start of Python."""
 
     @property
     def max_ptx(self) -> int:
@@ -53,9 +53,9 @@ class Reply:
 
     texts: dict[str, str]
     seconds: dict[str, float]
-    """`parse`, `verify`, `optimize`, `codegen`, `print`: in the child; `wall`: as the caller saw it."""
+    """`parse`, `verify`, `optimize`, `codegen`, `print`: in the child; `wall`: in the caller."""
     warnings: list[str] = field(default_factory=list[str])
-    """What LLVM printed on stderr, line by line; limits that applied."""
+    """Lines that LLVM printed on stderr, and limits that applied."""
 
 
 _BLOCK = re.compile(r"^[\w.$-]+:", re.MULTILINE)
@@ -68,8 +68,8 @@ class _ChildEnded(Exception):
 class Worker:
     """One LLVM process. Use as a context manager, or call `close`.
 
-    `options` are LLVM's own command-line options (`-print-after=finalize-isel`), of which LLVM ignores what it
-    does not know; `time_limit` is in seconds and bounds each request.
+    `options` are LLVM's own command-line options (`-print-after=finalize-isel`), LLVM ignores unknown
+    ones. `time_limit` is the limit for each request, in seconds.
     """
 
     def __init__(self, options: Sequence[str] = (), *, time_limit: float = 120.0) -> None:
@@ -83,7 +83,7 @@ class Worker:
 
     @classmethod
     def start(cls, options: Sequence[str] = (), *, time_limit: float = 120.0) -> Worker:
-        """A worker whose child is on its way; returns at once. A failure to start shows at the first request."""
+        """Start a worker and return without waiting for its child. The first request reports a failure to start."""
         worker = cls(options, time_limit=time_limit)
         worker._spawn()
         return worker
@@ -113,7 +113,7 @@ class Worker:
         return self._info
 
     def verify(self, ir: str) -> Reply:
-        """Parse and verify LLVM IR. Raises ToolError, with the line where LLVM gives one."""
+        """Parse and verify LLVM IR. Raises ToolError, with the line if LLVM gives one."""
         return self.compile(ir, ("verify",), cpu="", features="", level=0)
 
     def compile(
@@ -130,14 +130,14 @@ class Worker:
         stop_after: str = "",
         time_passes: bool = False,
     ) -> Reply:
-        """Run LLVM on `ir` and bring back what is in `want`: `verify`, `llvm` (optimized IR), `ptx`, `mir`.
+        """Run LLVM on `ir` and return the texts in `want`: `verify`, `llvm` (optimized IR), `ptx`, `mir`.
 
-        `level` 0 to 3 chooses LLVM's pipeline and the effort of its code generator, for which `code_level` takes
-        precedence; `passes` replaces the pipeline, `optimize=False` leaves it out. `mir` is what the code generator has
-        after `stop_after`, and costs this child its life: use a worker of its own, as `llvm.emit_mir` does.
+        `level` 0 to 3 chooses LLVM's pipeline and the level of its code generator. `code_level` overrides the level of
+        the code generator, `passes` replaces the pipeline, and `optimize=False` omits it. `mir` is the machine IR after
+        the pass `stop_after`. The child cannot be used afterwards: use a separate worker, as `llvm.emit_mir` does.
 
-        Raises ToolError: for LLVM IR that LLVM refuses (`line` and `column` are set when LLVM tells them), when
-        LLVM ends its process (`details` is its stderr), and past the time limit.
+        Raises ToolError if LLVM refuses the IR (with `line` and `column` if LLVM gives them), if LLVM ends its process
+        (`details` is its stderr), and after the time limit.
         """
         if "\0" in ir:
             raise ToolError(
@@ -148,7 +148,7 @@ class Worker:
         self.info()
         begin = time.monotonic()
         deadline = begin + self._time_limit
-        # Most of the time of a large kernel goes into code generation, which grows faster than the number of blocks.
+        # A large kernel spends most of its time in code generation, which grows faster than the number of blocks.
         self._size = f"its IR has {len(_BLOCK.findall(ir)):,} basic blocks in {ir.count(chr(10)):,} lines; "
         text = ir.encode("utf-8", "surrogateescape")
         request: dict[str, object] = {
@@ -169,7 +169,7 @@ class Worker:
             self._send(len(packed).to_bytes(8, "little") + packed + text, deadline)
             head, results = self._receive(deadline, "compiling")
         except BaseException:
-            # Whatever it was, this child is in the middle of something: the next request gets a fresh one.
+            # The child is in an unknown state: the next request starts a new one.
             self._discard()
             raise
         if "error" in head:
@@ -184,8 +184,8 @@ class Worker:
     def _spawn(self) -> None:
         library = _library()
         if not sys.executable:
-            raise ToolError("the LLVM process cannot be started: this Python does not know its own program")
-        # `-I -S`: neither the user's environment nor site-packages' start-up hooks cost time or get in.
+            raise ToolError("the LLVM process cannot be started: sys.executable is not set")
+        # `-I -S`: ignore the user's environment and the start-up hooks of site-packages.
         bootstrap = (
             f"import sys; sys.path.append({os.path.dirname(os.path.abspath(__file__))!r}); "
             f"import llvm_child; llvm_child.main({os.getpid()})"
@@ -277,7 +277,7 @@ class Worker:
         return [line for line in self._tail.decode("utf-8", "replace").splitlines() if line.strip()]
 
     def _death(self, doing: str) -> ToolError:
-        """The error for a child that has closed its pipes: why it ended, and its last words."""
+        """The error for a child that has closed its pipes: why it ended, and its last output."""
         deadline = time.monotonic() + 5.0
         os.set_blocking(self._stderr, False)
         status = reap(self._pid, deadline)
@@ -319,7 +319,7 @@ class Worker:
         self._requests = self._replies = self._stderr = -1
 
     def close(self) -> None:
-        """Let the child go: its input ends, and what has not ended shortly after is killed."""
+        """Close the child's input, and kill the child if it does not end shortly after."""
         if self._requests >= 0:
             os.close(self._requests)
             self._requests = -1
@@ -340,11 +340,11 @@ _INSTALL = "pip install 'llvmlite>=0.50,<0.51' installs LLVM 22"
 
 
 def _library() -> str:
-    """llvmlite's shared library, found without importing llvmlite. Raises ToolError when it is not there."""
+    """llvmlite's shared library, found without importing llvmlite. Raises ToolError if it is missing."""
     import importlib.machinery
 
     for folder in sys.path:
-        # The path finder alone, folder by folder: `importlib.util` would cost more than the look-up.
+        # Only the path finder, folder by folder: importing `importlib.util` would take longer than the lookup.
         binding = os.path.join(folder or ".", "llvmlite", "binding")
         for suffix in (".so", ".dylib"):
             candidate = os.path.join(binding, "libllvmlite" + suffix)
@@ -363,7 +363,7 @@ _PARSE_ERROR = re.compile(r"<string>:(\d+):(\d+): error: (.*)")
 
 
 def _refusal(stage: str, text: str) -> ToolError:
-    """The error for LLVM IR that LLVM has refused."""
+    """The error for LLVM IR that LLVM refuses."""
     located = _PARSE_ERROR.search(text)
     if located:
         return ToolError(
@@ -372,7 +372,7 @@ def _refusal(stage: str, text: str) -> ToolError:
             column=int(located[2]),
             details=text,
         )
-    verb = {"verify": "finds its IR broken", "parse": "does not read its IR"}.get(stage, f"failed in {stage}")
+    verb = {"verify": "rejects its IR", "parse": "cannot parse its IR"}.get(stage, f"failed in {stage}")
     return ToolError(f"LLVM {verb}: {_first_line(text)}", details=text)
 
 
@@ -380,7 +380,7 @@ _PLACED = re.compile(r"(?P<file>.+?):(?P<line>\d+):(?P<column>\d+): (?P<text>.*)
 
 
 def _fatal_message(lines: list[str]) -> tuple[str, Position | None]:
-    """LLVM's reason, of all the lines that it writes while it dies, and the source position if it gives one."""
+    """LLVM's reason, from the lines that it prints when it aborts, and the source position if it gives one."""
     for marker in ("LLVM ERROR: ", "error: ", "Assertion "):
         for line in lines:
             if marker not in line:
@@ -389,7 +389,7 @@ def _fatal_message(lines: list[str]) -> tuple[str, Position | None]:
             placed = _PLACED.fullmatch(reason)
             if placed is None:
                 return reason, None
-            # `<unknown>:0:0:` stands for an instruction without a debug location.
+            # `<unknown>:0:0:` means an instruction without a debug location.
             known = int(placed["line"]) > 0
             place = Position(placed["file"], int(placed["line"]), max(1, int(placed["column"])))
             return placed["text"], place if known else None

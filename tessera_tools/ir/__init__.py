@@ -1,12 +1,12 @@
-"""The IR: operations, values, blocks and regions, types and attributes, and the means to check and change them.
+"""The IR: operations, values, blocks and regions, types and attributes, and the code that checks and changes them.
 
     attributes, types, builtin_attributes, location   immutable values
     core                                              the program itself, and its builder
-    verifier, dominance, symbols, effects             asking
-    rewriter, greedy, folding                         changing
+    verifier, dominance, symbols, effects             queries
+    rewriter, greedy, folding                         rewriting
 
-What most users need can be taken from here (`from tessera_tools.ir import Operation, Builder`); each name is imported
-when it is first asked for, so that the front costs nothing.
+The package exports what most users need (`from tessera_tools.ir import Operation, Builder`). A name is imported on
+first use, so importing the package is cheap.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
     (d0, d1)[s0] -> (d0 + s0 * 4, d1 floordiv 2)        (d0)[s0] : (d0 >= 0, -d0 + s0 - 1 >= 0)
 
-Expressions are immutable and interned, so that equal ones are one object.  They are simplified as they are built
+Expressions are immutable and interned: equal expressions are the same object.  They are simplified as they are built
 (constants to the right and folded, `d0 + 2 + 3` is `d0 + 5`), by the rules of MLIR's AffineExpr.cpp, because the
 simplified form is what is printed.
 """
@@ -92,7 +92,7 @@ class AffineExpr:
     def ceildiv(self, other: AffineExpr | int) -> AffineExpr:
         return _ceildiv(self, _expr(other))
 
-    # -- asking
+    # -- queries
 
     @property
     def is_constant(self) -> bool:
@@ -100,7 +100,7 @@ class AffineExpr:
 
     @property
     def is_symbolic(self) -> bool:
-        """Whether no dimension occurs."""
+        """True if no dimension occurs."""
         if self._lhs is None or self._rhs is None:
             return self.kind != "dim"
         return self._lhs.is_symbolic and self._rhs.is_symbolic
@@ -120,7 +120,7 @@ class AffineExpr:
         return math.gcd(self._lhs.known_divisor(), self._rhs.known_divisor())
 
     def evaluate(self, dims: Sequence[int], symbols: Sequence[int] = ()) -> int:
-        """The value at a point.  ValueError where a divisor or modulus is not positive."""
+        """The value at a point.  Raises ValueError if a divisor or modulus is not positive."""
         if self.kind == "constant":
             return self.value
         if self.kind == "dim":
@@ -141,7 +141,7 @@ class AffineExpr:
     def substitute(
         self, dims: Sequence[AffineExpr] | Mapping[int, AffineExpr] = (), symbols: Sequence[AffineExpr] = ()
     ) -> AffineExpr:
-        """The expression with dimension i replaced by `dims[i]` and symbol i by `symbols[i]`, where there is one."""
+        """The expression with dimension i replaced by `dims[i]` and symbol i by `symbols[i]`, if given."""
         if self.kind == "dim":
             known = self.value in dims if isinstance(dims, Mapping) else self.value < len(dims)
             return dims[self.value] if known else self
@@ -152,7 +152,7 @@ class AffineExpr:
         return binary(self.kind, self._lhs.substitute(dims, symbols), self._rhs.substitute(dims, symbols))
 
     def uses_dim(self, position: int) -> bool:
-        """Whether dimension `position` occurs."""
+        """True if dimension `position` occurs."""
         if self._lhs is None or self._rhs is None:
             return self.kind == "dim" and self.value == position
         return self._lhs.uses_dim(position) or self._rhs.uses_dim(position)
@@ -229,7 +229,7 @@ def _add(lhs: AffineExpr, rhs: AffineExpr) -> AffineExpr:
 
 
 def _out_of_order(lhs: AffineExpr, rhs: AffineExpr) -> bool:
-    """Whether both are dimensions, or both symbols, the higher one first."""
+    """True if both are dimensions or both are symbols, and the one with the higher position is first."""
     return lhs.kind in ("dim", "symbol") and lhs.kind == rhs.kind and lhs.value > rhs.value
 
 
@@ -340,7 +340,7 @@ _BUILD = {"+": _add, "*": _mul, "mod": _mod, "floordiv": _floordiv, "ceildiv": _
 
 
 def _text(expr: AffineExpr, tight: bool) -> str:
-    """MLIR's text; `tight` says that the place binds more tightly than a sum."""
+    """MLIR's text; if `tight` is set, a sum needs parentheses."""
     if expr.kind == "constant":
         return str(expr.value)
     if expr.kind in ("dim", "symbol"):
@@ -387,7 +387,7 @@ class AffineMap:
         return len(self.results) == self.num_dims and all(e is dim(i) for i, e in enumerate(self.results))
 
     def evaluate(self, dims: Sequence[int], symbols: Sequence[int] = ()) -> tuple[int, ...]:
-        """The results at a point; ValueError if the numbers of dimensions or symbols are others."""
+        """The results at a point.  Raises ValueError if the number of dimensions or symbols does not match."""
         if len(dims) != self.num_dims or len(symbols) != self.num_symbols:
             raise ValueError(
                 f"{self} takes {self.num_dims} dimensions and {self.num_symbols} symbols, "
@@ -429,7 +429,7 @@ class IntegerSet:
     constraints: tuple[tuple[AffineExpr, bool], ...]
 
     def contains(self, dims: Sequence[int], symbols: Sequence[int] = ()) -> bool:
-        """Whether a point meets every constraint."""
+        """True if a point satisfies every constraint."""
         values = ((e.evaluate(dims, symbols), equal) for e, equal in self.constraints)
         return all(value == 0 if equal else value >= 0 for value, equal in values)
 

@@ -1,4 +1,4 @@
-"""Attributes and types: immutable, interned values, so that equality is identity.
+"""Attributes and types: immutable, interned values.  Equal ones are the same object.
 
 A class declares its parameters as annotations; calling it with equal parameters returns the same object:
 
@@ -10,7 +10,7 @@ A class declares its parameters as annotations; calling it with equal parameters
             if self.high is not None and self.low > self.high:
                 raise ValueError("range is empty")
 
-Parameters must be hashable.  `verify` runs once, when an object is first made, and raises ValueError.
+Parameters must be hashable.  `verify` runs once, when an object is created, and raises ValueError.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Attribute(metaclass=AttributeMeta):
     _fields: ClassVar[tuple[str, ...]]
 
     def verify(self) -> None:
-        """Raise ValueError if the parameters do not go together."""
+        """Raise ValueError if the parameters are inconsistent."""
 
     def verify_encoding(self, shape: tuple[int, ...], element: Any) -> None:
         """Raise ValueError if the attribute cannot be the encoding of a tensor of that shape and element type."""
@@ -166,5 +166,5 @@ class Type(Attribute):
 
     @property
     def resource(self) -> Resource | None:
-        """The memory that a value of the type refers to; None for a value that refers to none."""
+        """The kind of memory that a value of the type refers to; None if it does not refer to memory."""
         return None

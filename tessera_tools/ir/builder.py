@@ -53,7 +53,7 @@ class Builder:
         return cls(InsertionPoint(op.parent, op.next_op), op.location)
 
     def insert(self, op: OpT) -> OpT:
-        """Insert a detached operation; it takes the builder's location if it has none."""
+        """Insert a detached operation; if it has no location, it gets the builder's."""
         if op.location is UNKNOWN:
             op.location = self.location
         self.point.block.insert_before(self.point.before, op)

@@ -3,7 +3,7 @@
     unit   true   42 : i64   1.5 : f32   "text"   @symbol::@nested   [a, b]   {k = v}   i32 (a type)
     array<i64: 1, 2>   dense<[1, 2]> : tensor<2xi32>   affine_map<(d0) -> (d0)>   strided<[?, 1], offset: 0>
 
-Floating-point numbers are kept as the bits of their type, so that NaN payloads and the sign of zero live.
+Floating-point numbers are kept as the bits of their type, so that NaN payloads and the sign of zero are preserved.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class UnitAttr(Attribute, name="builtin.unit"):
 
 class StringAttr(Attribute, name="builtin.string"):
     """`"text"`, with an optional type.  `value` is a str of characters U+0000..U+00FF for raw bytes beyond ASCII
-    that came as `\\xx` escapes and Unicode otherwise."""
+    that were written as `\\xx` escapes, and Unicode otherwise."""
 
     value: str
     type: Type = NONE
@@ -51,7 +51,7 @@ class StringAttr(Attribute, name="builtin.string"):
 
 
 class IntegerAttr(Attribute, name="builtin.integer"):
-    """`42 : i32`; `true` and `false` for i1.  Signless values are kept in their signed reading."""
+    """`42 : i32`; `true` and `false` for i1.  Signless values are stored as signed numbers."""
 
     value: int
     type: Type = I64
@@ -69,7 +69,7 @@ class IntegerAttr(Attribute, name="builtin.integer"):
 
     @classmethod
     def wrap(cls, value: int, type: Type) -> IntegerAttr:
-        """The attribute of `value` modulo 2**width, in the reading that `type` has."""
+        """The attribute of `value` modulo 2**width, signed or unsigned as `type` is."""
         return cls(wrap_int(value, type), type)
 
     @property
@@ -161,12 +161,12 @@ class ArrayAttr(Attribute, name="builtin.array"):
 
 
 def _bare_text(attr: Attribute) -> str:
-    """An array's element; MLIR leaves the types i64 and f64 of numbers away there."""
+    """The text of an array's element.  MLIR omits the types i64 and f64 there."""
     if isinstance(attr, IntegerAttr) and attr.type is I64:
         return str(attr.value)
     if isinstance(attr, FloatAttr) and attr.type is F64:
         text = float_text(attr.bits, attr.type)
-        if not text.startswith("0x"):  # bits alone would read as an integer
+        if not text.startswith("0x"):  # the bits alone would be parsed as an integer
             return text
     return str(attr)
 
@@ -316,7 +316,7 @@ class DenseElementsAttr(Attribute, name="builtin.dense"):
         return f"dense<{self.body_text()}> : {self.type}"
 
     def body_text(self) -> str:
-        """What stands between the angle brackets."""
+        """The text between the angle brackets."""
         if self.shaped.num_elements == 0:
             return ""
         if not self.is_splat and self.shaped.num_elements > HEX_THRESHOLD and self.shaped.element is not I1:
@@ -326,7 +326,7 @@ class DenseElementsAttr(Attribute, name="builtin.dense"):
 
 
 class SparseElementsAttr(Attribute, name="builtin.sparse"):
-    """`sparse<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>`: the elements that are not 0, with their places."""
+    """`sparse<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>`: the elements that are not 0, with their indices."""
 
     type: Type
     indices: DenseElementsAttr
@@ -342,7 +342,7 @@ class SparseElementsAttr(Attribute, name="builtin.sparse"):
 
 
 class DistinctAttr(Attribute, name="builtin.distinct"):
-    """`distinct[0]<>`: an identity of its own, over an optional attribute."""
+    """`distinct[0]<>`: an attribute with its own identity, which may wrap another attribute."""
 
     number: int
     referenced: Attribute | None = None
@@ -375,7 +375,7 @@ def _nested(shown: list[str], shape: tuple[int, ...]) -> str:
 
 
 def element_bytes(element: Type) -> int:
-    """Whole bytes in which a dense element is kept."""
+    """The number of bytes that store a dense element."""
     if isinstance(element, ComplexType):
         return 2 * element_bytes(element.element)
     return max(1, (bit_width(element) + 7) // 8)
@@ -389,7 +389,7 @@ def element_attribute(bits: int, element: Type) -> Attribute:
 
 
 def element_text(bits: int, element: Type) -> str:
-    """An element as it stands inside `dense<…>`: no type."""
+    """The text of an element inside `dense<…>`, without its type."""
     if isinstance(element, ComplexType):
         size = 8 * element_bytes(element.element)
         low, high = bits & ((1 << size) - 1), bits >> size
@@ -405,7 +405,7 @@ _BARE_REST = _BARE | frozenset("0123456789$.")
 
 
 def is_bare_identifier(text: str) -> bool:
-    """Whether MLIR writes the name without quotes."""
+    """True if MLIR prints the name without quotes."""
     return bool(text) and text[0] in _BARE and all(c in _BARE_REST for c in text)
 
 
@@ -414,12 +414,12 @@ def attribute_key(key: str) -> str:
 
 
 def symbol_text(name: str) -> str:
-    """`@name`, quoted where it must be."""
+    """`@name`, quoted if necessary."""
     return f"@{name}" if is_bare_identifier(name) else f"@{quote(name)}"
 
 
 def quote(text: str) -> str:
-    """A string literal, with MLIR's escapes: `\\"`, `\\\\`, and `\\XX` for bytes that do not print."""
+    """A string literal, with MLIR's escapes: `\\"`, `\\\\`, and `\\XX` for bytes that are not printable."""
     if text.isascii() and text.isprintable() and '"' not in text and "\\" not in text:
         return f'"{text}"'
     out = []

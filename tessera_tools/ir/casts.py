@@ -1,6 +1,6 @@
-"""`builtin.unrealized_conversion_cast`, which type conversion leans on; the builtin dialect declares its text.
+"""`builtin.unrealized_conversion_cast`, used by type conversion; the builtin dialect declares its syntax.
 
-A cast from N values to M values that only says: these stand for those.  Pairs that undo each other cancel.
+The cast of N values to M values states that the results represent the operands.  Inverse casts cancel.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ class UnrealizedConversionCast(Operation):
     name = "builtin.unrealized_conversion_cast"
     traits = (PURE,)
     declared: ClassVar[type[UnrealizedConversionCast] | None] = None
-    """The class with syntax, set by the builtin dialect when it is imported."""
+    """The class with the syntax, set by the builtin dialect when it is imported."""
 
     @classmethod
     def make(
         cls, values: Sequence[Value], types: Sequence[Type], location: Location = UNKNOWN
     ) -> UnrealizedConversionCast:
-        """A detached cast of `values` to `types`, of the builtin dialect's class where that is loaded."""
+        """A detached cast of `values` to `types`, of the builtin dialect's class if that dialect is loaded."""
         return (UnrealizedConversionCast.declared or cls).create(values, types, location=location)
 
 
 def reconcile(casts: Iterable[UnrealizedConversionCast]) -> list[UnrealizedConversionCast]:
-    """Cancel casts that undo others, erase those that nobody uses, and return what remains, in order."""
+    """Cancel inverse casts, erase unused ones, and return the remaining casts in order."""
     alive = dict.fromkeys(casts)
     for cast in alive:
         source = cancelled_by(cast)
@@ -52,7 +52,7 @@ def reconcile(casts: Iterable[UnrealizedConversionCast]) -> list[UnrealizedConve
 
 
 def cancelled_by(cast: UnrealizedConversionCast) -> Sequence[Value] | None:
-    """The values of the same types that the cast's operands were cast from, perhaps over several casts; or None."""
+    """The values of the result types from which the operands were cast, possibly by several casts; or None."""
     wanted = cast.result_types
     values: Sequence[Value] = cast.operands
     seen: set[Operation] = {cast}
@@ -62,6 +62,6 @@ def cancelled_by(cast: UnrealizedConversionCast) -> Sequence[Value] | None:
         source = values[0].defining_op
         if not isinstance(source, UnrealizedConversionCast) or source in seen or source.results != values:
             return None
-        seen.add(source)  # dead code may go in circles
+        seen.add(source)  # dead code may contain cycles
         values = source.operands
     return values if not wanted else None

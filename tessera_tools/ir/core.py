@@ -53,7 +53,7 @@ class Operation:
     attributes: dict[str, Attribute]
     regions: list[Region]
     successors: Sequence[Block]
-    """Where a terminator may go on; change them through `set_successor`/`set_successors`."""
+    """The successors of a terminator; change them through `set_successor`/`set_successors`."""
     location: Location
     parent: Block | None
     """The block that holds the operation, or None for a detached one."""
@@ -68,7 +68,7 @@ class Operation:
         successors: Sequence[Block] = (),
         location: Location = UNKNOWN,
     ) -> OpT:
-        """Make an operation from its generic parts; nothing is verified."""
+        """Create an operation from its generic parts, without verification."""
         self = cls.__new__(cls)
         self._init(operands, result_types, attributes, regions, successors, location)
         return self
@@ -115,7 +115,7 @@ class Operation:
         self._operands[index].set(value)
 
     def set_operands(self, values: Sequence[Value]) -> None:
-        """Replace all operands; the number may change (segment sizes are the caller's to keep)."""
+        """Replace all operands; the number may change (the caller updates segment sizes)."""
         for use in self._operands:
             use._unlink()
         self._operands = [OpOperand(self, i, value) for i, value in enumerate(values)]
@@ -135,7 +135,7 @@ class Operation:
         self.set_successors(changed)
 
     if TYPE_CHECKING:
-        # Op classes declare a field of this name; to a type checker it is whatever they make of it.
+        # Op classes declare a field of this name with a type of their own.
         result: Any
     else:
 
@@ -153,7 +153,7 @@ class Operation:
     def operand_types(self) -> list[Type]:
         return [use.value.type for use in self._operands]
 
-    # -- place
+    # -- position
 
     @property
     def parent_op(self) -> Operation | None:
@@ -170,7 +170,7 @@ class Operation:
         return self._prev
 
     def is_before_in_block(self, other: Operation) -> bool:
-        """Whether this stands before `other` in the same block; O(1) while the block does not change."""
+        """True if this op is before `other` in the same block; O(1) while the block does not change."""
         block = self.parent
         assert block is not None and block is other.parent
         if not block._ordered:
@@ -178,7 +178,7 @@ class Operation:
         return self._order < other._order
 
     def is_ancestor_of(self, other: Operation | None) -> bool:
-        """Whether `other` is this operation or lies inside it."""
+        """True if `other` is this operation or nested in it."""
         while other is not None and other is not self:
             other = other.parent_op
         return other is self
@@ -192,12 +192,12 @@ class Operation:
         """Detach and destroy.  ValueError if a result still has uses."""
         for result in self.results:
             if result._first_use is not None:
-                raise ValueError(f"'{self.name}' is erased while its result #{result.index} has uses")
+                raise ValueError(f"'{self.name}' cannot be erased: its result #{result.index} has uses")
         self.detach()
         self.drop_all_references()
 
     def drop_all_references(self) -> None:
-        """Drop operands, here and in all regions, so that the whole can go."""
+        """Drop the operands of this op and of all nested ops, so that all of them can be erased."""
         for op in [self, *self.walk()] if self.regions else [self]:
             for use in op._operands:
                 use._unlink()
@@ -223,10 +223,10 @@ class Operation:
     # -- traversal
 
     def walk(self, *, reverse: bool = False, post_order: bool = False) -> Iterator[Operation]:
-        """All operations inside, not this one itself, blocks in order; pre-order unless given.
+        """Yields all nested operations (not this one), blocks in order; pre-order by default.
 
-        The operation just yielded may be erased or replaced (in pre-order, its regions are then not entered).
-        `reverse` goes through regions, blocks and operations backwards.
+        The last yielded operation may be erased or replaced (in pre-order, its regions are then not visited).
+        `reverse` visits regions, blocks and operations backwards.
         """
         for region in reversed(self.regions) if reverse else list(self.regions):
             for block in reversed(region.blocks) if reverse else list(region.blocks):
@@ -239,11 +239,11 @@ class Operation:
         return any(t is trait or (isinstance(trait, type) and isinstance(t, trait)) for t in cls.traits)
 
     def effects(self) -> MemoryEffects | None:
-        """What the op itself does besides computing its results (ir/effects.py); None if it may do anything."""
+        """The side effects of the op itself (ir/effects.py); None if they are unknown."""
         return declared(type(self))
 
     def is_speculatable(self) -> bool:
-        """Whether the op, apart from its regions, may run where the program would not have run it."""
+        """True if the op, apart from its regions, may be executed speculatively."""
         return (effects := self.effects()) is not None and effects.speculatable
 
     @property
@@ -253,8 +253,8 @@ class Operation:
     # -- clone
 
     def clone(self, mapping: IRMapping | None = None) -> Operation:
-        """A detached deep copy.  Operands and successors go through `mapping` (kept where it has none), which also
-        learns the copy of every result, block and block argument."""
+        """A detached deep copy.  Operands and successors are mapped by `mapping` if it has an entry.  The copies of
+        results, blocks and block arguments are added to `mapping`."""
         mapping = mapping if mapping is not None else IRMapping()
         copy = type(self).__new__(type(self))
         regions = [Region() for _ in self.regions]
@@ -278,15 +278,16 @@ class Operation:
         return copy
 
     def _copy_extra(self, copy: Any) -> None:
-        """Copy what a subclass keeps in slots of its own."""
+        """Copy the slots that a subclass adds."""
 
     # -- hooks that op classes override
 
     def verify_op(self) -> None:
-        """Check what the declared constraints cannot say; raise with `self.error(…)`."""
+        """Check what the declared constraints cannot express; raise with `self.error(…)`."""
 
     def fold(self, operands: Sequence[Attribute | None]) -> Sequence[Attribute | Value] | None:
-        """Constant attributes (or existing values) for the results, given the constant operands; None if not."""
+        """Constant attributes (or existing values) for the results, given the constant operands; None if the op does
+        not fold."""
         return None
 
     # -- errors
@@ -305,13 +306,13 @@ class Operation:
 
 
 class UnregisteredOp(Operation):
-    """An operation of an unregistered dialect, or an unknown op that was let in; it has only the generic form."""
+    """An operation of an unregistered dialect, or an unknown op that was allowed; it has only the generic form."""
 
     __slots__ = ("name", "properties")  # pyright: ignore[reportIncompatibleVariableOverride]
 
     name: str
     properties: dict[str, Attribute]
-    """What stood in `<{…}>`."""
+    """The properties, from `<{…}>`."""
 
     @classmethod
     def named(cls, name: str, *args: Any, properties: dict[str, Attribute] | None = None, **kwargs: Any):
@@ -342,7 +343,7 @@ class Block:
         self._last: Operation | None = None
         self._ordered = True
         self._branches: dict[Operation, None] = {}
-        """The operations that have this block among their successors."""
+        """The operations that have this block as a successor."""
 
     # -- arguments
 
@@ -360,7 +361,7 @@ class Block:
     def erase_argument(self, index: int) -> None:
         """Remove an argument without uses."""
         if self.arguments[index].has_uses:
-            raise ValueError(f"block argument #{index} is erased while it has uses")
+            raise ValueError(f"block argument #{index} cannot be erased: it has uses")
         del self.arguments[index]
         for i in range(index, len(self.arguments)):
             self.arguments[i].index = i
@@ -369,12 +370,12 @@ class Block:
 
     @property
     def operations(self) -> Iterator[Operation]:
-        """The operations in order; the one just yielded may be erased or moved."""
+        """The operations in order; the last yielded one may be erased or moved."""
         op = self._first
         while op is not None:
             following = op._next
             yield op
-            # An erased op has no successor of its own any more; one that was inserted after it is visited.
+            # If the op was erased, continue with the op after it, which may be new.
             op = op._next if op.parent is self else following
 
     def __iter__(self) -> Iterator[Operation]:
@@ -411,7 +412,7 @@ class Block:
         )
 
     def append(self, op: OpT) -> OpT:
-        assert op.parent is None, "the operation already stands in a block"
+        assert op.parent is None, "the operation is already in a block"
         last = self._last
         op.parent, op._prev, op._next = self, last, None
         if last is None:
@@ -459,7 +460,7 @@ class Block:
         self._ordered = True
 
     def walk(self, *, reverse: bool = False, post_order: bool = False) -> Iterator[Operation]:
-        """Every operation of the block and those inside them; see `Operation.walk`."""
+        """Every operation of the block, and all nested ones; see `Operation.walk`."""
         for op in reversed(self) if reverse else self.operations:
             if not op.regions:
                 yield op
@@ -483,12 +484,12 @@ class Block:
         return list(last.successors) if last is not None else []
 
     def predecessors(self) -> list[Block]:
-        """The blocks of the same region that branch here, once each."""
+        """The blocks of the same region that branch to this one, once each."""
         ends = (op for op in self._branches if op.parent is not None and op is op.parent._last)
         return [op.parent for op in ends if op.parent is not None and op.parent.parent is self.parent]
 
     def single_predecessor(self) -> Block | None:
-        """The block of the same region that branches here, if it is the only one."""
+        """The block of the same region that branches to this one, if it is the only one."""
         found: Block | None = None
         for op in self._branches:
             block = op.parent
@@ -512,7 +513,7 @@ class Block:
         return tail
 
     def erase(self) -> None:
-        """Erase the operations and take the block out of its region; nothing outside may use its values."""
+        """Erase the operations and remove the block from its region; its values must have no other uses."""
         for op in self.operations:
             op.drop_all_references()
         for op in reversed(self):
@@ -523,7 +524,7 @@ class Block:
 
 
 class Region:
-    """A list of blocks, the first being the entry; `parent` is the operation that holds it."""
+    """A list of blocks; the first is the entry.  `parent` is the operation that holds the region."""
 
     __slots__ = ("blocks", "parent")
 

@@ -1,7 +1,7 @@
-"""Dominance: which values are defined wherever an operation runs.
+"""Dominance: which values are always defined when an operation runs.
 
 Within a region, block A dominates block B if every path from the entry to B goes through A.  A value properly
-dominates an operation if its definition does, or if the operation lies in a region of an operation that the
+dominates an operation if its definition does, or if the operation is nested in an operation that the
 definition dominates.  In a graph region everything dominates everything.
 
 The tree is computed by the iterative algorithm of Cooper, Harvey and Kennedy ("A Simple, Fast Dominance Algorithm"),
@@ -18,9 +18,9 @@ GRAPH_REGION_OPS = frozenset({"builtin.module", "gpu.module"})
 
 
 def is_graph_region(region: Region) -> bool:
-    """Whether uses in the region may stand before definitions.
+    """True if uses in the region may come before definitions.
 
-    Of an unregistered op's regions nothing is known, so they are not held to an order (as upstream).
+    Nothing is known about the regions of an unregistered op, so no order is required (as upstream).
     """
     op = region.parent
     if op is None:
@@ -66,7 +66,7 @@ class _Tree:
     def dominates(self, a: Block, b: Block) -> bool:
         inner = self.interval.get(b)
         if inner is None:
-            # Nothing is ever wrong in a block that no path reaches.
+            # Everything is valid in an unreachable block.
             return True
         outer = self.interval.get(a)
         return outer is not None and outer[0] <= inner[0] and inner[1] <= outer[1]
@@ -94,7 +94,7 @@ def reverse_postorder(region: Region) -> list[Block]:
 
 
 def unreachable_blocks(root: Operation) -> set[Block]:
-    """The blocks inside `root` that no path from their region's entry reaches, and all blocks inside those."""
+    """The blocks inside `root` that are unreachable from the entry of their region, and all blocks nested in those."""
     found: set[Block] = set()
     work = [(root, False)]
     while work:
@@ -120,7 +120,7 @@ def _immediate_dominators(preds: list[list[int]]) -> list[int]:
         changed = False
         for i in range(1, len(preds)):
             best = -1
-            # From the last one on: of the blocks of a chain that all leave to one, each is then a step from the next.
+            # In reverse: if the blocks of a chain all branch to one block, each is then one step from the next.
             for p in reversed(preds[i]):
                 if idom[p] < 0:
                     continue
@@ -137,13 +137,13 @@ def _immediate_dominators(preds: list[list[int]]) -> list[int]:
 
 
 class DominanceInfo:
-    """Answers dominance queries; keeps the trees until `invalidate`d (adding or removing ops needs none)."""
+    """Answers dominance queries; caches the trees until `invalidate` (not needed when ops are added or removed)."""
 
     def __init__(self) -> None:
         self._trees: dict[Region, _Tree] = {}
 
     def invalidate(self, region: Region | None = None) -> None:
-        """Forget the tree of a region whose blocks or branches changed, or all."""
+        """Discard the tree of a region whose blocks or branches changed, or all trees."""
         if region is None:
             self._trees.clear()
         else:
@@ -156,7 +156,7 @@ class DominanceInfo:
         return tree
 
     def is_reachable(self, block: Block) -> bool:
-        """Whether some path from the region's entry reaches the block."""
+        """True if the block is reachable from the region's entry."""
         region = block.parent
         return region is None or block is region.blocks[0] or block in self._tree(region).interval
 
@@ -165,7 +165,7 @@ class DominanceInfo:
         return self._tree(block.parent).idom.get(block) if block.parent is not None else None
 
     def block_dominates(self, a: Block, b: Block) -> bool:
-        """Whether `a` dominates `b`, a block of the same region (a block dominates itself)."""
+        """True if `a` dominates `b`, a block of the same region (a block dominates itself)."""
         if a is b:
             return True
         region = a.parent
@@ -174,9 +174,9 @@ class DominanceInfo:
         return is_graph_region(region) or self._tree(region).dominates(a, b)
 
     def properly_dominates(self, definition: Value | Operation, op: Operation) -> bool:
-        """Whether a value (or operation) is defined before `op` wherever `op` runs.
+        """True if a value (or operation) is defined before `op` wherever `op` runs.
 
-        An operation does not properly dominate itself, and its results not what its regions hold.
+        An operation does not properly dominate itself, and its results do not dominate the ops in its regions.
         """
         block = definition.parent if isinstance(definition, Operation) else definition.owner_block
         if block is None or block.parent is None:
@@ -197,7 +197,7 @@ class DominanceInfo:
 
 
 def ancestor_in_region(op: Operation, region: Region) -> Operation | None:
-    """`op`, or the operation around it, that stands directly in `region`; None if `op` is not inside."""
+    """`op` or its ancestor that is directly in `region`; None if `op` is not nested in `region`."""
     current: Operation | None = op
     while current is not None and current.parent is not None:
         if current.parent.parent is region:

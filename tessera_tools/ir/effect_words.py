@@ -1,4 +1,4 @@
-"""The words in which effects are declared: what is done, to what, when it is done, and where (effects.py)."""
+"""The vocabulary of effects (effects.py): kind, resource, completion and reach."""
 
 from __future__ import annotations
 
@@ -6,57 +6,57 @@ from enum import Enum
 
 
 class Kind(Enum):
-    """What is done."""
+    """The kind of an effect."""
 
     READ = "read"
     WRITE = "write"
     ALLOCATE = "allocate"
     FREE = "free"
     ARRIVE = "arrive"
-    """Says that something is done; of a group of copies or products: commits it."""
+    """Arrives at a barrier, or commits a group of copies or products."""
     WAIT = "wait"
-    """Goes on when something has been done: what others did before they arrived is seen."""
+    """Waits at a barrier or for a group: effects before the arrival are then visible."""
 
 
 class Resource(Enum):
-    """To what it is done."""
+    """What an effect acts on."""
 
     MEMORY = "memory"
     """Memory of any kind."""
     GLOBAL = "global memory"
     SHARED = "shared memory"
     REGISTERS = "registers"
-    """Registers that are changed in place, or are in flight."""
+    """Registers that are modified in place or by an asynchronous operation."""
     BARRIER = "barrier"
-    """A barrier's phase: that of the mbarrier that an operand names, else of the barrier of all threads."""
+    """The phase of a barrier: of the mbarrier that an operand names, or of the barrier of all threads."""
     ORDER = "order"
-    """Nothing that has a value: the op only keeps its place among others with effects."""
+    """No memory: the op only keeps its order among ops with effects."""
 
 
 class Completion(Enum):
-    """When an effect is done."""
+    """When an effect is complete."""
 
     AT_ONCE = "at once"
     GROUP = "group"
-    """When the group of copies that it is committed to has been waited for (`cp.async`)."""
+    """After a wait for its group of copies (`cp.async`)."""
     BULK = "bulk group"
-    """When the group of bulk copies that it is committed to has been waited for (`cp.async.bulk`)."""
+    """After a wait for its group of bulk copies (`cp.async.bulk`)."""
     BULK_READ = "reads of a bulk group"
-    """When the group of bulk copies that it is committed to has read its source (`wait_group.read`)."""
+    """After a wait until its group of bulk copies has read the source (`wait_group.read`)."""
     MBARRIER = "mbarrier"
-    """When the phase of an mbarrier has been waited for."""
+    """After a wait for the phase of an mbarrier."""
     WGMMA = "wgmma group"
-    """When the group of products that it is committed to has been waited for."""
+    """After a wait for its group of products (`wgmma`)."""
     GRID = "grid"
-    """When the grids before this one have completed."""
+    """When all prerequisite grids are complete."""
 
 
 class Reach(Enum):
-    """Which places of a resource each thread reaches."""
+    """Which part of a resource each thread accesses."""
 
     TOGETHER = "together"
-    """The threads reach the places of one tile together, as layouts say."""
+    """The threads access one tile together, as its layout defines."""
     BY_THREAD = "by thread"
-    """Each thread chooses its place; no token says in which order."""
+    """Each thread chooses its address; no token defines the order."""
     OWN = "own"
-    """Each thread has places of its own."""
+    """Each thread has its own part."""

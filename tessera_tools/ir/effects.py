@@ -1,15 +1,15 @@
-"""What an operation does besides computing its results, declared once, on its class.
+"""Side effects of operations, declared once, on the class of the op.
 
     class TiledLoad(Op, …, traits=(MemoryEffects(read("view")),))
     class AsyncTiledCopy(Op, …, traits=(MemoryEffects(read("view"), write("buffer", by=Completion.GROUP)),))
     class AsyncWaitGroup(Op, …, traits=(MemoryEffects(wait(Completion.GROUP)),))
 
-An effect has a kind (what is done), a resource (to what), and a completion (when it is done).  CSE, dead code
-elimination, code motion, the order of memory, liveness, and the placing of barriers read the declaration, and nothing
-else.  An op whose effects depend on its attributes, as those of a volatile load do, overrides `Operation.effects`; one
-that may run early only with some operands, as a division, overrides `Operation.is_speculatable`.
+An effect has a kind, a resource, and a completion.  CSE, dead code elimination, code motion, memory order, liveness
+and barrier insertion use this declaration only.  An op whose effects depend on its attributes, such as a volatile
+load, overrides `Operation.effects`.  An op that is speculatable only for some operands, such as a division, overrides
+`Operation.is_speculatable`.
 
-An op without a declaration may do anything.
+The effects of an op without a declaration are unknown.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class Effect:
 
     kind: Kind
     on: str | None = None
-    """The field of the op that names what is accessed; None: every operand that is memory."""
+    """The field of the op that is accessed; None: every operand that refers to memory."""
     resource: Resource | None = None
-    """None: what the type of the operand says."""
+    """None: the resource of the operand's type."""
     completion: Completion = Completion.AT_ONCE
     reach: Reach = Reach.TOGETHER
     pending: int = 0
-    """Of a wait: how many of the latest groups may be incomplete after it."""
+    """For a wait: how many of the latest groups may still be incomplete."""
     through: str | None = None
-    """Of what completes by an mbarrier: the field that names it."""
+    """For completion by an mbarrier: the field that holds the mbarrier."""
     phase: str = ""
-    """Of what arrives or waits at a pipeline, which has several barriers: which of them."""
+    """For an arrival or wait at a pipeline, which has several barriers: which of them."""
 
     def __str__(self) -> str:
         words = [self.kind.value]
@@ -63,7 +63,7 @@ def read(
     by: Completion = Completion.AT_ONCE,
     reach: Reach = Reach.TOGETHER,
 ) -> Effect:
-    """Reads what a field names; it has been read when `by` says."""
+    """Reads what a field refers to; the read is complete as `by` defines."""
     return Effect(Kind.READ, on, resource, by, reach)
 
 
@@ -75,24 +75,24 @@ def write(
     through: str | None = None,
     phase: str = "",
 ) -> Effect:
-    """Writes what a field names; it is written when `by` says, at the mbarrier that `through` and `phase` name."""
+    """Writes what a field refers to; complete as `by` defines, at the mbarrier given by `through` and `phase`."""
     return Effect(Kind.WRITE, on, resource, by, reach, through=through, phase=phase)
 
 
 def allocate(resource: Resource | None = None) -> Effect:
-    """Makes what the results name."""
+    """Allocates what the results refer to."""
     return Effect(Kind.ALLOCATE, None, resource)
 
 
 def free(on: str | None = None, resource: Resource | None = None) -> Effect:
-    """Gives back what a field names."""
+    """Frees what a field refers to."""
     return Effect(Kind.FREE, on, resource)
 
 
 def arrive(by: Completion = Completion.AT_ONCE, on: str | None = None, phase: str = "") -> Effect:
-    """Arrives at a barrier, or commits a group: what the thread did before is released to those that wait.
+    """Arrives at a barrier, or commits a group: releases the thread's earlier effects to the waiting threads.
 
-    By groups at an mbarrier, `on`: the arrival comes when the copies so far are complete.
+    With completion by group at an mbarrier, `on`: the arrival happens when all earlier copies are complete.
     """
     return Effect(Kind.ARRIVE, on, Resource.BARRIER if on is not None else _resource(by), by, phase=phase)
 
@@ -100,7 +100,7 @@ def arrive(by: Completion = Completion.AT_ONCE, on: str | None = None, phase: st
 def wait(
     by: Completion = Completion.AT_ONCE, on: str | None = None, pending: int = 0, phase: str = ""
 ) -> Effect:
-    """Waits for a barrier, or for all groups but the latest `pending`: what others released is acquired."""
+    """Waits for a barrier, or for all groups except the latest `pending`: acquires what others released."""
     return Effect(Kind.WAIT, on, _resource(by), by, pending=pending, phase=phase)
 
 
@@ -109,10 +109,10 @@ def _resource(by: Completion) -> Resource:
 
 
 class MemoryEffects(Trait):
-    """The effects of the op, and no others.
+    """All effects of the op.
 
-    recursive:     those of the ops in its regions, too
-    speculatable:  it may run where the program would not have run it (with regions: if all in them may)
+    recursive:     the effects of the ops in its regions are added
+    speculatable:  the op may be executed speculatively (with regions: if all nested ops may)
     """
 
     def __init__(self, *own: Effect, recursive: bool = False, speculatable: bool = False) -> None:
@@ -122,7 +122,7 @@ class MemoryEffects(Trait):
         self.kinds = frozenset(effect.kind for effect in own)
 
     def and_also(self, *effects: Effect) -> MemoryEffects:
-        """The same with more effects, which keep the op in its place."""
+        """The same with more effects; the op is then not speculatable."""
         return MemoryEffects(*self.own, *effects, recursive=self.recursive)
 
     def __str__(self) -> str:
@@ -131,7 +131,7 @@ class MemoryEffects(Trait):
 
 
 class Pure(MemoryEffects):
-    """No side effects and no undefined behavior: the op may be moved, merged, or dropped when unused."""
+    """No side effects and no undefined behavior: the op may be moved, merged, or erased if unused."""
 
     def __init__(self) -> None:
         super().__init__(speculatable=True)
@@ -139,30 +139,30 @@ class Pure(MemoryEffects):
 
 PURE = Pure()
 NO_EFFECT = MemoryEffects()
-"""No effect, but behavior that is undefined for some operands."""
+"""No effect, but undefined behavior for some operands."""
 RECURSIVE_MEMORY_EFFECTS = MemoryEffects(recursive=True, speculatable=True)
 READ = MemoryEffects(read())
 WRITE = MemoryEffects(write())
 READ_WRITE = MemoryEffects(read(), write())
 ALLOCATE = MemoryEffects(allocate())
 UNKNOWN = MemoryEffects(read(), write(), write(resource=Resource.ORDER))
-"""What an op without a declaration may do."""
+"""The effects of an op without a declaration."""
 IN_ORDER = MemoryEffects(write(resource=Resource.ORDER))
-"""Accesses no memory, but stands where it stands: what must be met by all threads, or is seen from outside."""
+"""Accesses no memory, but must not be moved: all threads must reach it, or its effect is observable."""
 SYNCHRONIZES = MemoryEffects(arrive(), wait())
 """A barrier of all threads."""
 
 Kinds = frozenset[Kind] | None
-"""Kinds of effects; None if they are not known."""
+"""Kinds of effects; None if unknown."""
 _NONE: frozenset[Kind] = frozenset()
 UNNEEDED = frozenset((Kind.READ, Kind.ALLOCATE))
-"""What an op may do and still go, if nothing uses its results."""
+"""Effects that allow an op without uses to be erased."""
 
 _declared: dict[type[Operation], MemoryEffects | None] = {}
 
 
 def declared(kind: type[Operation]) -> MemoryEffects | None:
-    """What the traits of a class declare, together; None if nothing."""
+    """The effects that the traits of a class declare; None if there is no declaration."""
     if kind in _declared:
         return _declared[kind]
     found = [trait for trait in kind.traits if isinstance(trait, MemoryEffects)]
@@ -178,8 +178,8 @@ def declared(kind: type[Operation]) -> MemoryEffects | None:
 
 
 def accesses(op: Operation, effects: MemoryEffects | None = None) -> Iterator[tuple[Effect, Value | None]]:
-    """Each effect of an op with the value that names what it is on, and its resource filled in; None for what no value
-    names.  An op that has no summary reads and writes every operand that is memory."""
+    """Each effect of an op with the value that it acts on (None if there is none) and its resource.
+    An op without a declaration reads and writes every operand that refers to memory."""
     effects = effects or op.effects() or UNKNOWN
     for effect in effects.own:
         if effect.resource in (Resource.ORDER, Resource.BARRIER) and effect.on is None:
@@ -198,7 +198,7 @@ def _on_resource(effect: Effect, resource: Resource) -> Effect:
 
 
 def _named(op: Operation, effect: Effect) -> Iterable[Value]:
-    """The values that an effect is on."""
+    """The values that an effect acts on."""
     if effect.on is not None:
         value = getattr(op, effect.on)
         return () if value is None else value if isinstance(value, Sequence) else (value,)
@@ -207,14 +207,14 @@ def _named(op: Operation, effect: Effect) -> Iterable[Value]:
 
 
 class EffectsOf:
-    """The effects of operations with those in their regions.  Each is looked into once, until it is forgotten."""
+    """Computes the effects of operations, including nested ones.  Results are cached until `forget`."""
 
     def __init__(self) -> None:
-        # For ops with regions: the effects, and the terminators inside that end the op too.
+        # For ops with regions: the effects, and the nested terminators that also end the op.
         self._known: dict[Operation, tuple[Kinds, list[Operation]]] = {}
 
     def __call__(self, op: Operation) -> Kinds:
-        """The kinds of effects; None if they are not known, or if a terminator inside ends `op` too."""
+        """The kinds of effects; None if unknown, or if a nested terminator also ends `op`."""
         if not op.regions:
             return _own_kinds(op)
         stack = [op]
@@ -252,7 +252,7 @@ class EffectsOf:
         return total, leaving
 
     def forget(self, op: Operation) -> None:
-        """The op is about to go."""
+        """Notification: the op is about to be erased."""
         self._known.pop(op, None)
 
 
@@ -262,18 +262,18 @@ def _own_kinds(op: Operation) -> Kinds:
 
 
 def memory_effects(op: Operation) -> Kinds:
-    """The kinds of effects of the operation and what is in its regions; None if they are not known, or if a terminator
-    inside ends the op too."""
+    """The kinds of effects of the operation and its nested ops; None if unknown, or if a nested terminator also ends
+    the op."""
     return EffectsOf()(op)
 
 
 def ends(terminator: Operation, op: Operation) -> bool:
-    """Whether a terminator inside `op` ends `op` too, as a `break` in a branch ends the branch."""
+    """True if a terminator nested in `op` also ends `op`, as a `break` in a branch ends the branch."""
     return any(isinstance(trait, Leaves) and _leaves(terminator, trait, op) for trait in terminator.traits)
 
 
 def is_left_early(op: Operation) -> bool:
-    """Whether a terminator inside of the op ends the op, too."""
+    """True if a nested terminator also ends the op."""
     work = [op]
     while work:
         for region in work.pop().regions:
@@ -285,7 +285,7 @@ def is_left_early(op: Operation) -> bool:
 
 
 def _leaves(terminator: Operation, trait: Leaves, op: Operation) -> bool:
-    """Whether the terminator, somewhere inside `op`, ends `op` too."""
+    """True if the terminator, nested in `op`, also ends `op`."""
     parent = terminator.parent_op
     while parent is not None and parent.name in trait.names:
         if parent is op:
@@ -295,18 +295,18 @@ def _leaves(terminator: Operation, trait: Leaves, op: Operation) -> bool:
 
 
 def is_pure(op: Operation) -> bool:
-    """Whether the operation has no effect at all, so that it may be moved and merged."""
+    """True if the operation has no effect, so that it may be moved and merged."""
     return memory_effects(op) == frozenset()
 
 
 def is_needed(op: Operation, kinds: Kinds) -> bool:
-    """Whether an op with effects of such kinds is needed though no result is used: it does more than read and make
-    memory, or is a terminator or a symbol."""
+    """True if an op with these kinds of effects is needed even if its results are unused: it does more than read and
+    allocate memory, or it is a terminator or a symbol."""
     if kinds is None or not kinds <= UNNEEDED:
         return True
     return op.has_trait(Terminator) or (op.has_trait(Symbol) and "sym_name" in op.attributes)
 
 
 def is_trivially_dead(op: Operation) -> bool:
-    """Whether the operation can be erased: no result is used and nothing else would be missed."""
+    """True if the operation can be erased: its results are unused, and it has no other observable effect."""
     return not any(r.has_uses for r in op.results) and not is_needed(op, memory_effects(op))

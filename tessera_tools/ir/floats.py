@@ -1,9 +1,9 @@
-"""Floating-point formats: Python float ⇄ the bits of an MLIR float type ⇄ the number as MLIR writes it.
+"""Floating-point formats: Python float ⇄ the bits of an MLIR float type ⇄ MLIR's text.
 
     1.5 ──encode──▶ 0x3FC00000 ──to_text──▶ "1.500000e+00" ──parse──▶ 0x3FC00000 ──decode──▶ 1.5
 
-A format is sign, exponent and fraction fields (the x87 `f80` has an explicit integer bit besides).  What differs
-between the narrow formats is the top of their range: the IEEE ones end in infinities and NaNs, the `FN` ones in a
+A format is sign, exponent and fraction fields (the x87 `f80` has an explicit integer bit besides).  The narrow
+formats differ in the top of their range: the IEEE ones end in infinities and NaNs, the `FN` ones in a
 single NaN or in nothing but numbers, and the `FNUZ` ones put their NaN where the negative zero would be
 (OCP 8-bit and microscaling formats specifications; LLVM's APFloat for the `FNUZ` ones).
 """
@@ -19,7 +19,7 @@ from functools import lru_cache
 
 @dataclass(frozen=True, slots=True)
 class FloatFormat:
-    """The fields of a format.  `top` says what the highest codes mean:
+    """The fields of a format.  `top` defines the highest codes:
 
     "ieee": infinity and NaNs; "nan": the all-ones code is NaN; "negative zero": the code of -0 is NaN and nothing
     else is special; "finite": only numbers.  `fraction` does not count the implicit (or, in f80, explicit) 1.
@@ -76,7 +76,7 @@ FORMATS = {
 
 
 def has_every_number(wide: FloatFormat, narrow: FloatFormat) -> bool:
-    """Whether a format has each number of another; it may have it as a subnormal number."""
+    """True if a format represents each number of another, possibly as a subnormal number."""
     return (
         narrow.fraction <= wide.fraction
         and (narrow.largest >> narrow.fraction) - narrow.bias <= (wide.largest >> wide.fraction) - wide.bias
@@ -85,7 +85,7 @@ def has_every_number(wide: FloatFormat, narrow: FloatFormat) -> bool:
 
 
 def has_normal_range(wide: FloatFormat, narrow: FloatFormat) -> bool:
-    """Whether a format has each number of another, and the normal ones as normal numbers."""
+    """True if a format represents each number of another, and the normal ones as normal numbers."""
     return has_every_number(wide, narrow) and narrow.least_exponent >= wide.least_exponent
 
 
@@ -95,8 +95,8 @@ def has_normal_range(wide: FloatFormat, narrow: FloatFormat) -> bool:
 def encode(value: float, keyword: str) -> int:
     """The bits of the nearest number of the format, ties to even.
 
-    Beyond the range the result is infinity, or NaN in formats without one, or the largest number in formats
-    without both.  ValueError where the format has no code for the value (a NaN in f4E2M1FN, a zero or a negative
+    A value out of range gives infinity, or NaN if the format has no infinity, or the largest number if it
+    has neither.  Raises ValueError if the format has no code for the value (a NaN in f4E2M1FN, a zero or a negative
     number in f8E8M0FNU).
     """
     if keyword == "f64":
@@ -116,7 +116,7 @@ def encode(value: float, keyword: str) -> int:
 
 
 def _round(form: FloatFormat, keyword: str, negative: bool, significand: int, exponent: int) -> int:
-    """The bits of ±significand·2^exponent; the lowest bit of a long significand may stand for a truncated rest."""
+    """The bits of ±significand·2^exponent; the lowest bit of a long significand may be a sticky bit."""
     if negative and not form.signed:
         raise ValueError(f"{keyword} has no negative numbers")
     top = max(significand.bit_length() - 1 + exponent, form.least_exponent)
@@ -128,7 +128,7 @@ def _round(form: FloatFormat, keyword: str, negative: bool, significand: int, ex
         rest, half = significand - (kept << shift), 1 << (shift - 1)
         kept += rest > half or (rest == half and kept & 1)
     if kept >> form.fraction:
-        # A carry out of the fraction becomes the next exponent by itself.
+        # A carry out of the fraction increments the exponent.
         field = top + form.bias
         code = (field << form.fraction) + kept - (1 << form.fraction)
     else:
@@ -145,7 +145,7 @@ def _overflow(form: FloatFormat) -> int:
 
 
 def _nan(form: FloatFormat) -> int:
-    """The code of the canonical (quiet) NaN; -1 stands for the negative zero's."""
+    """The code of the canonical (quiet) NaN; -1 for the code of the negative zero."""
     if form.top == "ieee":
         return form.largest + 1 + (1 << form.fraction >> 1)
     if form.top == "nan":
@@ -170,12 +170,12 @@ def _pack(form: FloatFormat, negative: bool, code: int) -> int:
 
 
 def is_nan(bits: int, keyword: str) -> bool:
-    """Whether the bits stand for a NaN."""
+    """True if the bits encode a NaN."""
     return _parts(bits, keyword)[3] == "nan"
 
 
 def is_inf(bits: int, keyword: str) -> bool:
-    """Whether the bits stand for an infinity."""
+    """True if the bits encode an infinity."""
     return _parts(bits, keyword)[3] == "inf"
 
 
@@ -208,7 +208,7 @@ def decode(bits: int, keyword: str) -> float:
     negative, significand, exponent, kind = _parts(bits, keyword)
     if kind == "number":
         if significand.bit_length() > 53:
-            # ldexp takes a float: round once, here.
+            # ldexp takes a float: round once, before the call.
             wide = _round(FORMATS["f64"], "f64", negative, significand, exponent)
             return decode(wide, "f64")
         magnitude = math.ldexp(significand, exponent)
@@ -224,9 +224,9 @@ def decode(bits: int, keyword: str) -> float:
 def to_text(bits: int, keyword: str) -> str:
     """The number as MLIR prints it in a float attribute.
 
-    `1.500000e+00` where six significant digits read back as the same bits, else as many digits as tell all numbers
-    of the format apart (`3.1415926535897931`), and the bits in hex where that would look like an integer, and for
-    infinities and NaNs.
+    `1.500000e+00` if these digits are parsed to the same bits; otherwise enough digits to distinguish all numbers
+    of the format (`3.1415926535897931`).  Infinities, NaNs, and numbers that would look like an integer are printed
+    as hexadecimal bits.
     """
     negative, significand, exponent, kind = _parts(bits, keyword)
     if kind == "number":
@@ -247,8 +247,8 @@ def to_text(bits: int, keyword: str) -> str:
 def _digits(significand: int, exponent: int, count: int) -> tuple[str, int]:
     """At most `count` significant decimal digits d and a power p of ten with d·10^p ≈ significand·2^exponent.
 
-    As APFloat does it: excess digits are first cut off by an estimate from the number of bits, which may leave
-    exactly `count` of them; what is then still too long is rounded, half up.
+    As APFloat: excess digits are first truncated by an estimate from the number of bits, which may leave exactly
+    `count` of them.  A longer remainder is rounded half up.
     """
     trailing = (significand & -significand).bit_length() - 1
     significand >>= trailing
@@ -270,7 +270,7 @@ def _digits(significand: int, exponent: int, count: int) -> tuple[str, int]:
 
 
 def _plain(digits: str, power: int, precision: int) -> str:
-    """Digits·10^power without an exponent where at most three zeros are padded, else as `1.5E+20`."""
+    """Digits·10^power without an exponent if at most three zeros are padded, otherwise as `1.5E+20`."""
     leading = power + len(digits) - 1
     if power >= 0:
         scientific = power > 3 or len(digits) + power > precision
@@ -291,7 +291,7 @@ def _from_decimal(negative: bool, digits: int, power: int, keyword: str) -> int:
     if power >= 0:
         return _round(form, keyword, negative, digits * 10**power, 0)
     divisor = 10**-power
-    # Enough quotient bits that the lowest can stand for the rest of the division.
+    # Enough quotient bits for the lowest to be a sticky bit.
     shift = max(0, divisor.bit_length() - digits.bit_length()) + form.fraction + 4
     quotient, rest = divmod(digits << shift, divisor)
     return _round(form, keyword, negative, quotient << 1 | (rest != 0), -shift - 1)
@@ -304,8 +304,8 @@ _HEX = re.compile(r"0x[0-9a-fA-F]+")
 def parse(text: str, keyword: str) -> int:
     """The bits of a float literal: decimal (`1.5`, `-2.0e-3`), or the bits themselves in hex.
 
-    Decimals are read as f64 and then rounded to the format, as MLIR does.  ValueError, with MLIR's words, for what is
-    neither, and for hex that does not fit.
+    Decimals are read as f64 and then rounded to the format, as MLIR does.  Raises ValueError
+    with MLIR's message for other text, and for hex that does not fit.
     """
     if _HEX.fullmatch(text):
         bits = int(text, 16)

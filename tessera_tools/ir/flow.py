@@ -1,4 +1,4 @@
-"""How values pass between the regions of structured control flow, as the ops themselves say it.
+"""The flow of values between the regions of structured control flow, declared by the ops.
 
     %r = scf.for … iter_args(%a = %x) { …; scf.yield %y }      %a, %r ◀─ %x, %y
     %r = nv_tileaa.loop (%a = %x) {                            %a ◀─ %x, %y
@@ -6,7 +6,7 @@
       nv_tileaa.continue %y
     }
 
-An op that passes values on has the interface `HasFlow`.
+An op that forwards values has the interface `HasFlow`.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tessera_tools.ir.interfaces import Flow, HasFlow
 
 
 def flow_of(op: Operation | None) -> Flow:
-    """The flow of an op; empty for one that passes nothing on."""
+    """The flow of an op; empty if it forwards no values."""
     return op.flow() if isinstance(op, HasFlow) else []
 
 
 def sources(value: Value) -> list[Value] | None:
-    """The values that a block argument or result of structured control flow may take; None for any other value."""
+    """The values that a block argument or result of structured control flow may equal; None for any other value."""
     owner = value.op if isinstance(value, OpResult) else None
     if isinstance(value, BlockArgument):
         owner = value.block.parent_op

@@ -1,7 +1,7 @@
-"""Constants: finding them, making them, and keeping one of each at the top of its region.
+"""Constants: how to find, create and unique them.
 
-`fold` hooks return attributes. `ConstantFolder` turns these into constant operations, which a function makes that it is
-given, unique within a region that is isolated from above.
+`fold` hooks return attributes. `ConstantFolder` materializes them as constant operations, with a given function. They
+are unique within a region that is isolated from above, and placed at its top.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from tessera_tools.ir.core import Operation, OpResult, Region, Value
 from tessera_tools.ir.traits import ConstantLike, IsolatedFromAbove, OwnsConstants
 
 ConstantMaker = Callable[[Operation, Attribute, Type], Operation | None]
-"""Makes a detached constant of a value and type for the use of an op; None if its dialect has none."""
+"""Creates a detached constant of a value and type for the use of an op; None if the dialect has no constant op."""
 
 
 def constant_value(value: Value) -> Attribute | None:
-    """The attribute of a value that a constant-like operation defines; None for other values."""
+    """The attribute of a value defined by a constant-like operation; None for other values."""
     op = value.defining_op
     return _attribute(op) if op is not None and op.has_trait(ConstantLike) else None
 
 
 def _attribute(op: Operation) -> Attribute | None:
     found = op.attributes.get("value")
-    # An attribute of a default value may be left out, as in `ub.poison`.
+    # An attribute with its default value may be omitted, as in `ub.poison`.
     return found if found is not None else getattr(op, "value", None)
 
 
 def insertion_region(op: Operation) -> Region | None:
-    """The region in which constants for `op` are kept: the nearest around it that is isolated from above, or owns its
+    """The region that holds the constants for `op`: the nearest enclosing one that is isolated from above, or owns its
     constants."""
     block = op.parent
     region = block.parent if block is not None else None
@@ -53,8 +53,8 @@ class ConstantFolder:
         self._keys: dict[Operation, tuple[Region, tuple[str, Attribute, Type]]] = {}
 
     def add(self, op: Operation) -> Operation:
-        """Take in an existing constant: the one that stands for it from now on, `op` itself (moved to the top of its
-        region if it must) or an older equal one, which the caller then uses instead."""
+        """Register an existing constant.  Returns its unique representative: `op` itself (moved to the top of its
+        region if necessary) or an older equal constant, which the caller then uses instead."""
         region = insertion_region(op)
         value = _attribute(op)
         if op in self._keys or region is None or value is None or len(op.results) != 1:
@@ -74,7 +74,7 @@ class ConstantFolder:
         return op
 
     def constant(self, attr: Attribute, type: Type, near: Operation) -> OpResult | None:
-        """A constant for the use of `near`, an existing one if possible; None if its dialect cannot write it."""
+        """A constant for the use of `near`, an existing one if possible; None if its dialect cannot represent it."""
         region = insertion_region(near)
         if region is None:
             return None
@@ -98,7 +98,7 @@ class ConstantFolder:
         return made.results[0]
 
     def forget(self, op: Operation) -> None:
-        """An operation is erased: if it was a constant kept here, it serves no more."""
+        """Notification: an operation is erased.  If it is a registered constant, it is removed."""
         place = self._keys.pop(op, None)
         if place is not None and self._known[place[0]].get(place[1]) is op:
             del self._known[place[0]][place[1]]

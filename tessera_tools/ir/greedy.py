@@ -77,7 +77,7 @@ class _Driver(Listener):
         self.result = GreedyResult()
         self.count = 0
         self.unreachable: set[Block] = set()
-        """Blocks that no path reaches, and those inside: there an operation may be its own operand."""
+        """Unreachable blocks, and those nested in them.  An operation there may be its own operand."""
 
     # -- notifications
 
@@ -94,7 +94,7 @@ class _Driver(Listener):
 
     def op_erased(self, op: Operation) -> None:
         for value in op.operands:
-            # What loses its last or last but one use may be dead, or match a pattern that asks for one use.
+            # An op with no use left may be dead; one with a single use left may match a pattern that requires it.
             if value.defining_op is not None:
                 self.worklist.push(value.defining_op)
         self.worklist.drop(op)
@@ -118,7 +118,7 @@ class _Driver(Listener):
         self.folder = ConstantFolder(self.make_constant)
         self.unreachable = unreachable_blocks(self.root)
         ops: list[Operation] = []
-        # A list, since a walk goes on after the place to which a constant is moved.
+        # A list, because the walk would continue where the constant is moved to.
         for op in list(self.root.walk(post_order=not top_down)):
             if op.parent in self.unreachable:
                 continue
@@ -132,7 +132,7 @@ class _Driver(Listener):
             self.worklist.push(op)
 
     def unify(self, op: Operation) -> bool:
-        """Keep a constant once; True if an older one took its place."""
+        """Unique a constant; True if an older one replaced it."""
         older = self.folder.add(op)
         if older is op:
             return False
@@ -156,7 +156,7 @@ class _Driver(Listener):
         return True
 
     def visit(self, op: Operation) -> str | None:
-        """Change `op` in one way, and say how; None if there is none."""
+        """Change `op` once, and return the kind of change; None if nothing applies."""
         if op.parent is None or op is self.root or op.parent in self.unreachable:
             return None
         rewriter = Rewriter(InsertionPoint(op.parent, op), op.location)
@@ -184,7 +184,7 @@ class _Driver(Listener):
             and constants[1] is None
             and op.has_trait(Commutative)
         ):
-            # c ∘ x = x ∘ c: patterns then look for constants on the right only.
+            # c ∘ x = x ∘ c: patterns then need to match constants on the right only.
             with rewriter.modify(op):
                 op.set_operands(op.operands[::-1])
             return True
@@ -220,7 +220,7 @@ def apply_greedily(
 ) -> GreedyResult:
     """Fold, remove dead code and apply `patterns` to the operations inside `root` until nothing changes.
 
-    `make_constant` makes the constants to which ops fold; without it, ops only fold to existing values.
+    `make_constant` materializes the constants to which ops fold; without it, ops only fold to existing values.
     `top_down` visits operations before their users, and outer ones before inner ones, at first.  Stops after
     `max_iterations` sweeps or `max_rewrites` changes; the result then says that it did not converge.
     """

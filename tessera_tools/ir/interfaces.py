@@ -1,8 +1,8 @@
-"""Interfaces: what passes ask of ops of several dialects, by name.
+"""Interfaces: how passes query ops of several dialects.
 
     class For(LoopLike, HasFlow, Op, name="scf.for"): …         if isinstance(op, LoopLike): op.iter_args
 
-An interface declares methods and fields; an op that has it gives them, and passes ask `isinstance`, not for a name.
+An interface declares methods and fields.  An op with the interface provides them.  Passes test it with `isinstance`.
 
     HasFlow        flow                                                       scf.for, scf.if, nv_tileaa.loop, …
     LoopLike       loop_body, induction, inits, iter_args, yielded            scf.for, scf.while, cuda_tile.for, …
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
     from tessera_tools.ir.core import BlockArgument, Region, Value
 
 Flow: TypeAlias = "list[tuple[Value, list[Value]]]"
-"""(what takes a value, the values that it may take), for each such block argument and result."""
+"""(value, the values that may flow into it), for each such block argument and result."""
 
 
 class HasFlow:
-    """Passes values into its regions, or from them to its results."""
+    """Forwards values into its regions, or from them to its results."""
 
     __slots__ = ()
 
     def flow(self) -> Flow:
-        """For each block argument and result that takes its value so, the values that it may take.  Of a loop's
-        carried value the initial one comes first."""
+        """For each block argument and result that is defined by forwarding, the values that it may be equal to.  For
+        a value carried by a loop, the initial value is first."""
         raise NotImplementedError
 
 
 class LoopLike:
-    """Repeats a region, and carries values along: `inits` → `iter_args` → `yielded` → `results`, position by
+    """Repeats a region, and carries values: `inits` → `iter_args` → `yielded` → `results`, position by
     position."""
 
     __slots__ = ()
     regions: list[Region]
     inits: Any
-    """The values that are carried into the first iteration."""
+    """The initial values of the carried values."""
 
     @property
     def loop_body(self) -> Region:
@@ -54,12 +54,12 @@ class LoopLike:
 
     @property
     def iter_args(self) -> list[BlockArgument]:
-        """The carried values inside the body."""
+        """The block arguments for the carried values."""
         return []
 
     @property
     def yielded(self) -> list[Value]:
-        """The carried values at the end of an iteration; none if there are several ends."""
+        """The carried values at the end of an iteration; empty if there are several terminators."""
         return []
 
 
@@ -69,7 +69,7 @@ class BranchLike:
     __slots__ = ()
 
     def branch_operands(self, index: int) -> list[Value]:
-        """The values that it passes to a successor."""
+        """The values that are passed to a successor."""
         raise NotImplementedError
 
     def set_branch_operands(self, index: int, values: Sequence[Value]) -> None:
@@ -78,7 +78,7 @@ class BranchLike:
 
 
 class MemoryAccess:
-    """Accesses elements of a buffer: each thread its own, at `indices`."""
+    """Accesses elements of a buffer; each thread has its own `indices`."""
 
     __slots__ = ()
     buffer: Any
@@ -86,5 +86,5 @@ class MemoryAccess:
 
     @property
     def width(self) -> int:
-        """How many neighbors along the last dimension it accesses at once."""
+        """The number of adjacent elements of the last dimension that one access moves."""
         return 1

@@ -13,11 +13,11 @@ class Location(Attribute):
     """The base of locations.  `body()` is the text between the parentheses of `loc(…)`."""
 
     def start(self) -> tuple[str, int, int] | None:
-        """The first file position that the location stands for."""
+        """The first file position of the location."""
         return None
 
     def body(self) -> str:
-        raise AssertionError(f"{type(self).__name__} declares no text")
+        raise AssertionError(f"{type(self).__name__} does not implement body()")
 
     def text(self) -> str:
         return f"loc({self.body()})"
@@ -102,7 +102,7 @@ class FusedLoc(Location, name="builtin.fused_loc"):
 
 
 class OpaqueLoc(Location, name="builtin.opaque_loc"):
-    """A dialect attribute that stands as a location, e.g. `loc(#cuda_tile.di_loc<…>)`."""
+    """A dialect attribute used as a location, e.g. `loc(#cuda_tile.di_loc<…>)`."""
 
     attribute: Attribute
 

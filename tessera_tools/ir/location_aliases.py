@@ -1,10 +1,10 @@
 """Aliases of locations in printed IR, numbered and placed as upstream does.
 
-    op … loc(#loc3)      an operation's location is an alias; its definition may stand after the operation
-    %a: i32 loc("x"(#loc))      an argument's is written out, with aliases for what is inside; defined before
-    #loc = …   first by how deep a location nests, then by where it is first met (an op before its regions)
+    op … loc(#loc3)      an operation's location is an alias; its definition may come after the operation
+    %a: i32 loc("x"(#loc))      an argument's is inline, with aliases for nested ones, which are defined before
+    #loc = …   ordered by nesting depth, then by first occurrence (an op before its regions)
 
-While the IR is printed, marks stand for the aliases; `resolve` replaces them when all are known.
+While the IR is printed, marks are placeholders for the aliases; `resolve` replaces them when all are known.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class LocationAliases:
 
     def __init__(self) -> None:
         self._met: dict[Location, int] = {}
-        """Every location, those inside others too, in the order of the walk → how deep it nests."""
+        """Every location, including nested ones, in the order of the walk → its nesting depth."""
         self._marks: list[Location] = []
         self._used: set[Location] = set()
         self._early: set[Location] = set()
-        """Those that an argument uses, whose definitions may not wait."""
+        """Locations used by an argument; they must be defined before."""
 
     def meet(self, op: Operation) -> None:
-        """Walk the operation to learn the order of its locations."""
+        """Walk the operation and record the order of its locations."""
         self._meet(op.location)
         for region in op.regions:
             for block in region.blocks:
@@ -146,7 +146,7 @@ def _aliased(attribute: Attribute, name: Callable[[Attribute], str]) -> str:
 
 
 def children(location: Location) -> tuple[Location, ...]:
-    """The locations right inside another one."""
+    """The direct children of a location."""
     if isinstance(location, NameLoc):
         return () if location.child is UNKNOWN else (location.child,)
     if isinstance(location, CallSiteLoc):

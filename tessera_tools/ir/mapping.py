@@ -1,4 +1,4 @@
-"""What stands for what in a copy of IR."""
+"""The mapping from IR to its copy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class IRMapping:
-    """What stands for what in a copy; a value or block without an entry stands for itself."""
+    """Maps values and blocks to their copies; a value or block without an entry maps to itself."""
 
     __slots__ = ("blocks", "depth", "unmapped", "values")
 
@@ -19,9 +19,9 @@ class IRMapping:
         self.values: dict[Value, Value] = values if values is not None else {}
         self.blocks: dict[Block, Block] = {}
         self.depth = 0
-        """How many regions deep the current copy is."""
+        """The nesting depth of the region being copied."""
         self.unmapped: list[OpOperand] = []
-        """Operands copied as they were because their value had no copy yet."""
+        """Operands that still refer to the original, because their value had no copy yet."""
 
     def value(self, value: Value) -> Value:
         return self.values.get(value, value)
@@ -30,7 +30,7 @@ class IRMapping:
         return self.blocks.get(block, block)
 
     def resolve(self) -> None:
-        """Replace the operands of copies whose value has a copy by now."""
+        """Replace these operands if their value has a copy now."""
         # Graph regions, and blocks not in dominance order, may use a value before its copy exists.
         for use in self.unmapped:
             copy = self.values.get(use.value)

@@ -1,7 +1,7 @@
 """IR to text: custom forms where ops have them, else the generic form; value names, block labels, locations.
 
-Values keep the names they had in the text; the rest are numbered as MLIR numbers them (a region's own operations first,
-then the regions inside, each from where its parent stopped).
+Values keep the names from the text.  The others are numbered as in MLIR: a region's own operations first, then its
+nested regions; numbering continues from the parent.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ class Names:
         self._used: list[set[str]] = [set()]
 
     def number_op(self, op: Operation) -> None:
-        """Name everything inside `op`, and its own results."""
+        """Name the results of `op`, and all values and blocks nested in it."""
         self._results(op, [0, 0, 0])
         self._regions(op, [0, 0, 0])
 
     def _regions(self, op: Operation, counters: list[int]) -> None:
-        # MLIR's readers keep the names around an isolated op: a nested function may not use them again.
+        # MLIR's parser keeps the names of enclosing regions in scope: a nested isolated op may not reuse them.
         for region in op.regions:
             self._region(region, list(counters))
 
@@ -129,7 +129,7 @@ class Names:
 
 
 def result_groups(op: Operation) -> list[tuple[int, int]]:
-    """(first index, count) of results that print as one name: a named result takes the unnamed ones after it."""
+    """(first index, count) of results that print as one name: a named result and the unnamed ones after it."""
     groups: list[tuple[int, int]] = []
     for i, result in enumerate(op.results):
         if i == 0 or result.name_hint is not None:
@@ -148,7 +148,7 @@ class Printer:
         self.local_scope = local_scope
         self.scope = Names()
         self.short_dialect = ""
-        """The dialect whose types are written without prefix at this place."""
+        """The dialect whose types are currently printed without prefix."""
         self.default_dialect = "builtin"
         self._out: list[str] = []
         self._indent = 0
@@ -156,10 +156,10 @@ class Printer:
         self._punctuation = False
         self._types: dict[tuple[Type, str], str] = {}
         self._aliases: LocationAliases | None = None
-        """Set while a whole unit is printed with locations that are not local."""
+        """Set while a whole unit is printed with location aliases."""
 
     def text(self) -> str:
-        """All that was written."""
+        """The text so far."""
         text = "".join(self._out)
         return self._aliases.resolve(text) if self._aliases is not None else text
 
@@ -220,7 +220,7 @@ class Printer:
         else:
             keys = op.inherent_attributes
             inherent = {k: v for k, v in op.attributes.items() if k in keys}
-            # Upstream prints properties that have their default value, too.
+            # Upstream also prints properties that have their default value.
             definition = getattr(op, "definition", None)
             for field in definition.attributes if definition is not None else ():
                 if field.default is not None:
@@ -256,7 +256,7 @@ class Printer:
             self._punctuation = False
 
     def newline(self) -> None:
-        """A new line, indented as the operation at hand."""
+        """A new line, indented as the current operation."""
         self._out.append("\n" + "  " * self._indent)
         self._space, self._punctuation = False, False
 
@@ -306,7 +306,7 @@ class Printer:
         return kind.text(value)
 
     def type(self, type: Type) -> str:
-        """A type; short where the op at hand is of the type's dialect and the type has a short form."""
+        """A type; in its short form, if it has one, and the current op is of the type's dialect."""
         key = (type, self.short_dialect)
         known = self._types.get(key)
         if known is None:
@@ -330,7 +330,7 @@ class Printer:
         return f"({self.types(inputs)}) -> {text}"
 
     def attr_dict(self, op: Operation, elide: Iterable[str] = (), *, keyword: bool = False) -> None:
-        """The attributes not written otherwise, ` {a = 1}`, sorted by name; nothing when there are none."""
+        """The attributes that the format does not print, ` {a = 1}`, sorted by name; nothing if there are none."""
         attributes = op.attributes
         if not attributes:
             return
@@ -364,7 +364,7 @@ class Printer:
         self, region: Region, *, arguments: bool = True, terminator: bool = True, empty_label: bool = False
     ) -> None:
         """`{ … }`.  Entry arguments are printed as a label unless `arguments` is False; a terminator without operands
-        and attributes is left out where `terminator` is False."""
+        and attributes is omitted if `terminator` is False."""
         self.write("{\n")
         self._indent += 1
         indent = "  " * self._indent
@@ -374,7 +374,7 @@ class Printer:
                 number
                 or (arguments and block.arguments)
                 or block
-                in predecessors  # no verified op branches to its entry, but the text must still say it
+                in predecessors  # no verified op branches to its entry, but the text must still show it
                 or (empty_label and block.first_op is None)
             ):
                 self._label(block, arguments or number != 0, predecessors.get(block, []) if number else None)
@@ -416,14 +416,14 @@ class Printer:
 
 
 _BARE_NAMES = frozenset({"cuda_tile"})
-"""Dialects whose ops are printed without their prefix everywhere, as their own tools do."""
+"""Dialects whose ops are printed without their prefix everywhere, as in the dialects' own tools."""
 
 _ALWAYS_PREFIXED = frozenset({"cuda_tile.module"})
-"""Ops of those whose bare name is another op's."""
+"""Ops of these dialects whose bare name is ambiguous."""
 
 
 def _prints_bare(module: Operation) -> bool:
-    """A module without attributes that only holds ops of a bare dialect is the file itself."""
+    """True if a module has no attributes and holds only ops of a bare dialect; it is then printed as a file."""
     if module.attributes or not module.regions or len(module.regions[0].blocks) != 1:
         return False
     block = module.regions[0].blocks[0]
@@ -431,7 +431,7 @@ def _prints_bare(module: Operation) -> bool:
 
 
 def _predecessors(region: Region) -> dict[Block, list[Block]]:
-    """The predecessors of each block that has some, once each, in order; none where the region has one block."""
+    """The predecessors of each block that has any, once each, in order; empty if the region has one block."""
     found: dict[Block, list[Block]] = {}
     if len(region.blocks) > 1:
         for block in region.blocks:

@@ -1,11 +1,11 @@
-"""Tables that functions enter themselves into, by op name.
+"""Tables of functions by op name; functions register themselves.
 
     LOWERINGS = Registry[Lower]("lowering")
 
     @LOWERINGS.of("nv_tileas.dot")
     def dot(low, op): …
 
-A name that is entered twice is an error when the second module is imported: the first entry would be lost.
+Registering a name twice is an error when the second module is imported.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class Registry(dict[str, T]):
-    """A dictionary from op names to functions; `noun` is what an entry is, for errors."""
+    """A dictionary from op names to functions; `noun` describes an entry, for errors."""
 
     def __init__(self, noun: str) -> None:
         super().__init__()
         self.noun = noun
 
     def of(self, *names: str) -> Callable[[T], T]:
-        """Enter the decorated function under these names."""
+        """Register the decorated function under these names."""
 
         def enter(function: T) -> T:
             for name in names:
@@ -35,5 +35,5 @@ class Registry(dict[str, T]):
 
     def __setitem__(self, name: str, entry: T) -> None:
         if name in self:
-            raise ValueError(f"'{name}' has a {self.noun} already: {self[name]}; found another: {entry}")
+            raise ValueError(f"'{name}' already has a {self.noun}: {self[name]}; found another: {entry}")
         super().__setitem__(name, entry)

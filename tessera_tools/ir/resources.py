@@ -15,7 +15,7 @@ __all__ = ["resource_section"]
 
 
 def resource_section(op: Operation) -> str:
-    """The section with the blobs that the attributes of `op` and of what is in it refer to; empty without any."""
+    """The section with the blobs used by the attributes of `op` and its nested ops; empty if there are none."""
     found: dict[str, str] = {}
     seen: set[Attribute] = set()
     for inner in (op, *op.walk()):

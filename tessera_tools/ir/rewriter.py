@@ -1,4 +1,4 @@
-"""Changing a program: `Rewriter`, which tells listeners of every change, and `RewritePattern`.
+"""Rewriting: `Rewriter`, which notifies listeners of every change, and `RewritePattern`.
 
 driver ──op──▶ pattern.match_and_rewrite(op, rewriter) ──changes──▶ Rewriter ──notifications──▶ listeners
 """
@@ -23,23 +23,23 @@ from tessera_tools.ir.location import UNKNOWN, Location
 
 
 class Listener:
-    """Is told of changes; override what matters."""
+    """Receives notifications of changes; override the relevant methods."""
 
     def op_inserted(self, op: Operation) -> None:
-        """`op` now stands in a block (its nested operations are told of one by one, after it)."""
+        """`op` was inserted into a block (followed by one notification for each nested operation)."""
 
     def op_replaced(self, op: Operation, values: Sequence[Value]) -> None:
         """The results of `op` are about to be replaced by `values`."""
 
     def op_modified(self, op: Operation) -> None:
-        """Operands, attributes, successors or regions of `op` changed in place."""
+        """The operands, attributes, successors or regions of `op` were changed in place."""
 
     def op_erased(self, op: Operation) -> None:
         """`op` is about to be erased (nested operations first, last to first)."""
 
 
 class Rewriter(Builder):
-    """A builder that also replaces, erases and moves, and tells its listeners."""
+    """A builder that also replaces, erases and moves, and notifies its listeners."""
 
     __slots__ = ("listeners",)
 
@@ -47,7 +47,7 @@ class Rewriter(Builder):
         super().__init__(point, location)
         self.listeners: list[Listener] = []
 
-    # -- place
+    # -- insertion point
 
     def set_before(self, op: Operation) -> None:
         """Insert before `op` from now on, with its location."""
@@ -56,7 +56,7 @@ class Rewriter(Builder):
 
     @contextmanager
     def saved_point(self) -> Iterator[None]:
-        """Come back to the present insertion point and location at the end of the `with` block."""
+        """Restore the insertion point and location at the end of the `with` block."""
         saved = self.point, self.location
         try:
             yield
@@ -104,7 +104,7 @@ class Rewriter(Builder):
         """Erase an operation whose results are not used."""
         for result in op.results:
             if result.has_uses:
-                raise ValueError(f"'{op.name}' is erased while its result #{result.index} has uses")
+                raise ValueError(f"'{op.name}' cannot be erased: its result #{result.index} has uses")
         if self.listeners:
             doomed = [op, *op.walk()] if op.regions else [op]
             for inner in reversed(doomed):
@@ -137,11 +137,11 @@ class Rewriter(Builder):
     # -- blocks and regions
 
     def erase_block(self, block: Block) -> None:
-        """Erase a block that no one branches to, and all in it."""
+        """Erase a block without predecessors, and its contents."""
         for op in reversed(list(block)):
             for result in op.results:
                 if any(user.parent is not block for user in result.users):
-                    raise ValueError(f"'{op.name}' is erased while its result #{result.index} has uses")
+                    raise ValueError(f"'{op.name}' cannot be erased: its result #{result.index} has uses")
             for listener in self.listeners:
                 for inner in reversed([op, *op.walk()]):
                     listener.op_erased(inner)
@@ -175,7 +175,7 @@ class Rewriter(Builder):
                 return
 
     def inline_block_at_end(self, block: Block, target: Block, arguments: Sequence[Value] = ()) -> None:
-        """Move the operations of `block` to the end of `target`, with its arguments replaced; the block goes."""
+        """Move the operations of `block` to the end of `target`, with its arguments replaced, and erase the block."""
         self._inline(block, target, None, arguments)
 
     def _inline(
@@ -202,14 +202,14 @@ class Rewriter(Builder):
 
 
 class Pattern:
-    """What all patterns say of themselves."""
+    """The base of patterns."""
 
     op_class: ClassVar[type | None] = None
-    """The class, or the interface, of the ops that the pattern is for; None for any."""
+    """The class or interface of the ops that the pattern matches; None for any."""
     benefit: ClassVar[int] = 1
     """Patterns of greater benefit are tried first."""
     name: ClassVar[str] = ""
-    """What statistics and debug output call it; the class's own name unless set."""
+    """The name for statistics and debug output; by default the name of the class."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -217,13 +217,14 @@ class Pattern:
             cls.name = cls.__name__
 
     def for_class(self, op_class: type[Operation]) -> Sequence[Pattern]:
-        """The patterns that this one stands for at ops of a class; itself, unless it is a family of patterns."""
+        """The patterns to use for ops of a class: itself, unless it is a family of patterns."""
         return [self]
 
     def applies_to(self, operands: Sequence[type[Operation] | None]) -> bool:
-        """Whether the pattern may apply to an op whose operands ops of these classes define (None: a block argument).
+        """True if the pattern may apply to an op whose operands are defined by ops of these classes (None: a block
+        argument).
 
-        A pattern that overrides this is not tried in vain.
+        Override it to skip the pattern early.
         """
         return True
 
@@ -245,8 +246,8 @@ class RewritePattern(Pattern, Generic[KindT]):
     def match_and_rewrite(self, op: KindT, rewriter: Rewriter) -> bool | str | None:
         """Rewrite `op` through `rewriter`, which inserts before it, and return True.
 
-        Anything else means that the pattern does not apply, and that nothing was changed: False, None, or a sentence
-        that says why.
+        Otherwise the pattern does not apply and must have changed nothing: return False, None, or a sentence with
+        the reason.
         """
         raise AssertionError(f"pattern {self.name} has no match_and_rewrite")
 

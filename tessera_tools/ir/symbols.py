@@ -1,8 +1,8 @@
 """Symbols: operations that are referred to by name, `@module::@function`, and the tables that hold them.
 
 A symbol is an operation with a `sym_name` directly inside an operation with the `SymbolTable` trait.  A reference is
-looked up in the nearest table around its user: the root there, each nested name in the table that the name before
-stands for.
+looked up in the nearest enclosing table of its user: the root there, each nested name in the table that the
+previous name refers to.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from tessera_tools.ir.core import Operation
 
 
 def symbol_name(op: Operation) -> str | None:
-    """The name that the operation defines, if any."""
+    """The symbol name of the operation, if any."""
     name = op.attributes.get("sym_name")
     return name.value if isinstance(name, StringAttr) else None
 
 
 def enclosing_name(op: Operation) -> str:
-    """The name of the innermost op with a name that is `op` or around it, mostly a function; "" if there is none."""
+    """The name of `op` or of its nearest ancestor with a name, usually a function; "" if there is none."""
     around: Operation | None = op
     while around is not None:
         if (name := symbol_name(around)) is not None:
@@ -38,14 +38,14 @@ def is_symbol_table(op: Operation) -> bool:
 
 
 def nearest_symbol_table(op: Operation | None) -> Operation | None:
-    """The innermost symbol table that `op` is or lies in."""
+    """The innermost symbol table that is `op` or encloses it."""
     while op is not None and not is_symbol_table(op):
         op = op.parent_op
     return op
 
 
 class SymbolTable:
-    """The symbols directly inside one operation; kept up to date by its own methods only."""
+    """The symbols directly inside one operation; only its own methods keep it up to date."""
 
     def __init__(self, op: Operation) -> None:
         if len(op.regions) != 1:
@@ -77,9 +77,9 @@ class SymbolTable:
         return f"{wanted}_{number}"
 
     def insert(self, op: Operation, before: Operation | None = None) -> str:
-        """Add a symbol, at the end (ahead of a terminator) or before an operation; its name if it had to change.
+        """Add a symbol at the end (before a terminator) or before an operation, and return its name.
 
-        A detached operation is inserted into the body; the name it has afterwards is returned.
+        A detached operation is inserted into the body.  The symbol is renamed if its name is taken.
         """
         name = symbol_name(op)
         if name is None:
@@ -98,7 +98,7 @@ class SymbolTable:
         return unique
 
     def remove(self, op: Operation) -> None:
-        """Forget a symbol that is about to be erased or moved."""
+        """Remove a symbol that is about to be erased or moved."""
         name = symbol_name(op)
         if name is not None and self._symbols.get(name) is op:
             del self._symbols[name]
@@ -106,7 +106,7 @@ class SymbolTable:
     def rename(self, op: Operation, name: str) -> None:
         """Give a symbol of this table another name, here and in every reference to it.  ValueError if it is taken."""
         if self._symbols.get(name, op) is not op:
-            raise ValueError(f"the symbol @{name} exists already")
+            raise ValueError(f"the symbol @{name} already exists")
         replace_all_symbol_uses(op, name)
         self.remove(op)
         op.attributes["sym_name"] = StringAttr(name)
@@ -114,7 +114,7 @@ class SymbolTable:
 
 
 class SymbolTables:
-    """Symbol tables by operation, each made when it is first asked for."""
+    """Symbol tables by operation, created on first use."""
 
     def __init__(self) -> None:
         self._tables: dict[Operation, SymbolTable] = {}
@@ -127,7 +127,7 @@ class SymbolTables:
         return table
 
     def lookup_in(self, table: Operation, reference: SymbolRefAttr | str) -> Operation | None:
-        """What a reference means inside `table`."""
+        """The symbol that a reference names in `table`."""
         if isinstance(reference, str):
             return self.of(table).lookup(reference)
         found = self.of(table).lookup(reference.root)
@@ -138,12 +138,12 @@ class SymbolTables:
         return found
 
     def lookup(self, user: Operation, reference: SymbolRefAttr | str) -> Operation | None:
-        """What a reference means at `user`: it is looked up in the nearest table around it."""
+        """The symbol that a reference names at `user`: it is looked up in the nearest enclosing table."""
         table = nearest_symbol_table(user)
         return self.lookup_in(table, reference) if table is not None else None
 
     def invalidate(self) -> None:
-        """Forget all tables, after changes that they were not told of."""
+        """Discard all tables, after changes that did not use them."""
         self._tables.clear()
 
 
@@ -152,7 +152,7 @@ _shared: list[SymbolTables] = []
 
 @contextmanager
 def shared_symbol_tables() -> Iterator[None]:
-    """Let `lookup_symbol` keep the tables that it makes until the `with` block ends; no symbol may change in it."""
+    """Let `lookup_symbol` cache its tables until the `with` block ends; no symbol may change in between."""
     _shared.append(SymbolTables())
     try:
         yield
@@ -161,15 +161,15 @@ def shared_symbol_tables() -> Iterator[None]:
 
 
 def lookup_symbol(user: Operation, reference: SymbolRefAttr | str) -> Operation | None:
-    """What a reference means at `user`.
+    """The symbol that a reference names at `user`.
 
-    Makes the table each time, outside of `shared_symbol_tables`; keep a `SymbolTables` for many look-ups.
+    Outside of `shared_symbol_tables`, each call builds the table; use a `SymbolTables` for many lookups.
     """
     return (_shared[-1] if _shared else SymbolTables()).lookup(user, reference)
 
 
 def symbol_references(attr: Attribute) -> Iterator[SymbolRefAttr]:
-    """Every symbol reference in an attribute, however deep."""
+    """Every symbol reference in an attribute, at any depth."""
     if isinstance(attr, SymbolRefAttr):
         yield attr
     else:
@@ -185,7 +185,7 @@ def _references_in(parameters: tuple[Any, ...]) -> Iterator[SymbolRefAttr]:
 
 
 def _scope(table: Operation) -> Iterator[Operation]:
-    """`table`'s operations for which it is the nearest table; a table inside is one itself, its contents not."""
+    """The operations whose nearest table is `table`; includes nested tables, but not their contents."""
     work = [table]
     while work:
         op = work.pop()
@@ -198,7 +198,7 @@ def _scope(table: Operation) -> Iterator[Operation]:
 
 
 def _paths_to(symbol: Operation) -> Iterator[tuple[Operation, tuple[str, ...]]]:
-    """(table, names) for every table around the symbol: how references in the table's scope name it."""
+    """(table, names) for every enclosing table of the symbol; `names` is a reference in the table's scope."""
     names: tuple[str, ...] = ()
     name, table = symbol_name(symbol), symbol.parent_op
     while name is not None and table is not None and is_symbol_table(table):
@@ -212,7 +212,7 @@ def _starts_with(ref: SymbolRefAttr, path: tuple[str, ...]) -> bool:
 
 
 def replace_all_symbol_uses(symbol: Operation, name: str) -> None:
-    """Rewrite every reference to the symbol to call it `name`; the symbol itself keeps its own."""
+    """Rewrite every reference to the symbol to `name`; the symbol itself is not renamed."""
     for table, path in _paths_to(symbol):
         for op in _scope(table):
             for key, attr in op.attributes.items():

@@ -1,4 +1,4 @@
-"""Traits: what is true of every operation of a class, checked by the verifier and asked by passes.
+"""Traits: properties of every operation of a class, checked by the verifier and queried by passes.
 
 A trait is an object; its `verify(op)` raises through `op.error(…)`.  Most have no parameters: use the constants.
 """
@@ -26,7 +26,7 @@ class ConstantLike(Trait):
 
 
 class Commutative(Trait):
-    """Operands may change places."""
+    """Operands may be swapped."""
 
 
 class Idempotent(Trait):
@@ -66,7 +66,7 @@ class ImplicitTerminator(Trait):
                 region.blocks[-1].append(self.terminator(location=location))  # type: ignore[call-arg]
 
     def is_implied(self, region: Region) -> bool:
-        """Whether the last op of the region need not be written."""
+        """True if the last op of the region need not be written."""
         last = region.blocks[-1].last_op if region.blocks else None
         return isinstance(last, self.terminator) and not last.op_operands
 
@@ -77,13 +77,13 @@ def implicit_terminator(kind: type[Operation]) -> ImplicitTerminator | None:
 
 
 def implied(op: Operation, region: Region) -> bool:
-    """Whether the last op of a region need not be written, as it is the op's implicit terminator."""
+    """True if the last op of a region can be omitted, because it is the op's implicit terminator."""
     trait = implicit_terminator(type(op))
     return trait is not None and trait.is_implied(region)
 
 
 class GraphRegion(Trait):
-    """The op's regions hold a graph: uses may stand before definitions, and there is at most one block."""
+    """The op's regions hold a graph: uses may come before definitions, and there is at most one block."""
 
     def verify(self, op: Operation) -> None:
         for i, region in enumerate(op.regions):
@@ -92,7 +92,7 @@ class GraphRegion(Trait):
 
 
 class IsolatedFromAbove(Trait):
-    """Regions may not use values from outside; checked by the verifier as it resolves uses."""
+    """Regions may not use values from outside; the verifier checks it when it resolves uses."""
 
 
 class SingleBlock(Trait):
@@ -141,14 +141,14 @@ class Symbol(Trait):
         ):
             raise op.error('visibility expected to be one of ["public", "private", "nested"]')
         parent = op.parent_op
-        # The name of an op that is not registered stands on the op, not on its class.
+        # The name of an unregistered op is an attribute of the op, not of its class.
         if parent is not None and isinstance(type(parent).name, str) and not parent.has_trait(SymbolTable):
             raise op.error("symbol's parent must have the SymbolTable trait")
 
 
 class OwnsConstants(Trait):
-    """Constants used in the op's regions are kept there, as in MLIR's shouldMaterializeInto: each region is run by
-    threads with registers of their own."""
+    """Constants used in the op's regions are materialized there, as with MLIR's shouldMaterializeInto: the threads
+    that run a region have their own registers."""
 
 
 class HasParent(Trait):
@@ -165,23 +165,23 @@ class HasParent(Trait):
 
 
 class Leaves(Trait):
-    """A terminator that also ends the ops named around it, up to the first that is not named: a `return`, `break` or
-    `continue` in the branch of an `if`.  Such a branch has an effect, whatever else is in it."""
+    """A terminator that also ends the enclosing ops of the given names, up to the first with another name: a `return`,
+    `break` or `continue` in the branch of an `if`.  Such a branch has an effect, whatever else it contains."""
 
     def __init__(self, *names: str) -> None:
         self.names = names
 
 
 class OneRegionRuns(Trait):
-    """One of the regions runs, once; if there is only one, or one is empty, perhaps none."""
+    """At most one of the regions runs, and once.  None may run if there is only one region, or if one is empty."""
 
 
 class RegionsRunTogether(Trait):
-    """All regions run at the same time, each by threads of its own, which do not wait for those of the others."""
+    """All regions run concurrently, each on its own threads, without waiting for the others."""
 
 
 class SameOperandsAndResultShape(Trait):
-    """Shaped operands and results have one shape."""
+    """Shaped operands and results have the same shape."""
 
     def verify(self, op: Operation) -> None:
         shapes = [getattr(v.type, "shape", None) for v in (*op.operands, *op.results)]

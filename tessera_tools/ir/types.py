@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 DYNAMIC = -1
 """The extent of a dimension known only at run time; printed as `?`."""
 DYNAMIC_INDEX = -(1 << 63)
-"""An offset, size or stride known only at run time, in lists where negative numbers are numbers."""
+"""An offset, size or stride known only at run time, in lists that may hold negative numbers."""
 
 
 class IntegerType(Type, name="builtin.integer"):
@@ -79,7 +79,7 @@ FLOAT_WIDTHS = {
     "f8E5M2FNUZ": 8, "f8E4M3FNUZ": 8, "f8E4M3B11FNUZ": 8, "f8E3M4": 8, "f8E8M0FNU": 8,
     "fnv8E5M3FNU": 8,
 }  # fmt: skip
-"""Widths in bits of the builtin floating-point types (MLIR's BuiltinTypes.td), and of one that cuda_tile adds."""
+"""Widths in bits of the builtin floating-point types (MLIR's BuiltinTypes.td), and of one type that cuda_tile adds."""
 
 
 class ComplexType(Type, name="builtin.complex"):
@@ -174,7 +174,7 @@ class VectorType(ShapedType, name="builtin.vector"):
         if DYNAMIC in self.shape:
             raise ValueError("vector types must have static shapes")
         if self.scalable and len(self.scalable) != len(self.shape):
-            raise ValueError("as many scalable flags as dimensions are needed")
+            raise ValueError("the number of scalable flags must match the number of dimensions")
 
     def text(self) -> str:
         flags = self.scalable or (False,) * len(self.shape)
@@ -250,7 +250,7 @@ class UnrankedMemRefType(Type, name="builtin.unranked_memref"):
 
 
 def resource_of_space(space: Attribute | None) -> Resource:
-    """The memory that a memory space is: 0 (and none) and 1 global, 3 shared, 5 registers."""
+    """The kind of memory of a memory space: 0 (or none) and 1 are global, 3 is shared, 5 is registers."""
     number = 0 if space is None else space.memory_space_number
     return _SPACES.get(number, Resource.MEMORY)
 
@@ -281,14 +281,14 @@ NONE = NoneType()
 
 
 def stored_bits(number: IntegerType | FloatType) -> int:
-    """Bits that a number takes in memory: an i1 takes a byte, a tf32 four."""
+    """The size of a number in memory, in bits: an i1 takes 8, a tf32 takes 32."""
     if isinstance(number, FloatType):
         return 32 if number.keyword == "tf32" else number.width
     return 8 if number.width == 1 else number.width
 
 
 def bit_width(type: Type) -> int:
-    """The width of a scalar type in bits (index counts as 64); ValueError for other types."""
+    """The width of a scalar type in bits (index is 64).  Raises ValueError for other types."""
     if isinstance(type, IntegerType | FloatType):
         return type.width
     if isinstance(type, IndexType):
@@ -307,7 +307,7 @@ def width_of(type: Type) -> int:
 
 
 def have_same_shape(first: Type, second: Type) -> bool:
-    """Whether two types are of one kind, with the same extents, scalable ones too, if they have any."""
+    """True if two types are of one kind and have the same extents, including scalable ones."""
     if not isinstance(first, ShapedType | UnrankedTensorType | UnrankedMemRefType):
         return not isinstance(second, ShapedType | UnrankedTensorType | UnrankedMemRefType)
     if type(first) is not type(second):

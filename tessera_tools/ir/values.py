@@ -52,7 +52,7 @@ class OpOperand:
 
 
 class Value:
-    """An SSA value: an `OpResult` or a `BlockArgument`.  `name_hint` is the name it had in the text."""
+    """An SSA value: an `OpResult` or a `BlockArgument`.  `name_hint` is its name in the text."""
 
     __slots__ = ("_first_use", "name_hint", "type")
 
@@ -63,7 +63,7 @@ class Value:
 
     @property
     def uses(self) -> Iterator[OpOperand]:
-        """The uses; the list may be changed while iterating (a use is left before it is yielded)."""
+        """The uses; the last yielded use may be changed while iterating."""
         use = self._first_use
         while use is not None:
             following = use._next
@@ -84,7 +84,7 @@ class Value:
         return self._first_use is not None and self._first_use._next is None
 
     def replace_all_uses_with(self, other: Value, keep: Callable[[OpOperand], bool] | None = None) -> None:
-        """Make every use refer to `other`, except those for which `keep` holds."""
+        """Make every use refer to `other`, except uses for which `keep` is true."""
         if other is self:
             return
         for use in self.uses:
@@ -93,7 +93,7 @@ class Value:
 
     @property
     def defining_op(self) -> Operation | None:
-        """The operation whose result this is; None for a block argument."""
+        """The operation that defines the value; None for a block argument."""
         return None
 
     @property
@@ -103,7 +103,7 @@ class Value:
 
     @property
     def location(self) -> Location:
-        """Where the value comes from."""
+        """The source location of the value."""
         return UNKNOWN
 
 

@@ -2,9 +2,9 @@
 
     verify(op) ──▶ [] or every error, in source order        verify_or_raise(op) ──▶ DiagnosticError
 
-Of one operation only the first error is told (its declared constraints, then its traits, then its own `verify_op`:
-each may rely on the one before); all other operations are still checked.  Nested regions are kept on a list of work,
-not on the Python stack.
+Only the first error of each operation is reported: of its declared constraints, then its traits, then its
+`verify_op`, because each may rely on the previous one.  All other operations are still checked.  Nested regions are
+kept on a worklist, not on the Python stack.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator, Terminator,
 
 
 def verify(op: Operation) -> list[Diagnostic]:
-    """Every error in `op` and all inside it; empty when it is valid."""
+    """Every error in `op` and its nested ops; empty if it is valid."""
     with shared_symbol_tables():
         return _Verifier().run(op)
 
 
 def verify_or_raise(op: Operation) -> None:
-    """Raise a DiagnosticError with every error, if there is one."""
+    """Raise a DiagnosticError with every error, if there are any."""
     found = verify(op)
     if found:
         raise DiagnosticError(*found)
 
 
 class _Plan:
-    """What is to be checked of the operations of one class."""
+    """The checks for the operations of one class."""
 
     __slots__ = ("checks", "isolated", "may_end_block", "may_lack_terminator")
 
@@ -115,7 +115,7 @@ class _Verifier:
                 self.fail(last.location, f"block with no terminator, has {_shown(last)}")
 
     def check_operations(self, block: Block, graph: bool, nested: list[Operation]) -> None:
-        """Check each operation of a block, and its operands; those with regions go to `nested`."""
+        """Check each operation of a block, and its operands; those with regions are added to `nested`."""
         seen: set[Operation] = set()
         reachable: bool | None = None
         last = block.last_op
@@ -145,18 +145,18 @@ class _Verifier:
                 except DiagnosticError as failure:
                     self.errors += failure.diagnostics
                     if nested and nested[-1] is op:
-                        # What is wrong inside may well follow from this.
+                        # Errors in nested ops may be a consequence of this one.
                         nested.pop()
 
     def check_operand(
         self, op: Operation, index: int, value: Value, block: Block, graph: bool, reachable: bool
     ) -> None:
-        """An operand that is neither an argument of the same block nor a result that stands before."""
+        """Check an operand that is neither an argument of the same block nor an earlier result."""
         home = value.owner_block
         region = block.parent
         if home is None or region is None or home.parent is None:
             self.fail(op.location, f"operand #{index} does not dominate this use").note(
-                "operand is not part of the program any more"
+                "operand is no longer part of the program"
             )
             return
         if home is block and graph:
@@ -177,8 +177,8 @@ class _Verifier:
             )
 
     def enclosing(self, region: Region) -> dict[Region, tuple[Operation | None, Operation | None]]:
-        """For `region` and each one around it: the op there that holds `region` (None for itself), and the innermost
-        op isolated from above in between, if there is one."""
+        """For `region` and each enclosing region: the op in it that holds `region` (None for itself), and the innermost
+        op isolated from above in between, if any."""
         known = self.visible.get(region)
         if known is None:
             known = self.visible[region] = {region: (None, None)}
@@ -193,7 +193,7 @@ class _Verifier:
 
 
 def _definition_note(op: Operation, value: Value, here: Block, home: Block) -> Diagnostic:
-    """Where an operand that does not dominate its use is defined, seen from the use."""
+    """The note on the definition of an operand that does not dominate its use."""
     mine, its = here.parent, home.parent
     assert mine is not None and its is not None
     definition = value.defining_op
@@ -216,7 +216,7 @@ def _definition_note(op: Operation, value: Value, here: Block, home: Block) -> D
 
 
 def _shown(op: Operation) -> str:
-    """The operation in one line, for an error that is about the whole of it."""
+    """The operation in one line, for an error about the whole operation."""
     if op.regions:
         return f"'{op.name}'"
     from tessera_tools.ir.printing import op_text
@@ -225,6 +225,6 @@ def _shown(op: Operation) -> str:
         for check in _plan(type(op)).checks:
             check(op)
     except DiagnosticError:
-        # Only of a valid op can the format of its class be written.
+        # The custom format can only print a valid op.
         return op_text(op, generic=True).strip()
     return str(op).strip()

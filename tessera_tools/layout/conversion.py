@@ -37,7 +37,7 @@ class RegisterMove:
 
     @property
     def is_identity(self) -> bool:
-        """True if every register stays as it is."""
+        """True if no register changes."""
         return self.is_static and self.source.constants == tuple(range(self.source_count))
 
 

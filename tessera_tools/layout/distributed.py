@@ -216,7 +216,8 @@ def _operand(
         )
     kept = 2 * rank - 3 - contracted
     order = [contracted, kept, *range(rank - 3, -1, -1)]
-    # In the grid of warps, the axis that this operand lacks stands where its contracted axis is: repeats only.
+    # In the grid of warps, the axis that this operand lacks is at the position of its contracted axis: it only
+    # replicates.
     lacking = warps[contracted]
     grid = LinearLayout.empty()
     for axis in range(rank - 1, -1, -1):

@@ -50,7 +50,7 @@ class XorExpression:
         return self.constants[index] ^ self.base(**inputs)
 
     def base(self, **inputs: int) -> int:
-        """The run-time part alone."""
+        """Only the run-time part."""
         result = 0
         for term in self.terms:
             if inputs.get(term.dim, 0) >> term.bit & 1:

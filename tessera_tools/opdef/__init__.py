@@ -1,4 +1,4 @@
-"""How an op is declared; see docs/ops.md.  The public front: everything a dialect module needs."""
+"""Declarations of ops; see docs/ops.md.  Exports everything that a dialect module needs."""
 
 from tessera_tools.ir.effects import (
     ALLOCATE,

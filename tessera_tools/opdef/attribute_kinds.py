@@ -1,7 +1,7 @@
-"""Kinds of attributes: what a declared attribute holds, how it is checked, and how a format writes it.
+"""Kinds of attributes: the values of a declared attribute, its check, and its text in a format.
 
-Each kind names the grammar symbol that reads it (`symbol`), turns what the parser read into the attribute
-(`build`), and writes it (`text`).  An attribute of known type is a bare number, so that `: i32` stays the op's own.
+Each kind has a grammar symbol (`symbol`), converts the parsed text to the attribute (`build`), and prints it (`text`).
+An attribute of known type is a plain number, so that the op can use `: i32` for other purposes.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ class AttrKind:
     """A kind of attribute.
 
     symbol: the grammar symbol (a terminal or rule of grammar/structure.lark).
-    build:  what that symbol yields -> attribute; ValueError with a message if it cannot be.
+    build:  parsed symbol -> attribute; raises ValueError with a message for invalid input.
     text:   attribute -> text in a custom format.
-    check:  whether an attribute is of this kind; `summary` names the kind in the error.
-    detail: what the kind is made from: an enumeration's class, or its names and numbers; a number's or element's type.
+    check:  true if an attribute is of this kind; `summary` names the kind in the error.
+    detail: an enumeration's class, or its names and numbers; a number's or element's type.
     """
 
     __slots__ = ("build", "check", "detail", "summary", "symbol", "text")
@@ -156,7 +156,7 @@ def of_class(*classes: type[Attribute], summary: str | None = None) -> AttrKind:
 
 
 def integer_enum(summary: str, cases: Mapping[str, int], type: Type = I64) -> AttrKind:
-    """An integer attribute whose values have names: a format writes the keyword, the generic form the number."""
+    """An integer attribute whose values have names: a format has the keyword, the generic form the number."""
     names = {number: keyword for keyword, number in cases.items()}
 
     def build(token: Any) -> Attribute:
@@ -209,7 +209,7 @@ class EnumAttr(Attribute):
 
 
 def in_full(value: Any, expected: type[Attribute]) -> Attribute | None:
-    """What stands where a format has `<…>` for short, if it is an attribute in full; None for the short form."""
+    """The attribute, if the text has it in full in place of a format's short `<…>`; None for the short form."""
     if not isinstance(value, Attribute):
         return None
     if not isinstance(value, expected):
@@ -218,7 +218,7 @@ def in_full(value: Any, expected: type[Attribute]) -> Attribute | None:
 
 
 def enum(attribute: type[EnumAttr], *, angled: bool = False) -> AttrKind:
-    """A dialect's enumeration, written in a format as the bare keyword (or `<keyword>` if `angled`)."""
+    """A dialect's enumeration, printed in a format as the keyword (or `<keyword>` if `angled`)."""
     symbol = "angled_keywords" if angled else "keyword"
 
     def build(read: Any) -> Attribute:

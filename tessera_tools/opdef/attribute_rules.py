@@ -1,9 +1,9 @@
-"""What a dialect demands of its attributes on the ops of others: `nvvm.kernel` on a function, `llvm.noalias` on a
+"""Rules for a dialect's attributes on ops of other dialects: `nvvm.kernel` on a function, `llvm.noalias` on a
 parameter.
 
     Dialect("nvvm", …, op_attributes={"nvvm.kernel": rule}, parameter_attributes={"nvvm.grid_constant": rule})
 
-A rule returns what is wrong, in words, or None. An attribute without a rule may be anything. The dialect is imported
+A rule returns an error message, or None. An attribute without a rule is not checked. The dialect is imported
 when an attribute with its prefix is first verified.
 """
 
@@ -23,7 +23,7 @@ from tessera_tools.opdef.registry import DIALECT_MODULES
 
 @dataclass(frozen=True, slots=True)
 class ParameterUse:
-    """An attribute of a parameter or a result: its function, its type, and the attributes beside it."""
+    """An attribute of a parameter or a result: its function, its type, and the other attributes."""
 
     function: Operation
     type: Type
@@ -39,7 +39,7 @@ _parameter_rules: dict[str, ParameterRule | None] = {}
 
 
 def _rule(known: dict[str, Any], key: str, table: str) -> Any:
-    """The rule of the attribute `key`, from the dialect of its prefix; remembered."""
+    """The rule of the attribute `key`, from the dialect of its prefix; cached."""
     prefix, dot, _ = key.partition(".")
     module = DIALECT_MODULES.get(prefix) if dot else None
     rules = getattr(importlib.import_module(module).DIALECT, table) if module is not None else {}
@@ -48,7 +48,7 @@ def _rule(known: dict[str, Any], key: str, table: str) -> Any:
 
 
 def verify_op_attributes(op: Operation) -> None:
-    """Raise for the first attribute that breaks a rule of its dialect."""
+    """Raise an error for the first attribute that violates a rule of its dialect."""
     for key, value in op.attributes.items():
         rule = _op_rules[key] if key in _op_rules else _rule(_op_rules, key, "op_attributes")
         problem = rule(op, value) if rule is not None else None
@@ -57,7 +57,7 @@ def verify_op_attributes(op: Operation) -> None:
 
 
 def verify_parameters(op: Operation, key: str, noun: str, types: Sequence[Type]) -> None:
-    """Raise for the first attribute of a parameter or a result (`noun`) of a function that breaks a rule.
+    """Raise an error for the first attribute of a parameter or a result (`noun`) of a function that violates a rule.
 
     `key` is the attribute that holds one dictionary for each of `types`.
     """

@@ -1,8 +1,8 @@
 """Constraints on the types of operands and results.
 
-A `TypeConstraint` says which types are accepted, in words for error messages.  Two kinds also *infer*:
+A `TypeConstraint` defines the accepted types, with a description for error messages.  Two kinds also *infer*:
 `same_as("lhs")` is the type of another field, `derived("…", function, "lhs", …)` a function of other fields' types.
-The assembly format needs to spell only the types that no constraint gives.
+The assembly format only needs the types that cannot be inferred.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TypeConstraint:
         self._accepted: dict[Type, bool] = {}
 
     def accepts(self, type: Type) -> bool:
-        """Whether the type is accepted; remembered per type."""
+        """True if the type is accepted; cached per type."""
         known = self._accepted.get(type)
         if known is None:
             known = self._accepted[type] = self.predicate(type)
@@ -51,7 +51,7 @@ class TypeConstraint:
 
 
 class SameAs(TypeConstraint):
-    """The type of another field of the op (of its first value, where that is variadic)."""
+    """The type of another field of the op (of its first value, if that is variadic)."""
 
     __slots__ = ("field",)
 
@@ -97,19 +97,19 @@ def derived(
 ) -> Derived:
     """A type computed from other fields' types.
 
-    A type that `base` does not accept is refused in its words first; `rule`, where given, is what the verifier says
-    of another ("failed to verify that …").
+    A type that `base` does not accept is rejected with its message; `rule`, if given, is the verifier's message
+    for other types ("failed to verify that …").
     """
     return Derived(summary, function, *fields, base=base, rule=rule)
 
 
 def exactly(type: Type) -> TypeConstraint:
-    """One type only; also inferred when the format does not spell it."""
+    """A single type; also inferred if the format omits it."""
     return Exactly(type)
 
 
 class Exactly(TypeConstraint):
-    """One type only."""
+    """A single type."""
 
     __slots__ = ("type",)
 

@@ -1,7 +1,7 @@
-"""Dialects: what a name prefix brings, and the lazy registry that finds it.
+"""Dialects, and the lazy registry that finds them by prefix.
 
 `tessera_tools.dialects` holds one module (or folder) per dialect with a module-level `DIALECT = Dialect(…)`;
-the module is imported when the first of its ops, types or attributes is met.
+the module is imported on the first use of one of its ops, types or attributes.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ class Dialect:
     """One dialect.
 
     types, attributes: by the word after the dot (`!name.word`, `#name.word`); each class has a classmethod
-    `parse(scanner)` that reads what follows that word, and `text()`.
-    make_constant: makes a detached constant op for (attribute, type), or None; used by folding.
-    upgrade: translates, in a module just read, an older spelling of the dialect into today's ops.
+    `parse(scanner)` that parses the text after that word, and `text()`.
+    make_constant: creates a detached constant op for (attribute, type), or None; used by folding.
+    upgrade: converts older spellings of the dialect in a parsed module to current ops.
     op_attributes, parameter_attributes: the rules of the dialect's attributes on the ops of others, and on the
     parameters and results of functions, by full name.
     rules: identities of the ops, in the language of `dialects/arith/rule_text.py`; `canonicalize` applies them.
     canonicalizers: the module whose `canonicalizers` are the patterns of the ops; `patterns` imports it.
-    is_complete: whether every op of the dialect is declared, so that another is an error even where ops that are not
-    registered are allowed.
-    inline_ok: whether the inliner may move this dialect's ops into other functions.
+    is_complete: every op of the dialect is declared, so an unknown one is an error even if unregistered ops are
+    allowed.
+    inline_ok: the inliner may move this dialect's ops to other functions.
     """
 
     name: str
@@ -85,7 +85,7 @@ _loaded: dict[str, Dialect] = {}
 
 
 def find_dialect(name: str) -> Dialect | None:
-    """The dialect of that name, imported if need be; None if there is none."""
+    """The dialect with that name, imported on first use; None if there is none."""
     dialect = _loaded.get(name)
     if dialect is None:
         from tessera_tools.opdef.registry import DIALECT_MODULES
@@ -104,7 +104,7 @@ def find_op(name: str) -> type[Op] | None:
 
 
 def upgrade_spelling(module: Operation) -> None:
-    """Let the dialects met so far translate their older spellings in a module just read."""
+    """Convert older spellings of the loaded dialects in a parsed module."""
     for dialect in list(_loaded.values()):
         if dialect.upgrade is not None:
             dialect.upgrade(module)
@@ -120,7 +120,7 @@ def all_dialects() -> Iterable[Dialect]:
 
 
 def constant_for(op: Operation, value: Attribute, type: Type) -> Operation | None:
-    """A detached constant of that value for the use of `op`, as its dialect writes it, or else as `arith` does."""
+    """A detached constant of that value for the use of `op`, of its dialect, otherwise of `arith`."""
     for name in (op.name.partition(".")[0], "arith"):
         dialect = find_dialect(name)
         made = dialect.make_constant(value, type) if dialect is not None and dialect.make_constant else None

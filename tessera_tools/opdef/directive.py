@@ -1,5 +1,5 @@
-"""What format directives read into and are made of: `OpState` (the parts of an op as they are read) and
-`CustomDirective` (syntax of a dialect's own).  See docs/ops.md.
+"""The parts of format directives: `OpState` (the parts of an op during parsing) and
+`CustomDirective` (dialect-specific syntax).  See docs/ops.md.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ class Token(NamedTuple):
 
 
 class RegionState(NamedTuple):
-    """A region as read: its light tree, and names and types of entry arguments that the op's own syntax binds."""
+    """A parsed region: its light tree, and names and types of entry arguments that the op's syntax binds."""
 
     node: Any
     arguments: Sequence[tuple[Token, Type | None]]
 
 
 class SuccessorState(NamedTuple):
-    """A successor as read: the block's name, and the operands passed to it with their types."""
+    """A parsed successor: the block's name, and the operands passed to it with their types."""
 
     token: Token
     operands: list[Token]
@@ -41,7 +41,7 @@ class SuccessorState(NamedTuple):
 class OpState:
     """The parts of one op, filled by its format's directives, then resolved and built by the parser.
 
-    Types are looked up by field name; what a format does not spell is inferred (`OpDefinition.infer`).
+    Types are looked up by field name; types that a format omits are inferred (`OpDefinition.infer`).
     """
 
     __slots__ = (
@@ -60,9 +60,9 @@ class OpState:
         self.regions: dict[str, list[RegionState]] = {}
         self.successors: dict[str, list[SuccessorState]] = {}
         self.block_arguments: list[tuple[Token, Type | None]] = []
-        """Entry arguments for the op's first region, where the syntax before the region binds them."""
+        """Entry arguments of the op's first region that are bound by the syntax before the region."""
         self.argument_locations: dict[int, Location] = {}
-        """Locations that the text gives to entry arguments, by the offset of their names."""
+        """Explicit locations of entry arguments, by the offset of their names."""
         self.known: dict[str, Any] = {}
         """After types are resolved: field name → type, list of types, or attribute; for `entry_types`."""
 
@@ -86,7 +86,7 @@ class OpState:
         self.regions.setdefault(field, []).append(RegionState(node, arguments or []))
 
     def argument_types(self, field: str, types: list[Type]) -> None:
-        """Give the types of a region's entry arguments that were bound without."""
+        """Set the types of a region's entry arguments that were bound without types."""
         old = self.regions[field][-1]
         bound: list[tuple[Token, Type | None]] = [
             (token, type) for (token, _), type in zip(old.arguments, types, strict=True)
@@ -94,7 +94,7 @@ class OpState:
         self.regions[field][-1] = RegionState(old.node, bound)
 
     def argument_location(self, token: Token, location: Location | None) -> None:
-        """The location written after an entry argument (None for none: it is where its name stands)."""
+        """The location written after an entry argument (None for none: the position of its name)."""
         if location is not None:
             self.argument_locations[token.start] = location
 
@@ -104,14 +104,14 @@ class OpState:
         self.successors.setdefault(field, []).append(SuccessorState(token, operands or [], types or []))
 
     def error(self, token: Token | None, message: str) -> DiagnosticError:
-        """An error at a token (at the op where None): `raise state.error(token, "…")`."""
+        """An error at a token (at the op if None): `raise state.error(token, "…")`."""
         start = self.start if token is None else token.start
         return self.parser.error_at(start, f"custom op '{self.definition.name}' {message}")
 
 
 class CustomDirective:
-    """Syntax that the declarative notation cannot say; subclasses are made with `name="…"` and used as
-    `custom<Name>($a, type($b))`.  `arguments` holds what stood between the parentheses, in words.
+    """Syntax that the declarative format cannot express; subclasses are declared with `name="…"` and used as
+    `custom<Name>($a, type($b))`.  `arguments` has the words between the parentheses.
 
     `grammar` is a Lark fragment that defines the rule `custom`.
     """
@@ -130,21 +130,21 @@ class CustomDirective:
         self.arguments = arguments
 
     def read(self, state: OpState, node: Any) -> None:
-        """Fill `state` from the children that the grammar rule gave."""
-        raise AssertionError(f"{type(self).__name__} does not read")
+        """Fill `state` from the children of the grammar rule."""
+        raise AssertionError(f"{type(self).__name__} does not implement read()")
 
     def write(self, p: Printer, op: Any) -> None:
         """Write what `read` reads."""
-        raise AssertionError(f"{type(self).__name__} does not write")
+        raise AssertionError(f"{type(self).__name__} does not implement write()")
 
     def covers(self) -> tuple[set[str], set[str]]:
-        """Names of the attributes (by key) and of the value fields whose types this directive reads: all that its
-        arguments name, unless a subclass says otherwise."""
+        """Names of the attributes (by key) and of the value fields whose types this directive parses: by default, all
+        that its arguments name."""
         return set(self.arguments), set(self.arguments)
 
     @classmethod
     def find(cls, module: str, name: str) -> type[CustomDirective]:
-        """The directive `name` as a module sees it: its own, then those of its package, then any."""
+        """The directive `name` in the scope of a module: its own, then those of its package, then any."""
         package = module
         while package:
             found = cls.classes.get(f"{package}:{name}")

@@ -1,11 +1,11 @@
-"""Pages about the dialects, made from their declarations.
+"""Documentation pages of the dialects, generated from their declarations.
 
     python -m tessera_tools.opdef.documentation          rewrites docs/dialects/*.md
 
     Dialect ─dialect_page()─▶ docs/dialects/<name>.md       all_dialects() ─index_page()─▶ docs/dialects/README.md
 
-The assembly format is shown as a template (`template`): words and punctuation as they are typed, `%name` for a value,
-`$name` for an attribute, square brackets around what may be absent; the page of the index has the whole key.
+The assembly format is shown as a template (`template`): literal words and punctuation, `%name` for a value,
+`$name` for an attribute, square brackets around optional parts; the index page has the complete key.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND", "dialect_page", "index_page", "overview", "pages", "template", "write_pages"]
 
 COMMAND = "python -m tessera_tools.opdef.documentation"
-"""What rewrites the pages."""
+"""The command that generates the pages."""
 
 HEADER = "<!-- Generated from {source} by `" + COMMAND + "`; do not edit. -->"
 
@@ -78,7 +78,7 @@ _MARKS = {"single": "", "optional": "?", "variadic": ", …"}
 
 
 def _sequence(directives: Iterable[Directive]) -> str:
-    """The elements with the spaces that a reader expects; the printer's exact spacing is the printer's."""
+    """The elements with usual spacing, which may differ from the printer's."""
     text = ""
     glue = True
     for directive in directives:
@@ -128,7 +128,7 @@ def _element(directive: Directive) -> str:
 
 
 def _custom(directive: Custom) -> str:
-    """Its name; with the fields that it is about, unless its explanation is an example that shows them."""
+    """Its name, and its fields unless its explanation is an example that shows them."""
     own = directive.directive
     fields = [] if _own_doc(type(own)).startswith("`") else own.arguments
     return f"<{type(own).name}{': ' if fields else ''}{', '.join(fields)}>"
@@ -144,7 +144,7 @@ def _attribute(directive: AttributeRef) -> str:
 
 
 def _customs(op_class: type[Op]) -> list[tuple[str, str]]:
-    """Name and explanation of each directive of the dialect's own in the format, once each."""
+    """Name and explanation of each custom directive in the format, once each."""
     found: dict[str, str] = {}
     if op_class.definition.format is not None:
         for directive in walk(op_class.definition.format.directives):
@@ -158,7 +158,7 @@ def _customs(op_class: type[Op]) -> list[tuple[str, str]]:
 
 
 def _own_doc(cls: type) -> str:
-    """The docstring that the class itself has, without indentation; "" for none."""
+    """The class's own docstring, without indentation; "" if there is none."""
     return inspect.cleandoc(cls.__dict__.get("__doc__") or "")
 
 
@@ -184,7 +184,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def _prose(text: str) -> list[str]:
-    """A docstring as Markdown, which our docstrings are: what they indent is a block of code there too."""
+    """A docstring as Markdown; indented lines are code blocks."""
     return [text, ""] if text else []
 
 
@@ -193,7 +193,7 @@ def _sentence(text: str) -> str:
 
 
 def trait_text(trait: Trait) -> str:
-    """A trait in words: its class's name, with its parameters."""
+    """The text of a trait: its class's name, with its parameters."""
     if isinstance(trait, HasParent):
         return f"HasParent({', '.join(trait.names)})"
     if isinstance(trait, ImplicitTerminator):
@@ -343,7 +343,7 @@ def _registered() -> list[Dialect]:
 
 
 def overview() -> str:
-    """One line a dialect: its name, how many ops, types and attributes it declares, and its summary."""
+    """One line per dialect: its name, the numbers of ops, types and attributes it declares, and its summary."""
     rows = [
         (d.name, f"{len(own_ops(d))} ops, {len(d.types)} types, {len(d.attributes)} attributes", d.summary)
         for d in _registered()
@@ -355,7 +355,7 @@ def overview() -> str:
 
 
 def write_pages(folder: Path = _DOCS) -> list[str]:
-    """Write every page that differs, each whole or not at all, and drop pages of dialects that are gone.
+    """Write every changed page atomically, and remove pages of dialects that no longer exist.
 
     Returns the names of the files that changed.
     """

@@ -1,5 +1,5 @@
-"""The elements of an assembly format.  Each says which grammar symbols it stands for, reads the children that those
-give, and writes itself.
+"""The elements of an assembly format.  Each defines its grammar symbols, parses their children,
+and prints itself.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ class Directive:
     """One element of a format."""
 
     children = 1
-    """How many children of the light tree the directive takes."""
+    """The number of children of the directive in the light tree."""
 
     def symbols(self, helpers: Helpers) -> str:
         """The grammar symbols, in Lark's notation; helper rules are added to `helpers`."""
         raise AssertionError
 
     def read(self, state: OpState, children: list[Any], at: int) -> None:
-        """Take `self.children` children from index `at`."""
+        """Parse `self.children` children from index `at`."""
 
     def write(self, p: Printer, op: Any) -> None:
         raise AssertionError
 
     def present(self, op: Any) -> bool:
-        """As an anchor: whether the optional group is printed."""
+        """As an anchor: true if the optional group is printed."""
         return True
 
 
 class Helpers:
-    """Helper rules of one dialect's grammar, by their right-hand side, so that equal ones are one rule."""
+    """Helper rules of one dialect's grammar, by right-hand side, so that equal ones are shared."""
 
     def __init__(self, prefix: str) -> None:
         self.prefix = prefix
@@ -154,13 +154,13 @@ class AllOperands(Directive):
 
 
 class AttributeRef(Directive):
-    """`$attribute`, as its kind is written."""
+    """`$attribute`, in the form of its kind."""
 
     def __init__(self, field: AttributeField) -> None:
         self.field = field
         self.unit = field.kind is UNIT_ATTR
         self.silent = False
-        """A unit attribute that anchors a group with a keyword of its own: the group's presence says it all."""
+        """A unit attribute that anchors a group with a keyword: it is set if the group is present."""
         self.children = 0 if self.unit else 1
 
     def symbols(self, helpers: Helpers) -> str:
@@ -302,7 +302,8 @@ class TypesOfAll(Directive):
 
 
 def distribute_types(state: OpState, fields: list[Any], types: list[Any], noun: str) -> None:
-    """Give each field its share of a list of types; operands are counted by then, a variadic result takes the rest."""
+    """Distribute a list of types over fields; the number of operands is already known, a variadic result gets the
+    rest."""
     rest = list(types)
     spare = len(rest) - sum(f.arity == "single" for f in fields)
     for field in fields:
@@ -414,7 +415,7 @@ class Group(Directive):
 
 
 def read_all(directives: list[Directive], state: OpState, children: list[Any]) -> None:
-    """Let each directive read its children."""
+    """Parse the children of each directive."""
     at = 0
     for directive in directives:
         directive.read(state, children, at)
@@ -422,7 +423,7 @@ def read_all(directives: list[Directive], state: OpState, children: list[Any]) -
 
 
 def walk(directives: list[Directive]) -> Iterator[Directive]:
-    """Every directive, those inside groups too."""
+    """Every directive, including those inside groups."""
     for directive in directives:
         yield directive
         if isinstance(directive, Group):

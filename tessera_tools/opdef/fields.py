@@ -1,6 +1,6 @@
 """The fields of an op class: operands, results, attributes, regions, successors, in declaration order.
 
-Each is a descriptor: on the class it is the declaration, on an operation the value.
+Each is a descriptor: the declaration on the class, the value on an operation.
 
     lhs = operand(FLOAT_LIKE, "left side")           op.lhs -> Value
     indices = variadic_operand(ANY_INDEX)            op.indices -> list[Value]
@@ -26,7 +26,7 @@ Arity = Literal["single", "optional", "variadic"]
 
 
 class Field:
-    """A declared part of an op.  `name` is filled in by the class; `position` counts fields of the same sort."""
+    """A declared part of an op.  The class sets `name`; `position` is the index among fields of the same kind."""
 
     __slots__ = ("arity", "doc", "name", "position")
 
@@ -41,7 +41,7 @@ class Field:
 
 
 class _ValueField(Field):
-    """Operands or results; `fixed` is the index when no variable field stands before, else None."""
+    """Operands or results; `fixed` is the index if there is no variable field before it, otherwise None."""
 
     __slots__ = ("constraint", "fixed")
     segments = ""
@@ -116,7 +116,7 @@ class ResultField(_ValueField):
 
 
 class AttributeField(Field):
-    """A declared attribute.  A missing one with a default reads as the default (and is not stored)."""
+    """A declared attribute.  A missing one with a default returns the default (which is not stored)."""
 
     __slots__ = ("default", "key", "kind")
 
@@ -181,7 +181,7 @@ def optional_operand(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> An
 
 
 def variadic_operand(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any:
-    """Any number of operands, each meeting the constraint."""
+    """Any number of operands, each satisfying the constraint."""
     return OperandField("variadic", constraint, doc)
 
 
@@ -208,7 +208,7 @@ def attribute(
     default: Attribute | None = None,
     key: str | None = None,
 ) -> Any:
-    """An attribute; `key` is its name in the IR where that is not the Python name."""
+    """An attribute; `key` is its name in the IR if that differs from the Python name."""
     return AttributeField(kind, optional, default, key, doc)
 
 

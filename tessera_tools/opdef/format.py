@@ -5,7 +5,7 @@
         ─symbols()→ VALUE "," VALUE attr_dict ":" TYPE             the grammar rule (one per distinct shape)
         ─read(children)→ OpState        ─write(printer, op)→ text
 
-Every directive says which grammar symbols it stands for, reads the children those give, and writes itself.
+Every directive defines its grammar symbols, parses their children, and prints itself.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 class FormatError(ValueError):
-    """A format that cannot be compiled; raised when an op's format is first needed."""
+    """A format that cannot be compiled; raised on the first use of an op's format."""
 
 
 _LEXEME = re.compile(r"\s*(?:`([^`]*)`|(\$\w+)|([a-z][\w-]*)(<\w+>)?|(\)\s*\?)|([():^,?]))")
@@ -164,7 +164,7 @@ class Format:
             return RegionRef(field, field.position)
         if isinstance(field, SuccessorField):
             return SuccessorRef(field)
-        raise FormatError(f"{self.definition.name}: result '${name}' can stand only in type(…)")
+        raise FormatError(f"{self.definition.name}: result '${name}' is only allowed in type(…)")
 
     def _word(self, word: str) -> Directive:
         if word == "operands":
@@ -222,7 +222,8 @@ class Format:
         return Custom(found(arguments))
 
     def _check(self) -> None:
-        """Every attribute and type must be written or inferable; the attribute dictionary knows what to leave out."""
+        """Check that every attribute and type is printed or can be inferred; set the attributes that the dictionary
+        omits."""
         elide = {"operandSegmentSizes", "resultSegmentSizes"}
         covered: set[str] = set()
         dictionaries: list[AttrDict] = []
@@ -267,10 +268,12 @@ class Format:
                 for f in self.definition.operands
             )
             if field.name not in covered and not inferred and not related:
-                raise FormatError(f"{self.definition.name}: nothing gives the type of result '{field.name}'")
+                raise FormatError(
+                    f"{self.definition.name}: the type of result '{field.name}' cannot be inferred"
+                )
 
     def _check_lists(self, directives: list[Directive]) -> None:
-        """Refuse two lists in a row of which no reader can tell where the first ends."""
+        """Reject consecutive lists if the end of the first one is ambiguous."""
         shown = [d for d in directives if not isinstance(d, Space)]
         for index, directive in enumerate(shown):
             if isinstance(directive, Group):
@@ -285,7 +288,7 @@ class Format:
             if following and isinstance(following[0], type(directive)):
                 raise FormatError(
                     f"{self.definition.name}: where '${directive.field.name}' ends and "
-                    f"'${following[0].field.name}' begins cannot be told; put other punctuation between them"
+                    f"'${following[0].field.name}' begins is ambiguous; put other punctuation between them"
                 )
 
     # -- use

@@ -1,4 +1,4 @@
-"""`Op`: the base class of registered operations.  One class declares everything about an op.
+"""`Op`: the base class of registered operations.  One class has the complete declaration of an op.
 
     class AddF(Op, name="arith.addf", traits=(PURE, COMMUTATIVE)):
         '''Floating-point addition, elementwise.'''
@@ -9,8 +9,8 @@
         result = result(same_as("lhs"))
         assembly = "$lhs `,` $rhs (`fastmath` `` $fastmath^)? attr-dict `:` type($result)"
 
-From this come the grammar rule, the reader, the printer, the declared part of the verifier, the constructor
-(`AddF(a, b)`, result types inferred where constraints give them) and the documentation.
+The grammar rule, the parser, the printer, the declared part of the verifier, the constructor
+(`AddF(a, b)`, with inferred result types) and the documentation are derived from it.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class OpDefinition:
         self.result_segments = sum(f.arity != "single" for f in self.results) > 1
         self._format: Any = None
         self._sources: dict[str, tuple[str, ...]] = {}
-        """Of each field whose type has been inferred: the fields that have the same type."""
+        """For each field with an inferred type: the fields with the same type."""
         self._fixed = all(f.fixed is not None for f in (*self.operands, *self.results))
         values = (*self.operands, *self.results)
         self._plain_checks = [
@@ -97,9 +97,9 @@ class OpDefinition:
         return value
 
     def infer(self, field: OperandField | ResultField, known: dict[str, Any]) -> Type | None:
-        """The type that the constraints give `field`, from the known types (or attributes) of other fields.
+        """The type of `field` by its constraints, from the known types (or attributes) of other fields.
 
-        Raises ValueError if it follows from a required attribute that is missing.
+        Raises ValueError if it depends on a missing required attribute.
         """
         constraint = field.constraint
         if isinstance(constraint, Exactly):
@@ -122,7 +122,8 @@ class OpDefinition:
         return None
 
     def _same_types(self, field: OperandField | ResultField) -> tuple[str, ...]:
-        """The fields whose type `field` has, by any `same_as`: the one it names, those that name it, its siblings."""
+        """The fields with the same type as `field`, by any `same_as`: the one it names, those that name it, its
+        siblings."""
         target = field.constraint.field if isinstance(field.constraint, SameAs) else None
         found = [target] if target is not None else []
         values = (*self.operands, *self.results)
@@ -245,7 +246,7 @@ class OpDefinition:
 
 
 class _OpMeta(type):
-    """Gives every op class empty slots, so that operations carry no dictionary of their own."""
+    """Gives every op class empty slots, so that operations have no instance dictionary."""
 
     def __new__(mcs, cls_name: str, bases: tuple[type, ...], namespace: dict[str, Any], /, **kwargs: Any):
         namespace.setdefault("__slots__", ())
@@ -255,8 +256,8 @@ class _OpMeta(type):
 class Op(Operation, metaclass=_OpMeta):
     """The base of registered operations; see the module's docstring.
 
-    `assembly` is the declarative format, or None for generic form only.  `default_dialect`, where set, is the
-    dialect whose prefix may be left out inside the op's regions.
+    `assembly` is the declarative format, or None for generic form only.  `default_dialect`, if set, is the
+    dialect whose prefix may be omitted inside the op's regions.
     """
 
     __slots__ = ()
@@ -280,7 +281,7 @@ class Op(Operation, metaclass=_OpMeta):
                 if isinstance(value, Field):
                     fields[key] = value
         if any(key in vars(base) for base in cls.__mro__[1:] for key in fields):
-            # Positions belong to one class: a field that a base declares is copied for this class.
+            # Positions are per class: a field of a base is copied for this class.
             for key, field in list(fields.items()):
                 if key not in vars(cls):
                     copied = _copy_field(field)
@@ -292,7 +293,7 @@ class Op(Operation, metaclass=_OpMeta):
             for field in (effect.on, effect.through):
                 if field is not None and field not in values:
                     raise TypeError(
-                        f"{name}: an effect is on '{field}', which is no operand or result of the op"
+                        f"{name}: an effect is on '{field}', which is not an operand or result of the op"
                     )
         keys = {f.key for f in cls.definition.attributes}
         if cls.definition.operand_segments:
@@ -304,12 +305,12 @@ class Op(Operation, metaclass=_OpMeta):
 
     def __init__(self, *args: Any, location: Location = UNKNOWN, **kwargs: Any) -> None:
         """Operands and attributes by position in declaration order or by name; result types, regions and successors
-        by name.  Result types that the constraints give need not be named.  A variadic field takes a sequence."""
+        by name.  Inferred result types can be omitted.  A variadic field requires a sequence."""
         definition = self.definition
         given = dict(zip((f.name for f in definition.parameters), args, strict=False))
         if len(args) > len(definition.parameters):
             raise TypeError(
-                f"{self.name}: {len(args)} positional parameters, takes {len(definition.parameters)}"
+                f"{self.name}: {len(args)} positional parameters, expected at most {len(definition.parameters)}"
             )
         for key, value in kwargs.items():
             key = key.rstrip("_")
@@ -374,7 +375,7 @@ class Op(Operation, metaclass=_OpMeta):
         self.definition.verify(self)
 
     def set_field(self, name: str, values: Sequence[Value]) -> None:
-        """Replace the operands of one field, segment sizes included."""
+        """Replace the operands of one field, and update segment sizes."""
         definition = self.definition
         operands: list[Value] = []
         sizes: list[int] = []

@@ -1,4 +1,4 @@
-"""Where each dialect lives: name prefix → module.  Data only; nothing is imported until it is needed."""
+"""The registry of dialects: name prefix → module.  Data only; dialects are imported on first use."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tessera_tools.parser.source import Source
 
 _FRAMES = 20_000
-"""Python frames that the deepest nesting allowed (`MAX_NESTING` levels) needs, and some to spare."""
+"""The recursion limit: sufficient for the maximum nesting (`MAX_NESTING` levels)."""
 
 
 def parse_module(
@@ -28,11 +28,11 @@ def parse_module(
     implicit_index_constants: bool = False,
     first_line: int = 1,
 ) -> Operation:
-    """The file's `builtin.module`; top-level operations are put into one where the file has none.
+    """The file's `builtin.module`; if there is none, top-level operations are put into a new one.
 
-    `first_line` is where the text begins, if it is a part of the file.
-    Older spellings that a dialect still reads are translated into today's ops.
-    Raises DiagnosticError with every error found.  Nothing is verified beyond what reading needs.
+    `first_line` is the first line of the text, if it is a part of the file.
+    Older spellings that a dialect still supports are converted to current ops.
+    Raises DiagnosticError with all errors.  The result is not verified.
     """
     from tessera_tools.opdef.dialect import upgrade_spelling
     from tessera_tools.parser.source import Source, decode
@@ -67,7 +67,7 @@ def _read(source: Source, allow_unregistered: bool, implicit_index_constants: bo
     from tessera_tools.ir.core import Region
     from tessera_tools.ir.location import FileLineColLoc
 
-    # Upstream gives a module that is not spelled the position 0:0.
+    # Upstream gives an implicit module the position 0:0.
     return Module.create(regions=[Region([block])], location=FileLineColLoc(source.file, 0, 0))
 
 
@@ -103,7 +103,7 @@ def _scanner(text: str, filename: str, allow_unregistered: bool) -> Scanner:
 
 
 def _whole(scanner: Scanner, found: Any, noun: str) -> Any:
-    """What was read, if nothing stands after it."""
+    """The result, if nothing follows it."""
     if scanner.skip() != len(scanner.text):
         raise scanner.error(f"expected the end of the {noun}, found {scanner.found()}")
     return found

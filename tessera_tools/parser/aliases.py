@@ -10,15 +10,14 @@ from tessera_tools.parser.attributes import AttributeScanner
 from tessera_tools.parser.source import Source
 
 MAX_TEXT = 1 << 24
-"""How many characters an alias may stand for: thirty aliases that each name the one before twice are a text of
-gigabytes."""
+"""The maximum expanded length of an alias: thirty aliases that each use the previous one twice expand to gigabytes."""
 
 _DEFINITION = re.compile(r"^[ \t]*([#!])([A-Za-z_$][\w$]*)[ \t]*=(?!=)", re.MULTILINE)
 
 
 class Aliases:
-    """The aliases of one file, by sigil and name.  A value is read when it is first asked for, so that a use may come
-    before the definition (as MLIR prints locations)."""
+    """The aliases of one file, by sigil and name.  A value is parsed on first use, so that uses may come
+    before the definition (as in printed locations)."""
 
     __slots__ = ("_places", "_reading", "_sizes", "_values", "allow_unregistered", "shared", "source")
 
@@ -26,23 +25,23 @@ class Aliases:
         self.source = source
         self.allow_unregistered = allow_unregistered
         self.shared: dict[type, Any] = {}
-        """What the types and attributes of a dialect remember of a file, by the class that they remember it in."""
+        """State of a dialect's types and attributes for this file, by class."""
         self._places: dict[str, int] = {}
-        """Where the value of each alias stands."""
+        """The position of each alias's value."""
         self._values: dict[str, Any] = {}
         self._reading: dict[str, int] = {}
-        """What is being read, with the characters that the aliases in it stand for so far."""
+        """The aliases being parsed, with their expanded length so far."""
         self._sizes: dict[str, int] = {}
-        """How many characters each value has when the aliases in it are written out."""
+        """The expanded length of each value."""
         for match in _DEFINITION.finditer(source.text):
             self._places.setdefault(match.group(1) + match.group(2), match.end())
 
     def __contains__(self, alias: str) -> bool:
-        """Whether the file defines `#name` or `!name`."""
+        """True if the file defines `#name` or `!name`."""
         return alias in self._places
 
     def define(self, alias: str, start: int, body: int) -> int:
-        """Read the definition that stands at `start`, with its value at `body`; where it ends."""
+        """Record the definition at `start`, with its value at `body`; returns its end."""
         if self._places.setdefault(alias, body) != body:
             raise self.source.error(start, f"redefinition of alias '{alias}'")
         return self._read(alias, start, 0)
@@ -63,12 +62,12 @@ class Aliases:
         for outer in list(self._reading)[-1:]:
             self._reading[outer] += self._sizes[alias]
             if self._reading[outer] > MAX_TEXT:
-                raise self.source.error(start, f"alias '{outer}' stands for more than {MAX_TEXT} characters")
+                raise self.source.error(start, f"alias '{outer}' expands to more than {MAX_TEXT} characters")
         return self._values[alias]
 
     def _read(self, alias: str, start: int, depth: int) -> int:
         if alias in self._reading:
-            raise self.source.error(start, f"alias '{alias}' is defined by itself")
+            raise self.source.error(start, f"alias '{alias}' is defined recursively")
         self._reading[alias] = 0
         try:
             scanner = AttributeScanner(self.source, self._places[alias], self, self.allow_unregistered)

@@ -29,7 +29,7 @@ class AttributeScanner(TypeScanner):
     # -- attributes
 
     def attribute(self, type: Type | None = None) -> Attribute:
-        """Any attribute.  With `type`, a number takes that type and no `: type` follows."""
+        """Any attribute.  If `type` is given, a number has that type and no `: type` follows."""
         start = self.skip()
         char = self.text[start : start + 1]
         self.nest()

@@ -2,8 +2,8 @@
 
     Statement ──format.read──▶ OpState ──types resolved──▶ operands, result types ──▶ Operation
 
-An error in one operation is recorded and its results become unknown values, whose users are skipped in silence, so
-that every independent error of a file is reported.
+An error in one operation is recorded, and its results become unknown values, whose users are skipped without errors, so
+that all independent errors of a file are reported.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class Builder(Scopes):
         location: Location = statement.location or self.source.location(statement.start)
         if statement.children is None:
             if statement.generic is None:
-                raise Skip  # a syntax error, already told
+                raise Skip  # a syntax error that was already reported
             return self._generic(statement, location)
         op_class = find_op(statement.name)
         assert op_class is not None
@@ -177,7 +177,7 @@ class Builder(Scopes):
         explicit = state.value_types
         resolved: dict[str, list[Value]] = {}
         waiting: list[Any] = []
-        # Explicit types first; then values already defined bring their own; what is left is inferred from those.
+        # Explicit types first, then the types of defined values; other types are inferred from those.
         for field in definition.operands:
             tokens = state.operand_tokens.get(field.name, ())
             types = explicit.get(field.name)
@@ -220,7 +220,7 @@ class Builder(Scopes):
         return operands, sizes
 
     def _check_operands(self, operands: list[Value]) -> None:
-        """Refuse an operand whose only definition stands inside the operation's own regions."""
+        """Reject an operand whose only definition is inside the operation's own regions."""
         for value in operands:
             if value.__class__ is Forward and value.resolved:  # type: ignore[attr-defined]
                 start = value.start  # type: ignore[attr-defined]
@@ -339,9 +339,10 @@ class Builder(Scopes):
         return op_class.create(operands, function_type.results, merged, regions, successors, location)
 
     def nested_op(self, name: Token, operands: list[Token]) -> Token:
-        """Build the op that is written in the place of an operand, before the op that holds it; a token for its result.
+        """Build an op that is written in place of an operand, before the op that uses it; returns a token for its
+        result.
 
-        The op has no more than operands of types already known and results whose types follow from them.
+        The op may only have operands of known types, and results whose types follow from them.
         """
         op_class = find_op(name.text)
         if op_class is None:
@@ -350,7 +351,7 @@ class Builder(Scopes):
         if len(definition.results) != 1:
             raise self.error_at(
                 name.start,
-                f"'{name.text}' gives {len(definition.results)} results; expected an op with one in the place of an "
+                f"'{name.text}' has {len(definition.results)} results; expected an op with one in place of an "
                 "operand",
             )
         if len(definition.operands) != len(operands):
@@ -369,10 +370,10 @@ class Builder(Scopes):
         return Token(result, name.start)
 
     def _check_unregistered(self, statement: Statement) -> None:
-        """Refuse an op without a class where such ops are not let in."""
+        """Reject an unregistered op unless such ops are allowed."""
         name = statement.name
         dialect = find_dialect(name.partition(".")[0])
-        advice = "use --allow-unregistered-dialect to let it pass"
+        advice = "use --allow-unregistered-dialect to allow it"
         if dialect is None:
             problem = f"op '{name}' has unregistered dialect '{name.partition('.')[0]}'; {advice}"
         elif not dialect.is_complete:
@@ -395,7 +396,7 @@ class Builder(Scopes):
         isolated: bool,
         locations: Mapping[int, Location] = MappingProxyType({}),
     ) -> Region:
-        """Declare all blocks, then fill them.  `bound` are entry arguments that the op's own syntax binds."""
+        """Declare all blocks, then fill them.  `bound` are entry arguments that the op's syntax binds."""
         plan = _split_region(node, bool(bound))
         region = Region()
         outer_scope = self.scope
@@ -455,7 +456,7 @@ class Builder(Scopes):
         self.define(token.text, [argument], token.start, names)
 
     def _label(self, token: Token) -> Block:
-        """The block of this region with that name; blocks are all declared before any is filled."""
+        """The block of this region with that name; all blocks are declared before any is filled."""
         block = self.labels[-1].get(token.text) if self.labels else None
         if block is None:
             raise self.error_at(token.start, f"reference to an undefined block '{token.text}'")
@@ -476,7 +477,7 @@ _Plan = tuple[Token | None, Any, list[Statement]]
 
 def _split_region(node: list[Any], bound: bool) -> list[_Plan]:
     """The region's blocks as (label, argument nodes, statements).  Statements before the first label are the entry
-    block; with `bound` arguments there is one in any case."""
+    block; with `bound` arguments there is always one."""
     statements: list[Statement] = []
     blocks: list[_Plan] = []
     for child in node:
@@ -490,7 +491,7 @@ def _split_region(node: list[Any], bound: bool) -> list[_Plan]:
 
 
 def _result_groups(text: str) -> list[tuple[str, int]]:
-    """`%a, %b:2 =` → [("%a", 1), ("%b", 2)]; no op has as many results as ten digits say."""
+    """`%a, %b:2 =` → [("%a", 1), ("%b", 2)]; a count has fewer than ten digits."""
     groups: list[tuple[str, int]] = []
     for part in text.rstrip("= \t\r\n").split(","):
         name, _, count = part.partition(":")

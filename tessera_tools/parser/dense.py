@@ -16,7 +16,7 @@ _ELEMENT = re.compile(r"-?(?:0x[0-9a-fA-F]+|[0-9]+(?:\.[0-9]*(?:[eE][-+]?[0-9]+)
 
 
 def read_dense(s: TypeScanner, start: int) -> Attribute:
-    """Behind the word `dense`."""
+    """Parses a literal after the keyword `dense`."""
     s.expect("<")
     hex_data: str | None = None
     literals: list[tuple[str, int]] = []
@@ -53,13 +53,13 @@ def read_dense(s: TypeScanner, start: int) -> Attribute:
 
 
 def _implied_type(s: TypeScanner) -> Type | None:
-    """The tensor type of a literal that spells none: the shape and elements of the type that stands before it."""
+    """The tensor type of a literal without one: the shape and elements of the type before it."""
     implied = s.implied
     return ty.RankedTensorType(implied.shape, implied.element) if isinstance(implied, ty.ShapedType) else None
 
 
 def _read_nested(s: TypeScanner, literals: list[tuple[str, int]]) -> tuple[int, ...]:
-    """Read literals in row-major order; the shape of the brackets."""
+    """Parse literals in row-major order; returns the shape of the brackets."""
     if s.optional("("):
         _read_literal(s, literals)
         s.expect(",")
@@ -130,7 +130,7 @@ def _from_hex(s: TypeScanner, text: str, type: ty.ShapedType, start: int) -> Att
 
 
 def _from_bits(s: TypeScanner, data: bytes, type: ty.ShapedType, start: int) -> Attribute:
-    """Elements of one bit, eight to a byte, the first in the low bit; a byte of equal bits may stand for all."""
+    """Elements of one bit, eight per byte, the first in the low bit; a byte of equal bits may be a splat."""
     count = type.num_elements
     if len(data) == 1 and data[0] in (0x00, 0xFF) and count:
         return ba.DenseElementsAttr(type, bytes([data[0] & 1]))
@@ -140,7 +140,7 @@ def _from_bits(s: TypeScanner, data: bytes, type: ty.ShapedType, start: int) -> 
 
 
 def read_sparse(s: TypeScanner, start: int) -> Attribute:
-    """Behind the word `sparse`: `<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>`."""
+    """Parses a literal after the keyword `sparse`: `<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>`."""
     s.expect("<")
     index_literals: list[tuple[str, int]] = []
     literals: list[tuple[str, int]] = []
@@ -190,7 +190,7 @@ def read_sparse(s: TypeScanner, start: int) -> Attribute:
 
 
 def read_dense_array(s: TypeScanner, start: int) -> Attribute:
-    """Behind the word `array`."""
+    """Parses a literal after the keyword `array`."""
     s.expect("<")
     element = s.type()
     if not isinstance(element, ty.IntegerType | ty.FloatType):

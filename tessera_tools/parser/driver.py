@@ -1,9 +1,9 @@
-"""The table-driven parser: shifts and reduces over the lexer's tokens; goes on after a syntax error where it can.
+"""The table-driven parser: shifts and reduces over the lexer's tokens; recovers from syntax errors if possible.
 
     Lexer.next(row) ──▶ terminal ──table──▶ shift, or reduce a rule ──▶ light tree (rules.py)
 
-Behind an error in a statement, the statement is dropped (the values it would define are remembered as unknown) and
-reading goes on at the next line that starts one, with the braces since the error in balance.
+After a syntax error, the statement is dropped (its results become unknown values), and the parser continues at the next
+line that starts a statement, with the braces since the error balanced.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tessera_tools.parser.rules import Statement, Table
 from tessera_tools.parser.source import Source
 
 MAX_ERRORS = 20
-"""Syntax errors after which reading stops."""
+"""The maximum number of syntax errors."""
 
 _MARKS = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|//[^\n]*|[{}\n]')
 _STATEMENT = re.compile(r"\s*(?:%[^\n=]*=(?!=)|\}|\^[\w$.-]+\s*[(:]|\"[\w$.]+\"\s*\(|([A-Za-z_][\w$.]*))")
@@ -54,12 +54,12 @@ class Parser(Lexer):
         self.stack = [table.start]
         self.values: list[Any] = []
         self.errors: list[Diagnostic] = []
-        """The syntax errors found."""
+        """The syntax errors."""
         self._resumed = -1
 
     def parse(self) -> list[Statement]:
-        """The statements of the file, without those in error; `errors` tells of these.  None where reading had to stop:
-        what else there is to say follows from the missing rest."""
+        """The statements of the file, without those with errors, which are in `errors`.  None if the parser had to
+        stop: other errors would be consequences of the missing rest."""
         while True:
             try:
                 return self._run()
@@ -107,7 +107,7 @@ class Parser(Lexer):
     # -- errors
 
     def unexpected(self, row: dict[str, int], at: int) -> DiagnosticError:
-        """A syntax error: what stands at `at`, and the few things that could have."""
+        """A syntax error: the token at `at`, and the expected ones if there are few."""
         names = {name: text for text, name in self.table.literals.items()}
         literals = sorted(f"'{names[t]}'" for t in row if t in names)
         words = list(dict.fromkeys(_WORDS_FOR_USER[t] for t in row if t in _WORDS_FOR_USER))
@@ -116,7 +116,7 @@ class Parser(Lexer):
             literals = [text for text in literals if text == "'}'"] or literals[:3]
         op = self._op_in_error()
         if "TYPE" in row and op.startswith("cuda_tile."):
-            # Its types are keywords where the prefix may be left out.
+            # Its types are keywords if the prefix may be omitted.
             words = [_SHORT_TYPE if word == _WORDS_FOR_USER["TYPE"] else word for word in words]
         words.sort(key=lambda word: not word.startswith("valid"))
         first = words and words[0].startswith("valid")
@@ -130,7 +130,7 @@ class Parser(Lexer):
         return self.source.error(at, f"{prefix}expected {expected or 'nothing more'}, found {found}")
 
     def _op_in_error(self) -> str:
-        """The name of the op whose text is being read; empty between operations."""
+        """The name of the op that is being parsed; empty between operations."""
         stack, states = self.stack, self.table.states
         for height in range(len(stack) - 1, 0, -1):
             if stack[height] == self.table.after_results:
@@ -141,7 +141,7 @@ class Parser(Lexer):
         return ""
 
     def _after_previous_line(self, at: int) -> int:
-        """Where a missing mark would have stood: after what comes before, if that ends its line; else `at`."""
+        """The position of missing punctuation: after the previous token, if that ends its line; otherwise `at`."""
         line = self.text.rfind("\n", 0, at) + 1
         if line == 0 or self.text[line:at].strip():
             return at
@@ -153,13 +153,13 @@ class Parser(Lexer):
         )
 
     def _recover(self, failure: DiagnosticError) -> bool:
-        """Note the error, drop the statement it is in, and find where to go on; False where reading cannot go on."""
+        """Record the error, drop its statement, and find where to continue; False if there is no such place."""
         at = self.token_start
         ended = self.at_end(at)
         stray = ended or (self.text[at] == "}" and not self.defaults)
         if not self.errors or not (stray or failure.diagnostics[0] in self.errors):
-            # Behind an earlier error, a region that is never opened or closed says nothing new, nor does an alias that
-            # is wrong wherever it is used.
+            # After an earlier error, unbalanced regions are no new information, and neither is an invalid alias that is
+            # used several times.
             self.errors += failure.diagnostics
         if ended or len(self.errors) >= MAX_ERRORS:
             return False
@@ -173,13 +173,13 @@ class Parser(Lexer):
         return True
 
     def _drop_statement(self) -> None:
-        """Unwind to where the statement in error began; what it would define is left as a statement without a name."""
+        """Unwind to the start of the statement with the error; its results are kept as a statement without a name."""
         stack, values, states = self.stack, self.values, self.table.states
         after_results = self.table.after_results
         height = len(stack)
         while height > 1 and stack[height - 1] != after_results:
             if states[stack[height - 1]].get("RESULTS", -1) >= 0:
-                # The error stands between statements.
+                # The error is between statements.
                 del stack[height:]
                 del values[height - 1 :]
                 return
@@ -195,7 +195,7 @@ class Parser(Lexer):
             stack.append(self.table.gotos[stack[-1]]["statement"])
 
     def _resume(self, at: int) -> int:
-        """The next place from `at` on where a statement can start: the line after, braces in balance."""
+        """The next position from `at` where a statement can start: a following line, with balanced braces."""
         depth = 0
         for match in _MARKS.finditer(self.text, at):
             mark = match.group()

@@ -1,4 +1,4 @@
-"""The grammar's text: structure.lark by hand, ops/<dialect>.lark generated from the op classes.
+"""The grammar's text: structure.lark is handwritten, ops/<dialect>.lark are generated from the op classes.
 
     python -m tessera_tools.parser.grammar          rewrites grammar/ops/*.lark from the declared formats
 
@@ -67,7 +67,7 @@ def heads(text: str, dialect: str) -> dict[str, str]:
 
 
 def default_dialects(text: str) -> dict[str, str]:
-    """Op name → the dialect whose prefix may be left out inside its regions, from the generated comments."""
+    """Op name → the default dialect of its regions, from the generated comments."""
     return {name: match.group(1) for match in _DEFAULTS.finditer(text) for name in match.group(2).split()}
 
 
@@ -84,13 +84,13 @@ def read_grammar() -> tuple[str, dict[str, str], dict[str, str]]:
         ops.update(heads(text, path.stem))
         defaults.update(default_dialects(text))
         rules += [line.split(":", 1)[0] for line in text.split("\n") if line.startswith(f"{path.stem}_op_")]
-    # `?op` hands its only child on: the statement's node is the format's.
+    # `?op` is replaced by its only child: the statement's node is the format's.
     parts.append("?op: " + "\n    | ".join(rules) + "\n")
     return "\n".join(parts), ops, defaults
 
 
 def write_generated(folder: Path) -> list[str]:
-    """Regenerate every ops/<dialect>.lark; the names of those that changed."""
+    """Regenerate every ops/<dialect>.lark; returns the names of those that changed."""
     changed: list[str] = []
     for dialect in all_dialects():
         text = dialect_grammar(dialect)

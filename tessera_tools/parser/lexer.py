@@ -1,9 +1,9 @@
-"""The lexer: the next token, made for what the parser's state can take.
+"""The lexer: produces the next token according to the parser's state.
 
     source text ──Lexer.next(row)──▶ (terminal, value)
 
-A type, an attribute, an attribute dictionary and a location are one token each, read by the scanner.  An op whose
-format has a common spelling (`quick.py`) and stands in it is one token, too: `$OP`.
+A type, an attribute, an attribute dictionary and a location are one token each, read by the scanner.  An op in the
+common form of its format (`quick.py`) is also one token: `$OP`.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PLAIN_COMPOSITE = re.compile(r'[a-z_]\w*<[^<>"]*(?:<[^<>"]*>[^<>"]*)*>(?!>)')
 
 
 class Lexer:
-    """Makes the tokens of one source; knows which regions are open."""
+    """Produces the tokens of one source; tracks open regions."""
 
     def __init__(self, source: Source, table: Table, *, allow_unregistered: bool = False) -> None:
         self.source = source
@@ -56,21 +56,21 @@ class Lexer:
         self.scanner = Scanner(source, aliases=self.aliases, allow_unregistered=allow_unregistered)
         self.allow_unregistered = allow_unregistered
         self.at = 0
-        """Where the next token is looked for."""
+        """The position of the next token."""
         self.token_start = 0
         self.defaults: list[tuple[str, int]] = []
-        """Of each open region: the dialect whose prefix may be left out there, and how high the parser's stack was."""
+        """For each open region: the dialect whose prefix may be omitted, and the height of the parser's stack."""
         self.default = ""
-        """That dialect, of the innermost region."""
+        """The default dialect of the innermost region."""
         self.pending = ""
-        """And of the regions of the op that is being read."""
+        """The default dialect of the regions of the current op."""
         self.stack: list[int] = []
         """The parser's states."""
         self._types: dict[str, Any] = {}
         self._quick = QuickForms(self.text, self._types)
 
     def next(self, row: dict[str, int]) -> tuple[str, Any]:
-        """The next token as (terminal, value), for a state with that row of actions."""
+        """The next token as (terminal, value), for a state with the actions `row`."""
         match = _TOKEN.match(self.text, self.at)
         if match is None:
             at = self.token_start = self._skip()
@@ -119,12 +119,12 @@ class Lexer:
         raise self.unexpected(row, at)
 
     def at_end(self, at: int) -> bool:
-        """Whether nothing but white space and comments stands from `at` on."""
+        """True if only white space and comments follow `at`."""
         self.scanner.at = at
         return self.scanner.skip() == len(self.text)
 
     def _skip(self) -> int:
-        """Where the next character stands that is neither white space nor part of a comment."""
+        """The position of the next character outside white space and comments."""
         self.scanner.at = self.at
         return self.scanner.skip()
 
@@ -192,11 +192,12 @@ class Lexer:
         raise self.unexpected(row, at)
 
     def _takes(self, row: dict[str, int], terminal: str) -> bool:
-        """Whether the state takes the terminal; asked in full where an attribute, which may look alike, is a rival."""
+        """True if the state accepts the terminal; checked completely if an attribute with the same text is also
+        possible."""
         return terminal in row and (row[terminal] >= 0 or "ATTRIBUTE" not in row or self._shifts(terminal))
 
     def _shifts(self, terminal: str) -> bool:
-        """Whether the terminal can really come next: an LALR state merges contexts, and its row may allow more."""
+        """True if the terminal can follow: an LALR state merges contexts, so its row may allow more."""
         table, stack = self.table, list(self.stack)
         while True:
             action = table.states[stack[-1]].get(terminal)
@@ -208,16 +209,16 @@ class Lexer:
             stack.append(table.gotos[stack[-1]][rule.origin])
 
     def names_op(self, word: str) -> bool:
-        """Whether a word starts a statement.  Behind an optional dictionary the table expects what any format has
-        there, an attribute too, because LALR tables merge the states of all formats."""
+        """True if a word starts a statement.  After an optional dictionary, the table allows tokens of any format,
+        including attributes, because LALR tables merge the states of all formats."""
         return "." in word or any(name in self.table.ops for name in self._full_names(word))
 
     def _full_names(self, word: str) -> tuple[str, ...]:
-        """The names that an op's word may stand for, the nearest default dialect first."""
+        """The possible full names of an op's word, the nearest default dialect first."""
         return (word, f"{self.default}.{word}", f"builtin.{word}", f"cuda_tile.{word}", f"func.{word}")
 
     def _op_head(self, word: str, at: int) -> tuple[str, Any]:
-        """The head of a custom-form op: its full name, through the default dialect where the prefix is left out."""
+        """The head of a custom-form op: its full name, with the default dialect if the prefix is omitted."""
         ops = self.table.ops
         name = word if word in ops else next((n for n in self._full_names(word) if n in ops), None)
         if name is None:
@@ -278,7 +279,7 @@ class Lexer:
         if mark == '"':
             raise self.source.error(at, "the string is not closed on its line; expected '\"'")
         if len(mark) == 2:
-            # Where only the first of the two characters fits, they are two marks.
+            # If only the first of the two characters is possible, they are two tokens.
             literal = self.table.literals.get(mark[0])
             if literal is not None and literal in row:
                 self.at = at + 1
@@ -286,7 +287,7 @@ class Lexer:
         raise self.unexpected(row, at)
 
     def _is_dictionary(self, at: int) -> bool:
-        """Whether `{` starts an attribute dictionary, not a region: a key, then `=`, `,` or the end of it."""
+        """True if `{` starts an attribute dictionary, not a region: a key, then `=`, `,` or the end of it."""
         match = _FIRST_KEY.match(self.text, at)
         return match is not None and (match.group(2) != "}" or not self.names_op(match.group(1)))
 
@@ -309,7 +310,7 @@ class Lexer:
     # -- types and aliases
 
     def _optional_type(self, at: int) -> tuple[str, Any] | None:
-        """A type that starts with a word; remembered by its text where that is easy to delimit."""
+        """A type that starts with a word; cached by its text if that is easy to delimit."""
         match = _PLAIN_COMPOSITE.match(self.text, at)
         if match is not None:
             known = self._types.get(match.group())
@@ -326,16 +327,16 @@ class Lexer:
         return terminal, value
 
     def _alias(self, row: dict[str, int], at: int) -> tuple[str, Any]:
-        """Check an alias definition and skip it; its uses find it through `Aliases`."""
+        """Check an alias definition and skip it; uses resolve it through `Aliases`."""
         match = _ALIAS.match(self.text, at)
         assert match is not None
         self.at = self.aliases.define(match.group()[:-1].rstrip(), at, match.end())
         return self.next(row)
 
     def unexpected(self, row: dict[str, int], at: int) -> DiagnosticError:
-        """A syntax error at `at`, where only what `row` has may stand."""
-        raise AssertionError("the parser says what it expected")
+        """A syntax error at `at`; `row` has the expected terminals."""
+        raise AssertionError("the parser lists the expected tokens")
 
 
 _MAY_START_ATTRIBUTE = frozenset({3, 6, 7})
-"""Kinds of tokens (numbers of `_TOKEN`'s groups) that are an attribute where nothing nearer fits."""
+"""Kinds of tokens (group numbers of `_TOKEN`) that are an attribute if no other terminal is possible."""

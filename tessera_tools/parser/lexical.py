@@ -64,7 +64,7 @@ class TextScanner:
         return f"'{match.group()}'" if match else "white space"
 
     def peek(self, text: str) -> bool:
-        """Whether `text` comes next."""
+        """True if `text` comes next."""
         self.skip()
         if not self.text.startswith(text, self.at):
             return False

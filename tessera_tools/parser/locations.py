@@ -1,4 +1,4 @@
-"""Locations: what stands between the parentheses of `loc(…)`."""
+"""Locations: the text between the parentheses of `loc(…)`."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""The file metadata: `{-# … #-}` sections, of which the blobs of `dense_resource` attributes are kept.
+"""The file metadata: `{-# … #-}` sections, with the blobs of `dense_resource` attributes.
 
 {-#
   dialect_resources: {
     builtin: { weights: "0x04000000…", … }          ──▶ Source.resources["weights"]
   },
-  external_resources: { … }                          read, and left to whom it concerns
+  external_resources: { … }                          parsed, and ignored here
 #-}
 """
 

@@ -1,11 +1,11 @@
-r"""The common spelling of an op's format as one regular expression, for ops that occur often.
+r"""The common form of an op's format as one regular expression, for frequent ops.
 
     "$lhs `,` $rhs (`fastmath` $fastmath^)? attr-dict `:` type($result)"
         ─▶  \s*(%…)\s*,\s*(%…)\s*:\s*(word), no optional part, nothing in the dictionary, a type that is one word
         ─▶  the same children that the grammar's rule would give
 
-It saves time only: what it does not match, the table-driven parser reads.  It never decides where a statement ends:
-what follows must be the start of another one, or the end of the region.
+This is only an optimization: the table-driven parser handles all other text.  It never decides where a statement ends:
+the start of another one, or the end of the region, must follow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tessera_tools.opdef.elements import (
 from tessera_tools.parser.types import WORD_TYPES
 
 _OFTEN = 6
-"""From this occurrence on an op is worth a regular expression (compiling one takes as long as parsing a few ops)."""
+"""The number of occurrences from which a regular expression is compiled, which takes as long as parsing a few ops."""
 
 _VALUE = r"\s*(%[\w$.-]+(?:\#[0-9]+)?)"
 _TYPE = r"\s*([a-z]\w*(?:<[^<>\"\n]*>)?)"
@@ -46,12 +46,12 @@ class QuickForms:
     def __init__(self, text: str, types: dict[str, Any]) -> None:
         self.text = text
         self.types = types
-        """Composite types met so far, by their text."""
+        """Composite types so far, by text."""
         self._counts: dict[str, int] = {}
         self._forms: dict[str, _Form | None] = {}
 
     def read(self, name: str, at: int) -> Read | None:
-        """The op `name`, whose operands stand at `at`: where it ends, and its format's children."""
+        """The op `name`, whose operands begin at `at`: returns its end, and its format's children."""
         form = self._forms.get(name)
         if form is None:
             if name in self._forms:
@@ -66,7 +66,7 @@ class QuickForms:
 
 
 class _Form:
-    """`plan` says of each child where it comes from: a group's number, or the child itself."""
+    """`plan` has, for each child, a group number or the child itself."""
 
     __slots__ = ("pattern", "plan")
 
@@ -94,7 +94,8 @@ class _Form:
 
 
 def make_form(name: str) -> _Form | None:
-    """The quick form of an op's format; None if it has more than values, types, literals and optional parts."""
+    """The quick form of an op's format; None if it has other elements than values, types, literals and optional
+    parts."""
     op_class = find_op(name)
     if op_class is None or op_class.assembly is None:
         return None
@@ -115,7 +116,7 @@ def make_form(name: str) -> _Form | None:
 
 
 def _part(directive: Directive) -> tuple[str, str, Any] | None:
-    """A directive's share: pattern, kind of child ("" for none), and what makes a fixed child."""
+    """A directive's part: pattern, kind of child ("" for none), and the function for a fixed child."""
     if isinstance(directive, Literal):
         edge = r"\b" if directive.text[-1].isalnum() else ""
         return r"\s*" + re.escape(directive.text) + edge, "", None

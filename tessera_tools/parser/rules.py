@@ -1,7 +1,7 @@
-"""The parse table as the parser's loop wants it, and how each grammar rule makes its node of the light tree.
+"""The parse table in the form of the parser's loop, and the construction of the light tree's nodes.
 
-The light tree is made of plain lists: a rule's node is the list of its children without literals, an alternative with
-an alias is `(alias, children)`, a statement is a `Statement`.  `[x]` that is absent leaves None.
+The light tree consists of plain lists: a rule's node is the list of its children without literals, an alternative with
+an alias is `(alias, children)`, a statement is a `Statement`.  An absent `[x]` is None.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ class Statement(NamedTuple):
     results: Token | None
     """The result list with its `=`, as text; None for no results."""
     name: str
-    """The full name of the op; empty for a statement that could not be read."""
+    """The full name of the op; empty for a statement with a syntax error."""
     start: int
     """Character offset of the op's name."""
     children: list[Any] | None
-    """What the format's directives read; None for the generic form."""
+    """The children of the format; None for the generic form."""
     generic: list[Any] | None
-    """What the generic form holds: operands, successors, properties, regions, attributes, function type."""
+    """The parts of the generic form: operands, successors, properties, regions, attributes, function type."""
     location: Location | None
 
 
 Reducer = Callable[[list[Any]], Any]
-"""From the values of a rule's symbols to its node."""
+"""Creates a rule's node from the values of its symbols."""
 
 
 class Rule(lalr.Rule):
-    """One grammar rule: how its children become a node."""
+    """One grammar rule, with the construction of its node."""
 
     __slots__ = ("reduce",)
 
@@ -94,7 +94,7 @@ def _statement(values: list[Any]) -> Statement:
 
 
 def _assigned(values: list[Any]) -> Statement:
-    """`%dest = %source : type`; without a name in front there is nothing to copy to."""
+    """`%dest = %source : type`; without a name in front there is no destination."""
     results, source, type = values[0], values[1], values[3]
     location = values[4] if len(values) > 4 else None
     dest = Token(results.text[:-1].rstrip(), results.start) if results is not None else source
@@ -113,14 +113,14 @@ _OPTIONAL = frozenset(
     {"value_list", "optional_value", "type_list", "optional_type", "caret_list", "region_list",
      "attr_dict", "attr_dict_with_keyword"}
 )  # fmt: skip
-"""Rules of structure.lark whose node is a list (or dictionary), empty where the alternative `absent` was taken."""
+"""Rules of structure.lark whose node is a list (or dictionary), empty for the alternative `absent`."""
 
 _SINGLE = frozenset({"type", "keyword", "boolean"})
 """Rules of structure.lark whose node is their only child."""
 
 
 class Table:
-    """The parse table.  Of each state: terminal → next state (≥ 0) or -1 - rule to reduce, and rule → next state."""
+    """The parse table.  For each state: terminal → next state (≥ 0) or -1 - rule to reduce, and rule → next state."""
 
     __slots__ = ("defaults", "end", "gotos", "literals", "ops", "rules", "start", "states")
 
@@ -135,11 +135,11 @@ class Table:
         self.ops: dict[str, str] = data["ops"]
         """Op name → the head terminal of its format."""
         self.defaults: dict[str, str] = data["defaults"]
-        """Op name → the dialect whose prefix may be left out inside its regions."""
+        """Op name → the default dialect of its regions."""
 
     @property
     def after_results(self) -> int:
-        """The state in which a statement's result list has been read."""
+        """The state after a statement's result list."""
         return next(row["RESULTS"] for row in self.states if row.get("RESULTS", -1) >= 0)
 
 

@@ -217,5 +217,5 @@ class Scopes:
 
 
 def _looks_like_a_constant(name: str) -> bool:
-    """Whether a name is like `%c64`, which --implicit-index-constants takes as a number."""
+    """True if a name is like `%c64`, which --implicit-index-constants takes as a number."""
     return name.startswith("%c") and name[2:].isdigit()

@@ -2,10 +2,10 @@
 
     grammar/structure.lark, grammar/ops/*.lark ──Lark──▶ table.json {states, gotos, rules, literals, ops, defaults}
 
-The table is shipped in the wheel (`tessera_tools/_grammar/table.json`).  In a checkout it is made when first needed
-and kept in the user's cache folder, keyed by the grammar's text.
+The wheel contains the table (`tessera_tools/_grammar/table.json`).  In a checkout it is built on first use and stored
+in the user's cache folder, keyed by the grammar's text.
 
-    python -m tessera_tools.parser.table --output FILE        makes it
+    python -m tessera_tools.parser.table --output FILE        builds it
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from tessera_tools.parser.grammar import read_grammar
 
 
 class GrammarConflict(ValueError):
-    """The grammar can be read in two ways; the message names the ops whose format is to blame."""
+    """The grammar is ambiguous; the message names the responsible ops."""
 
 
 def make() -> dict[str, Any]:
-    """Build the table with Lark.  GrammarConflict where the grammar is not LALR(1)."""
+    """Build the table with Lark.  Raises GrammarConflict if the grammar is not LALR(1)."""
     text, ops, defaults = read_grammar()
     return lalr.make_table(_lark(text, ops)) | {"ops": ops, "defaults": defaults}
 
@@ -42,7 +42,7 @@ def _lark(text: str, ops: dict[str, str]) -> Any:
 
 
 def _smallest_conflict(structure: str, rules: list[str]) -> list[str]:
-    """A small part of the ops' rules that conflicts already; by halves, so that it takes seconds."""
+    """A small subset of the ops' rules with a conflict, found by bisection, which takes seconds."""
     from lark.exceptions import GrammarError
 
     while len(rules) > 1:
@@ -59,13 +59,13 @@ def _smallest_conflict(structure: str, rules: list[str]) -> list[str]:
 
 
 def key() -> str:
-    """What the table depends on, as a digest."""
+    """The digest of the table's inputs."""
     folder = grammar_folder()
     return lalr.digest([folder / "structure.lark", *sorted((folder / "ops").glob("*.lark"))])
 
 
 def load() -> dict[str, Any]:
-    """The table: the wheel's own, else the cached one, else made now (and cached where the cache can be written)."""
+    """The table: from the wheel, otherwise from the cache, otherwise built (and cached if possible)."""
     return lalr.load("table", key, make)
 
 

@@ -28,20 +28,20 @@ WORD_TYPES: dict[str, Type] = {
     "index": ty.INDEX,
     "none": ty.NONE,
 }
-"""Types that are one word; integer types of other widths are added as they are met."""
+"""Types that are one word; integer types of other widths are added on first use."""
 
 SHORT_TYPES = dict.fromkeys(
     ("tile", "ptr", "token", "tensor_view", "partition_view", "strided_view", "gather_scatter_view"),
     "cuda_tile",
 )
-"""Types of `cuda_tile` that are written without `!cuda_tile.`."""
+"""Types of `cuda_tile` that are printed without `!cuda_tile.`."""
 
 _NO_MEMREF_ELEMENT = (
     ty.RankedTensorType, ty.UnrankedTensorType, ty.TupleType, ty.FunctionType, ty.NoneType,
 )  # fmt: skip
 _NO_TENSOR_ELEMENT = (*_NO_MEMREF_ELEMENT, ty.MemRefType, ty.UnrankedMemRefType)
 _NO_VECTOR_ELEMENT = (*_NO_TENSOR_ELEMENT, ty.VectorType, ty.ComplexType)
-"""The builtin types that do not stand in another; the types of dialects do."""
+"""Builtin types that cannot be nested in another type; types of dialects can."""
 
 _SHAPED = {"tensor", "vector", "memref", "tuple", "complex"}
 
@@ -160,7 +160,7 @@ class TypeScanner(TextScanner):
         self.expect("->")
         results = self.list("(", self.type, ")") if self.peek("(") else [self.type()]
         if len(results) == 1 and self.peek("->"):
-            raise self.error("a function type as result must stand in parentheses")
+            raise self.error("a function type as result must be in parentheses")
         self.depth -= 1
         return ty.FunctionType(tuple(inputs), tuple(results))
 

@@ -1,11 +1,11 @@
-"""What a pass is: a frozen dataclass whose fields are its command-line options.
+"""The base of passes: a frozen dataclass whose fields are its command-line options.
 
     @dataclass(frozen=True)
     class Canonicalize(Pass):
         '''Fold, and apply every dialect's canonicalization patterns, until nothing changes.'''
 
         name: ClassVar = "canonicalize"
-        summary: ClassVar = "fold, simplify and drop what is unused"
+        summary: ClassVar = "fold, simplify, and erase dead ops"
         top_down: bool = option(True, "visit operations from the top")
 
         def run(self, op: Operation, context: PassContext) -> bool | None: ...
@@ -41,7 +41,7 @@ __all__ = ["OptionError", "Pass", "PassContext", "PassFailure", "option"]
 
 
 class PassFailure(DiagnosticError):
-    """A pass cannot do its work on this input; the message says why."""
+    """A pass cannot process this input; the message has the reason."""
 
     def __init__(self, message: str, location: HasStart | None = None, *notes: str) -> None:
         diagnostic = Diagnostic("error", location, message)
@@ -51,7 +51,7 @@ class PassFailure(DiagnosticError):
 
 
 class OptionError(ValueError):
-    """An option of a pass that does not exist, or a value that it does not take.
+    """An unknown option of a pass, or an invalid value.
 
     `name` is the option as written.
     """
@@ -64,9 +64,9 @@ class OptionError(ValueError):
 def option(default: Any, summary: str, *, choices: tuple[str, ...] = ()) -> Any:
     """A dataclass field that is a command-line option.
 
-    The type of `default` (bool, int, str, or a tuple of str for a comma-separated list) is the option's type;
-    `choices` are the only values a str option takes. A trailing underscore in the field's name is dropped, the
-    other underscores are hyphens on the command line.
+    The option has the type of `default` (bool, int, str, or a tuple of str for a comma-separated list).
+    `choices` are the valid values of a str option. On the command line, a trailing underscore of the field's name is
+    dropped, and other underscores become hyphens.
     """
     return field(default=default, metadata={"summary": summary, "choices": choices})
 
@@ -82,7 +82,7 @@ class OptionInfo:
     choices: tuple[str, ...]
 
     def read(self, text: str) -> Any:
-        """The value that `text` stands for. Raises OptionError."""
+        """The value of `text`. Raises OptionError."""
         if isinstance(self.default, bool):
             values = {"": True, "true": True, "1": True, "false": False, "0": False}
             if text.lower() not in values:
@@ -103,7 +103,7 @@ class OptionInfo:
         return text
 
     def write(self, value: Any) -> str:
-        """The text that `read` turns into `value`."""
+        """The text that `read` parses to `value`."""
         if isinstance(value, bool):
             return str(value).lower()
         text = ",".join(value) if isinstance(value, tuple) else str(value)
@@ -113,8 +113,8 @@ class OptionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a kernel takes, as compiled: registers of a thread, bytes of a thread that ptxas spilled, bytes of shared
-    memory of a block."""
+    """The resources of a compiled kernel: registers per thread, spilled bytes per thread, shared memory of a block in
+    bytes."""
 
     registers: int
     spilled: int
@@ -122,11 +122,11 @@ class Measured:
 
 
 Measure = Callable[["Operation", "Target"], Mapping[str, Measured]]
-"""Compiles a copy of a module; what its kernels take, by name, as far as they could be compiled."""
+"""Compiles a copy of a module; returns the resources of the kernels that could be compiled, by name."""
 
 
 def measure_nothing(module: Operation, target: Target) -> Mapping[str, Measured]:
-    """Where there is no back end to ask."""
+    """Used if there is no back end."""
     return {}
 
 
@@ -136,11 +136,11 @@ def run_no_pipeline(text: str, op: Operation) -> None:
 
 
 class PassContext:
-    """What one run of a pass may use beside the operation.
+    """The context of one run of a pass.
 
     counters: the pass's statistics, by name. `count` adds to one.
-    measure: what kernels take when they are compiled.
-    explains: whether the user asked for remarks; a pass then says why it decides as it does.
+    measure: returns the resources of compiled kernels.
+    explains: the user requested remarks; passes then explain their decisions.
     source: the name of the pass, for remarks.
     """
 
@@ -162,7 +162,7 @@ class PassContext:
         self.explains = explains
 
     def count(self, name: str, amount: int = 1) -> None:
-        """Add to one of the statistics that the pass class declares."""
+        """Increment a statistic that the pass class declares."""
         self.counters[name] += amount
 
     def remark(
@@ -177,7 +177,7 @@ class PassContext:
         kind: str = "analysis",
         notes: Sequence[str] = (),
     ) -> Diagnostic:
-        """Tell the user what was done, or why it was not, or what to look at; see `Remark` for the words to sort by."""
+        """Emit a remark: what was done, what was missed and why, or an analysis; see `Remark` for the parameters."""
         remark = Remark("remark", location, message)
         remark.source, remark.rule, remark.category = source or self.source, rule, category
         remark.function, remark.kind = function, kind
@@ -194,7 +194,7 @@ class PassContext:
         *notes: str,
         function: Operation | None = None,
     ) -> None:
-        """If the user asked for remarks: what was decided for an op, and why. `function`: of an op that is erased."""
+        """If remarks are requested: a decision for an op, and the reason. `function`: for an op that is erased."""
         self._explain(op, message, rule, category, "passed", notes, function)
 
     def missed(
@@ -206,11 +206,11 @@ class PassContext:
         *notes: str,
         function: Operation | None = None,
     ) -> None:
-        """If the user asked for remarks: what was not done for an op, and why not."""
+        """If remarks are requested: what was not done for an op, and the reason."""
         self._explain(op, message, rule, category, "missed", notes, function)
 
     def analyzed(self, op: Operation, message: str, rule: str, category: str, *notes: str) -> None:
-        """If the user asked for remarks: a fact about an op."""
+        """If remarks are requested: a fact about an op."""
         self._explain(op, message, rule, category, "analysis", notes, None)
 
     def _explain(
@@ -232,9 +232,9 @@ class PassContext:
             )
 
     def run_pipeline(self, text: str, op: Operation) -> None:
-        """Run a pipeline on `op`, a descendant of what the pass runs on, under the same instrumentation.
+        """Run a pipeline on `op`, a descendant of the pass's op, with the same instrumentation.
 
-        `text` is the inside of the parentheses: `canonicalize,cse`.
+        `text` is the text between the parentheses: `canonicalize,cse`.
         """
         self._runner(text, op)
 
@@ -244,24 +244,24 @@ class Pass:
     """The base of passes."""
 
     name: ClassVar[str] = ""
-    """The command-line flag and the word in a pipeline's text."""
+    """The command-line flag, and the name in a pipeline's text."""
     title: ClassVar[str] = ""
-    """What IR dumps and timing reports call it: MLIR's class name where MLIR has the pass, else `name`."""
+    """The name in IR dumps and timing reports: MLIR's class name if MLIR has the pass, otherwise `name`."""
     summary: ClassVar[str] = ""
     """One line, without a full stop."""
     anchor: ClassVar[str | None] = None
-    """The name of the op that it runs on, or None for any op."""
+    """The name of the op that the pass runs on, or None for any op."""
     requires: ClassVar[str] = ""
-    """What must hold of the IR before it; "" for what the verifier checks alone."""
+    """The precondition of the pass; "" if the verifier checks all of it."""
     ensures: ClassVar[str] = ""
-    """What holds after it."""
+    """The postcondition of the pass."""
     statistics: ClassVar[Mapping[str, str]] = {}
-    """Counter name → what is counted."""
+    """Counter name → description."""
 
     def run(self, op: Operation, context: PassContext) -> bool | None:
-        """Transform `op` in place. False says that nothing changed; None that something may have.
+        """Transform `op` in place. False means no change; None means a possible change.
 
-        Raises DiagnosticError when the work cannot be done.
+        Raises DiagnosticError if the transformation is not possible.
         """
         raise AssertionError(f"{type(self).__name__} has no summary")
 
@@ -279,7 +279,7 @@ class Pass:
 
     @classmethod
     def with_options(cls, given: Mapping[str, str]) -> Self:
-        """The pass with options from text. Raises OptionError, with a suggestion, for what it does not take."""
+        """The pass with options from text. Raises OptionError, with a suggestion, for an unknown option or value."""
         known = {entry.name: entry for entry in cls.options()}
         values: dict[str, Any] = {}
         for name, text in given.items():
@@ -290,13 +290,13 @@ class Pass:
         return cls(**values)
 
     def text(self) -> str:
-        """How a pipeline's text spells this pass, with all its options: `cse`, `canonicalize{top-down=true}`."""
+        """The text of the pass in a pipeline, with all its options: `cse`, `canonicalize{top-down=true}`."""
         given = " ".join(f"{o.name}={o.write(getattr(self, o.field))}" for o in type(self).options())
         return f"{self.name}{{{given}}}" if given else self.name
 
     @property
     def shown(self) -> str:
-        """What dumps and reports call the pass."""
+        """The name of the pass in dumps and reports."""
         return self.title or self.name
 
 

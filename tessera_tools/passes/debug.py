@@ -1,4 +1,4 @@
-"""`--debug-pass`: any pass left out, dumped or timed, by one grammar.
+"""`--debug-pass`: skip, dump or time any pass.
 
 --debug-pass=cse:off,canonicalize:dump,all:time
              NAME:WORD, …   NAME a pass or `all`; WORD one of off, dump (the IR before and after it), time
@@ -26,7 +26,7 @@ ALL = "all"
 
 @dataclass(frozen=True)
 class DebugPass:
-    """What the flag asks for: names of passes, by word."""
+    """The value of the flag: names of passes, by word."""
 
     off: frozenset[str] = frozenset()
     dump: frozenset[str] = frozenset()
@@ -34,14 +34,16 @@ class DebugPass:
 
 
 def read_debug_pass(text: str | None) -> DebugPass:
-    """The flag's value. Raises DiagnosticError, with what is known, for a pass or word that is not."""
+    """Parse the flag's value. Raises DiagnosticError, with the valid names, for an unknown pass or word."""
     found: dict[str, set[str]] = {word: set() for word in WORDS}
     for entry in (text or "").split(","):
         if not entry.strip():
             continue
         name, colon, word = entry.strip().partition(":")
         if not colon or word not in WORDS:
-            raise error(None, f"--debug-pass takes NAME:off, NAME:dump or NAME:time, found '{entry.strip()}'")
+            raise error(
+                None, f"--debug-pass expects NAME:off, NAME:dump or NAME:time, found '{entry.strip()}'"
+            )
         if name != ALL and name not in PASSES:
             close = closest(name, PASSES)
             hint = f"did you mean '{close}'?" if close else "--list-passes lists them"
@@ -51,7 +53,7 @@ def read_debug_pass(text: str | None) -> DebugPass:
 
 
 class PassTimes:
-    """Prints how long each run of some passes took."""
+    """Prints the time of each run of the selected passes."""
 
     def __init__(self, names: frozenset[str], write: Callable[[str], object]) -> None:
         self._names = names
@@ -62,12 +64,12 @@ class PassTimes:
         self._begin.append(time.perf_counter())
 
     def after(self, pass_: Pass, op: Operation) -> None:
-        self._tell(pass_, "")
+        self._print_time(pass_, "")
 
     def failed(self, pass_: Pass, op: Operation) -> None:
-        self._tell(pass_, " (failed)")
+        self._print_time(pass_, " (failed)")
 
-    def _tell(self, pass_: Pass, suffix: str) -> None:
+    def _print_time(self, pass_: Pass, suffix: str) -> None:
         took = time.perf_counter() - self._begin.pop()
         if pass_.name in self._names:
             self._write(f"{1000 * took:10.3f} ms  {pass_.name}{suffix}\n")

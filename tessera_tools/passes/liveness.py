@@ -1,8 +1,8 @@
-"""What of a program is needed: unreachable blocks go, then everything that no effect and no result depends on.
+"""Dead code elimination: erases unreachable blocks, then everything that no effect depends on.
 
-    ops with effects ─▶ live ─▶ their operands ─▶ the ops and block arguments that define them ─▶ …   the rest goes
+    ops with effects ─▶ live ─▶ their operands ─▶ the ops and block arguments that define them ─▶ …   the rest is erased
 
-Mark and sweep, so that values which only feed each other around a loop go too.  One pass over the IR.
+Mark and sweep, so that values that only use each other around a loop are also erased.  One pass over the IR.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ __all__ = ["erase_dead", "erase_unreachable_blocks"]
 
 
 def erase_unreachable_blocks(root: Operation) -> int:
-    """Erase the blocks that no path from their region's entry reaches; how many."""
+    """Erase the blocks that are unreachable from their region's entry; returns their number."""
     erased = 0
     work = [root]
     while work:
@@ -36,7 +36,7 @@ def _erase_unreachable(region: Region) -> int:
     doomed = [block for block in region.blocks if block not in reachable]
     if not doomed:
         return 0
-    # Doomed blocks may use each other's values, in any order.
+    # Unreachable blocks may use each other's values, in any order.
     for block in doomed:
         for op in block.operations:
             op.drop_all_references()
@@ -49,7 +49,7 @@ def _erase_unreachable(region: Region) -> int:
 
 
 class _Marker:
-    """Marks what is live inside `root`."""
+    """Marks the live ops and arguments inside `root`."""
 
     def __init__(self, root: Operation) -> None:
         self.root = root
@@ -57,7 +57,7 @@ class _Marker:
         self.arguments: set[BlockArgument] = set()
         self.work: list[Operation | BlockArgument] = [root]
         self.incoming: dict[Region, dict[Block, list[tuple[Operation, int]]]] = {}
-        # Terminators within branches of the op that they are about: a `break` of a loop.
+        # Terminators nested in the op that they end, such as a `break` in a loop.
         self.leaving: dict[Operation, list[Operation]] = {}
 
     def run(self) -> None:
@@ -75,7 +75,7 @@ class _Marker:
                 self.op_is_live(item)
 
     def stops_at(self, op: Operation, trait: Leaves) -> Operation:
-        """The op that a terminator is about: the first around it that it does not end on its way."""
+        """The op that a terminator refers to: the first enclosing op that it does not end."""
         parent = op.parent_op
         while parent is not None and parent is not self.root and parent.name in trait.names:
             parent = parent.parent_op
@@ -130,7 +130,7 @@ class _Marker:
 
 
 def _may_go(op: Operation) -> bool:
-    """Whether nothing but its results makes the op needed; terminators are needed as what they are about is."""
+    """True if the op is live only because of its results; a terminator is live if the op that it refers to is."""
     if op.has_trait(Terminator):
         return True
     effects = op.effects()
@@ -138,21 +138,21 @@ def _may_go(op: Operation) -> bool:
 
 
 def _branch_operands(op: Operation, position: int) -> list[Value] | None:
-    """What a branch passes to its successor; None where the op does not say."""
+    """The operands that a branch passes to its successor; None if unknown."""
     return list(op.branch_operands(position)) if isinstance(op, BranchLike) else None
 
 
 def _forwarded(op: Operation) -> frozenset[int]:
-    """Indices of the operands that a branch only passes on to block arguments."""
+    """Indices of the operands that a branch only forwards to block arguments."""
     if not op.successors or not isinstance(op, BranchLike):
         return frozenset()
-    # Operands of successors stand together at the end, in the order of the successors (MLIR's BranchOpInterface).
+    # Operands of successors are at the end, in the order of the successors (MLIR's BranchOpInterface).
     count = sum(len(_branch_operands(op, i) or ()) for i in range(len(op.successors)))
     return frozenset(range(len(op.op_operands) - count, len(op.op_operands)))
 
 
 def erase_dead(root: Operation) -> Counter[str]:
-    """Erase the ops and block arguments inside `root` that nothing needs; how many of each ("ops", "arguments")."""
+    """Erase the dead ops and block arguments inside `root`; returns their numbers ("ops", "arguments")."""
     marker = _Marker(root)
     marker.run()
     erased: Counter[str] = Counter()
@@ -181,14 +181,14 @@ def erase_dead(root: Operation) -> Counter[str]:
 
 
 def _drop_argument(argument: BlockArgument, marker: _Marker) -> int:
-    """Remove a dead argument with what the branches pass to it; 0 where a branch cannot be changed."""
+    """Remove a dead argument and the operands that branches pass to it; 0 if a branch cannot be changed."""
     block = argument.block
     assert block.parent is not None
     incoming = marker.branches_to(block.parent).get(block, [])
     if any(_branch_operands(terminator, i) is None for terminator, i in incoming):
         return 0
     for use in argument.uses:
-        # What uses it is dead as well, or a branch that passes it on to another dead argument.
+        # Its users are also dead, or are branches that forward it to another dead argument.
         if use.owner in marker.ops and use.index not in _forwarded(use.owner):
             return 0
     for terminator, position in incoming:
@@ -196,7 +196,7 @@ def _drop_argument(argument: BlockArgument, marker: _Marker) -> int:
         del operands[argument.index]
         terminator.set_branch_operands(position, operands)  # type: ignore[attr-defined]
     if argument.has_uses:
-        # Only ops that are about to go still refer to it.
+        # Only ops that are about to be erased still refer to it.
         for use in list(argument.uses):
             if use.owner not in marker.ops:
                 use.owner.drop_all_references()

@@ -1,10 +1,10 @@
-"""The pass manager: runs a pipeline on an op, under verification, printing, timing and statistics.
+"""The pass manager: runs a pipeline on an op, with verification, printing, timing and statistics.
 
     PassManager(Pipeline, …).run(module)
         for each pass:  print before ▶ pass.run ▶ verify ▶ print after       failure ▶ reproducer, DiagnosticError
 
-A pass fails by raising DiagnosticError.  Any other exception is a fault of the pass: it becomes an `InternalFault`
-that names pass, op and location, and never a traceback (unless TESSERA_DEBUG=1, which lets it through).
+A pass fails by raising DiagnosticError.  Any other exception is a bug in the pass: it becomes an `InternalFault`
+that names pass, op and location, not a traceback (except with TESSERA_DEBUG=1).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["InternalFault", "Observer", "PassManager", "describe"]
 
 
 class Observer(Protocol):
-    """What may watch passes: `IRPrinting` is one."""
+    """An observer of passes, for example `IRPrinting`."""
 
     def before(self, pass_: Pass, op: Operation) -> None: ...
 
@@ -42,7 +42,7 @@ class Observer(Protocol):
 
 
 def describe(op: Operation) -> str:
-    """`'func.func' @gemm`: an op as errors call it."""
+    """`'func.func' @gemm`: the description of an op in errors."""
     name = symbol_of(op)
     return f"'{op.name}'" + ("" if name is None else f" {symbol_text(name)}")
 
@@ -51,12 +51,12 @@ class PassManager:
     """Runs one pipeline.
 
     observers: called around every pass, in order; `after` and `failed` in reverse.
-    on_failure: called with (text of a pipeline that fails alone on the same input, failing pass, op) before the
-        error is raised; what it returns (a note, or None) is added to the error. Reproducers are written there.
-    verify_stages: whether to check the specs of the stages around passes (`stages.py`); as verify_each unless given.
-    off: names of passes that are left out.
-    explains: whether passes are to say why they decide as they do, in remarks.
-    measure: what passes ask for the resources of kernels as they are compiled.
+    on_failure: called with (text of a pipeline that fails on the same input, failing pass, op) before the
+        error is raised; the result (a note, or None) is added to the error. It writes reproducers.
+        verify_stages: check the specs of the stages around passes (`stages.py`); by default, as verify_each.
+        off: names of passes to skip.
+        explains: passes explain their decisions in remarks.
+        measure: returns the resources of compiled kernels to passes.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class PassManager:
         self._verify_stages = verify_each if verify_stages is None else verify_stages
         self._off = off
         self._holds = ""
-        """The spec of `stages.SPECS` that the module keeps; "" while none is known to hold."""
+        """The spec in `stages.SPECS` that the module satisfies; "" if none is known to hold."""
         self._measure = measure
         self.statistics = statistics or Statistics()
         self._verify_each = verify_each
@@ -88,7 +88,7 @@ class PassManager:
         self._nested: dict[tuple[str, str], Pipeline] = {}
 
     def run(self, op: Operation) -> None:
-        """Run the pipeline on `op`, in place. Raises DiagnosticError when a pass or the verifier fails."""
+        """Run the pipeline on `op`, in place. Raises DiagnosticError if a pass or the verifier fails."""
         if self.pipeline.anchor not in (op.name, ANY):
             failure = DiagnosticError(
                 Diagnostic(
@@ -113,7 +113,7 @@ class PassManager:
             for region in op.regions:
                 for block in list(region.blocks):
                     for inner in list(block.operations):
-                        # A pass on an earlier op may have erased this one.
+                        # A pass on a previous op may have erased this one.
                         if inner.parent is not block:
                             continue
                         for nested in group:
@@ -153,19 +153,19 @@ class PassManager:
             observer.after(pass_, op)
 
     def _check_before(self, pass_: Pass, op: Operation) -> bool:
-        """Warn of a pass on a stage that it does not know, and return False; fail where the module is not what the pass
-        expects."""
+        """Warn about a pass that does not apply to the stage, and return False; fail if the module does not satisfy the
+        requirements of the pass."""
         reason = stages.unknown_stage(pass_.name, op)
         if reason is not None:
             emit(Diagnostic("warning", op.location, reason))
             return False
         need = stages.NEEDS.get(pass_.name, "")
         if need and self._verify_stages and need != self._holds:
-            self._check_spec(need, f"pass '{pass_.name}' starts from there", pass_, op, at_entry=True)
+            self._check_spec(need, f"required by pass '{pass_.name}'", pass_, op, at_entry=True)
         return True
 
     def _check_after(self, pass_: Pass, op: Operation, changed: bool) -> None:
-        """Fail where the module does not keep what the pass promises, or what held before it."""
+        """Fail if the module does not satisfy the spec that the pass establishes, or the one that held before it."""
         promised = stages.PROMISES.get(pass_.name, "" if pass_.name in stages.ENDS else self._holds)
         if promised and self._verify_stages and (changed or promised != self._holds):
             self._check_spec(promised, f"after pass '{pass_.name}' on {describe(op)}", pass_, op)
@@ -200,7 +200,7 @@ class PassManager:
         raise failure
 
     def _run_text(self, text: str, op: Operation) -> None:
-        """A pipeline that a pass runs on its own account; parsed once, so that its lines in reports add up."""
+        """Run a pipeline for a pass; it is parsed once, so that reports accumulate its runs."""
         key = (op.name, text)
         pipeline = self._nested.get(key)
         if pipeline is None:
@@ -213,11 +213,11 @@ class PassManager:
 
 
 def _groups(pipeline: Pipeline) -> Iterator[Pass | list[Pipeline]]:
-    """Passes, and runs of neighboring nested pipelines: those go over the ops inside together, op by op."""
+    """Passes, and groups of adjacent nested pipelines, which run together on each nested op."""
     group: list[Pipeline] = []
     for item in pipeline.items:
         if isinstance(item, Pipeline):
-            # `any` does not share a walk with named ops: both may run on the same op.
+            # `any` is not grouped with named ops: both may run on the same op.
             if group and (item.anchor == ANY) != (group[0].anchor == ANY):
                 yield group
                 group = []
@@ -236,7 +236,7 @@ def _is_isolated(op: Operation) -> bool:
 
 
 def _internal(fault: Exception, pass_: Pass, op: Operation) -> InternalFault:
-    """The one-line error for an exception that a pass let out."""
+    """The one-line error for an exception in a pass."""
     inner = _innermost(fault.__traceback__) or op
     location: HasStart = inner.location
     if location.start() is None:
@@ -246,7 +246,7 @@ def _internal(fault: Exception, pass_: Pass, op: Operation) -> InternalFault:
 
 
 def _innermost(trace: TracebackType | None) -> Operation | None:
-    """The op that the deepest frame of the project was busy with, by its local variable `op`."""
+    """The op that the innermost frame of the project was processing, from its local variable `op`."""
     found: Operation | None = None
     while trace is not None:
         local = trace.tb_frame.f_locals.get("op")

@@ -1,10 +1,10 @@
-"""The text of pass pipelines, both ways, with MLIR's nesting.
+"""Parsing and printing of pass pipelines, with MLIR's nesting.
 
     "builtin.module(func.func(canonicalize,cse),symbol-dce)"
         ──parse_pipeline()──▶ Pipeline("builtin.module", [Pipeline("func.func", [Canonicalize(), CSE()]), SymbolDCE()])
         ◀──text()──
 
-A nested pipeline runs on every op of its name directly inside the op that its parent runs on; `any(…)` runs on
+A nested pipeline runs on every op with its name directly inside the op of its parent; `any(…)` runs on
 every registered op that is isolated from above.
 """
 
@@ -35,11 +35,11 @@ class Pipeline:
     items: list[Pass | Pipeline] = field(default_factory=list["Pass | Pipeline"])
 
     def text(self) -> str:
-        """One line that `parse_pipeline` reads back."""
+        """One line, which `parse_pipeline` parses."""
         return f"{self.anchor}({','.join(item.text() for item in self.items)})"
 
     def pretty(self, indent: int = 0) -> str:
-        """As `--dump-pass-pipeline` shows it: one pass a line."""
+        """The output of `--dump-pass-pipeline`: one pass per line."""
         if not self.items:
             return f"{' ' * indent}{self.anchor}()"
         lines = [
@@ -57,9 +57,9 @@ class Pipeline:
                 yield item
 
     def add(self, pass_: Pass) -> None:
-        """Append a pass, inside a nested pipeline for its op where this one's op is another.
+        """Append a pass, in a nested pipeline for its op if that differs from this one's op.
 
-        Consecutive passes on one op share their nested pipeline, as `--a --b` on the command line.
+        Consecutive passes on the same op share a nested pipeline, as `--a --b` on the command line.
         """
         if pass_.anchor is None or pass_.anchor == self.anchor:
             self.items.append(pass_)
@@ -125,7 +125,7 @@ class _Reader:
         return self.text[start : self.at]
 
     def items(self, anchor: str, depth: int, opened: int) -> Pipeline:
-        """What stands between `(`, already taken at `opened`, and its `)`."""
+        """The items between `(`, already consumed at `opened`, and its `)`."""
         if depth > _DEEPEST:
             raise _error(self.at, f"pipelines are nested more than {_DEEPEST} deep")
         pipeline = Pipeline(anchor)
@@ -191,7 +191,7 @@ def parse_pass(text: str) -> Pass:
 
 
 def make_pass(name: str, options: dict[str, str]) -> Pass | None:
-    """The pass of that name; None if there is none. Raises OptionError for its options."""
+    """The pass with that name; None if there is none. Raises OptionError for invalid options."""
     cls = find_pass(name)
     return None if cls is None else cls.with_options(options)
 
@@ -202,7 +202,7 @@ def _suggest_pass(name: str) -> str:
 
 
 def _matching(text: str, start: int) -> int | None:
-    """The index of the bracket that closes the one at `start`; None if it stays open. Quoted text is skipped."""
+    """The index of the bracket that closes the one at `start`; None if there is none. Skips quoted text."""
     waiting: list[str] = []
     at = start
     while at < len(text):

@@ -41,7 +41,7 @@ class PrintOptions:
 
     @property
     def wanted(self) -> bool:
-        """Whether anything is to be printed at all."""
+        """True if anything is printed."""
         return bool(
             self.before
             or self.after
@@ -53,15 +53,15 @@ class PrintOptions:
 
 
 def symbol_of(op: Operation) -> str | None:
-    """The symbol's name that `op` defines."""
+    """The symbol name of `op`."""
     name = op.attributes.get("sym_name")
     return name.value if isinstance(name, StringAttr) else None
 
 
 class IRPrinting:
-    """Prints as the options say; the manager calls `before`, `after` and `failed` around every pass.
+    """Prints as the options define; the manager calls `before`, `after` and `failed` around every pass.
 
-    write: gets the text of dumps. write_file: gets path and text of each file of the tree.
+    write: receives the text of dumps. write_file: receives path and text of each file of the tree.
     """
 
     def __init__(
@@ -84,7 +84,7 @@ class IRPrinting:
         changed = True
         if options.after_change:
             changed = self._fingerprints.pop() != self._fingerprint(op)
-        # As in MLIR: after-change and after-failure narrow after-all and after=…, and alone stand for after-all.
+        # As in MLIR: after-change and after-failure narrow after-all and after=…, and imply after-all if given alone.
         every = options.after_all or (options.after_change and not options.after)
         if options.after_failure or not changed or not (every or pass_.name in options.after):
             return
@@ -132,14 +132,14 @@ class IRPrinting:
         ).digest()
 
     def _tree_path(self, pass_: Pass, op: Operation) -> str:
-        """`builtin_module_no-symbol-name/func_func_f/0_1_cse.mlir`: how often each op on the path was dumped."""
+        """`builtin_module_no-symbol-name/func_func_f/0_1_cse.mlir`: numbered by the dumps of each op on the path."""
         self._counters[op] = self._counters.get(op, -1) + 1
         numbers: list[str] = []
         folders: list[str] = []
         current: Operation | None = op
         while current is not None:
             numbers.append(str(self._counters.setdefault(current, 0)))
-            # A symbol may hold any character; only those that no file system minds go into a path.
+            # A symbol may contain any character; a path contains only those that every file system allows.
             symbol = re.sub(r"[^\w.$-]", "_", symbol_of(current) or "no-symbol-name")[:100]
             folders.append(f"{current.name.replace('.', '_')}_{symbol}")
             current = current.parent_op

@@ -1,4 +1,4 @@
-"""Reproducers: an input with the pipeline that failed on it, in MLIR's format.
+"""Reproducers: an input with its failing pipeline, in MLIR's format.
 
 module { … }
 {-#
@@ -28,7 +28,7 @@ _ESCAPE = re.compile(r"\\(?:([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Reproducer:
-    """What a reproducer says beside its IR."""
+    """The settings of a reproducer."""
 
     pipeline: str
     verify_each: bool = True

@@ -1,14 +1,14 @@
-"""The specs of the stages: what holds of a module after a pass, as lists of named checks.
+"""The specs of the stages: the properties of a module after a pass, as lists of named checks.
 
     nv_tileaa   no op of another stage, plain tensors, a target
-    nv_tileas   … a kernel_spec on each kernel, no access or product of the stage before
-    layouts     … every tile has a layout of its kernel's warps, the same where an op keeps elements in place
-    placed      … every buffer and scratch area has bytes of its own while it is in use
-    llvm        llvm and nvvm ops alone, no cast
+    nv_tileas   … a kernel_spec on each kernel, no access or product of the previous stage
+    layouts     … every tile has a layout for its kernel's warps, the same if an op does not move elements
+    placed      … buffers and scratch areas in use do not overlap
+    llvm        only llvm and nvvm ops, no cast
 
-`PROMISES` says which pass establishes which spec, `NEEDS` which spec a pass starts from. The pass manager checks the
-first after the pass, the second before it, and after every other pass what held before it: with --verify-each.
-An error stands at the op, and names the check.
+`PROMISES` maps a pass to the spec that it establishes, `NEEDS` to the spec that it requires. With --verify-each, the
+pass manager checks the first after the pass and the second before it. After every other pass, it checks the spec
+that held before. An error is at the op, and names the check.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MOST_ERRORS = 10
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One rule of a stage: `find` gives the errors that break it."""
+    """One rule of a stage: `find` yields an error for each violation."""
 
     name: str
     find: Callable[[Operation], Iterator[DiagnosticError]]
@@ -42,7 +42,7 @@ class Check:
 
 
 def problems(module: Operation, spec: str, at_entry: bool = True) -> DiagnosticError | None:
-    """The first errors of the first check of a spec that a module breaks; None if it keeps all."""
+    """The first errors of the first violated check of a spec; None if the module satisfies all."""
     for check in SPECS[spec]:
         if check.at_entry and not at_entry:
             continue
@@ -56,7 +56,7 @@ def problems(module: Operation, spec: str, at_entry: bool = True) -> DiagnosticE
 
 
 def _tiles(op: Operation) -> Iterator[tuple[Operation, Any]]:
-    """(an op, a tile that it gives, or that enters the block that it is the first of)."""
+    """(an op, a tile among its results, or among the arguments of the block that it begins)."""
     from tessera_tools.ir.types import RankedTensorType
 
     for inner in op.walk():
@@ -137,11 +137,11 @@ def _tokens(module: Operation) -> Iterator[DiagnosticError]:
         for op in function.walk():
             for value in op.operands:
                 maker = value.defining_op
-                if value.type is MEM_TOKEN and maker is not None and not _gives_tokens(maker):
-                    yield op.error(f"takes a token of '{maker.name}', which does not access memory")
+                if value.type is MEM_TOKEN and maker is not None and not _has_token_results(maker):
+                    yield op.error(f"uses a token of '{maker.name}', which does not access memory")
 
 
-def _gives_tokens(op: Operation) -> bool:
+def _has_token_results(op: Operation) -> bool:
     return op.name.startswith(("nv_tileaa.", "nv_tileas.", "scf.", "cf."))
 
 
@@ -158,11 +158,11 @@ def _layouts(module: Operation) -> Iterator[DiagnosticError]:
             warps, found = unit_of(op).warps, layout.in_size("warp")
             if found != warps:
                 yield op.error(
-                    f"has a tile of type {type}, whose layout is of {found} warps; it is executed by {warps}"
+                    f"has a tile of type {type}, whose layout is for {found} warps, but {warps} execute it"
                 )
             elif layout.in_size("block") != 1:
                 yield op.error(
-                    f"has a tile of type {type}, whose layout is of {layout.in_size('block')} CTAs; one holds a tile"
+                    f"has a tile of type {type}, whose layout is for {layout.in_size('block')} CTAs; expected one"
                 )
 
 
@@ -177,8 +177,8 @@ def _agreeing_layouts(module: Operation) -> Iterator[DiagnosticError]:
                 other = next((v for v in rest if v.type.encoding is not first.type.encoding), None)  # type: ignore[attr-defined]
                 if other is not None:
                     yield op.error(
-                        f"keeps elements in their threads, but has tiles of types {first.type} and {other.type}; "
-                        "convert one of them by nv_tileas.convert_layout"
+                        f"does not move elements between threads, but has tiles of types {first.type} and "
+                        f"{other.type}; convert one of them with nv_tileas.convert_layout"
                     )
                     break
 
@@ -242,7 +242,7 @@ def _agents(module: Operation) -> Iterator[DiagnosticError]:
 
 
 _NO_ACCESSES = Check(
-    "accesses and products are ops of nv_tileas, with atoms",
+    "accesses and products are ops of nv_tileas with atoms",
     _none_of("nv_tileaa.tiled_", "nv_tileaa.dot", "nv_tileaa.addptr", "nv_tileaa.constant_tensor"),
 )
 _SHARED = ("arith", "math", "scf", "llvm", "nvvm")
@@ -258,12 +258,12 @@ _TILEAS = (
     _NO_ACCESSES,
     Check("each kernel has a kernel_spec", _specs_on_kernels),
     Check("agents have warps of the kernel", _agents),
-    Check("each side of a pipeline uses every stage once, and in turn", _pipelines),
+    Check("each side of a pipeline uses every stage once and in order", _pipelines),
 )
 _LAID_OUT = (
     *_TILEAS,
-    Check("every tile has a layout of the kernel's warps", _layouts),
-    Check("an op that moves no element between threads has tiles of one layout", _agreeing_layouts),
+    Check("every tile has a layout for the kernel's warps", _layouts),
+    Check("an op that moves no elements between threads has tiles of one layout", _agreeing_layouts),
 )
 SPECS: Mapping[str, tuple[Check, ...]] = {
     "nv_tileaa": (
@@ -275,16 +275,16 @@ SPECS: Mapping[str, tuple[Check, ...]] = {
     "layouts": _LAID_OUT,
     "placed": (
         *_LAID_OUT,
-        Check("shared memory is in range, and in one use at a time", _places),
+        Check("shared memory is in range, without overlapping uses", _places),
         Check("barriers stand between accesses that conflict", _barriers, at_entry=True),
     ),
     "llvm": (
-        Check("no op of a stage before", _none_of("tile.", "cuda_tile.", "nv_tileaa.", "nv_tileas.")),
+        Check("no op of an earlier stage", _none_of("tile.", "cuda_tile.", "nv_tileaa.", "nv_tileas.")),
         Check("no cast", _none_of("builtin.unrealized_conversion_cast")),
         Check("kernels have ops of llvm and nvvm alone", _only_in_kernels_of_llvm),
     ),
 }
-"""Spec → its checks, in the order in which they rely on one another."""
+"""Spec → its checks; later checks rely on earlier ones."""
 
 PROMISES: Mapping[str, str] = {
     "convert-cuda-tile-to-tileaa": "nv_tileaa",
@@ -309,7 +309,7 @@ NEEDS: Mapping[str, str] = {
 """Pass → the spec that must hold before it."""
 
 ENDS = frozenset({"convert-nv-tile-func-to-llvm"})
-"""Passes after which the spec before no longer holds."""
+"""Passes that invalidate the spec of their input."""
 
 
 # -- passes on other stages
@@ -337,12 +337,12 @@ _WORKS_ON: Mapping[str, tuple[str, ...]] = {
     "tile-performance-annotation": ("tile",),
     "tile-barrier-optimization": ("tile",),
 }
-"""Pass → the dialects of which it expects ops."""
+"""Pass → the dialects that it expects."""
 _STAGES = ("tile", "cuda_tile", "nv_tileaa", "nv_tileas")
 
 
 def dialects_of(module: Operation) -> set[str]:
-    """The dialects of stages above llvm that a module has ops of."""
+    """The dialects of a module's ops, of stages before llvm."""
     found: set[str] = set()
     for op in module.walk():
         prefix = op.name.partition(".")[0]
@@ -354,7 +354,7 @@ def dialects_of(module: Operation) -> set[str]:
 
 
 def unknown_stage(name: str, module: Operation) -> str | None:
-    """Why a pass has nothing to do on a module that is in another stage; None if it is in one that the pass knows."""
+    """Why a pass does not apply to the stage of a module; None if it does."""
     known = _WORKS_ON.get(name)
     if known is None:
         return None

@@ -17,17 +17,17 @@ __all__ = ["Statistics"]
 
 
 class Statistics:
-    """The counters of every pass of a pipeline, by the pass object: one that runs on many ops adds up."""
+    """The counters of every pass of a pipeline, by pass object; runs on several ops are accumulated."""
 
     def __init__(self) -> None:
         self._counters: dict[int, Counter[str]] = {}
 
     def of(self, pass_: Pass) -> Counter[str]:
-        """The counters that a run of `pass_` adds to."""
+        """The counters for runs of `pass_`."""
         return self._counters.setdefault(id(pass_), Counter())
 
     def report(self, pipeline: Pipeline, display: str = "pipeline") -> str:
-        """The report; `display` is "pipeline", or "list" for one entry a pass, by name."""
+        """The report; `display` is "pipeline", or "list" for one entry per pass, by name."""
         text = rule("Pass statistics report")
         if display == "list":
             sums: dict[str, tuple[type[Pass], Counter[str]]] = {}

@@ -1,4 +1,4 @@
-"""The table of passes, of the orders they must keep, and of the pipelines: data only.
+"""The table of passes, the ordering constraints, and the pipelines: data only.
 
 name ──PASSES──▶ "module:Class" ──find_pass()──▶ the class, imported at its first use
 (target, stage) ──pipeline_for()──▶ [Step("cuda_tile", "canonicalize"), …]
@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One pass: where its class lives (below `tessera_tools.passes`), and its summary for `--help`."""
+    """One pass: the module and class (below `tessera_tools.passes`), and the summary for `--help`."""
 
     where: str
     summary: str
@@ -390,15 +390,15 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "only the last conversion completes the chains of casts",
     ),
 )
-"""(before, after, why): where a pipeline has both, `before` stands first. A test checks every pipeline."""
+"""(before, after, why): if a pipeline has both passes, `before` runs first. A test checks every pipeline."""
 
 STAGES = ("tile", "cuda_tile", "nv_tileaa", "nv_tileas", "llvm")
-"""The stages of IR on the way to LLVM IR, in order, by dialect; from `tile` the way goes to nv_tileas at once."""
+"""The stages of IR up to LLVM IR, in order, by dialect; `tile` is lowered directly to nv_tileas."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One pass of a pipeline: `text` is its spelling with options, `stage` the stage that it works on."""
+    """One pass of a pipeline: `text` has its name and options, `stage` is the stage of its input."""
 
     stage: str
     text: str
@@ -437,11 +437,11 @@ _MASKS = "tileas-guard-masks"
 HIDDEN = (
     _SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
 )  # fmt: skip
-"""The passes that a pipeline may leave out, for kernels of one group of threads without hidden parameters."""
+"""The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
 
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
-    """The passes on nv_tileas with agents and loads by TMA first, stores by TMA behind the pipelines of operands."""
+    """The passes on nv_tileas with agents and loads by TMA first, TMA stores after the pipelines of operands."""
     place = steps.index("tileas-materialize-pipeline") + 1
     first = steps.index("tileas-slicing") + 1
     agents = (_SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
@@ -451,8 +451,8 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
-    # Per target, what is run on the IR of each stage; TARGET is replaced by the target's own name, which the first
-    # conversion writes into the module, where the later passes find it; WARPS and GROUPS by options, if given.
+    # The passes for each target and stage. TARGET is replaced by the target's name, which the first conversion writes
+    # to the module for the later passes; WARPS and GROUPS by options, if given.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
     "sm_89": _COMMON,
@@ -463,11 +463,11 @@ PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     "sm_120": _COMMON,
     "sm_121": _COMMON,
 }
-"""Target name (without suffix) → stage → the passes that lead from it to the next stage."""
+"""Target name (without suffix) → stage → the passes to the next stage."""
 
 
 def stages_from(stage: str) -> tuple[str, ...]:
-    """The stages that a module in `stage` goes through, that one first."""
+    """The stages from `stage` on, that one first."""
     if stage == "tile":
         return (stage, *STAGES[STAGES.index("nv_tileas") :])
     return STAGES[STAGES.index(stage) :]
@@ -495,7 +495,7 @@ def pipeline_for(
 
 
 def find_pass(name: str) -> type[Pass] | None:
-    """The class of a pass, imported if need be; None if the table has no such pass."""
+    """The class of a pass, imported on first use; None if the table has no such pass."""
     row = PASSES.get(name)
     if row is None:
         return None
@@ -504,7 +504,7 @@ def find_pass(name: str) -> type[Pass] | None:
 
 
 def order_violations(names: Iterable[str], order: Sequence[tuple[str, str, str]] = ORDER) -> list[str]:
-    """What a list of pass names does against the constraints, one sentence each; empty if nothing."""
+    """The violations of the constraints by a list of pass names, one sentence each."""
     first: dict[str, int] = {}
     for position, name in enumerate(names):
         first.setdefault(name, position)

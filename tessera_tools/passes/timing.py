@@ -2,7 +2,7 @@
 
     with timing.scope("Parser"): …      ──report()──▶   0.0014 ( 18.0%)  Parser
 
-Scopes nest; those of one key under one parent are one line of the report, their times summed.
+Scopes nest; the times of scopes with the same key and parent are added in one line of the report.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class Timing:
         self._stack = [self._root]
 
     def started(self, seconds: float, begin: float) -> None:
-        """Write the first line, `Start`: the process had run for `seconds` at `begin`, and loaded code until now."""
+        """Add the first line, `Start`: the process had run for `seconds` at `begin`, and loaded code until now."""
         self._begin = begin - seconds
         self.add("Start", time.perf_counter() - self._begin)
 
     @contextmanager
     def scope(self, name: str, key: object = None) -> Iterator[None]:
-        """Count the time of the `with` block to `name`, under the scope that is open."""
+        """Add the time of the `with` block to `name`, in the current scope."""
         node = self._stack[-1].child(name if key is None else key, name)
         self._stack.append(node)
         begin = time.perf_counter()
@@ -64,7 +64,7 @@ class Timing:
             self._stack.pop()
 
     def add(self, name: str, seconds: float) -> None:
-        """Count `seconds` that were measured elsewhere to `name`, under the scope that is open."""
+        """Add `seconds` that were measured elsewhere to `name`, in the current scope."""
         self._stack[-1].child(name, name).seconds += seconds
 
     def parts(self) -> dict[str, float]:
@@ -77,7 +77,7 @@ class Timing:
         return time.perf_counter() - self._begin
 
     def report(self, display: str = "tree") -> str:
-        """The report; `display` is "tree", or "list" for one line a name, longest first."""
+        """The report; `display` is "tree", or "list" for one line per name, longest first."""
         total = self._total()
         rest = max(0.0, total - sum(node.seconds for node in self._root.children.values()))
         if display == "list":

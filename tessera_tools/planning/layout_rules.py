@@ -178,7 +178,7 @@ def ties(op: Operation) -> list[list[Value]]:
     if rule is not None:
         groups = rule(op)
     elif op.regions:
-        # What flows together around loops and out of branches.
+        # Values that flow together around loops and out of branches.
         groups = [[target, *found] for target, found in flow_of(op)]
     elif is_elementwise(op):
         groups = [[*op.operands, *op.results]]
@@ -246,13 +246,13 @@ def _parts_in_registers(layout: LinearLayout, shape: Sequence[int]) -> LinearLay
     for name in ("lane", "warp", "block"):
         for basis in layout.bases.get(name, ()):
             if any(c >= size for c, size in zip(basis, shape, strict=True)):
-                raise LayoutError(f"parts of shape {list(shape)} lie in different threads: {layout}")
+                raise LayoutError(f"parts of shape {list(shape)} are in different threads: {layout}")
     # The registers of all parts must differ only in the bits that select the part.
     high = [b for b in layout.bases["register"] if any(c >= s for c, s in zip(b, shape, strict=True))]
     if len(high) != sum(n.bit_length() - 1 for n in part) or any(
         any(c % s for c, s in zip(b, shape, strict=True)) for b in high
     ):
-        raise LayoutError(f"parts of shape {list(shape)} do not lie in registers of their own: {layout}")
+        raise LayoutError(f"parts of shape {list(shape)} are not in separate registers: {layout}")
     return within(layout, shape)
 
 
@@ -297,7 +297,7 @@ def _whole(layout: LinearLayout, parts: int) -> LinearLayout:
     Raises LayoutError unless each thread holds whole elements.
     """
     if not holds_whole(layout, parts):
-        raise LayoutError(f"parts of one element lie in different threads: {layout}")
+        raise LayoutError(f"parts of one element are in different threads: {layout}")
     return without_repeated_registers(coarsened(layout, parts))
 
 

@@ -44,7 +44,7 @@ def _one_layout(op: Operation, values: Sequence[Value]) -> LinearLayout:
     except Refusal as problem:
         raise op.error(f"needs layouts: {problem}") from None
     if any(other != first for other in others):
-        raise op.error(f"has tiles in several layouts, such as {others[-1]} beside {first}; expected one")
+        raise op.error(f"has tiles in several layouts, such as {others[-1]} and {first}; expected one")
     return first
 
 

@@ -64,7 +64,7 @@ ALIGN = "nv_tileas.alignment"
 """The attribute of an alloc_tensor whose reader requires a larger alignment than `BUFFER_ALIGNMENT`."""
 
 _SHARE = 4
-"""The part of shared memory, one in so many, that the stages of pipelines leave to everything else."""
+"""The fraction of shared memory (1/n) that pipelines leave for other buffers."""
 
 
 def pipeline_room(target: Target) -> int:
@@ -81,7 +81,7 @@ class Scratch:
 
     bytes: int
     what: str
-    """What they are for, in an error that lists what does not fit: `a conversion of tile 64x64xf16`."""
+    """Their purpose, in an error that lists buffers that do not fit: `a conversion of tile 64x64xf16`."""
 
 
 _SCRATCH: Registry[Callable[[Any, Target], Scratch | None]] = Registry("use of scratch")
@@ -124,7 +124,7 @@ class _Life:
     def end(self) -> int:
         return self.offset + self.bytes
 
-    def meets(self, other: _Life) -> bool:
+    def overlaps(self, other: _Life) -> bool:
         """Returns true if both are live at some position, or in regions that run at the same time."""
         return (self.first <= other.last and other.first <= self.last) or run_together(self.op, other.op)
 
@@ -161,7 +161,7 @@ def allocate(function: Any, target: Target, without: Collection[Operation] = ())
         )
         raise function.error(
             f"needs {allocation.total} bytes of shared memory, but {target.name} has "
-            f"{target.max_shared_per_block} a CTA: {listed}; use smaller tiles"
+            f"{target.max_shared_per_block} per CTA: {listed}; use smaller tiles"
         )
     return allocation
 
@@ -190,7 +190,7 @@ def recorded(function: Any, target: Target) -> Allocation:
         if not 0 <= offset.value <= target.max_shared_per_block - need.bytes:
             raise op.error(
                 f"has {need.bytes} bytes at {OFFSET} = {offset.value}, but {target.name} has "
-                f"{target.max_shared_per_block} bytes of shared memory a CTA"
+                f"{target.max_shared_per_block} bytes of shared memory per CTA"
             )
         allocation.add(op, offset.value, need.bytes)
     return allocation
@@ -204,7 +204,7 @@ def overlaps(function: Any, target: Target, allocation: Allocation) -> Iterator[
         if life.offset % life.alignment:
             yield life.op.error(f"has {OFFSET} = {life.offset}; expected a multiple of {life.alignment}")
         for other in lives[:number]:
-            if life.meets(other) and life.offset < other.end and other.offset < life.end:
+            if life.overlaps(other) and life.offset < other.end and other.offset < life.end:
                 yield life.op.error(
                     f"has {life.bytes} bytes at {OFFSET} = {life.offset}, which overlap the {other.bytes} bytes at "
                     f"{other.offset} for {other.need.what}, needed at the same time"
@@ -227,7 +227,7 @@ def _lives(function: Any, target: Target) -> list[_Life]:
         spans = [(position, position)]
         if isinstance(op, nv_tileas.AllocTensor):
             users = _users(op.res)
-            landings = [_landing(op, user, by) for user in users for by in _begun(user, op)]
+            landings = [_landing(op, user, by) for user in users for by in _completions(user, op)]
             spans = [_span(op, use, positions, ends) for use in (*users, *landings)] or spans
         elif isinstance(op, nv_tileas.CreatePipeline):
             # Its barriers are waited for as long as there are iterators.
@@ -255,8 +255,8 @@ def _users(buffer: Value) -> list[Operation]:
     return found
 
 
-def _begun(user: Operation, buffer: Operation) -> set[Completion]:
-    """By groups of which kinds an op's accesses of a buffer are complete; empty if they are when the op is."""
+def _completions(user: Operation, buffer: Operation) -> set[Completion]:
+    """The kinds of groups by which an op's accesses of a buffer complete; empty if they complete with the op."""
     return {
         effect.completion
         for effect, value in accesses(user)
@@ -322,7 +322,7 @@ def _first_fit(lives: list[_Life], room: int) -> Allocation:
     for life in sorted(lives, key=lambda v: (-v.bytes, v.first)):
         life.offset = _fit(life, placed)
         if life.end > room:
-            life.offset = _fit(life, [other for other in placed if life.meets(other)])
+            life.offset = _fit(life, [other for other in placed if life.overlaps(other)])
         placed.append(life)
         allocation.add(life.op, life.offset, life.bytes)
         if life.parts > 1:
@@ -348,7 +348,7 @@ def _split(lives: list[_Life], target: Target) -> bool:
     beyond = [life for life in lives if life.end > target.max_shared_per_block]
     for life in sorted(lives, key=lambda v: -v.bytes):
         op = life.op
-        if not isinstance(op, nv_tileas.ConvertLayout) or not any(map(life.meets, beyond)):
+        if not isinstance(op, nv_tileas.ConvertLayout) or not any(map(life.overlaps, beyond)):
             continue
         if 2 * life.parts <= most_parts(
             nv_tileas.layout_of(op.source.type), nv_tileas.layout_of(op.res.type)
@@ -539,7 +539,7 @@ def _access_plan(
 ) -> VectorAccess | MatrixAccess:
     for word in primitives:
         access = COPIES[word].access
-        assert access is not None, f"the table of atoms does not say how {word} accesses shared memory"
+        assert access is not None, f"the table of atoms has no shared-memory access for {word}"
         plan = access(registers, memory, bits, width)
         if not isinstance(plan, Refused):
             return plan

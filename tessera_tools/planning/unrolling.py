@@ -28,7 +28,7 @@ NOT_UNROLLED = LoopAnnotationAttr(unroll=LoopUnrollAttr(disable=TRUE))
 
 def copies_of(op: scf.For) -> int | None:
     """Returns the number of iterations per test; None if not specified.  Reports an error for an invalid hint."""
-    wanted = _asked(op)
+    wanted = _requested(op)
     if wanted is None:
         return None
     trips = op.trip_count
@@ -43,7 +43,7 @@ def copies_of(op: scf.For) -> int | None:
     return copies
 
 
-def _asked(op: scf.For) -> int | None:
+def _requested(op: scf.For) -> int | None:
     """Returns the requested factor: 0 for all iterations, 1 for no unrolling; None if the loop has no hint."""
     hint = op.attributes.get(UNROLL_HINT)
     if hint is not None:

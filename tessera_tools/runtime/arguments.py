@@ -159,12 +159,12 @@ def parse_argument(text: str) -> BufferSpec | MapSpec | Scalar:
     how, *parts = rest.split(":")
     if how in ("rand", "zeros", "arange"):
         if len(parts) != 2:
-            raise _bad(text, f"'{how}' takes a type and a shape", f"expected {how}:TYPE:SHAPE")
+            raise _bad(text, f"'{how}' requires a type and a shape", f"expected {how}:TYPE:SHAPE")
         type = _type(text, parts[0])
         return BufferSpec(name, how, text, type, _shape(text, parts[1], type))
     if how == "full":
         if len(parts) != 3:
-            raise _bad(text, "'full' takes a type, a shape and a value", "expected full:TYPE:SHAPE:VALUE")
+            raise _bad(text, "'full' requires a type, a shape and a value", "expected full:TYPE:SHAPE:VALUE")
         type = _type(text, parts[0])
         shape = _shape(text, parts[1], type)
         return BufferSpec(name, how, text, type, shape, _number(text, parts[2], type))
@@ -200,12 +200,12 @@ def _file(name: str, rest: str, text: str) -> BufferSpec:
     if not parts:
         if not path.endswith(".npy"):
             raise _bad(
-                text, f"'{path}' is not a .npy file, so its type is not known", f"expected @{path}:TYPE:SHAPE"
+                text, f"'{path}' is not a .npy file, so its type is unknown", f"expected @{path}:TYPE:SHAPE"
             )
         return BufferSpec(name, "npy", text, path=path)
     type = _type(text, parts[0])
     if len(parts) > 2 or (len(parts) == 1 and not path.endswith(".npy")):
-        raise _bad(text, "a file takes a type and a shape", f"expected @{path}:TYPE:SHAPE")
+        raise _bad(text, "a raw file requires a type and a shape", f"expected @{path}:TYPE:SHAPE")
     shape = _shape(text, parts[1], type) if len(parts) == 2 else ()
     return BufferSpec(name, "npy" if path.endswith(".npy") else "bin", text, type, shape, path=path)
 
@@ -213,7 +213,7 @@ def _file(name: str, rest: str, text: str) -> BufferSpec:
 def _map(name: str, parts: Sequence[str], text: str) -> MapSpec:
     form = "expected tensormap:BUFFER:BOX[:swizzle=none|32B|64B|128B][:fill=zeros|nan]"
     if len(parts) < 2 or not all(part.isascii() and part.isdigit() for part in parts[1].split("x")):
-        raise _bad(text, "a tensor map takes an earlier buffer and a box", form)
+        raise _bad(text, "a tensor map requires an earlier buffer and a box", form)
     options = {"swizzle": "none", "fill": "zeros"}
     for part in parts[2:]:
         key, equals, value = part.partition("=")

@@ -68,7 +68,7 @@ def compare(
 
 
 def same_bits(a: Array, b: Array) -> tuple[bool, int]:
-    """Whether two arrays have the same bytes; else the index of the first element that differs."""
+    """True if two arrays have the same bytes; else the index of the first element that differs."""
     left, right = (np.ascontiguousarray(x).reshape(-1) for x in (a, b))
     size = left.dtype.itemsize
     apart = (left.view(np.uint8) != right.view(np.uint8)).reshape(-1, size).any(axis=1)

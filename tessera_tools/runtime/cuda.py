@@ -246,7 +246,7 @@ class CudaDevice(interface.Device):
         if isinstance(code, bytes):
             if manifest is None:
                 raise error(
-                    None, f"the cubin '{file}' has no launch manifest", "give it with --manifest=FILE"
+                    None, f"the cubin '{file}' has no launch manifest", "specify it with --manifest=FILE"
                 )
             signatures = list(declared.values())
             image = code
@@ -264,7 +264,7 @@ class CudaDevice(interface.Device):
             what = "cubin" if isinstance(code, bytes) else "PTX"
             raise error(
                 None, f"the driver rejects the {what} '{file}': {failure.diagnostics[0].message}",
-                "compile it for this GPU; tessera-translate --mlir-to-cubin shows what ptxas says",
+                "compile it for this GPU; tessera-translate --mlir-to-cubin shows the messages of ptxas",
             ) from None  # fmt: skip
         return CudaModule(self.driver, handle, signatures)
 

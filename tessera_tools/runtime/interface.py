@@ -120,7 +120,7 @@ class Kernel(ABC):
             raise error(
                 None,
                 f"the block size of '{self.name}' is not specified: the PTX has no .reqntid",
-                "give it with --block=X,Y,Z, or a manifest",
+                "specify it with --block=X,Y,Z or a manifest",
             )
         if signature.block is not None and size != signature.block:
             raise error(None, f"a block of {size}; '{self.name}' was compiled for {signature.block}")
@@ -275,7 +275,7 @@ def as_array(given: Any) -> Array:
         except (BufferError, RuntimeError, TypeError, ValueError) as failure:
             raise error(
                 None, f"the array cannot be read through DLPack: {str(failure).rstrip('.')}",
-                "copy it to the host first; give bf16 and fp8 as their patterns, with type=",
+                "copy it to the host first; pass bf16 and fp8 as bit patterns, with type=",
             ) from None  # fmt: skip
     return np.ascontiguousarray(given)
 

@@ -76,7 +76,7 @@ class LaunchFile:
         if not self.allow_outside and os.path.commonpath([inside, os.path.realpath(path)]) != inside:
             raise error(
                 None,
-                f"{self.path}: {where}: '{file}' lies outside the folder of the launch file",
+                f"{self.path}: {where}: '{file}' is outside the folder of the launch file",
                 "--allow-outside allows it",
             )
         return path

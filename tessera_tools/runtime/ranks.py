@@ -90,7 +90,7 @@ def run_plan(
 
 
 def _use_torch(transport: str, cuda: bool) -> bool:
-    """Whether torch.distributed is the transport, else MPI. Raises DiagnosticError for a missing transport."""
+    """True if torch.distributed is the transport, else MPI. Raises DiagnosticError for a missing transport."""
     if transport == "torch" or (transport == "auto" and cuda and has_torch() and ranks_mpi.member() is None):
         if not has_torch():
             raise error(None, "torch cannot be imported, which --transport=torch needs", "pip install torch")

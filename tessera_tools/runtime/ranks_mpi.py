@@ -44,7 +44,7 @@ _KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
 
 def has_mpi() -> bool:
-    """Whether mpi4py can be imported, without importing it."""
+    """True if mpi4py can be imported, without importing it."""
     return importlib.util.find_spec("mpi4py") is not None
 
 

@@ -37,7 +37,7 @@ _INSTEAD = "use --transport=mpi"
 
 
 def has_torch() -> bool:
-    """Whether torch can be imported, without importing it."""
+    """True if torch can be imported, without importing it."""
     return importlib.util.find_spec("torch") is not None
 
 

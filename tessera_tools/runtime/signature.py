@@ -1,4 +1,4 @@
-"""The signature of a kernel: parameters, block, cluster, shared memory; from its manifest, or from the PTX alone.
+"""The signature of a kernel: parameters, block, cluster, shared memory; from its manifest, or only from the PTX.
 
     Manifest (emit/manifest.py) ─┐
     PTX's .param declarations ───┴─▶ Signature ──check_argument──▶ an argument, or an error that names the parameter
@@ -120,7 +120,7 @@ class Signature:
             raise error(None, f"{parameter}: {why}") from None
 
     def may_point(self, parameter: Parameter) -> bool:
-        """Whether the parameter accepts a buffer's address."""
+        """True if the parameter accepts a buffer's address."""
         return parameter.type == "ptr" or (parameter.size == 8 and parameter.type == "i64")
 
 

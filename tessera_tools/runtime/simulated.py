@@ -220,7 +220,7 @@ class SimulatedDevice(interface.Device):
                 raise error(
                     None,
                     f"'{file}' is a cubin: the simulated GPU runs PTX",
-                    "give the .ptx or .mlir that it was compiled from, or use --device=cuda",
+                    "use the .ptx or .mlir that it was compiled from, or use --device=cuda",
                 )
             code = code.decode("utf-8", "replace")
         program = read(code, file)
@@ -252,7 +252,7 @@ def _check_target(own: str, compiled: Target, target: Target, place: Position) -
     """PTX runs on its own architecture and later ones; with the suffix `a`, only on its own."""
     if own.endswith("a") and compiled is not target:
         raise error(
-            place, f"the PTX is for {own} alone; it does not run on {target.name}", f"use --gpu-name={own}"
+            place, f"the PTX is only for {own}; it does not run on {target.name}", f"use --gpu-name={own}"
         )
     if compiled.compute_capability > target.compute_capability:
         raise error(place, f"the PTX is for {own} and later; it does not run on {target.name}")

@@ -42,7 +42,7 @@ class Type:
         if self.kind != "f":
             if given.dtype.kind == "f":
                 if not np.all(given == np.rint(given)):
-                    raise error(None, f"{self.name} takes whole numbers")
+                    raise error(None, f"{self.name} expects integers")
                 given = given.astype(np.int64)
             lowest = 0 if self.kind == "u" else -(1 << self.bits - 1)
             highest = (1 << self.bits) - 1

@@ -40,7 +40,7 @@ def wanted_processes() -> int:
 
 
 def depends_on_others(inst: Instruction) -> bool:
-    """Whether the instruction may order clusters with each other, or must be atomic between them."""
+    """True if the instruction may order clusters with each other, or must be atomic between them."""
     modifiers = set(inst.modifiers)
     text = ".".join((inst.opcode, *inst.modifiers))
     if inst.opcode in ("atom", "red"):
@@ -89,7 +89,7 @@ class PartialLaunch(Launch):
 
 
 def independent(launch: PartialLaunch) -> bool:
-    """Whether the launch's clusters may run in any process."""
+    """True if the launch's clusters may run in any process."""
     program = launch.module.program
     return not any(
         depends_on_others(inst)

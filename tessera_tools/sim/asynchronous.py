@@ -116,7 +116,7 @@ class Engine:
 
 
 def _apart(operation: Operation, memory: Any, where: Any) -> bool:
-    """Whether the operation certainly uses none of the bytes."""
+    """True if the operation certainly uses none of the bytes."""
     for other, places in (*operation.writes, *operation.reads):
         if other is memory and not (
             isinstance(where, slice)

@@ -43,7 +43,7 @@ class Counters:
 
     @property
     def timed(self) -> bool:
-        """Whether the trace of the launch is recorded (sim/clock)."""
+        """True if the trace of the launch is recorded (sim/clock)."""
         return False
 
     def recorded(self, code: list[Any]) -> list[Any]:

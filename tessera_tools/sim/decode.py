@@ -490,7 +490,7 @@ class Context:
         return straight_of(self.inst, self.effect, self.ports.used, keys, self._sources, self._targets, alone)
 
     def _of_lanes(self) -> bool:
-        """Whether the instruction uses only rows that a gang provides: no scratch rows, no 128-bit values."""
+        """True if the instruction uses only rows that a gang provides: no scratch rows, no 128-bit values."""
         keys = (self.ports.keys[port - self.ports.base] for port in self.ports.used)
         return all(
             key[0] in ("constant", "special", "symbol") or (key[0] == "register" and key[1] != 128)

@@ -21,7 +21,7 @@ from tessera_tools.sim.warp import Warp
 if TYPE_CHECKING:
     from tessera_tools.sim.machine import Cta
 
-__all__ = ["Gang", "gang_of", "muster"]
+__all__ = ["Gang", "gang_of", "form_gang"]
 
 
 class _Rows(dict[Any, Any]):
@@ -114,8 +114,8 @@ class Gang:
         return whole.view(dtype)[:: bits // (8 * dtype.itemsize)]
 
 
-def _stands(warp: Warp, pc: int) -> bool:
-    """Whether the whole warp is at `pc` and can run; a completed wait counts as being at the next instruction."""
+def _is_ready(warp: Warp, pc: int) -> bool:
+    """True if the whole warp is at `pc` and can run; a completed wait counts as being at the next instruction."""
     if len(warp.splits) != 1:
         return False
     split = warp.splits[0]
@@ -138,16 +138,16 @@ def gang_of(cta: Cta, first: int, last: int) -> Gang:
     return found
 
 
-def muster(warp: Warp, pc: int) -> Gang | None:
+def form_gang(warp: Warp, pc: int) -> Gang | None:
     """The gang of the warps adjacent to `warp` that are at `pc` too; None if there are none."""
-    if not _stands(warp, pc):
+    if not _is_ready(warp, pc):
         return None
     cta = warp.cta
     warps = cta.warps
     first = last = warp.index
-    while first and _stands(warps[first - 1], pc):
+    while first and _is_ready(warps[first - 1], pc):
         first -= 1
-    while last + 1 < len(warps) and _stands(warps[last + 1], pc):
+    while last + 1 < len(warps) and _is_ready(warps[last + 1], pc):
         last += 1
     if first == last:
         return None

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Launch", "Result"]
 
-_PATIENCE = 200_000
-"""Warp instructions after which the next cluster may start concurrently."""
+_CLUSTER_LIMIT = 200_000
+"""The number of warp instructions after which the next cluster may start concurrently."""
 
 
 @dataclass(slots=True)
@@ -186,7 +186,7 @@ class Launch:
                 raise self.error(f"{where} has {len(value)} bytes; the parameter has {variable.size}")
             return bytes(value)
         if variable.is_array:
-            raise self.error(f"{where} is an aggregate of {variable.size} bytes; give its bytes")
+            raise self.error(f"{where} is an aggregate of {variable.size} bytes; specify its bytes")
         if isinstance(value, Buffer):
             value = value.address
             if type.bits != 64:
@@ -315,7 +315,9 @@ class Launch:
         since = 0
         while True:
             stuck = active and all(cluster.stuck for cluster in active)
-            if more and (not active or stuck or (self.executed - since > _PATIENCE and len(active) < 64)):
+            if more and (
+                not active or stuck or (self.executed - since > _CLUSTER_LIMIT and len(active) < 64)
+            ):
                 index = next(waiting, None)
                 if index is None:
                     more = False

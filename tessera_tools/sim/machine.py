@@ -17,7 +17,7 @@ import numpy as np
 from tessera_tools.sim.asynchronous import Engine
 from tessera_tools.sim.blocks import LEAST, Batch, Step
 from tessera_tools.sim.frame import Frame
-from tessera_tools.sim.gang import Gang, gang_of, muster
+from tessera_tools.sim.gang import Gang, form_gang, gang_of
 from tessera_tools.sim.lanes import Lanes
 from tessera_tools.sim.races import Clocks, History
 from tessera_tools.sim.warp import CHANGED, CONVERGE, FULL, Split, Wait, Warp, mask_of
@@ -133,7 +133,7 @@ class Cluster:
                 else:
                     patient = self.random.random() < 0.25
                     quantum = _UNTIL_BLOCKED if patient else int(self.random.integers(1, 65))
-                    gang = muster(warp, split.pc) if self.random.random() < _TOGETHER else None
+                    gang = form_gang(warp, split.pc) if self.random.random() < _TOGETHER else None
                     part = self._part(gang, warp.index) if gang is not None else None
                     if part is not None:
                         self.run_gang(part, split.pc, quantum)
@@ -154,7 +154,7 @@ class Cluster:
         able = [(split.pc, warp) for warp in cta.warps if warp.splits and (split := warp.pick()) is not None]
         pc, first_warp = min(able, key=lambda one: (one[0], len(one[1].splits) == 1))
         stop = min((other for other, _ in able if other > pc), default=_NEVER)
-        gang = muster(first_warp, pc)
+        gang = form_gang(first_warp, pc)
         if gang is not None:
             self.run_gang(gang, pc, _UNTIL_BLOCKED, stop)
         else:
@@ -163,7 +163,7 @@ class Cluster:
             self.run(first_warp, split, _UNTIL_BLOCKED, stop)
 
     def _part(self, gang: Gang, index: int) -> Gang | None:
-        """A subset of a gang's warps that contains the warp `index`; None for that warp alone."""
+        """A subset of a gang's warps that contains the warp `index`; None for only that warp."""
         first, last = gang.first, gang.last
         cut = int(self.random.integers(first + 1, last))
         first, last = (first, cut) if index < cut else (cut, last)
@@ -399,7 +399,7 @@ class Cluster:
             self._expired = 0
         timed = [(w, s) for w in self.warps for s in w.splits if s.wait is not None and s.wait.timed]
         if timed and self._expired < _EXPIRIES:
-            # A wait that times out is no progress, for this cluster or any other.
+            # A wait that times out is not progress, for this cluster or any other.
             before = self.launch.progress
             for warp, split in timed:
                 assert split.wait is not None

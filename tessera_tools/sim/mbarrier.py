@@ -65,7 +65,7 @@ class MBarrier:
     arrivals: list[str] = field(default_factory=list[str])
     """The threads that have arrived in this phase, for the deadlock report."""
     announced: int = 0
-    brought: int = 0
+    transferred: int = 0
     """Bytes that expect_tx has added in this phase, and bytes that complete_tx has subtracted."""
     announcer: tuple[int, tuple[int, int, int], tuple[int, int, int]] | None = None
     """Instruction, CTA and thread of the last expect_tx of this phase."""
@@ -133,7 +133,7 @@ class MBarrier:
         if self.cta.stats is not None:
             self.cta.stats.arrive(*self.key)
         self.tx -= amount
-        self.brought += amount
+        self.transferred += amount
         self._see(seen)
         self.advance()
 
@@ -149,7 +149,7 @@ class MBarrier:
             self.released, self.seen = self.seen, None
             self.polled = 0
             self.arrivals = []
-            self.announced = self.brought = 0
+            self.announced = self.transferred = 0
             self.announcer = None
             self.cta.cluster.launch.progress += 1
 
@@ -173,7 +173,7 @@ def _of_deadlock(cluster: Cluster) -> None:
         cluster.launch.report(
             "mbarrier",
             f"expect_tx announced {barrier.announced} bytes for phase {barrier.phase} of {barrier.place}, and copies "
-            f"brought {barrier.brought}: the phase cannot end",
+            f"transferred {barrier.transferred}: the phase cannot end",
             pc,
             cta,
             thread,

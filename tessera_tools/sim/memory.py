@@ -51,7 +51,7 @@ WINDOWS = {base >> WINDOW_SHIFT: space for space, base in BASE.items()}
 REMOTE_SHIFT = 24
 """A shared::cluster address holds the CTA's rank plus one from this bit on (`mapa`); 0 is the thread's own CTA."""
 SHARED_START = 1024
-"""Base of a CTA's shared memory: the system reserves the first KiB, so that null is no valid address."""
+"""Base of a CTA's shared memory: the system reserves the first KiB, so that null is not a valid address."""
 
 UNINITIALIZED, WRITING, READING, UNFENCED, EARLIER = 1, 2, 4, 8, 16
 """State of a byte: never written; an asynchronous write is in flight; an asynchronous read is in flight;

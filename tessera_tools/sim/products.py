@@ -67,7 +67,7 @@ def _scale(values: Array) -> tuple[int, int]:
 
 
 def _is_exact(a: Array, b: Array, c: Array) -> bool:
-    """Whether the result is independent of the order of the sum: its terms are multiples of a common unit in which
+    """True if the result is independent of the order of the sum: its terms are multiples of a common unit in which
     no partial sum has more than 53 bits, and no zero has a sign."""
     if not a.size or not b.size or not c.size or int(c.view(np.int64).min()) == _NEGATIVE_ZERO:
         return False

@@ -84,7 +84,7 @@ _UNREADABLE = 0x0101010101010101 * (UNINITIALIZED | WRITING | UNFENCED)
 
 
 def readable(warps: list[Warp], memory: Any, units: Array) -> bool:
-    """Whether `async_read` of 16-byte units, by their number in the memory, finds no error for any warp."""
+    """True if `async_read` of 16-byte units, by their number in the memory, finds no error for any warp."""
     if getattr(memory, "state", None) is not None:
         flags = int(np.bitwise_or.reduce(memory.states[16].take(units, 0), None))
         if flags & _UNREADABLE:

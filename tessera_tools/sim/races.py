@@ -245,7 +245,7 @@ class History:
         self._tables[width][1][index] = record
 
     def is_ordered(self, warps: list[Warp], index: Array, width: int) -> bool:
-        """Whether the warps are ordered after the last writes of the units `index`, which are at least a grain."""
+        """True if the warps are ordered after the last writes of the units `index`, which are at least a grain."""
         found = self._tables[width][0].take(index, 0)
         newest = _newest(found)
         # All bytes that one copy has written have the same record.
@@ -320,7 +320,7 @@ def late_records(warp: Warp, records: Array, thread: int) -> Array:
 
 
 def describe(warp: Warp, record: int) -> tuple[str, Hashable]:
-    """The origin of a record as text: the instruction, its location and the thread; and the location alone."""
+    """The origin of a record as text: the instruction, its location and the thread; and only the location."""
     launch, cluster = warp.cta.cluster.launch, warp.cta.cluster
     pc, thread = record >> _CODE_SHIFT & _CODE_MASK, record & _THREAD
     inst = launch.module.program.instructions[pc]

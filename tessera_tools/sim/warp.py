@@ -84,8 +84,8 @@ class Split:
         """Backward branches since the warp has diverged, if the launch is timed."""
 
 
-_PATIENCE = 64
-"""Branches that one split of a diverged warp may take before another split runs."""
+_SPLIT_LIMIT = 64
+"""The number of consecutive branches of one split of a diverged warp before another split runs."""
 
 
 class Warp:
@@ -139,9 +139,9 @@ class Warp:
         lowest = min(awake, key=lambda split: split.pc)
         if len(awake) > 1:
             self.turns += 1
-            if self.turns > _PATIENCE:
+            if self.turns > _SPLIT_LIMIT:
                 # Another split runs next, with the same limit.
-                self.turns = -_PATIENCE
+                self.turns = -_SPLIT_LIMIT
             if self.turns < 0:
                 others = [split for split in awake if split is not lowest]
                 lowest = self.split if self.split in others else others[self.instructions % len(others)]

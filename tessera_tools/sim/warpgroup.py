@@ -186,7 +186,7 @@ class State:
     """Registers that other instructions have accessed since the last wgmma.fence."""
     issued: int = 0
 
-    def flying(self) -> Iterable[Operation]:
+    def in_flight(self) -> Iterable[Operation]:
         for group in self.groups:
             yield from group
         yield from self.open
@@ -272,7 +272,7 @@ def complete(group: Warpgroup, number: int) -> None:
 
 def write_back(warp: Warp, state: State, operation: Operation) -> None:
     """Write the result of a complete operation to a warp, unless a later one still uses the same registers."""
-    others = list(state.flying())
+    others = list(state.in_flight())
     if not operation.a_slots and any(other.d_slots == operation.d_slots for other in others):
         return
     registers = warp.registers[32]
@@ -336,7 +336,7 @@ def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
     def run(warp: Warp, mask: Mask) -> Any:
         state = warp.state.get("wgmma")
         if state is not None:
-            for operation in state.flying():
+            for operation in state.in_flight():
                 if operation.d_registers & used or operation.a_registers & used:
                     which = "accumulates in" if operation.d_registers & used else "reads"
                     warp.report(

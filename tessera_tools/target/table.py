@@ -232,7 +232,7 @@ def _suggest(name: str) -> str:
         and int(digits) < oldest.compute_capability
     ):
         return f"the oldest GPU that is supported is {oldest.name}"
-    import difflib  # only on the way to an error
+    import difflib  # only needed for an error
 
     close = difflib.get_close_matches(name, _TABLE, n=1)
     close = close or difflib.get_close_matches(_product(name), _PRODUCTS, n=1, cutoff=0.8)

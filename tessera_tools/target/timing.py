@@ -3,7 +3,7 @@
     timing(lookup("sm_90")).value("l2_latency")  →  263.0
 
 Latencies are SM cycles from issue to result; rates are per SM and cycle unless the name says `chip`.  The numbers are
-public measurements.  A number that nobody has published for the architecture is marked as a guess: it is that of the
+public measurements.  A number that has not been published for the architecture is marked as a guess: it is that of the
 nearest architecture, or follows from the others.  No number is fitted to a kernel.
 
     [HP1] [HP2]  Luo et al., arXiv 2402.13499 and 2501.12084: Ampere, Ada and Hopper by microbenchmarks

@@ -44,7 +44,7 @@ class ExecutionUnit:
             raise ValueError(f"has barrier {self.barrier}; a CTA has barriers 0 to {NAMED_BARRIERS - 1}")
         if self.registers is not None and (not 24 <= self.registers <= 256 or self.registers % 8):
             raise ValueError(
-                f"requests {self.registers} registers; setmaxnreg takes multiples of 8 from 24 to 256"
+                f"requests {self.registers} registers; setmaxnreg supports multiples of 8 from 24 to 256"
             )
 
     @property

@@ -162,7 +162,7 @@ def test_a_matched_pipeline_breaks_no_rule(stages: int) -> None:
         pytest.param(
             producer(),
             consumer("wait", "dot", "done") + branch(consumer("release")),
-            "takes on some paths only",
+            "uses on some paths only",
             id="released on some paths",
         ),
         pytest.param(
@@ -180,7 +180,7 @@ def test_a_matched_pipeline_breaks_no_rule(stages: int) -> None:
         pytest.param(
             producer(),
             consumer(*ALL, "release"),
-            "takes a token that has been taken before",
+            "uses a token that was already used",
             id="released twice",
         ),
     ],
@@ -210,7 +210,7 @@ def test_an_iterator_that_a_loop_does_not_advance_is_told() -> None:
 
 
 def unit_is(op: Operation, number: int) -> bool:
-    """Whether an op stands in that agent."""
+    """True if an op stands in that agent."""
     switch = next(o for o in ancestors(op) if isinstance(o, nv_tileas.AgentSwitch))
     return nv_tileas.agent_of(op) is switch.regions[number]
 

@@ -78,7 +78,7 @@ def test_an_argument_of_another_kind_is_refused() -> None:
 
 
 def test_a_kernel_without_arguments_cannot_be_compiled() -> None:
-    with pytest.raises(tt.DiagnosticError, match="give args="):
+    with pytest.raises(tt.DiagnosticError, match="expected args="):
         tt.compile(scale, "sm_80")
 
 

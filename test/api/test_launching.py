@@ -87,13 +87,13 @@ def test_another_element_type_is_refused(kernel: tt.Kernel, arrays: Any) -> None
 
 
 def test_the_number_of_arguments_is_checked_both_ways(kernel: tt.Kernel, arrays: Any) -> None:
-    with pytest.raises(tt.DiagnosticError, match="2 arguments given, which stand for 6 parameters"):
+    with pytest.raises(tt.DiagnosticError, match="2 arguments given, which are 6 parameters"):
         kernel[4](*arrays)
 
 
 def test_an_array_of_another_rank_is_refused(kernel: tt.Kernel, arrays: Any) -> None:
     a, _ = arrays
-    with pytest.raises(tt.DiagnosticError, match="'b' .*expected|which stand for 9 parameters"):
+    with pytest.raises(tt.DiagnosticError, match="'b' .*expected|which are 9 parameters"):
         kernel[4](a.reshape(10, 10), a, 1.0)
 
 

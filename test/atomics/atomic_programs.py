@@ -86,7 +86,7 @@ def rmw(
 
 
 def is_a_history(first: Any, last: Any, steps: list[tuple[Any, Any]], change: Any) -> bool:
-    """Whether steps (value seen, operand) can be put in an order in which each sees what the one before left.
+    """True if steps (value seen, operand) can be put in an order in which each sees what the one before left.
 
     Steps that leave the element as it is come first where they can; of those that change it, one at most may see each
     value (or all that see it do the same).

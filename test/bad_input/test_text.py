@@ -96,7 +96,7 @@ def test_a_body_behind_arguments_without_names(tmp_path: Path) -> None:
 def test_aliases_that_stand_for_gigabytes(kind: str, pair: str, tmp_path: Path) -> None:
     lines = [f"{kind}a{i} = {pair.format(f'{kind}a{i - 1}')}" for i in range(1, 41)]
     text = "\n".join([f"{kind}a0 = {'i32' if kind == '!' else '1 : i32'}", *lines, ""])
-    refuse_text(text, "stands for more than", tmp_path)
+    refuse_text(text, "expands to more than", tmp_path)
 
 
 def test_a_stride_of_zero_in_the_older_spelling(tmp_path: Path) -> None:

@@ -327,7 +327,7 @@ def test_positions_with_scopes() -> None:
 @pytest.mark.parametrize(
     ("entries", "indices", "message"),
     [
-        (GOOD, [4], "debug index 1 is needed, but there are only 1"),
+        (GOOD, [4], "debug index 1 is out of range: there are only 1"),
         (GOOD, [9, 9], "debug attribute 9 is out of range: there are only 4"),
         (GOOD, [1, 1], "debug attribute 1 is not a position of an operation"),
         ([varint(3, 1, 1, 1, 1)], [1, 1], "contains itself"),

@@ -82,7 +82,7 @@ def program(source: str, pairs: list[tuple[str, str]], count: int) -> str:
 
 
 def is_nan(name: str, codes: Array) -> Array:
-    """Whether codes are NaNs, of which f32 and f64 have many."""
+    """True if codes are NaNs, of which f32 and f64 have many."""
     return np.isnan(values_of(name, codes)) if name in ("f32", "f64") else np.zeros(len(codes), np.bool_)
 
 

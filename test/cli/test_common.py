@@ -44,7 +44,7 @@ def test_unknown_and_incomplete_options_are_refused(argv: list[str]) -> None:
 
 
 def test_an_option_of_a_pass_given_as_a_flag_gets_a_hint() -> None:
-    with pytest.raises(click.UsageError, match="an option of a pass: --canonicalize='max-iterations=…'"):
+    with pytest.raises(click.UsageError, match="a pass option: --canonicalize='max-iterations=…'"):
         normalize(["--max-iterations=4"], VALUES, dict.fromkeys(("cse", "canonicalize")))
 
 

@@ -166,7 +166,7 @@ def test_the_tree_of_dumps_is_mlirs_own(tmp_path: Path) -> None:
     [
         (["--csee"], "unknown option '--csee'; did you mean '--cse'?"),
         (["--no-such-thing-at-all"], "--help shows every option"),
-        (["--pass-pipeline"], "takes a value"),
+        (["--pass-pipeline"], "requires a value"),
         (["--cse=x=1"], "pass 'cse' takes no options, found 'x'"),
         (["--canonicalize=top-don=1"], "did you mean 'top-down'?"),
         (["--canonicalize=max-iterations=many"], "expects an integer, found 'many'"),

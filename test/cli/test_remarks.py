@@ -59,7 +59,7 @@ def test_warnings_are_not_kept() -> None:
 def test_an_unknown_format_is_refused() -> None:
     done = run(["-", "--remarks=xml"], stdin=DIVISION)
     assert done.exit_code == 1
-    assert b"--remarks takes text, json, yaml, found 'xml'" in done.stderr
+    assert b"--remarks expects text, json, yaml, found 'xml'" in done.stderr
 
 
 def test_a_file_that_is_not_named_is_refused() -> None:

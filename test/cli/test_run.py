@@ -198,7 +198,7 @@ def test_a_cubin_is_refused_on_the_simulated_gpu(tmp_path: Path) -> None:
     (tmp_path / "k.cubin").write_bytes(b"\x7fELF\x02\x01")
     err = refused("k.cubin", cwd=tmp_path)
     assert "the simulated GPU runs PTX" in err
-    assert "give the .ptx or .mlir that it was compiled from, or use --device=cuda" in err
+    assert "use the .ptx or .mlir that it was compiled from, or use --device=cuda" in err
 
 
 MANIFEST = {
@@ -321,7 +321,7 @@ def test_a_launch_file_that_is_not_json(tmp_path: Path) -> None:
 
 
 def test_two_ways_of_arguments_are_refused(tmp_path: Path) -> None:
-    assert "--arg and --launch both give arguments" in refused(launch_file(tmp_path), "--arg=i32:1")
+    assert "--arg and --launch both specify arguments" in refused(launch_file(tmp_path), "--arg=i32:1")
 
 
 # -- bad input
@@ -370,7 +370,7 @@ def test_several_entries_need_a_name() -> None:
         (["zeros:f32", "i32:1", "f32:1"], "expected zeros:TYPE:SHAPE"),
         (["zeros:f32:99999999x99999999", "i32:1", "f32:1"], "expected at most"),
         (["@none.npy", "i32:1", "f32:1"], "cannot open 'none.npy': no such file or directory"),
-        (["@data.bin", "i32:1", "f32:1"], "'data.bin' is not a .npy file, so its type is not known"),
+        (["@data.bin", "i32:1", "f32:1"], "'data.bin' is not a .npy file, so its type is unknown"),
         (["f32:8", "i32:1", "f32:1"], "parameter 'x' (i64): found f32:8.0, expected i64"),
         (["zeros:f32:8", "i32:one", "f32:1"], "'one' is not a number of type i32"),
         (["zeros:f32:8", "", "f32:1"], "parameter 'n' (i32): '': not a valid argument"),
@@ -456,7 +456,7 @@ def test_no_package_for_a_real_gpu_is_an_error_that_says_so(monkeypatch: pytest.
 def test_dynamic_shared_memory_that_nobody_gave_is_warned_of() -> None:
     ptx = SCALE.replace(".visible", ".extern .shared .align 16 .b8 tile[];\n.visible")
     _, err = tessera_run(*ARGS, ptx=ptx)
-    assert "warning: 'tile' is dynamic shared memory, and the launch has none" in err
+    assert "warning: 'tile' is dynamic shared memory, but its size is 0" in err
     assert "warning" not in tessera_run(*ARGS, "--shared=1024", ptx=ptx)[1]
 
 

@@ -87,7 +87,7 @@ def test_an_instruction_that_the_default_gpu_lacks_gets_a_hint(tmp_path: Path) -
     text += "  %a = call { i32, i1 } @llvm.nvvm.elect.sync(i32 -1)\n  %b = extractvalue { i32, i1 } %a, 0\n"
     text += "  store i32 %b, ptr addrspace(1) %p\n  ret void\n}\n"
     _, err = translate("--mlir-to-ptx", stdin=text.replace("i1 @", "{ i32, i1 } @", 1).encode(), status=1)
-    assert "--gpu-name names another GPU" in err
+    assert "choose another GPU with --gpu-name" in err
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_options_of_ptxas_show(tmp_path: Path) -> None:
 def test_nvdisasm_can_be_named(tmp_path: Path) -> None:
     require_tool("ptxas")
     _, err = translate("--mlir-to-sass", "--nvdisasm=./none", cwd=tmp_path, status=1)
-    assert "nvdisasm is not at './none', which --nvdisasm names" in err
+    assert "nvdisasm was not found at './none' (from --nvdisasm)" in err
 
 
 def test_ptx_is_an_input_too(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_lineinfo_names_source_lines_in_optimized_sass(tmp_path: Path) -> None:
         (["--mlir-to-ptx", "--mlir-to-mir"], "found several"),
         (["--mlir-to-ptx", "--gpu-name=sm_91"], "unknown GPU 'sm_91'"),
         (["--mlir-to-ptx", "-O4"], "'4' is not one of"),
-        (["--mlir-to-ptx", "--ptxas=/nowhere/ptxas"], "ptxas is not at '/nowhere/ptxas'"),
+        (["--mlir-to-ptx", "--ptxas=/nowhere/ptxas"], "ptxas was not found at '/nowhere/ptxas'"),
         (["--mlir-to-ptx", "--ptxas-options='x"], "--ptxas-options: no closing quotation"),
         (["--mlir-to-ptx", "--ptxas-timeout=-1"], "ptxas-timeout"),
         (["--mlir-to-ptx", "-o", "/nowhere/x.ptx"], "cannot be written"),

@@ -203,7 +203,7 @@ def _bounds(s: Statement, state: dict[str, Array]) -> tuple[int, ...]:
 
 
 def _iteration(body: Sequence[Statement], state: dict[str, Array], memory: Array) -> bool:
-    """Whether the loop goes on."""
+    """True if the loop goes on."""
     try:
         _run(body, state, memory)
     except Left as way:

@@ -224,7 +224,7 @@ def _compare_floats(predicate: str, a: Any, b: Any) -> int:
 
 
 def refines(new: Any, old: Any, *, ignore_sign_of_zero: bool = False) -> bool:
-    """Whether a value may stand for another: any for poison, any NaN for a NaN, else the same bits."""
+    """True if a value may stand for another: any for poison, any NaN for a NaN, else the same bits."""
     if old is POISON:
         return True
     if new is POISON:

@@ -63,7 +63,7 @@ class Instance:
 
     @staticmethod
     def is_float(term: Apply) -> bool:
-        """Whether the op computes with numbers of floating-point types."""
+        """True if the op computes with numbers of floating-point types."""
         return term.name.endswith("f") or term.name in ("arith.sitofp", "arith.uitofp")
 
     def value(self, term: Term, type: Any) -> Value:
@@ -238,10 +238,10 @@ def test_a_rule_computes_what_its_pattern_does(rule: Rule) -> None:
     ("text", "message"),
     [
         ("addi(x, 0)", "expected OP"),
-        ("x -> x", "the pattern is no op"),
-        ("addi(x, 0) -> y", "'y' stands for nothing"),
+        ("x -> x", "the pattern is not an op"),
+        ("addi(x, 0) -> y", "'y' is undefined"),
         ("addi(x, 0 -> x", "not a rule"),
-        ("addi(x, x + 1) -> x", "is no term of a rule"),
+        ("addi(x, x + 1) -> x", "is not a term of a rule"),
     ],
 )
 def test_what_is_no_rule_is_refused(text: str, message: str) -> None:

@@ -133,14 +133,14 @@ PLAN = Plan(
     [
         (("tensors", 0, "cut"), ["y"], "tensors 0: the field 'cut' is a list of 1; expected a list of mesh"),
         (("tensors", 0, "cut"), [], "expected 1 entries, as many as extents"),
-        (("mesh", 0, "ranks"), 0, "the field 'ranks' is 0; expected an axis of its own, of one rank or more"),
+        (("mesh", 0, "ranks"), 0, "the field 'ranks' is 0; expected a new axis of one rank or more"),
         (("arguments",), [7], "the field 'arguments' is a list of 1; expected numbers below 2"),
         (("steps", 0, "kind"), "scatter", "expected launch, or one of all_reduce"),
         (("steps", 0, "axis"), "y", "the field 'axis' is \"y\"; expected one of the mesh: x"),
         (("steps", 0, "gather"), 1, "expected 'split' and 'gather' to name the dimensions that it changes"),
         (("steps", 0, "result"), 0, "expected a tensor of 8 and of the source's type"),
         (("steps", 0, "result"), 9, "expected tensors below 2"),
-        (("steps", 0, "combine"), "sum", "expected 'combine' (sum, max or min) for reductions alone"),
+        (("steps", 0, "combine"), "sum", "expected 'combine' (sum, max or min) for reductions only"),
         (
             ("steps", 0),
             {"kind": "launch", "kernel": "k", "grid": [1], "operands": [0], "results": [1]},

@@ -149,7 +149,7 @@ def test_mir_of_a_large_kernel_comes_whole():
 def test_an_unknown_pass_is_refused():
     with pytest.raises(ToolError, match="LLVM's code generator has no pass 'nope'") as caught:
         emit_mir(VECTOR_ADD, lookup("sm_80"), ptx_version=80, stop_after="nope")
-    assert caught.value.hint == "name one as llc -stop-after= does, such as 'finalize-isel'"
+    assert caught.value.hint == "use a name that llc -stop-after= accepts, such as 'finalize-isel'"
 
 
 def test_broken_ir_is_refused_for_mir_as_for_ptx():

@@ -71,7 +71,7 @@ def test_the_text_ends_with_a_newline_and_names_its_schema():
         (broken("kernels", 0, "parameters", 1, "size", value=8), "parameter 1: i32 takes 4 bytes; found 8"),
         (
             broken("kernels", 0, "parameters", 1, "offset", value=4),
-            "parameter 1: offset 4 lies in the parameter",
+            "parameter 1: offset 4 overlaps the previous parameter",
         ),
         (broken("kernels", 0, "parameters", 2, "offset", value=32700), "it ends at byte 32828"),
         (
@@ -93,11 +93,11 @@ def test_the_text_ends_with_a_newline_and_names_its_schema():
         ),
         (
             broken("kernels", 0, "tensor_maps", 0, "shape", value=[{"parameter": 2**63}, 2]),
-            "an extent or stride follows parameter 9223372036854775808",
+            "an extent or stride refers to parameter 9223372036854775808",
         ),
         (
             broken("kernels", 0, "tensor_maps", 0, "strides", value=[{"parameter": 0}]),
-            "an extent or stride follows parameter 0; expected the number of a parameter of type i8",
+            "an extent or stride refers to parameter 0; expected the number of a parameter of type i8",
         ),
         (broken("kernels", 0, "tensor_maps", 0, "l2_promotion", value=...), "'l2_promotion' is missing"),
     ],

@@ -90,7 +90,7 @@ def test_broken_ir_is_refused_with_the_verifiers_reason(worker: Worker):
         "define ptx_kernel void @k() {\na:\n  br label %c\nb:\n  %x = add i32 1, 1\n  br label %c\n"
         "c:\n  %y = add i32 %x, 1\n  ret void\n}"
     )
-    with pytest.raises(ToolError, match="LLVM finds its IR broken: Instruction does not dominate all uses!"):
+    with pytest.raises(ToolError, match="LLVM rejects its IR: Instruction does not dominate all uses!"):
         worker.verify(ir)
 
 

@@ -33,7 +33,7 @@ Command = Callable[[list[str], bytes, str], Result]
 
 
 def crashed(result: Result) -> bool:
-    """Whether the command ended by a signal or by a Python traceback: never an orderly refusal."""
+    """True if the command ended by a signal or by a Python traceback: never an orderly refusal."""
     return result.exit_code >= CRASH or result.exit_code < 0 or TRACEBACK in result.stderr
 
 

@@ -67,5 +67,5 @@ def run_run_file(run_file: RunFile, folder: Path, mode: str = "auto") -> None:
 
 
 def _holds(names: Iterable[str]) -> bool:
-    """Whether any of the feature `names` is there; `*` always is."""
+    """True if any of the feature `names` is there; `*` always is."""
     return any(name == "*" or find_tool(name) is not None for name in names)

@@ -73,7 +73,7 @@ def test_replacing_a_value_by_itself_changes_nothing() -> None:
 def test_an_operation_with_uses_is_not_erased() -> None:
     one = const(1)
     block(one, add(one.result, one.result))
-    with pytest.raises(ValueError, match="'t.const' is erased while its result #0 has uses"):
+    with pytest.raises(ValueError, match="'t.const' cannot be erased: its result #0 has uses"):
         one.erase()
     assert one.parent is not None
 
@@ -129,7 +129,7 @@ def test_block_arguments_keep_their_numbers() -> None:
 def test_a_used_block_argument_is_not_erased() -> None:
     body = Block([I32])
     body.append(Return.create(body.arguments))
-    with pytest.raises(ValueError, match="block argument #0 is erased while it has uses"):
+    with pytest.raises(ValueError, match="block argument #0 cannot be erased: it has uses"):
         body.erase_argument(0)
 
 

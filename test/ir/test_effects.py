@@ -109,7 +109,7 @@ def test_the_traits_of_a_class_and_its_bases_count_together() -> None:
 
 def test_a_field_that_is_not_there_is_refused() -> None:
     with pytest.raises(
-        TypeError, match="t.wrong: an effect is on 'buffer', which is no operand or result of the op"
+        TypeError, match="t.wrong: an effect is on 'buffer', which is not an operand or result of the op"
     ):
 
         class _Wrong(Op, name="t.wrong", traits=(MemoryEffects(read("buffer")),)):

@@ -69,7 +69,7 @@ def test_renaming_changes_every_reference() -> None:
 
 def test_renaming_to_a_taken_name_is_refused() -> None:
     one, two = func(block(), name="a"), func(block(), name="b")
-    with pytest.raises(ValueError, match="@b exists already"):
+    with pytest.raises(ValueError, match="@b already exists"):
         SymbolTable(module(one, two)).rename(one, "b")
 
 

@@ -146,7 +146,7 @@ class Case:
         return view, f"partition_view<tile=({extents}), {padding}{view}{order}>"
 
     def is_sparse(self, d: int) -> bool:
-        """Whether the index of an axis is a tile."""
+        """True if the index of an axis is a tile."""
         return self.kind == "gather" and d == self.sparse
 
     # -- running

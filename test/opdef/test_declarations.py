@@ -184,7 +184,7 @@ def test_attributes_are_verified() -> None:
     ("arguments", "named", "message"),
     [
         (1, {}, "operand 'rhs' is needed"),
-        (5, {}, "5 positional parameters, takes 4"),
+        (5, {}, "5 positional parameters, expected at most 4"),
         (2, {"nothing": 1}, "unexpected parameter 'nothing'"),
         (2, {"lhs": 1}, "unexpected parameter 'lhs'"),
     ],

@@ -51,7 +51,7 @@ ALL = "$a $maybe `,` $rest"
     [
         (f"{ALL} $nothing", "names '\\$nothing', which is not declared"),
         ("$a", "does not name operand '\\$maybe'"),
-        (f"{ALL} $r", "result '\\$r' can stand only in type"),
+        (f"{ALL} $r", "result '\\$r' is only allowed in type"),
         (f"{ALL} (`x` $number^", "a group is not closed"),
         (f"{ALL} (`x` $number)?", "an optional group needs an anchor"),
         (f"{ALL} unknown-word", "unknown directive 'unknown-word'"),
@@ -61,9 +61,9 @@ ALL = "$a $maybe `,` $rest"
         (f"{ALL} ;", "cannot read the format at ';'"),
         (f"{ALL} type($nothing)", "names '\\$nothing', which is not declared"),
         (f"{ALL} functional-type(operands)", "expected ',' in the format"),
-        ("$a $rest $maybe", "where '\\$rest' ends and '\\$maybe' begins cannot be told"),
-        ("$rest `,` $a $maybe", "where '\\$rest' ends and '\\$a' begins cannot be told"),
-        (f"{ALL} type($maybe) type($rest)", "where '\\$maybe' ends and '\\$rest' begins cannot be told"),
+        ("$a $rest $maybe", "where '\\$rest' ends and '\\$maybe' begins is ambiguous"),
+        ("$rest `,` $a $maybe", "where '\\$rest' ends and '\\$a' begins is ambiguous"),
+        (f"{ALL} type($maybe) type($rest)", "where '\\$maybe' ends and '\\$rest' begins is ambiguous"),
         (f"{ALL} custom<Sample($a)", "cannot read|unknown directive"),
     ],
 )
@@ -79,7 +79,7 @@ def test_a_result_whose_type_nothing_gives_is_refused() -> None:
         r = output()
         assembly = "$a attr-dict `:` type($a)"
 
-    with pytest.raises(FormatError, match="unit.untyped: nothing gives the type of result 'r'"):
+    with pytest.raises(FormatError, match="unit.untyped: the type of result 'r' cannot be inferred"):
         _ = Untyped.definition.format
 
 

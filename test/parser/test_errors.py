@@ -174,7 +174,7 @@ def test_no_more_than_twenty_syntax_errors() -> None:
 )
 def test_an_alias_defined_by_itself(text: str, line: int, column: int) -> None:
     ((*place, message),) = errors(text + "module {}")
-    assert place == [line, column] and "is defined by itself" in message
+    assert place == [line, column] and "is defined recursively" in message
 
 
 def test_an_alias_defined_twice() -> None:

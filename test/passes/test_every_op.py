@@ -92,7 +92,7 @@ def test_every_instruction_is_of_a_primitive() -> None:
 def test_a_second_entry_is_refused() -> None:
     registry: Registry[int] = Registry("lowering")
     registry["nv_tileas.dot"] = 1
-    with pytest.raises(ValueError, match=r"'nv_tileas.dot' has a lowering already: 1; found another: 2"):
+    with pytest.raises(ValueError, match=r"'nv_tileas.dot' already has a lowering: 1; found another: 2"):
         registry["nv_tileas.dot"] = 2
 
 

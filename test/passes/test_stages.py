@@ -86,8 +86,8 @@ def test_the_pipeline_of_every_stage_keeps_the_order(target: str, stage: str):
 @pytest.mark.parametrize(
     ("old", "new", "error"),
     [
-        ("warp = [[", "warp = [[0, 0], [", r"whose layout is of 8 warps; it is executed by 4"),
-        ("block = []", "block = [[0, 0]]", r"whose layout is of 2 CTAs; one holds a tile"),
+        ("warp = [[", "warp = [[0, 0], [", r"whose layout is for 8 warps, but 4 execute it"),
+        ("block = []", "block = [[0, 0]]", r"whose layout is for 2 CTAs; expected one"),
         ("registers? = ", "registers = ", r"the layout has the dimensions registers, lane, warp, block"),
         (r"lane = \[\[", "lane = [[0, 0], [", r"the layout has 6 bases of lanes; expected 5"),
         (
@@ -133,8 +133,8 @@ def test_overlapping_places():
     assert re.search(
         r"error: 'nv_tileas\.\w+' op has \d+ bytes at nv_tileas\.offset = \d+, which overlap the", err
     )
-    assert "note: required in stage 'placed': shared memory is in range, and in one use at a time" in err
-    assert "note: pass 'convert-nv-tile-func-to-llvm' starts from there" in err
+    assert "note: required in stage 'placed': shared memory is in range, without overlapping uses" in err
+    assert "note: required by pass 'convert-nv-tile-func-to-llvm'" in err
 
 
 def test_a_place_that_is_not_aligned():
@@ -198,7 +198,7 @@ def test_an_offset_that_was_moved_or_deleted_is_told_of():
     )
     deleted = PLACED.replace(" {nv_tileas.offset = 0 : i64}", "", 1)
     assert deleted != PLACED
-    assert "gets nv_tileas.offset = 0 : i64, that the input lacks" in opt(
+    assert "gets nv_tileas.offset = 0 : i64, which was missing" in opt(
         deleted, "--tileas-insert-barriers", status=0
     )
 
@@ -239,8 +239,8 @@ def test_a_pass_can_be_left_out_dumped_or_timed():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("cse", "--debug-pass takes NAME:off, NAME:dump or NAME:time, found 'cse'"),
-        ("cse:on", "--debug-pass takes NAME:off, NAME:dump or NAME:time, found 'cse:on'"),
+        ("cse", "--debug-pass expects NAME:off, NAME:dump or NAME:time, found 'cse'"),
+        ("cse:on", "--debug-pass expects NAME:off, NAME:dump or NAME:time, found 'cse:on'"),
         ("cs:off", "--debug-pass names the pass 'cs', which does not exist; did you mean 'cse'?"),
     ],
 )

@@ -53,7 +53,7 @@ def mutants(ptx: str, only: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
 
 
 def is_found(ptx: str, manifest: Any, product: Product) -> bool:
-    """Whether the simulated GPU says that something is wrong, in one of its modes."""
+    """True if the simulated GPU says that something is wrong, in one of its modes."""
     rng = np.random.default_rng(fresh_seed())
     m, n, k = product.m, product.n * (2 if product.outer else 1), product.steps * product.k
     for mode in ("late", "early"):

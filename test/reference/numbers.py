@@ -159,7 +159,7 @@ def unsigned(values: Array, element: Type) -> Array:
 
 
 def is_half_byte(element: Type) -> bool:
-    """Whether two elements share a byte in memory, the first in its low half."""
+    """True if two elements share a byte in memory, the first in its low half."""
     return isinstance(element, IntegerType | FloatType) and element.width == 4
 
 

@@ -194,6 +194,6 @@ def test_keys_that_ranks_do_not_divide() -> None:
     shapes = ((64, 32), (63, 32), (63, 32))
     with pytest.raises(
         DiagnosticError,
-        match="of which dimension 0 has 63 elements, which is not divisible by the 2 ranks of 'x'",
+        match=": dimension 0 has 63 elements, which is not divisible by the 2 ranks of 'x'",
     ):
         compiled(program(shapes, mesh="x = 2", cuts=("", "[{x}, {}]", "[{x}, {}]", "")))

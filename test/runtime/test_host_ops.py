@@ -164,7 +164,7 @@ module attributes {tile.mesh = #tile.mesh<x = 2>} {
         ),
         (
             "%n = arith.addf %x, %x : f32\n    tile.scale_tensor %d, %n : memref<64x64xf32, 5>, f32",
-            "takes a non-constant number in a host function",
+            "uses a non-constant number in a host function",
         ),
         (
             "%i = arith.constant 3 : index\n    tile.causal_mask %d, %i, %i, %x : memref<64x64xf32, 5>",

@@ -108,7 +108,7 @@ def test_a_finding_names_its_rank(module: Path, tmp_path: Path) -> None:
         ),
         (["--ranks=2", "--arg=rand:f16:32x64"], "'main' takes 2 arguments, 1 given: A, B"),
         (["--ranks=2", "--arg=i32:4"], "'i32:4': host functions take arrays, as in A=rand:f16:128x64"),
-        (["--ranks=2", "--out=D=d.npy"], "there is no result 'D'; 'main' gives result0"),
+        (["--ranks=2", "--out=D=d.npy"], "there is no result 'D'; 'main' returns result0"),
     ],
 )
 def test_what_does_not_fit_is_refused(module: Path, options: list[str], message: str) -> None:

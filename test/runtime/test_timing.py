@@ -162,9 +162,7 @@ def test_the_same_launch_has_the_same_time(hopper: Estimate) -> None:
 
 def test_a_launch_that_is_too_long_to_record_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tessera_tools.runtime.timing.MOST_STEPS", 100)
-    with pytest.raises(
-        DiagnosticError, match="the clock records at most 100 warp instructions"
-    ):
+    with pytest.raises(DiagnosticError, match="the clock records at most 100 warp instructions"):
         estimate(chain(200))
 
 

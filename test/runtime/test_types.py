@@ -49,7 +49,7 @@ def test_tf32_is_an_f32_with_a_short_mantissa() -> None:
 def test_integers_must_fit() -> None:
     with pytest.raises(DiagnosticError, match="256 does not fit u8"):
         TYPES["u8"].encode(np.array([256]))
-    with pytest.raises(DiagnosticError, match="i32 takes whole numbers"):
+    with pytest.raises(DiagnosticError, match="i32 expects integers"):
         TYPES["i32"].encode(np.array([0.5]))
 
 

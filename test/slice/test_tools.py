@@ -46,7 +46,7 @@ def sass(name: str, target: str) -> str:
 
 
 def _has_agents(name: str, target: str) -> bool:
-    """Whether a kernel is made of TMA and wgmma."""
+    """True if a kernel is made of TMA and wgmma."""
     return target == "sm_90a" and name in ALIGNED
 
 

@@ -116,7 +116,7 @@ TOLERANCE = {"f16": 2e-3, "bf16": 1.6e-2, "f32": 4e-6, "f64": 1e-13}
 
 
 def same(element: str, a: Array, b: Array, exact: bool) -> bool:
-    """Whether arrays are equal: any NaN is any other; near each other where results are not exact."""
+    """True if arrays are equal: any NaN is any other; near each other where results are not exact."""
     if element.startswith("i") or element in (*HALF_BYTES, "ptr"):
         return np.array_equal(a, b)
     if element == "tf32":

@@ -93,7 +93,7 @@ def test_random_expressions(step: str) -> None:
 
 
 def complete(text: str, step: str) -> bool:
-    """Whether every access of shared memory is predicted, the same in all iterations."""
+    """True if every access of shared memory is predicted, the same in all iterations."""
     accesses = [
         op for op in managed(text, step).walk() if op.name in ("tile.load_shared", "tile.store_shared")
     ]

@@ -68,4 +68,4 @@ def test_keys_and_values_may_be_wider_than_the_slices_that_queries_cut_from_them
 
 def test_a_slice_beyond_its_tensor_is_found_when_the_kernel_runs() -> None:
     *_, result = _document(BARRIERS, 64, 32, 64)
-    assert "the slice ends beyond dimension 3 of its tensor" in result.findings.text("listing")
+    assert "the slice is out of bounds in dimension 3 of its tensor" in result.findings.text("listing")

@@ -88,7 +88,7 @@ PART = "memref<16x32xf16, strided<[32, 1], offset: ?>, 3>"
     [
         (
             f"%v = memref.subview %s[%n, 0] [16, 32] [1, 1] : memref<48x32xf16, 3> to {PART}",
-            "cuts 16 elements along dimension 0 at a place that may be no multiple of 16",
+            "takes 16 elements along dimension 0 at an offset that is not known to be a multiple of 16",
         ),
         (
             f"%i = arith.muli %t, %c16 : index\n"
@@ -98,7 +98,7 @@ PART = "memref<16x32xf16, strided<[32, 1], offset: ?>, 3>"
         (
             "%v = memref.subview %s[0, 0] [16, 16] [1, 1] : memref<48x32xf16, 3> to "
             "memref<16x16xf16, strided<[32, 1]>, 3>",
-            "cuts 16x16 from memref<48x32xf16, 3>; expected a stage of it: one index, or a part that divides an "
+            "takes 16x16 from memref<48x32xf16, 3>; expected a stage of it: one index, or a part that divides an "
             "extent, and the following dimensions whole",
         ),
         (

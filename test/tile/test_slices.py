@@ -80,7 +80,7 @@ def test_as_many_rows_as_a_value_says(rows: int) -> None:
 def test_more_rows_than_there_are_end_the_kernel() -> None:
     source = f"memref.subview %A[2, 0][%n, 64][1, 1] : memref<?x?xf16> to memref<?x64xf16{STRIDED}>"
     *_, result = run((60, 64), 59, source=source, type="?x64", layout=STRIDED)
-    assert "the slice ends beyond dimension 0 of its tensor" in result.findings.text("kernel")
+    assert "the slice is out of bounds in dimension 0 of its tensor" in result.findings.text("kernel")
 
 
 def test_what_is_written_ends_with_the_slice() -> None:

@@ -303,7 +303,7 @@ func.func @kernel(%A: memref<?x?xf32>) attributes {tessera.kernel} {
   return
 }
 """
-    with pytest.raises(DiagnosticError, match="gives a fragment whose tile cannot be inferred"):
+    with pytest.raises(DiagnosticError, match="produces a fragment whose tile cannot be inferred"):
         compiled(text)
 
 

@@ -54,7 +54,7 @@ def test_a_wrong_result_is_found_and_its_program_made_smaller(
             break
     else:
         raise AssertionError("no program shows the difference")
-    assert what.endswith("is not what the program says")
+    assert what.endswith("differs from the reference")
     small = fuzz.shrink(program, seed, what)
     assert " xori " in small.text()
     assert len(small.statements) <= len(program.statements)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Attention by hand beside attention as tiles: `examples/attention*.mlir` (the `tile` dialect), and the programs of the
-corpus, compiled by us and by tileiras.
+"""Compares handwritten attention with attention as tiles: `examples/attention*.mlir` (the `tile` dialect), and the
+programs of the corpus, compiled by us and by tileiras.
 
     python tools/bench/attention.py [--gpu-name sm_90a] [--tileiras PATH]
 
 Registers, tensor core and local accesses are counted in the cubins' SASS; shared memory and spills are ptxas's.  The
 share of tensor-core instructions among those that a warp executes, and bank conflicts, are counted by the simulated GPU
-on one small launch: of tileiras, whose SASS nobody simulates, there are none.
+on one small launch: there are none for tileiras, whose SASS cannot be simulated.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def counted(stats: Any) -> tuple[str, str]:
 
 
 def counters_of_example(name: str, gpu: str) -> Any:
-    """What the simulated GPU counts on a launch of an example, on random numbers."""
+    """The counters of the simulated GPU for a launch of an example, on random numbers."""
     import numpy as np
     from programs import empty, random
     from tile.kernels import example, launch, strided
@@ -127,7 +127,7 @@ def main() -> None:
 
 
 def resources(messages: str) -> tuple[str, str]:
-    """(shared bytes, spilled bytes) of what --resource-usage says; nothing where it says nothing."""
+    """(shared bytes, spilled bytes) from the output of --resource-usage, if any."""
     shared = re.search(r"(\d+) bytes smem", messages)
     spilled = re.search(r"(\d+) bytes spill", messages)
     return shared[1] if shared else "", spilled[1] if spilled else ("0" if messages else "")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Reading and writing cuda_tile bytecode: MB/s into verified IR, beside the same program as text and `tileirdisasm`.
+"""Reading and writing cuda_tile bytecode: MB/s to verified IR, compared with the same program as text and with
+`tileirdisasm`.
 
-The program is made of the kernels under test/cutile, repeated under new names until the bytecode has the size asked
+The program consists of the kernels in test/cutile, repeated under new names until the bytecode has the requested size
 for, with and without debug information (which is more than half of what the Python frontend writes).
 """
 
@@ -120,7 +121,7 @@ def main() -> None:
     title = f"cuda_tile bytecode {VERSION}; best of {options.runs} (aim: 1 MB/s into verified IR)"
     table(title, ["what", "MB", "s", "MB/s", "µs an op"], rows)
     if not peer:
-        print("no tileirdisasm was found; pip install nvidia-cuda-tileiras, or give --tileirdisasm=PATH")
+        print("tileirdisasm was not found; pip install nvidia-cuda-tileiras, or specify --tileirdisasm=PATH")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A GEMM to cubin, whole processes: `tessera-translate` beside `tileiras`, and where its time goes."""
+"""A GEMM to cubin, whole processes: `tessera-translate` compared with `tileiras`, and the time by stage."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def main() -> None:
     inside = max((seconds for what, seconds in parts if what == "Total"), default=0.0)
     split = [[what, f"{seconds * 1000:.1f}"] for what, seconds in parts]
     split.append(["start and end of the process", f"{(timed.seconds - inside) * 1000:.1f}"])
-    table(f"Where one run of {timed.seconds * 1000:.0f} ms went", ["part", "ms"], split)
+    table(f"Time of one run of {timed.seconds * 1000:.0f} ms", ["part", "ms"], split)
     if peer is None:
         print(
-            "no ratio: give --bytecode=FILE.tileirbc, and --tileiras=PATH (pip install nvidia-cuda-tileiras)"
+            "no ratio: specify --bytecode=FILE.tileirbc, and --tileiras=PATH (pip install nvidia-cuda-tileiras)"
         )
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The programs of the corpus: time from bytecode to cubin beside tileiras, whole processes, and what the cubins hold.
+"""The programs of the corpus: time from bytecode to cubin compared with tileiras, whole processes, and the contents of
+the cubins.
 
     python tools/bench/corpus.py [--gpu-name sm_90a] [--runs 5] [--tileiras PATH] [--no-time]
 
@@ -39,7 +40,7 @@ def registers_of(cubin: bytes) -> int:
         while at < start + length:
             form, attribute, value = struct.unpack_from("<BBH", cubin, at)
             at += 4
-            if form == 4:  # a length, and so many bytes behind it
+            if form == 4:  # a length, followed by that many bytes
                 if attribute == 0x2F:
                     found.append(struct.unpack_from("<II", cubin, at)[1])
                 at += value
@@ -48,7 +49,7 @@ def registers_of(cubin: bytes) -> int:
 
 
 def static_figures(sass: str) -> dict[str, str]:
-    """What the SASS of one kernel holds."""
+    """Counts of instructions in the SASS of one kernel."""
     from tessera_tools.emit.sass import opcodes
 
     plain, full = opcodes(sass), opcodes(sass, modifiers=True)
@@ -77,7 +78,7 @@ def static_figures(sass: str) -> dict[str, str]:
 
 
 def counters(name: str, gpu: str) -> Any:
-    """What the simulated GPU counts on a small launch of a program of the corpus."""
+    """The counters of the simulated GPU for a small launch of a program of the corpus."""
     sys.path[:0] = [str(ROOT / "test"), str(ROOT / "test" / "corpus")]
     import contextlib
     import io
@@ -164,7 +165,7 @@ def main() -> None:
             mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
             print(f"geometric mean of the ratios: {mean:.2f} (aim: 1.0)")
     table(
-        f"What the cubins for {gpu} hold",
+        f"Contents of the cubins for {gpu}",
         [
             "", "registers", "instructions", "tensor core", "global accesses", "shared accesses", "barriers",
             "local accesses", "bank conflicts", "sectors a request",

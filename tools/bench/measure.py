@@ -1,4 +1,4 @@
-"""What the benchmarks share: whole processes timed in turn, their peak memory, and the table at the end."""
+"""Common parts of the benchmarks: alternating timed processes, their peak memory, and the final table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LIMIT_SECONDS = 300
 
 @dataclass(frozen=True)
 class Sample:
-    """One run of a process: wall time in seconds, peak resident memory in MiB, and what it said on stderr."""
+    """One run of a process: wall time in seconds, peak resident memory in MiB, and its stderr."""
 
     seconds: float
     peak_mib: float
@@ -26,7 +26,7 @@ class Sample:
 
 
 def tessera(name: str) -> list[str]:
-    """The command line of `tessera-opt` or `tessera-translate`, as installed beside this Python."""
+    """The command line of `tessera-opt` or `tessera-translate`, as installed with this Python."""
     installed = Path(sys.executable).parent / name
     if installed.exists():
         return [str(installed)]
@@ -49,7 +49,7 @@ def sample(command: Sequence[str]) -> Sample:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=words, env=environment
         )
-        # wait4 gives this child's own peak; RUSAGE_CHILDREN would give the largest of all so far.
+        # wait4 returns this child's own peak; RUSAGE_CHILDREN would return the largest of all so far.
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - begin
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -50,7 +50,7 @@ def main() -> None:
     small, large = (taken[f"tessera-opt, {count} ops"] for count in SIZES[-2:])
     print(f"{SIZES[-1]} ops take {large.seconds / small.seconds:.1f} × the time of {SIZES[-2]} (linear: 10)")
     if not xdsl:
-        print("no ratio: xdsl-opt was not found; pip install xdsl, or give --xdsl-opt=PATH")
+        print("no ratio: xdsl-opt was not found; pip install xdsl, or specify --xdsl-opt=PATH")
 
 
 if __name__ == "__main__":

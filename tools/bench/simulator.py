@@ -56,7 +56,7 @@ def compile_gemm(source: Path, target: str) -> tuple[str, Manifest]:
 
 
 def multiply(code: tuple[str, Manifest], rows: int, columns: int, depth: int, processes: int) -> Run:
-    """Run it once on random matrices; exits if the product is wrong or anything is found."""
+    """Run it once on random matrices; exits if the product is wrong or there is a finding."""
     rng = np.random.default_rng(0)
     left = rng.uniform(-1, 1, (rows, depth)).astype(np.float16)
     right = rng.uniform(-1, 1, (depth, columns)).astype(np.float16)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class FlagsAttr(EnumAttr):
-    """A set of flags: `cases` but for "none" and `everything`, written in declaration order."""
+    """A set of flags: `cases` except "none" and `everything`, printed in declaration order."""
 
     separator = ","
     spacing: ClassVar[str] = ","
@@ -56,7 +56,7 @@ class FlagsAttr(EnumAttr):
 
 
 class FastMathFlagsAttr(FlagsAttr, name="arith.fastmath"):
-    """What may be assumed of floating-point arithmetic: `#arith.fastmath<nnan,contract>`."""
+    """Assumptions about floating-point arithmetic: `#arith.fastmath<nnan,contract>`."""
 
     cases = ("none", "reassoc", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "fast")
     everything = "fast"

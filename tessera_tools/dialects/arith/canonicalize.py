@@ -24,10 +24,10 @@ class CompareConvertedWithConstant(RewritePattern[floats.CmpF]):
         source = defined_by(op.lhs, casts.SIToFP) or defined_by(op.lhs, casts.UIToFP)
         constant = constant_of(op.rhs)
         if source is None or not isinstance(constant, FloatAttr):
-            return "no converted integer beside a constant"
+            return "no converted integer and constant"
         number, integer = constant.value, source.in_.type
         width, is_signed = width_of(integer), isinstance(source, casts.SIToFP)
-        # Rounding keeps the order, and moves no integer across a number that is smaller than those that are rounded.
+        # Rounding is monotonic, and does not move an integer across a number smaller than those that are rounded.
         digits = FORMATS[format_of(op.lhs.type)].fraction + 1
         if width - is_signed > digits and not abs(number) < 2.0**digits:
             return "the conversion may round"

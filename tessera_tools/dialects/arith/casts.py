@@ -59,14 +59,14 @@ class Cast(Op, traits=(PURE,)):
             raise self.error(f"operand type '{source}' and result type '{target}' are cast incompatible")
 
     def compatible(self, source: Type, target: Type) -> bool:
-        """Whether the element types may be cast so."""
+        """True if the element types may be cast so."""
         return True
 
 
 def known_or_rules(
     op: Cast, function: Callable[[int], int | None], operands: Sequence[Attribute | None]
 ) -> Folded:
-    """A cast of a constant, element by element, or what the rules say."""
+    """Fold a cast of a constant, element by element, or by the rules."""
     known = elementwise(function, operands, op.out.type)
     return [known] if known is not None else fold_by_rules(op)
 
@@ -180,7 +180,7 @@ class UIToFP(_FromInteger, name="arith.uitofp"):
 
 
 class _ToInteger(Cast):
-    """The base of float-to-integer casts: towards zero; poison where the number does not fit."""
+    """The base of float-to-integer casts: rounds toward zero; poison if the number does not fit."""
 
     in_ = operand(FLOAT_LIKE)
     out = result(FIXED_WIDTH_INTEGER_LIKE)
@@ -263,7 +263,7 @@ class Bitcast(Cast, name="arith.bitcast"):
 
 
 class ScalingExtF(Op, name="arith.scaling_extf", traits=(PURE,)):
-    """A number times the power of two that `scale` (an f8E8M0FNU, or a float truncated to it) stands for, in a wider
+    """A number times the power of two of `scale` (an f8E8M0FNU, or a float truncated to it), in a wider
     format (OCP microscaling)."""
 
     in_ = operand(FLOAT_LIKE)
@@ -280,7 +280,7 @@ class ScalingExtF(Op, name="arith.scaling_extf", traits=(PURE,)):
 
 
 class ScalingTruncF(Op, name="arith.scaling_truncf", traits=(PURE,)):
-    """A number divided by the power of two that `scale` stands for, in a narrower format (OCP microscaling)."""
+    """A number divided by the power of two of `scale`, in a narrower format (OCP microscaling)."""
 
     in_ = operand(FLOAT_LIKE)
     scale = operand(FLOAT_LIKE)

@@ -1,4 +1,4 @@
-"""The constant op, and how folding makes it."""
+"""The constant op, and its materialization by folding."""
 
 from __future__ import annotations
 

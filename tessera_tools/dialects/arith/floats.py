@@ -93,7 +93,7 @@ class MinNumF(_Extremum, name="arith.minnumf"):
 
 
 class NegF(Op, name="arith.negf", traits=(PURE,)):
-    """The sign of a floating-point number inverted, of a NaN too."""
+    """A floating-point number with inverted sign, also for a NaN."""
 
     operand_ = operand(FLOAT_LIKE)
     fastmath = fastmath_field()

@@ -1,6 +1,6 @@
 """The identities of `arith`, in the language of `rule_text.py`.
 
-Constants stand on the right: the driver moves them there in commutative ops. `extui` and `extsi` of i1 are 1 and -1.
+Constants are on the right: the driver moves them there in commutative ops. `extui` and `extsi` of i1 are 1 and -1.
 """
 
 RULES = """

@@ -93,7 +93,7 @@ class _Division(IntBinary, traits=(NO_EFFECT,)):
     """Not speculatable: a zero divisor is undefined behavior."""
 
     def is_speculatable(self) -> bool:
-        """Whether executing the op where it was not executed before is safe: the divisor is a constant that cannot
+        """True if executing the op where it was not executed before is safe: the divisor is a constant that cannot
         be undefined."""
         from tessera_tools.dialects.arith.constants import bits_of, constant_of
 

@@ -1,6 +1,6 @@
-"""What each operation computes, on the bits of one element.
+"""The semantics of each operation, on the bits of one element.
 
-Integers: unsigned bits of a width, results modulo 2**width; None where the operation is undefined.  Floating-point
+Integers: unsigned bits of a width, results modulo 2**width; None if the operation is undefined.  Floating-point
 numbers: encodings of a format; the sum, difference, product and quotient of two numbers of at most 24 significant
 bits, rounded to 53 and then to the format, are correctly rounded (Figueroa: 53 ≥ 2·24 + 2), so Python's floats serve.
 """
@@ -107,14 +107,14 @@ def float_function(mnemonic: str, keyword: str) -> Callable[[int, int], int | No
         elif math.isnan(x) or math.isnan(y):
             return a if math.isnan(x) else b
         value = compute(x, y)
-        # The sign of a NaN that the processor makes is its own affair; a folded one is positive.
+        # The sign of a NaN depends on the processor; a folded one is positive.
         return encode(math.nan if math.isnan(value) else value, keyword)
 
     return function
 
 
 def encode(value: float, keyword: str) -> int | None:
-    """The bits of the nearest number; None where the format has no code for it."""
+    """The bits of the nearest number; None if the format has no code for it."""
     try:
         return floats.encode(value, keyword)
     except ValueError:

@@ -10,15 +10,15 @@ A rule is `PATTERN -> RESULT [if CONDITION]`, in the syntax of Python's expressi
     c, c0, c1         a constant operand; in a condition the bits of a scalar or splat
     0, -1, 1.0, inf   this constant, of the type that its place has; also smin, smax (the extreme signed integers),
                       nan, and poison
-    z := andi(x, y)   gives the value of a nested op a name
-    cmpi[slt](x, y)   a comparison with a predicate; another name than a predicate's stands for any, and a result
+    z := andi(x, y)   names the value of a nested op
+    cmpi[slt](x, y)   a comparison with a predicate; another name than a predicate's matches any, and a result
                       may write inverse(p) or swapped(p)
     muli[nuw](x, y)   in a pattern: the op must have the flags; in a result: the flags to keep, where all ops of the
                       pattern have them and the constants of the result combine without that overflow
     (x, None)         the results of an op with several; None for one that must have no use
 
-In a result, an op on constants alone is computed; an op of the class of the pattern's root keeps its fast-math flags
-and rounding mode. A cast has the type of the result that it gives.
+In a result, an op on constants only is folded; an op of the class of the pattern's root keeps its fast-math flags
+and rounding mode. A cast has the type of the result.
 
 A condition sees the names of the pattern, `out` (the type of the result), `w` (the width of its elements), the words
 of fast-math flags (whether all ops of the pattern that have such flags have this one), and the functions in `HELPERS`.
@@ -79,7 +79,7 @@ class Number:
     value: int | float | str
 
     def bits(self, type: Type) -> int | None:
-        """Its bits in an element of the type; None if there is no such number."""
+        """The bits of the number in an element of the type; None if the type cannot represent it."""
         element = element_type(type)
         if isinstance(element, FloatType):
             if element.keyword not in EXACT_IN_DOUBLE or self.value in ("smin", "smax", "poison"):
@@ -107,7 +107,7 @@ class Number:
         return found
 
     def equals(self, attribute: Attribute | None, type: Type) -> bool:
-        """Whether a constant of the type is this one."""
+        """True if a constant of the type is this one."""
         if self.value == "poison" or isinstance(attribute, PoisonAttr):
             return self.value == "poison" and isinstance(attribute, PoisonAttr)
         bits = splat_of(attribute)
@@ -177,7 +177,7 @@ class Rule:
 
     @property
     def is_fold(self) -> bool:
-        """Whether the results are values and constants."""
+        """True if the results are values and constants."""
         return all(isinstance(result, Name | Number) for result in self.results)
 
 
@@ -202,7 +202,7 @@ def split_rules(text: str) -> dict[str, list[str]]:
 
 
 def parse_rule(dialect: str, line: str) -> Rule:
-    """One rule; ValueError if it is none."""
+    """Parse one rule. Raises ValueError if it is invalid."""
     left, arrow, right = line.partition("->")
     right, _, condition = right.partition(" if ")
     try:
@@ -219,12 +219,12 @@ def parse_rule(dialect: str, line: str) -> Rule:
         for part in parts
     ]
     if not isinstance(pattern, Apply):
-        raise ValueError(f"not a rule: '{line}': the pattern is no op")
+        raise ValueError(f"not a rule: '{line}': the pattern is not an op")
     unknown = {name for result in results if result is not None for name in _names(result)} - set(
         _names(pattern)
     )
     if unknown:
-        raise ValueError(f"'{line}': '{unknown.pop()}' stands for nothing")
+        raise ValueError(f"'{line}': '{unknown.pop()}' is undefined")
     return Rule(line, pattern, tuple(results), condition.strip())
 
 
@@ -266,4 +266,4 @@ def _term(node: ast.expr, dialect: str) -> Term:
                 function = function.value
             operands = tuple(_term(argument, dialect) for argument in arguments)
             return Apply(f"{dialect}.{ast.unparse(function)}", operands, None, words, change)
-    raise ValueError(f"'{ast.unparse(node)}' is no term of a rule")
+    raise ValueError(f"'{ast.unparse(node)}' is not a term of a rule")

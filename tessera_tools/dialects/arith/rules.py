@@ -1,6 +1,6 @@
 """Matches and applies rules; `rule_text.py` explains their language.
 
-op ─match_rule─▶ Match: what the names stand for ─apply─▶ values and constants, and new ops
+op ─match_rule─▶ Match: the bindings of names ─apply─▶ values and constants, and new ops
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ FAST = frozenset(FastMathFlagsAttr.cases) - {"none", "fast"}
 
 @dataclass
 class Match(Mapping[str, Any]):
-    """What the names of a rule stand for; the mapping is what its condition sees."""
+    """The bindings of a rule's names; the rule's condition is evaluated on them."""
 
     root: Any
     bound: dict[str, Any] = field(default_factory=dict)
     ops: list[Any] = field(default_factory=list)
 
     def match(self, term: Term, value: Value) -> bool:
-        """Whether a value is what the term describes."""
+        """True if a value is what the term describes."""
         if isinstance(term, Name):
             known = self.bound.get(term.name)
             if known is not None:
@@ -80,7 +80,7 @@ class Match(Mapping[str, Any]):
         return True
 
     def match_op(self, term: Apply, op: Any) -> bool:
-        """Whether an op, of the term's class, is what the term describes."""
+        """True if an op, of the term's class, is what the term describes."""
         if term.predicates is not None:
             (word,) = term.words
             if word not in term.predicates:
@@ -130,7 +130,7 @@ def _same_shape(a: Type, b: Type) -> bool:
 
 
 def _holds(value: Value, width: int) -> bool:
-    """Whether the floating-point type of a value has all integers of that width, so that none is rounded."""
+    """True if the floating-point type of a value represents all integers of that width exactly."""
     element = element_type(value.type)
     if not isinstance(element, FloatType) or element.keyword not in EXACT_IN_DOUBLE:
         return False
@@ -179,7 +179,7 @@ def match_rule(rule: Rule, op: Operation) -> Match | None:
 
 @dataclass
 class Results:
-    """Makes the ops of a rule's result, detached until all are made."""
+    """Creates the ops of a rule's result, detached until all are created."""
 
     match: Match
     made: list[Operation] = field(default_factory=list)
@@ -187,7 +187,7 @@ class Results:
     """The flags that the constants rule out."""
 
     def make(self, term: Term, result: Type) -> Value | Attribute:
-        """The value or constant that a term of that type stands for."""
+        """The value or constant of a term of that type."""
         if isinstance(term, Number):
             return term.attribute(result)
         if isinstance(term, Name):
@@ -201,7 +201,7 @@ class Results:
         return op.results[0]
 
     def operands_of(self, term: Apply, result: Type) -> list[tuple[Any, Type]]:
-        """The operands, with their types; a number has the type of the operand beside it."""
+        """The operands, with their types; a number has the type of the other operand."""
         made: list[Any] = [None if isinstance(t, Number) else self.make(t, result) for t in term.operands]
         beside = next((m.type for m in made if m is not None), result)
         numbers = [t.attribute(beside) if isinstance(t, Number) else None for t in term.operands]
@@ -269,7 +269,7 @@ def _rows(attributes: Sequence[Any]) -> Iterator[tuple[int, ...]]:
 
 
 def apply(rule: Rule, match: Match, rewriter: Rewriter | None) -> list[Value | Attribute] | None:
-    """The results of a rule that matched; None if a constant of them cannot be made.
+    """The results of a rule that matched; None if a constant cannot be materialized.
 
     New ops are inserted through the rewriter, and all results are values then.
     """
@@ -313,7 +313,7 @@ class RulePattern(RewritePattern):
 
 
 def _may_match(rule: Rule, operands: Sequence[type[Operation] | None]) -> bool:
-    """Whether the classes of the ops that define the operands allow a match."""
+    """True if the classes of the ops that define the operands allow a match."""
     return any(all(map(_may_be, pattern.operands, operands)) for pattern in rule.variants)
 
 
@@ -354,7 +354,7 @@ _folds: dict[tuple[type[Operation] | None, ...], list[Rule]] = {}
 
 
 def fold_by_rules(op: Operation) -> Folded:
-    """What the first rule makes of an op that applies and needs no new op; None if there is none."""
+    """The result of the first rule that applies without a new op; None if there is none."""
     operands = [type(made) if (made := v.defining_op) is not None else None for v in op.operands]
     key = (type(op), *operands)
     rules = _folds.get(key)

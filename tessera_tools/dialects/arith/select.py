@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class SelectTypes(CustomDirective, name="SelectTypes"):
-    """`i32`, or `vector<4xi1>, vector<4xi32>` where the condition is not a plain i1."""
+    """`i32`, or `vector<4xi1>, vector<4xi32>` if the condition is not a plain i1."""
 
     grammar = 'custom: TYPE ["," TYPE]'
 
@@ -48,7 +48,7 @@ class SelectTypes(CustomDirective, name="SelectTypes"):
 
 
 class Select(Op, name="arith.select", traits=(PURE,)):
-    """One of two values, by an i1; elementwise where the condition has their shape."""
+    """One of two values, by an i1; elementwise if the condition has their shape."""
 
     condition = operand(BOOL_LIKE)
     true_value = operand(ANY_TYPE)

@@ -1,6 +1,6 @@
 """The `cf` dialect: branches between blocks.
 
-A branch passes operands to the arguments of the block it goes to: `branch_operands(i)` are those for successor i, and
+A branch passes operands to the arguments of its target block: `branch_operands(i)` are those for successor i, and
 `set_branch_operands(i, values)` replaces them.
 """
 

@@ -47,7 +47,7 @@ class SameDestination(RewritePattern[CondBranch]):
 
 
 def passes_on(block: Block) -> Branch | None:
-    """The branch that is all a block holds; None if it holds more, or goes to itself."""
+    """The branch that is the only op of a block; None if there are others, or if it branches to itself."""
     only = block.first_op
     if isinstance(only, Branch) and only is block.last_op and only.dest is not block:
         used_elsewhere = any(user is not only for argument in block.arguments for user in argument.users)
@@ -56,7 +56,7 @@ def passes_on(block: Block) -> Branch | None:
 
 
 class ThroughEmptyBlock(RewritePattern):
-    """A branch to a block that only branches goes on at once, to the end of a chain of such blocks."""
+    """Redirects a branch to a block that only branches to the end of the chain of such blocks."""
 
     # br a(x), a(y): br b(y)  =  br b(x)
 
@@ -67,11 +67,11 @@ class ThroughEmptyBlock(RewritePattern):
             values: list[Value] = list(op.branch_operands(index))
             target, met = block, {block}
             while (onward := passes_on(target)) is not None:
-                stands_for: dict[Value, Value] = dict(zip(target.arguments, values, strict=True))
-                values = [stands_for.get(v, v) for v in onward.operands]
+                value_at: dict[Value, Value] = dict(zip(target.arguments, values, strict=True))
+                values = [value_at.get(v, v) for v in onward.operands]
                 target = onward.dest
                 if target in met:
-                    break  # the blocks go round in a circle, which no branch leads out of
+                    break  # the blocks form an endless cycle
                 met.add(target)
             if onward is not None or target is block:
                 continue
@@ -83,7 +83,7 @@ class ThroughEmptyBlock(RewritePattern):
 
 
 class MergeWithOnlyPredecessor(RewritePattern[Branch]):
-    """A block with one way in becomes part of the block it comes from."""
+    """Merges a block with its only predecessor."""
 
     def match_and_rewrite(self, op: Branch, rewriter: Rewriter) -> bool | str | None:
         target, block = op.dest, op.parent
@@ -96,7 +96,7 @@ class MergeWithOnlyPredecessor(RewritePattern[Branch]):
         return True
 
 
-class ConditionIsKnownBehind(RewritePattern[CondBranch]):
+class ConditionKnownInSuccessor(RewritePattern[CondBranch]):
     """In a block that only the true side of a branch reaches, the condition is true; likewise false."""
 
     def match_and_rewrite(self, op: CondBranch, rewriter: Rewriter) -> bool | str | None:
@@ -149,7 +149,7 @@ def with_cases(op: Any, kept: list[int], rewriter: Rewriter) -> None:
 
 
 class CaseLikeDefault(RewritePattern[Switch]):
-    """A case that goes where the default goes, with the same values, is none."""
+    """Removes a case with the destination and operands of the default."""
 
     # switch x, [default: a(v), 1: a(v), 2: b] = switch x, [default: a(v), 2: b]
 
@@ -158,13 +158,13 @@ class CaseLikeDefault(RewritePattern[Switch]):
         count = len(op.case_numbers)
         kept = [i for i in range(count) if (op.successors[i + 1], op.branch_operands(i + 1)) != default]
         if len(kept) == count:
-            return "no case goes where the default goes"
+            return "no case has the destination of the default"
         with_cases(op, kept, rewriter)
         return True
 
 
-class SwitchBehindSwitch(RewritePattern[Switch]):
-    """In a block that one case of a switch reaches, the flag is known; behind the default it is none of the cases."""
+class SwitchAfterSwitch(RewritePattern[Switch]):
+    """In a block that one case of a switch reaches, the flag is known; after the default it is none of the cases."""
 
     # switch x, [default: a, 1: b] … b: switch x, [default: d, 1: e] = br e
     # switch x, [default: a, 1: b] … a: switch x, [default: d, 1: e, 2: g] = switch x, [default: d, 2: g]
@@ -220,8 +220,8 @@ class AssertTrue(RewritePattern[Assert]):
 
 
 canonicalizers = (
-    # Merging goes first: a chain of n blocks is then n merges, not each block's way through all that follow.
-    ConstantCondition, SameDestination, MergeWithOnlyPredecessor, ThroughEmptyBlock, ConditionIsKnownBehind,
-    SwitchOnConstant, CaseLikeDefault, SwitchBehindSwitch, BranchToUnreachable, AssertTrue,
+    # Merging is first: a chain of n blocks then needs n merges, without following the rest of the chain for each block.
+    ConstantCondition, SameDestination, MergeWithOnlyPredecessor, ThroughEmptyBlock, ConditionKnownInSuccessor,
+    SwitchOnConstant, CaseLikeDefault, SwitchAfterSwitch, BranchToUnreachable, AssertTrue,
 )  # fmt: skip
 """The patterns of the dialect."""

@@ -1,4 +1,4 @@
-"""What loads, stores and atomics of `cuda_tile` have in common: ordering and scope; the token, hints and bounds after
+"""Common parts of loads, stores and atomics of `cuda_tile`: ordering and scope; the token, hints and bounds after
 the operands; the indices into a view.
 """
 
@@ -97,7 +97,7 @@ def write_view_tail(p: Printer, op: Any) -> None:
 
 
 def write_inbounds(p: Printer, op: Any) -> None:
-    """` inbounds = [true, false]`; nothing where no index is promised to be in bounds."""
+    """` inbounds = [true, false]`; nothing if no index is declared in bounds."""
     if op.inbounds is not None:
         p.write(f" inbounds = [{', '.join('true' if flag else 'false' for flag in op.inbounds)}]")
 
@@ -110,7 +110,7 @@ VIEW_KEYS = (
 INBOUNDS = AttrKind(
     "i1 dense array attribute", lambda a: isinstance(a, DenseArrayAttr) and a.element is I1, detail=I1
 )
-"""Which indices of an access lie inside the view, so that nothing need be checked; absent where none is known to."""
+"""The indices of an access that are in bounds, so that no check is needed; absent if none is known to be."""
 
 
 def index_types(state: Any, indices: list[Any], types: list[Type]) -> list[Type]:
@@ -137,7 +137,7 @@ class OrderedAccess(Op):
     """The base of accesses with memory ordering semantics."""
 
     def effects(self) -> MemoryEffects | None:
-        """An access that is not weak also keeps its place: other threads may wait for it, or it waits for them."""
+        """An access that is not weak is also ordered: other threads may wait for it, or it waits for them."""
         effects = super().effects()
         semantics: Any = self.attributes.get("memory_ordering_semantics")
         if effects is None or semantics is None or MEMORY_ORDERING.text(semantics) == "weak":
@@ -146,7 +146,7 @@ class OrderedAccess(Op):
 
 
 def check_ordering(op: Any, noun: str, last: str) -> None:
-    """A load is weak, relaxed or acquire, a store weak, relaxed or release; a scope stands unless it is weak."""
+    """A load is weak, relaxed or acquire, a store weak, relaxed or release; a scope is required unless it is weak."""
     ordering = MEMORY_ORDERING.text(op.memory_ordering_semantics)
     if ordering not in ("weak", "relaxed", last):
         raise op.error(f"expect one of: weak, relaxed, or {last}, but got: {ordering}")

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RoundingAttr(EnumAttr, name="cuda_tile.rounding"):
-    """How a result that does not fit is rounded."""
+    """The rounding mode of a result."""
 
     cases = ("nearest_even", "zero", "negative_inf", "positive_inf", "approx", "full", "nearest_int_to_zero",
              "nearest_away")  # fmt: skip
@@ -43,7 +43,7 @@ class OverflowAttr(EnumAttr, name="cuda_tile.overflow"):
 
 
 class ComparisonPredicateAttr(EnumAttr, name="cuda_tile.comparison_predicate"):
-    """The comparison that `cmpi` and `cmpf` make."""
+    """The predicate of `cmpi` and `cmpf`."""
 
     cases = ("equal", "not_equal", "less_than", "less_than_or_equal", "greater_than", "greater_than_or_equal")
 
@@ -73,7 +73,7 @@ SIGNEDNESS = spelled(SignednessAttr, "signedness", "signed", "unsigned")
 
 
 class PaddingValueAttr(EnumAttr, name="cuda_tile.padding_value"):
-    """What a load through a view gives outside the tensor."""
+    """The value of elements out of bounds in a load through a view."""
 
     cases = ("zero", "neg_zero", "nan", "pos_inf", "neg_inf")
 
@@ -86,7 +86,8 @@ class PaddingValueAttr(EnumAttr, name="cuda_tile.padding_value"):
 
 
 class PtrAttr(EnumAttr, name="cuda_tile.ptr_attr"):
-    """What a pointer points to: `multicast` memory stands on every GPU of a team, and multimem ops reach all."""
+    """The memory of a pointer: `multicast` memory is replicated on every GPU of a team, and multimem ops access all
+    copies."""
 
     cases = ("none", "unicast", "multicast")
 
@@ -162,7 +163,7 @@ class SameElementsAttr(Attribute, name="cuda_tile.same_elements"):
 
 
 class BoundedAttr(Attribute, name="cuda_tile.bounded"):
-    """`bounded<0, ?>`: inclusive bounds of all elements, read as signed integers; `?` (None) is no bound."""
+    """`bounded<0, ?>`: inclusive bounds of all elements, read as signed integers; `?` (None) means unbounded."""
 
     lower: int | None
     upper: int | None

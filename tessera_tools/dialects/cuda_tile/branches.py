@@ -3,7 +3,7 @@
 A region of an `if` ends in `yield`, or leaves for good: in `return`, `break` or `continue`, after which nothing that
 follows the `if` in its block runs.
 
-    if known               ─▶ one region in its place (and what follows goes if that region leaves)
+    if known               ─▶ replaced by one region (and the following ops are erased if that region exits)
     values from outside    ─▶ select
     two ifs, one condition ─▶ one if          if in if ─▶ one if of both conditions
 """
@@ -44,7 +44,7 @@ def truth(value: Value) -> bool | None:
 
 
 def negated(value: Value) -> Value | None:
-    """x, where the value is `xori x, true`."""
+    """x, if the value is `xori x, true`."""
     op = value.defining_op
     return op.lhs if isinstance(op, XOrI) and truth(op.rhs) is True else None
 
@@ -72,12 +72,12 @@ def make_select(rewriter: Rewriter, condition: Value, yes: Value, no: Value) -> 
 
 
 def leaves(region: Region) -> bool:
-    """Whether the region ends in `return`, `break` or `continue`."""
+    """True if the region ends in `return`, `break` or `continue`."""
     return bool(region.blocks) and isinstance(region.entry.last_op, Return | Break | Continue)
 
 
 def yielded(region: Region) -> list[Value] | None:
-    """What the region's `yield` gives; None where it leaves or is absent."""
+    """The values of the region's `yield`; None if it exits or is absent."""
     last = region.entry.last_op if region.blocks else None
     return list(last.operands) if isinstance(last, Yield) else None
 
@@ -96,7 +96,7 @@ def new_if(rewriter: Rewriter, like: Operation, condition: Value, types: list[Ty
 
 
 def set_yield(region: Region, values: list[Value], rewriter: Rewriter) -> None:
-    """Make the region's `yield` give other values; nothing where it leaves."""
+    """Replace the values of the region's `yield`; nothing if it exits."""
     last = region.entry.last_op
     if isinstance(last, Yield):
         with rewriter.modify(last):
@@ -168,7 +168,7 @@ class IfYieldsCondition(RewritePattern[If]):
     def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         yes, no = yielded(op.thenRegion), yielded(op.elseRegion)
         if yes is None or no is None:
-            return "a region leaves, or there is no else"
+            return "a region exits, or there is no else"
         changed = False
         for result, left, right in zip(op.results, yes, no, strict=True):
             if not result.has_uses:
@@ -184,7 +184,7 @@ class IfYieldsCondition(RewritePattern[If]):
 
 
 class IfToSelect(RewritePattern[If]):
-    """A value from outside needs no `if`; where one region leaves, what follows sees the other's values only."""
+    """A value from outside needs no `if`; if one region exits, later ops only see the other's values."""
 
     # (if c {x} else {y}) = select(c, x, y) for x and y defined outside;  (if c {x} else {return}) = x
 
@@ -203,7 +203,7 @@ class IfToSelect(RewritePattern[If]):
             return home is op.thenRegion or home is op.elseRegion
 
         def stays(a: Value, b: Value) -> bool:
-            # Select takes no sub-byte elements.
+            # Select does not support sub-byte elements.
             return inside(a) or inside(b) or (a is not b and element_type(a.type) is F4E2M1FN)
 
         kept = [i for i, (a, b) in enumerate(zip(left, right, strict=True)) if stays(a, b)]
@@ -247,7 +247,7 @@ class IfThenIf(RewritePattern[If]):
     def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         first = op.prev_op
         if not isinstance(first, If):
-            return "no if stands before it"
+            return "there is no if before it"
         if op.condition is first.condition:
             then, other = op.thenRegion, op.elseRegion
         elif negated(op.condition) is first.condition or negated(first.condition) is op.condition:
@@ -304,7 +304,7 @@ def _append(target: Region, source: Region, rewriter: Rewriter) -> None:
 
 
 class IfInIf(RewritePattern[If]):
-    """An `if` that holds nothing but another is one of both conditions."""
+    """Merges an `if` that contains only another one."""
 
     # if a { if b {x} } = if (a and b) {x}
 
@@ -317,7 +317,7 @@ class IfInIf(RewritePattern[If]):
             if region.blocks and (yielded(region) is None or len(region.entry) != 1):
                 return "an else region has operations"
         if leaves(inner.thenRegion) and (op.elseRegion.blocks or inner.elseRegion.blocks):
-            return "it leaves, beside an else"
+            return "it exits, with an else region"
         other, inner_no = yielded(op.elseRegion) or [], yielded(inner.elseRegion) or []
         values = list(given)
         chosen: list[int] = []
@@ -348,14 +348,14 @@ class IfInIf(RewritePattern[If]):
         return True
 
 
-class IfLeavesBothWays(RewritePattern[If]):
-    """Where both regions leave, the else region takes the place of what follows, which never runs."""
+class IfExitsBothWays(RewritePattern[If]):
+    """If both regions exit, the else region replaces the following ops, which never run."""
 
     # if c {…; return} else {b; return}; rest = if c {…; return}; b; return
 
     def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         if not leaves(op.thenRegion) or not leaves(op.elseRegion):
-            return "a region goes on"
+            return "a region continues"
         made = new_if(rewriter, op, op.condition, [])
         move(op.thenRegion, made.thenRegion, rewriter)
         rewriter.inline_region(op.elseRegion, op, Yield)
@@ -363,6 +363,6 @@ class IfLeavesBothWays(RewritePattern[If]):
 
 
 IF_PATTERNS = (
-    IfOfNot, IfUnusedResults, IfYieldsCondition, IfKnown, IfToSelect, IfEmptyElse, IfThenIf, IfInIf, IfLeavesBothWays,
+    IfOfNot, IfUnusedResults, IfYieldsCondition, IfKnown, IfToSelect, IfEmptyElse, IfThenIf, IfInIf, IfExitsBothWays,
 )  # fmt: skip
 """The patterns of `if`."""

@@ -1,6 +1,6 @@
-"""The numbers that cuda_tile bytecode gives to ops, types, attributes and debug information. Frozen: append only.
+"""The numbers of ops, types, attributes and debug information in cuda_tile bytecode. Frozen: append only.
 
-A number, once given, keeps its meaning in every version; what a later version adds gets the next free one. The facts
+A number keeps its meaning in every version; additions of a later version get the next free one. The facts
 are those of NVIDIA/cuda-tile (BytecodeOpcodes.td, BytecodeTypeOpcodes.td, BytecodeAttrOpcodes.td; 13.1 to 13.3) and of
 the bytecode writer in the wheel cuda-tile 1.7.0 (13.4 and 13.5). `since` is the minor version of format 13 that
 brought it.

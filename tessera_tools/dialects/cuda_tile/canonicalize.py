@@ -18,7 +18,7 @@ UNSIGNED = SignednessAttr("unsigned")
 
 
 class ProductFirst(RewritePattern[AddF]):
-    """A product is the left operand of a sum, where `fuse-fma` looks for it."""
+    """Moves a product to the left operand of a sum, for `fuse-fma`."""
 
     # c + a·b = a·b + c
 

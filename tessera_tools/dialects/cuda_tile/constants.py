@@ -28,7 +28,7 @@ custom_elements: INTEGER -> number
 class Elements(CustomDirective, name="Elements"):
     """`<i32: 1> : tile<i32>`, and (as it was spelled before) `dense<1> : !cuda_tile.tile<i32>`.
 
-    The argument is the attribute; a result, where the op has one, gets the type.
+    The argument is the attribute; a result, if any, gets the type.
     """
 
     grammar = (
@@ -92,7 +92,9 @@ def _flatten(state: Any, node: Any, literals: list[Any]) -> tuple[int, ...]:
         literals.append(children[0])
         return ()
     if kind == "hex":
-        raise state.error(children[0], "a hex string stands for all elements, not inside brackets")
+        raise state.error(
+            children[0], "a hex string must contain all elements; it is not allowed inside brackets"
+        )
     shapes = [_flatten(state, child, literals) for child in children]
     if any(shape != shapes[0] for shape in shapes):
         raise state.error(

@@ -27,7 +27,7 @@ F8E4M3FN, F8E5M2, F8E8M0FNU, F4E2M1FN = map(FloatType, ("f8E4M3FN", "f8E5M2", "f
 
 
 def tile_of(elements: Sequence[Type], noun: str = "tile", rank: int | None = None) -> TypeConstraint:
-    """A tile whose elements are of one of the types (no types: pointers), of one rank where that is given."""
+    """A tile whose elements are of one of the types (no types: pointers), of one rank if that is given."""
     noun = noun if rank is None else f"{rank}D {noun}"
     kinds = " or ".join(map(str, elements)) or "Pointer type"
 

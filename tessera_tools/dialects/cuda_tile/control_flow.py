@@ -7,7 +7,7 @@ The region of each binds its values in the op's own syntax:
     if %cond -> (tile<f32>) { … yield … } else { … yield … }
     reduce %x dim=1 identities=[0.0 : f32] : tile<4x8xf32> -> tile<4xf32> (%a: tile<f32>, %b: tile<f32>) { … yield … }
 
-A terminator without operands may be left out where its kind is the usual one: `continue` in loops, `yield` in `if`.
+A terminator without operands may be omitted if it is the default one: `continue` in loops, `yield` in `if`.
 """
 
 from __future__ import annotations
@@ -213,17 +213,17 @@ class For(
 
     @property
     def inits(self) -> list[Value]:
-        """The values that are carried into the first iteration."""
+        """The initial values of the carried values."""
         return self.initValues
 
     @property
     def induction(self) -> list[BlockArgument]:
-        """The value that counts."""
+        """The induction variable."""
         return self.body.entry.arguments[:1]
 
     @property
     def iter_args(self) -> list[BlockArgument]:
-        """The carried values inside the body."""
+        """The block arguments for the carried values."""
         return self.body.entry.arguments[1:]
 
     def verify_op(self) -> None:
@@ -287,12 +287,12 @@ class Loop(
 
     @property
     def inits(self) -> list[Value]:
-        """The values that are carried into the first iteration."""
+        """The initial values of the carried values."""
         return self.initValues
 
     @property
     def iter_args(self) -> list[BlockArgument]:
-        """The carried values inside the body."""
+        """The block arguments for the carried values."""
         return self.body.entry.arguments
 
     def verify_op(self) -> None:
@@ -370,7 +370,7 @@ class If(
 
 
 class Aggregate(CustomDirective, name="Aggregate"):
-    """`%x dim=1 identities=[…] : types -> types`, then on a line of its own `(%a: type, …) { … }`."""
+    """`%x dim=1 identities=[…] : types -> types`, then on a separate line `(%a: type, …) { … }`."""
 
     grammar = """
     custom: [values] attr_dict "dim" "=" INTEGER [custom_reverse] "identities" "=" ATTRIBUTE custom_body

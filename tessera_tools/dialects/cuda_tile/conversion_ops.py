@@ -99,11 +99,11 @@ class TruncI(Op, name="cuda_tile.trunci", traits=(PURE,)):
 
 
 class FToF(Op, name="cuda_tile.ftof", traits=(PURE,)):
-    """The value in another floating-point type, rounded where that type lacks it.
+    """The value in another floating-point type, rounded if necessary.
 
-    Every conversion takes `nearest_even`, but for those to f8E8M0FNU, which take `zero` and `positive_inf`; narrowing
-    takes `zero` too.  From f64 to f32, and to a type that has every number of the source, all IEEE modes are taken;
-    from f32 to tf32, `nearest_away`.
+    Every conversion supports `nearest_even`, except those to f8E8M0FNU, which support `zero` and `positive_inf`;
+    narrowing also supports `zero`.  From f64 to f32, and to a type with every number of the source, all IEEE modes are
+    supported; from f32 to tf32, `nearest_away`.
     """
 
     rounding_modes: ClassVar[tuple[str, ...]] = (*IEEE_MODES, "nearest_away")
@@ -124,7 +124,7 @@ class FToF(Op, name="cuda_tile.ftof", traits=(PURE,)):
 
 
 def _ftof_modes(old: Type, new: Type) -> tuple[tuple[str, ...], str]:
-    """(the rounding modes that a conversion takes, the end of the message for others), as tileirdisasm 13.5 has them;
+    """(the supported rounding modes of a conversion, the end of the message for others), as in tileirdisasm 13.5;
     `zero` to the formats of 8 and 4 bits is of the public sources."""
     assert isinstance(old, FloatType) and isinstance(new, FloatType)
     if new is F8E8M0FNU:
@@ -159,7 +159,7 @@ def _ftof_modes(old: Type, new: Type) -> tuple[tuple[str, ...], str]:
 
 
 class FToI(Op, name="cuda_tile.ftoi", traits=(PURE,)):
-    """The integer towards zero; `saturating` gives the nearest integer of the type beyond its range."""
+    """The integer, rounded toward zero; `saturating` clamps to the range of the type."""
 
     rounding_modes: ClassVar[tuple[str, ...]] = ("nearest_int_to_zero",)
 
@@ -223,14 +223,14 @@ class _Packing(_Cast):
 
 
 class Pack(_Packing, name="cuda_tile.pack", traits=(PURE,)):
-    """The bytes of a tile, as they lie in memory."""
+    """The bytes of a tile, in memory order."""
 
     source = operand(PACKABLE_TILE)
     result = result(I8_TILE)
 
 
 class Unpack(_Packing, name="cuda_tile.unpack", traits=(PURE,)):
-    """A tile from its bytes, as they lie in memory."""
+    """A tile from its bytes, in memory order."""
 
     source = operand(I8_TILE)
     result = result(PACKABLE_TILE)

@@ -1,4 +1,5 @@
-"""The core of `cuda_tile`: constants, shapes of tiles, selection, pointers, and where the block stands in the grid."""
+"""The core of `cuda_tile`: constants, shapes of tiles, selection, pointers, and the position of the block in the
+grid."""
 
 from __future__ import annotations
 
@@ -163,7 +164,7 @@ class Permute(Op, name="cuda_tile.permute", traits=(PURE,)):
 
 
 class Cat(Op, name="cuda_tile.cat", traits=(PURE,)):
-    """Two tiles one after the other along dimension `dim`."""
+    """The concatenation of two tiles along dimension `dim`."""
 
     lhs = operand(ANY_TILE)
     rhs = operand(ANY_TILE)
@@ -215,7 +216,7 @@ class Extract(Op, name="cuda_tile.extract", traits=(PURE,)):
 
 
 class Insert(Op, name="cuda_tile.insert", traits=(PURE,)):
-    """The tile with one part replaced by another tile; the index counts parts."""
+    """The tile with one part replaced by another tile; the index is in units of parts."""
 
     source = operand(ANY_TILE)
     destination = operand(ANY_TILE)
@@ -334,7 +335,7 @@ class GetNumTileBlocks(Op, name="cuda_tile.get_num_tile_blocks", traits=(PURE,))
 
 
 class Assume(Op, name="cuda_tile.assume", traits=(NO_EFFECT,)):
-    """The value, about which `predicate` may be taken for true; undefined behavior where it is not."""
+    """The value, for which `predicate` may be assumed; undefined behavior if it is false."""
 
     predicate = attribute(of_class(*PREDICATES))
     value = operand(ANY_CUDA_TILE)
@@ -419,7 +420,7 @@ _CHECKS: dict[Any, Any] = {
 
 
 class Assert(Op, name="cuda_tile.assert", traits=(WRITE,)):
-    """Ends the kernel with a message where an element of the condition is false."""
+    """Ends the kernel with a message if an element of the condition is false."""
 
     condition = operand(I1_TILE)
     message = attribute(STRING_ATTR)

@@ -1,7 +1,7 @@
-"""Whether the debug information of a module is of one piece: scopes belong to the kernels that they stand in.
+"""Consistency checks of a module's debug information: scopes must belong to their kernels.
 
     entry @k … loc(di_loc<… in #sub>)     #sub is a subprogram whose linkage name is "k"
-      op loc(di_loc<… in #block>)         #block lies in #sub
+      op loc(di_loc<… in #block>)         #block is nested in #sub
     global @g … loc("k.py":1:1)           no scope
 
 The rules are those of the reference's DebugInfoVerifier (CudaTile.cpp of NVIDIA/cuda-tile).
@@ -21,7 +21,7 @@ from tessera_tools.ir.symbols import symbol_name
 
 
 def di_loc(location: Location) -> DILocAttr | None:
-    """The position with a scope that stands for a location: of a call, the caller's; of several, the first."""
+    """The position with a scope of a location: for a call, that of the caller; for several, the first."""
     while True:
         if isinstance(location, DILocAttr):
             return location
@@ -36,7 +36,7 @@ def di_loc(location: Location) -> DILocAttr | None:
 
 
 def subprogram_of(scope: DILocalScopeAttr) -> DISubprogramAttr | None:
-    """The function that a scope lies in."""
+    """The subprogram of a scope."""
     while isinstance(scope, DILexicalBlockAttr):
         scope = scope.scope
     return scope if isinstance(scope, DISubprogramAttr) else None
@@ -79,7 +79,7 @@ def check_function(op: Operation) -> None:
 
 
 def check_module(op: Operation) -> None:
-    """What stands beside the kernels has no scope. Raises DiagnosticError."""
+    """Check that ops other than kernels have no scope. Raises DiagnosticError."""
     for inner in (inner for block in op.regions[0].blocks for inner in block.operations):
         if inner.attributes.get("function_type") is None and (found := di_loc(inner.location)) is not None:
             raise inner.error(

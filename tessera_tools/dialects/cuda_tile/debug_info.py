@@ -44,7 +44,7 @@ class DIFileAttr(Attribute, name="cuda_tile.di_file"):
 
 
 class DICompileUnitAttr(Attribute, name="cuda_tile.di_compile_unit"):
-    """What was compiled at once: the root of all scopes."""
+    """A compile unit: the root of all scopes."""
 
     file: DIFileAttr
 

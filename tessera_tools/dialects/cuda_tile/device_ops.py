@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Alloca(Op, name="cuda_tile.alloca", traits=(READ_WRITE,)):
-    """Memory for `num_elem` elements, until the block that holds the op ends; `alignment` is in bytes.
+    """Memory for `num_elem` elements, until the end of the op's block; `alignment` is in bytes.
 
     Only this tile block may use the address, unless `global`.
     """

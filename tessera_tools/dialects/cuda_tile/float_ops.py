@@ -59,7 +59,7 @@ def check_rounding(op: Any) -> None:
 
 
 def check_flush_to_zero(op: Any) -> None:
-    """`flush_to_zero` stands only on f32."""
+    """Check that `flush_to_zero` is only used on f32."""
     found = element_type(op.result.type)
     if op.flush_to_zero is not None and found is not F32:
         raise op.error(f"flush_to_zero modifier only supported for f32 data type, but got: '{found}'")
@@ -151,7 +151,7 @@ class MinF(_Extremum, name="cuda_tile.minf", traits=(PURE, COMMUTATIVE)):
 
 
 class CmpF(Op, name="cuda_tile.cmpf", traits=(PURE,)):
-    """Floating-point comparison, elementwise; `unordered` is true where an operand is a NaN."""
+    """Floating-point comparison, elementwise; `unordered` is true if an operand is a NaN."""
 
     comparison_predicate = attribute(PREDICATE)
     comparison_ordering = attribute(ORDERING)

@@ -33,7 +33,7 @@ custom_hint: [KEYWORD] "=" ATTRIBUTE -> named | STRING "=" ATTRIBUTE -> named | 
 
 
 def read_hints(state: Any, node: Any) -> OptimizationHintsAttr:
-    """The attribute that `custom_hints` stands for."""
+    """The attribute of `custom_hints`."""
     entries: dict[str, Attribute] = {}
     for kind, (key, *value) in node:
         if kind == "wrong" or key is None:
@@ -87,7 +87,7 @@ class Rounding(CustomDirective, name="Rounding"):
 
 
 class Keyword(CustomDirective, name="Keyword"):
-    """Keywords of enumerations one after the other (`signed`, `equal ordered`), by the attributes named.
+    """A sequence of keywords of enumerations (`signed`, `equal ordered`), for the given attributes.
 
     One that is missing is refused here and not by the grammar, so that those before it are looked at first.
     """
@@ -212,7 +212,7 @@ class Print(CustomDirective, name="Print"):
 
 
 def read_keywords(state: Any, ordering: Any, scope: Any) -> None:
-    """The two keywords at the head of a memory op on pointers; whether they fit is for the verifier to say."""
+    """The two keywords at the head of a memory op on pointers; the verifier checks the combination."""
     for key, kind, token in (
         ("memory_ordering_semantics", MEMORY_ORDERING, ordering),
         ("memory_scope", MEMORY_SCOPE, scope),

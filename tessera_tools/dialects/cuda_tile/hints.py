@@ -1,4 +1,4 @@
-"""Whether optimization hints say something that a compiler can follow.
+"""Checks of optimization hints.
 
     entry @k(…) optimization_hints=<sm_90 = {num_cta_in_cga = 7}>  ──▶  warning: expected power-of-two ≤ 16 for …
 
@@ -30,7 +30,7 @@ ARCHITECTURES = (
     "sm_120",
     "sm_121",
 )
-"""The keys that hints may stand under, beside `default`."""
+"""The valid keys of hints, in addition to `default`."""
 _ONE_BLOCK = re.compile(r"sm_8[0-9]")
 _ENTRY = ("num_cta_in_cga", "num_worker_warps_per_cta", "occupancy")
 _POINTERS = ("latency",)
@@ -46,7 +46,7 @@ _ALLOWED = {
 
 
 def problems(op: Operation) -> Iterator[str]:
-    """What is wrong with the hints of one operation, in the reference's words; nothing for an op without hints."""
+    """The errors in the hints of one operation, with the reference's messages; empty for an op without hints."""
     hints = op.attributes.get("optimization_hints")
     if not isinstance(hints, OptimizationHintsAttr):
         return

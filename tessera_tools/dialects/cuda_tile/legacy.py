@@ -3,13 +3,13 @@
     cuda_tile.tensor_view %A, shape = [%M, %K], stride = [%K, 1] : !cuda_tile.tensor_view<128x64xf16>
         ─▶ make_tensor_view %A, shape = [%M, %K], strides = [%K, 1] : tile<i32> -> tensor_view<?x?xf16, strides=[?,1]>
 
-It is read into the ops of `legacy_ops`; `upgrade_legacy` replaces them.  What differs besides the words:
+It is read into the ops of `legacy_ops`; `upgrade_legacy` replaces them.  Other differences than spelling:
 
 - scalars are plain `i32`, pointers plain `ptr`; today they are tiles of rank 0.  `arith` ops on scalars are ops of
   this dialect today.
 - the type of a tensor view names the tiles that are cut from it; the tensor's own shape is given by the op.
 - a partition view loads zeros outside the tensor, so that ragged edges are right.
-- `mmaf` takes B as N×K; today it takes K×N, so B is permuted first.
+- `mmaf` expects B as N×K; the current op expects K×N, so B is permuted first.
 - a loop's body ends in `yield`, today `continue`; `get_tile_block_id` has one result and an `axis`.
 - the module has no name.
 """
@@ -259,7 +259,7 @@ class _Upgrade:
         self._block(body.entry)
 
     def _mmaf(self, op: float_ops.MmaF) -> None:
-        """B of N×K becomes K×N; `fastmath` says what `mmaf` does anyway."""
+        """B of N×K becomes K×N; `fastmath` is the behavior of `mmaf`."""
         kind = op.rhs.type
         if len(kind.shape) != 2:
             raise op.error(f"operand #1 must be a 2D tile in the older spelling, but got '{kind}'")

@@ -149,7 +149,7 @@ def _check_pointee(op: Any, pointers: Any, element: Type, noun: str) -> None:
 
 
 class LoadPtrTko(OrderedAccess, name="cuda_tile.load_ptr_tko", traits=(MemoryEffects(read("source")),)):
-    """Gathers elements from a tile of pointers; where the mask is false, the padding value (or anything)."""
+    """Gathers elements from a tile of pointers; if the mask is false, the padding value (or an unspecified one)."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)
     memory_scope = attribute(MEMORY_SCOPE, optional=True)
@@ -179,7 +179,7 @@ class LoadPtrTko(OrderedAccess, name="cuda_tile.load_ptr_tko", traits=(MemoryEff
 class StorePtrTko(
     OrderedAccess, name="cuda_tile.store_ptr_tko", traits=(MemoryEffects(write("destination")),)
 ):
-    """Scatters elements to a tile of pointers, where the mask is true."""
+    """Scatters elements to a tile of pointers, if the mask is true."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)
     memory_scope = attribute(MEMORY_SCOPE, optional=True)
@@ -221,7 +221,7 @@ class AtomicSyntax(CustomDirective, name="AtomicSyntax"):
             raise wrong_keyword(state, pointers, "memory_scope", SCOPES)
         compare = "cmp" in state.definition.fields
         if compare and mode is not None:
-            raise state.error(mode[0], "'cuda_tile.atomic_cas_tko' takes no mode")
+            raise state.error(mode[0], "'cuda_tile.atomic_cas_tko' has no mode")
         if not compare:
             if mode is None:
                 raise state.error(values[0], f"expected one of the modes {', '.join(_MODES)}")
@@ -306,7 +306,7 @@ class AtomicRmwTko(Op, name="cuda_tile.atomic_rmw_tko", traits=(READ_WRITE,)):
 
 
 class AtomicCasTko(Op, name="cuda_tile.atomic_cas_tko", traits=(READ_WRITE,)):
-    """Writes `val` where `cmp` stands, in one step for each element; the result is what was there before."""
+    """Atomically writes `val` to each element equal to `cmp`; the result is the previous value."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)
     memory_scope = attribute(MEMORY_SCOPE)

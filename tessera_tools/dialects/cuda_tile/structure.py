@@ -161,7 +161,7 @@ class Return(
         HasParent("cuda_tile.entry", "cuda_tile.if", "cuda_tile.loop", "cuda_tile.testing$func"),
     ),
 ):
-    """Ends the kernel for this tile block, from inside of ifs and loops too; a kernel returns nothing.
+    """Ends the kernel for this tile block, also from inside of ifs and loops; a kernel returns nothing.
 
     A `for` has a known number of iterations, so that nothing leaves it.
     """

@@ -1,6 +1,6 @@
-"""Ops of the `cuda_tile` dialect that exist for tests alone; no tool that makes programs writes them.
+"""Ops of the `cuda_tile` dialect for tests; no frontend creates them.
 
-`testing$func` is a function with arguments and results of any type, where an entry takes scalars and returns nothing:
+`testing$func` is a function with arguments and results of any type, whereas an entry takes scalars and returns nothing:
 a test of one op needs no code to make its operands. No pass lowers it. The reference registers it in builds with tests.
 """
 

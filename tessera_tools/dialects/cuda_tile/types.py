@@ -57,7 +57,7 @@ class CudaTileType(Type):
     """The base of the types of this dialect."""
 
     def short_text(self) -> str:
-        """The type as it is written inside the dialect's own ops, without `!cuda_tile.`."""
+        """The type as printed inside the dialect's own ops, without `!cuda_tile.`."""
         raise AssertionError(f"{type(self).__name__} declares no short text")
 
     def text(self) -> str:
@@ -65,12 +65,13 @@ class CudaTileType(Type):
 
 
 def short_text(type: Type) -> str:
-    """A type as it is written inside the ops of this dialect."""
+    """A type as printed inside the ops of this dialect."""
     return type.short_text() if isinstance(type, CudaTileType) else str(type)
 
 
 class PointerType(CudaTileType, name="cuda_tile.ptr"):
-    """`ptr<f32>`: the address of one element in global memory; `ptr<f32, <multicast>>` says of which kind."""
+    """`ptr<f32>`: the address of one element in global memory; `ptr<f32, <multicast>>` also specifies the kind of
+    memory."""
 
     pointee: Type
     kind: PtrAttr | None = None
@@ -177,12 +178,12 @@ class TensorViewType(ShapedType, CudaTileType, name="cuda_tile.tensor_view"):
 
     @property
     def dynamic_extents(self) -> int:
-        """How many extents are known only at run time."""
+        """The number of dynamic extents."""
         return self.shape.count(DYNAMIC)
 
     @property
     def dynamic_strides(self) -> int:
-        """How many strides are known only at run time."""
+        """The number of dynamic strides."""
         return self.strides.count(DYNAMIC)
 
     @classmethod
@@ -213,7 +214,7 @@ class TensorViewType(ShapedType, CudaTileType, name="cuda_tile.tensor_view"):
 
 
 class TileViewType(CudaTileType):
-    """The base of views that cut a tensor view into tiles; loads and stores go through one."""
+    """The base of views that partition a tensor view into tiles, for loads and stores."""
 
     @property
     def resource(self) -> Resource:
@@ -221,12 +222,12 @@ class TileViewType(CudaTileType):
 
     @property
     def index_rank(self) -> int:
-        """How many indices choose a tile."""
+        """The number of indices of a tile."""
         raise AssertionError
 
     @property
     def tile_type(self) -> TileType:
-        """What a load gives and a store takes."""
+        """The type of a loaded or stored tile."""
         raise AssertionError
 
 
@@ -234,7 +235,7 @@ class PartitionViewType(TileViewType, name="cuda_tile.partition_view"):
     """`partition_view<tile=(128x64), tensor_view<…>>`: a grid of tiles that touch and do not overlap.
 
     `dim_map[i]` is the dimension of the tensor view that tile dimension i runs along (identity if empty);
-    `padding` is what a load gives outside the tensor (unspecified if None).
+    `padding` is the value of elements out of bounds in a load (unspecified if None).
     """
 
     tile: tuple[int, ...]
@@ -280,7 +281,7 @@ class PartitionViewType(TileViewType, name="cuda_tile.partition_view"):
 
 
 class StridedViewType(TileViewType, name="cuda_tile.strided_view"):
-    """`strided_view<tile=(8x16), traversal_strides=[4,3], tensor_view<…>>`: tiles that stand `traversal_strides`
+    """`strided_view<tile=(8x16), traversal_strides=[4,3], tensor_view<…>>`: tiles at distances `traversal_strides`
     elements apart, and so may overlap or leave gaps."""
 
     tile: tuple[int, ...]
@@ -330,7 +331,7 @@ class StridedViewType(TileViewType, name="cuda_tile.strided_view"):
 
 class GatherScatterViewType(TileViewType, name="cuda_tile.gather_scatter_view"):
     """`gather_scatter_view<tile=(8x16), tensor_view<…>, sparse_dim=0>`: tiles whose places along `sparse_dim` are
-    named one by one; that index is a tile of rank one, the others are scalars."""
+    given individually; that index is a tile of rank one, the others are scalars."""
 
     tile: tuple[int, ...]
     tensor_view: TensorViewType
@@ -512,7 +513,7 @@ class LegacyTensorViewType(ShapedType, CudaTileType, name="cuda_tile.legacy_tens
 
 
 class LegacyPartitionViewType(ShapedType, CudaTileType, name="cuda_tile.legacy_partition_view"):
-    """`partition_view<128x64xf16>` of the older spelling: the tile's shape and element type alone."""
+    """`partition_view<128x64xf16>` of the older spelling: only the tile's shape and element type."""
 
     def short_text(self) -> str:
         return f"partition_view<{self.dims_text()}{self.element}>"

@@ -1,4 +1,5 @@
-"""Reductions into views of `cuda_tile`: atomic ones, and those of multicast memory, which stands on several GPUs.
+"""Reductions into views of `cuda_tile`: atomic ones, and those of multicast memory, which is replicated on several
+GPUs.
 
 atomic_red_view_tko relaxed device %view[%i], addf, %tile token = %t : tile<…>, partition_view<…>, tile<i32> -> token
 multimem_store_view_tko weak %view, %tile[%i] token = %t : partition_view<…>, tile<…>, tile<i32>, token -> token

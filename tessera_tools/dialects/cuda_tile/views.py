@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
     """`%base, shape = [%m, 64], strides = [%s, 1] : tile<i32> -> tensor_view<?x64xf16, strides=[?,1]>`.
 
-    The base's type stands before the extents' where the pointer says of which kind it is.
+    The base's type is before the extents' if the pointer specifies its kind of memory.
     """
 
     grammar = """
@@ -89,7 +89,7 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
         if not isinstance(view, TensorViewType):
             raise state.error(None, f"expected 'tensor_view' type, but got '{view}'")
         pointer = bool(given) and isinstance(given[0], TileType) and isinstance(given[0].element, PointerType)
-        # One type alone, a pointer of no kind, beside dynamic values is said to be theirs: the verifier refuses it.
+        # A single type that is a plain pointer, with dynamic values, is taken as their type: the verifier rejects it.
         values = any(kind == "value" for kind, _ in (*shape, *strides))
         spelled = pointer and (len(given) > 1 or not values or given[0].element.kind is not None)
         state.operand("base", base)
@@ -197,7 +197,7 @@ class MakeTensorView(Op, name="cuda_tile.make_tensor_view", traits=(NO_EFFECT,))
 
 
 class PartitionSyntax(CustomDirective, name="PartitionSyntax"):
-    """`%view : partition_view<tile=(…), tensor_view<…>>`: the operand's type stands in the result's."""
+    """`%view : partition_view<tile=(…), tensor_view<…>>`: the operand's type is a part of the result's."""
 
     grammar = 'custom: VALUE attr_dict ":" TYPE'
 
@@ -240,14 +240,14 @@ class _MakeTileView(Op):
 
 
 class MakeStridedView(_MakeTileView, name="cuda_tile.make_strided_view", traits=(PURE,)):
-    """A tensor cut into tiles that stand a given number of elements apart; they may overlap or leave gaps."""
+    """A tensor as tiles at given distances in elements; they may overlap or leave gaps."""
 
     tensor_view = operand(TENSOR_VIEW)
     result = result(of(StridedViewType, summary="strided view type"))
 
 
 class MakeGatherScatterView(_MakeTileView, name="cuda_tile.make_gather_scatter_view", traits=(PURE,)):
-    """A tensor cut into tiles whose places along one dimension are named one by one."""
+    """A tensor as tiles whose indices along one dimension are given individually."""
 
     tensor_view = operand(TENSOR_VIEW)
     result = result(of(GatherScatterViewType, summary="gather/scatter view type"))
@@ -270,7 +270,7 @@ class MakePartitionView(Op, name="cuda_tile.make_partition_view", traits=(PURE,)
 
 
 class ShapeSyntax(CustomDirective, name="ShapeSyntax"):
-    """`%view : partition_view<…> -> tile<i32>`: one type for all results, of which there are as many as dimensions."""
+    """`%view : partition_view<…> -> tile<i32>`: one type for all results; there is one result per dimension."""
 
     grammar = 'custom: VALUE attr_dict ":" TYPE "->" TYPE'
 
@@ -283,7 +283,7 @@ class ShapeSyntax(CustomDirective, name="ShapeSyntax"):
             state.attribute(key, value)
 
     def rank(self, state: OpState, view: Type) -> int:
-        """How many extents the view has."""
+        """The number of extents of the view."""
         if state.definition.name == "cuda_tile.get_tensor_shape":
             if not isinstance(view, TensorViewType):
                 raise state.error(None, f"expected tensor_view, got '{view}'")
@@ -300,7 +300,7 @@ class ShapeSyntax(CustomDirective, name="ShapeSyntax"):
 
 
 class GetIndexSpaceShape(Op, name="cuda_tile.get_index_space_shape", traits=(NO_EFFECT,)):
-    """How many tiles a view has along each of its dimensions; those that stick out at the edge count."""
+    """The number of tiles of a view along each of its dimensions, including partial ones."""
 
     src = operand(TILE_VIEW)
     extents = variadic_result(SCALAR_INT)
@@ -452,7 +452,7 @@ class LoadViewTko(OrderedAccess, name="cuda_tile.load_view_tko", traits=(MemoryE
 
 
 class StoreViewTko(OrderedAccess, name="cuda_tile.store_view_tko", traits=(MemoryEffects(write("view")),)):
-    """Stores one tile of a view; elements outside the tensor are left out."""
+    """Stores one tile of a view; elements out of bounds are skipped."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)
     memory_scope = attribute(MEMORY_SCOPE, optional=True)

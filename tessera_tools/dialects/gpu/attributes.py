@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class _ShortEnum(EnumAttr):
-    """The base of enumerations that stand whole inside the brackets: `#gpu<dim x>`."""
+    """The base of enumerations that are written inside the brackets: `#gpu<dim x>`."""
 
     def text(self) -> str:
         return f"#gpu<{self.name[4:]} {self.value}>"

@@ -59,7 +59,7 @@ custom_tokens: "[" values "]" -> present | "[" "]" -> present | -> absent
 
 
 class Wait(Op, name="gpu.wait", traits=(READ_WRITE,)):
-    """Waits for tokens, on the host, or gives one token for all."""
+    """Waits for tokens on the host, or returns one token for all."""
 
     async_dependencies = variadic_operand(_TOKEN)
     async_token = optional_result(_TOKEN)
@@ -167,7 +167,7 @@ class LaunchFunc(Op, name="gpu.launch_func", traits=(READ_WRITE,)):
         return [value for value in found if value is not None]
 
     def _verify_container(self) -> None:
-        """Check that the module around says that it holds kernels, and that there is such a kernel."""
+        """Check that the enclosing module is marked as a container, and that the kernel exists."""
         module = self.parent_op
         while module is not None and module.name != "builtin.module":
             module = module.parent_op
@@ -183,7 +183,7 @@ class LaunchFunc(Op, name="gpu.launch_func", traits=(READ_WRITE,)):
         if container.name == "builtin.module":
             raise self.error(f"kernel module '{self.kernel.root}' is undefined")
         if not isinstance(container, Module):
-            # A binary holds its kernels in another form; what else may hold some is not known here.
+            # A binary holds its kernels in another form; other containers are unknown here.
             return
         function = lookup_symbol(self, self.kernel)
         if function is None:

@@ -176,7 +176,7 @@ _EXTENTS = AttrKind(
 
 
 def _extents(name: str) -> OpRule:
-    """The rule of an attribute that says how large a kernel's blocks, grid or clusters are, on any function."""
+    """The rule of an attribute with the size of a kernel's blocks, grid or clusters, on any function."""
 
     def rule(op: Operation, value: Any) -> str | None:
         if not isinstance(value, DenseArrayAttr) or value.element is not I32:
@@ -192,7 +192,7 @@ OP_ATTRIBUTES: dict[str, OpRule] = {
 
 
 class Func(FunctionLike, name="gpu.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL, HasParent("gpu.module"))):
-    """A function of a GPU module, a kernel where the attribute `gpu.kernel` stands.
+    """A function of a GPU module, a kernel if it has the attribute `gpu.kernel`.
 
     The entry block's arguments are the parameters, then a buffer for each workgroup and each private attribution.
     """

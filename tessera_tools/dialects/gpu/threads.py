@@ -284,7 +284,7 @@ class Printf(Op, name="gpu.printf", traits=(READ_WRITE,)):
 
 
 class DynamicSharedMemory(Op, name="gpu.dynamic_shared_memory", traits=(PURE,)):
-    """The shared memory whose size the launch gives."""
+    """The shared memory whose size is specified at launch."""
 
     result_memref = result(ANY_MEMREF)
     assembly = "attr-dict `:` type($result_memref)"

@@ -6,7 +6,7 @@
     control.py      br, cond_br, switch, return                 calls.py       call, call_intrinsic, inline_asm
     elementwise.py  intrinsics.py   intr.fma, intr.assume, …    module_ops.py  func, mlir.global, comdat
 
-Names of classes are upstream's C++ names without `Op`.  How an op becomes LLVM IR stands on its class (base.py).
+Names of classes are upstream's C++ names without `Op`.  The translation to LLVM IR is a method of the class (base.py).
 """
 
 from __future__ import annotations

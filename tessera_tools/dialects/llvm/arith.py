@@ -76,7 +76,7 @@ class _Division(_Binary, traits=(NO_EFFECT,)):
     """The base of divisions and remainders."""
 
     def is_speculatable(self) -> bool:
-        """Whether executing the op where it was not executed before is safe: the divisor is a constant that cannot
+        """True if executing the op where it was not executed before is safe: the divisor is a constant that cannot
         be undefined."""
         divisor = self.operand(1)
         bits = bits_of(constant_of(divisor))
@@ -180,7 +180,7 @@ class XOr(_IntBinary, name="llvm.xor", traits=(PURE, COMMUTATIVE)):
 
 
 class Or(_Binary, name="llvm.or", traits=(PURE, COMMUTATIVE)):
-    """Bitwise or; `disjoint` says that no bit is set in both."""
+    """Bitwise or; `disjoint` states that no bit is set in both."""
 
     llvm_instruction = "or"
     lhs = operand(INTEGERS)
@@ -304,7 +304,7 @@ class Select(LLVMOp, name="llvm.select", traits=(PURE,)):
 
 
 class Freeze(LLVMOp, name="llvm.freeze", traits=(PURE,)):
-    """The value, or some fixed value where it is undef or poison."""
+    """The value, or some fixed value if it is undef or poison."""
 
     val = operand(ANY)
     res = result(same_as("val"))
@@ -458,7 +458,7 @@ class _NonNegativeCast(_Cast):
 
 
 class ZExt(_NonNegativeCast, name="llvm.zext", traits=(PURE,)):
-    """Zero extension; `nneg` says that the argument is not negative."""
+    """Zero extension; `nneg` states that the argument is not negative."""
 
     llvm_instruction = "zext"
     rule = "wider"

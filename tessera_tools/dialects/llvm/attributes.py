@@ -1,6 +1,6 @@
 """The attributes of the llvm dialect, and the kinds in which its ops hold enumerations.
 
-Upstream keeps some enumerations as attributes of their own (`#llvm.linkage<internal>`), others as integers whose
+Upstream has some enumerations as separate attributes (`#llvm.linkage<internal>`), others as integers whose
 keywords only the custom form writes (`predicate = 2 : i64` is `"slt"`), and bit flags as `i32`.
 """
 
@@ -53,7 +53,7 @@ class _Flags(EnumAttr):
 
 
 class FastmathFlagsAttr(_Flags, name="llvm.fastmath"):
-    """What floating-point operations may assume (LLVM LangRef, "Fast-Math Flags")."""
+    """Assumptions of floating-point operations (LLVM LangRef, "Fast-Math Flags")."""
 
     cases = ("none", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc", "fast")
 
@@ -81,7 +81,7 @@ class OverflowFlagsAttr(_Flags, name="llvm.overflow"):
 
 
 class LinkageAttr(EnumAttr, name="llvm.linkage"):
-    """How a symbol is linked."""
+    """The linkage of a symbol."""
 
     cases = (
         "external", "available_externally", "linkonce", "linkonce_odr", "weak", "weak_odr", "appending", "internal",
@@ -229,7 +229,7 @@ class TargetAttr(Record, name="llvm.target"):
 
 
 class MemoryEffectsAttr(Record, name="llvm.memory_effects"):
-    """What a function does to each kind of memory: none, read, write or readwrite."""
+    """The effects of a function on each kind of memory: none, read, write or readwrite."""
 
     other: str
     argMem: str
@@ -259,7 +259,7 @@ class MemoryEffectsAttr(Record, name="llvm.memory_effects"):
 
 
 class DereferenceableAttr(Record, name="llvm.dereferenceable"):
-    """How many bytes after a loaded pointer may be read."""
+    """The number of bytes at a loaded pointer that may be read."""
 
     bytes: int
     mayBeNull: bool = False

@@ -1,11 +1,11 @@
-"""What the op classes of the llvm dialect share: type constraints, shapes of ops, and how an op becomes LLVM IR.
+"""Common parts of the llvm dialect's op classes: type constraints, shapes of ops, and the translation to LLVM IR.
 
     class FAdd(FloatBinary, name="llvm.fadd", traits=(PURE,)):
         llvm_instruction = "fadd"
 
-The translation stands on the class: `llvm_ir(e)` writes the op's instructions through an `Emitter`
-(`tessera_tools.emit.llvmir`).  The families below write theirs from `llvm_instruction` or `intrinsic` alone.
-An op without `llvm_ir` has no translation, and the emitter says so.
+The translation is a method of the class: `llvm_ir(e)` writes the op's instructions through an `Emitter`
+(`tessera_tools.emit.llvmir`).  The families below only need `llvm_instruction` or `intrinsic`.
+An op without `llvm_ir` has no translation; the emitter reports an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tessera_tools.opdef import Op, TypeConstraint, attribute, of_class
 
 
 class Emitter(Protocol):
-    """What an op's translation may use; all text is LLVM IR."""
+    """The interface for an op's translation; all text is LLVM IR."""
 
     names: dict[Value, str]
     """The operand text of each value so far: `%5`, `42`, `@global`."""
@@ -40,7 +40,7 @@ class Emitter(Protocol):
         ...
 
     def define(self, op: Operation, text: str) -> None:
-        """Write an instruction that makes the op's only result."""
+        """Write an instruction that defines the op's only result."""
         ...
 
     def temporary(self, text: str) -> str:

@@ -406,7 +406,7 @@ class CallIntrinsicSyntax(CustomDirective, name="CallIntrinsic"):
 
 
 class CallIntrinsic(LLVMOp, name="llvm.call_intrinsic", traits=(READ_WRITE,)):
-    """Call an LLVM intrinsic by its name; the types complete the name of an overloaded one where it is left bare."""
+    """Call an LLVM intrinsic by its name; the types complete an overloaded name without suffixes."""
 
     intrin = attribute(STRING_ATTR)
     args = variadic_operand(ANY)
@@ -461,7 +461,7 @@ OVERLOADED: dict[str, tuple[str, ...]] = {
 
 
 class InlineAsm(LLVMOp, name="llvm.inline_asm", traits=(READ_WRITE,)):
-    """Assembly text.  `$0` … are the outputs, then the operands, as `constraints` says."""
+    """Assembly text.  `$0` … are the outputs, then the operands, as defined by `constraints`."""
 
     asm_operands = variadic_operand(ANY)
     asm_string = attribute(STRING_ATTR)
@@ -507,7 +507,7 @@ class InlineAsm(LLVMOp, name="llvm.inline_asm", traits=(READ_WRITE,)):
 
 
 class AsmOperands(CustomDirective, name="AsmOperands"):
-    """`%a, %b : (i32, i32) -> i32`; a lone space where there are no operands, as upstream prints it."""
+    """`%a, %b : (i32, i32) -> i32`; a single space if there are no operands, as upstream."""
 
     grammar = 'custom: value_list ":" FUNCTION_TYPE'
 

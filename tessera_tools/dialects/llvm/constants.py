@@ -90,7 +90,7 @@ def mismatch(value: Attribute, type: Type) -> str | None:
 
 
 def _array_mismatch(value: ArrayAttr, type: ArrayType, dimension: int) -> str | None:
-    """Why an array of arrays, and in the innermost ones of structs, is no constant of `type`."""
+    """Why an array of arrays, with structs in the innermost ones, is not a constant of `type`."""
     if len(value) != type.count:
         sizes = f"{len(value)} vs. {type.count}"
         return f"array attribute size does not match array type size in dimension {dimension}: {sizes}"
@@ -162,7 +162,7 @@ def _element_count(type: Type) -> int:
 
 
 class _Fixed(LLVMOp):
-    """A constant that its type gives."""
+    """A constant that is determined by its type."""
 
     res = result(ANY)
     assembly = "attr-dict `:` type($res)"
@@ -206,7 +206,7 @@ class Undef(_Fixed, name="llvm.mlir.undef", traits=(PURE, CONSTANT_LIKE)):
 
 
 class Poison(_Fixed, name="llvm.mlir.poison", traits=(PURE, CONSTANT_LIKE)):
-    """A value that makes everything computed from it undefined."""
+    """The poison value."""
 
     text = "poison"
 
@@ -256,7 +256,7 @@ class AddressOf(LLVMOp, name="llvm.mlir.addressof", traits=(PURE,)):
 
 
 def make_constant(value: Attribute, type: Type) -> Operation | None:
-    """A constant op for a folded value; None where the dialect has none."""
+    """A constant op for a folded value; None if the dialect has none."""
     if mismatch(value, type) is not None or not isinstance(
         value, IntegerAttr | FloatAttr | DenseElementsAttr
     ):

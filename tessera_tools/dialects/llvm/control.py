@@ -248,7 +248,7 @@ class Switch(LLVMOp, name="llvm.switch", traits=(TERMINATOR, PURE)):
 
 
 class Return(LLVMOp, name="llvm.return", traits=(RETURN_LIKE, PURE)):
-    """Leave the function (or give a global's initial value)."""
+    """Return from the function (or define a global's initial value)."""
 
     arg = optional_operand(ANY)
     assembly = "attr-dict ($arg^ `:` type($arg))?"
@@ -262,7 +262,7 @@ class Return(LLVMOp, name="llvm.return", traits=(RETURN_LIKE, PURE)):
 
         declared: Any = function.attributes.get("function_type") if function is not None else None
         signature = declared.value if isinstance(declared, TypeAttr) else None
-        # As upstream: in a function of another dialect, or in an initializer, nothing says what is returned.
+        # As upstream: the return type is unknown in a function of another dialect, or in an initializer.
         if not isinstance(signature, FunctionType):
             return
         wanted = signature.result

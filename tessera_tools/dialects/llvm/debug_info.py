@@ -216,7 +216,7 @@ class LoopPipelineAttr(Record, name="llvm.loop_pipeline"):
 
 
 class LoopAnnotationAttr(Record, name="llvm.loop_annotation"):
-    """What is known of or asked for a loop; stands on the branch of its latch."""
+    """Properties and hints of a loop; an attribute of the branch of its latch."""
 
     disableNonforced: Any = None
     vectorize: Any = None

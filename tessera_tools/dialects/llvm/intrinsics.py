@@ -163,7 +163,7 @@ class BundlesSyntax(CustomDirective, name="AssumeBundles"):
 
 
 class Assume(Intrinsic, name="llvm.intr.assume", traits=(WRITE,)):
-    """The condition holds here."""
+    """States that the condition is true."""
 
     intrinsic = "llvm.assume"
     cond = operand(I1_CONSTRAINT)

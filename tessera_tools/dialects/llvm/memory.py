@@ -95,7 +95,7 @@ def _verify_alignment(op: Operation) -> None:
 
 
 def is_atomic_type(type: Type) -> bool:
-    """Whether memory can be accessed in one step: a pointer, or a number of 8, 16, 32 … bits."""
+    """True if memory can be accessed in one step: a pointer, or a number of 8, 16, 32 … bits."""
     if isinstance(type, IntegerType | FloatType):
         return type.width >= 8 and type.width & (type.width - 1) == 0
     return isinstance(type, PointerType)
@@ -153,7 +153,7 @@ class Alloca(LLVMOp, name="llvm.alloca", traits=(ALLOCATE,)):
 
 
 class _Access(LLVMOp):
-    """What loads and stores share."""
+    """Common parts of loads and stores."""
 
     def metadata_text(self, e: Emitter) -> str:
         """The access's metadata, each with a comma before it."""
@@ -170,12 +170,12 @@ class _Access(LLVMOp):
 
     @property
     def is_atomic(self) -> bool:
-        """Whether other threads may access the same place at the same time."""
+        """True if other threads may access the same place at the same time."""
         ordering = self.attributes.get("ordering")
         return isinstance(ordering, IntegerAttr) and ordering.value != 0
 
     def effects(self) -> MemoryEffects | None:
-        """A volatile access, and an atomic one that is monotonic or stronger, also keeps its place (LLVM's Language
+        """A volatile access, and an atomic one that is monotonic or stronger, is also ordered (LLVM's Language
         Reference, "Volatile Memory Accesses", "Atomic Memory Ordering Constraints")."""
         effects = super().effects()
         ordering = self.attributes.get("ordering")

@@ -1,4 +1,4 @@
-"""What stands at module level: functions, globals, comdats, module flags."""
+"""Ops at module level: functions, globals, comdats, module flags."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ _FUNC_ELIDED = frozenset({
 
 
 class LLVMFunc(LLVMOp, name="llvm.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL)):
-    """A function with an LLVM function type; a declaration where the body is empty."""
+    """A function with an LLVM function type; a declaration if the body is empty."""
 
     sym_name = attribute(SYMBOL_NAME)
     sym_visibility = attribute(STRING_ATTR, optional=True)
@@ -300,7 +300,7 @@ class LLVMFunc(LLVMOp, name="llvm.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL)):
 
     @property
     def is_kernel(self) -> bool:
-        """Whether the host launches it."""
+        """True if the host launches it."""
         return "nvvm.kernel" in self.attributes or self.c_conv.value == "ptx_kernelcc"
 
     def argument_attributes(self, index: int) -> dict[str, Attribute]:
@@ -398,7 +398,7 @@ custom_type: ":" TYPE -> typed
         if op.comdat is not None:
             p.write(f" comdat({symbol_reference(op.comdat)})")
         shown = {k: v for k, v in op.attributes.items() if k not in _GLOBAL_ELIDED}
-        # Upstream prints the default address space of a global too.
+        # Upstream also prints the default address space of a global.
         shown["addr_space"] = op.addr_space
         p.write(f" {dictionary_text(sorted(shown.items()))}")
         if not isinstance(op.value, StringAttr):

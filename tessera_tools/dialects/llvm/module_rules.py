@@ -1,4 +1,4 @@
-"""The rules of the llvm attributes that stand on modules and functions of any dialect."""
+"""The rules of llvm attributes on modules and functions of any dialect."""
 
 from __future__ import annotations
 

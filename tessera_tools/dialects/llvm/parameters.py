@@ -1,6 +1,6 @@
 """The attributes of parameters and results that the llvm dialect knows: what they hold, and on which types.
 
-    llvm.noalias: a unit attribute on a pointer      llvm.sret: a type attribute on a pointer that is no result
+    llvm.noalias: a unit attribute on a pointer      llvm.sret: a type attribute on a pointer that is not a result
 
 A type that LLVM does not have is not checked: the function is not lowered yet.
 """
@@ -28,7 +28,7 @@ _TYPES: dict[str, Callable[[Type], bool]] = {
 
 
 def _rule(name: str, value: str = "", type: str = "", *, result: bool = True) -> ParameterRule:
-    """The rule of one attribute: what it holds, the type that it needs, whether a result may have it."""
+    """The rule of one attribute: its value, the type that it requires, whether a result may have it."""
 
     def rule(use: ParameterUse, found: Any) -> str | None:
         if use.is_result and not result:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Parameter:
-    """How one parameter is read from a scanner and written."""
+    """Parsing and printing of one parameter."""
 
     __slots__ = ("read", "write")
 

@@ -1,4 +1,4 @@
-"""Custom directives of the dialect: syntax that the declarative notation cannot say."""
+"""Custom directives of the dialect: syntax that the declarative format cannot express."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class Position(CustomDirective, name="Position"):
 
 
 class TrailingSpace(CustomDirective, name="TrailingSpace"):
-    """Nothing; upstream prints a space where an inferred type would stand."""
+    """No text; upstream prints a space in place of an inferred type."""
 
     grammar = "custom: "
 

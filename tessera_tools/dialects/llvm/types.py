@@ -169,7 +169,7 @@ class StructType(LLVMType, name="llvm.struct"):
 
 
 class IdentifiedStructs:
-    """The identified structs of one file: a name stands for one body."""
+    """The identified structs of one file: each name has one body."""
 
     def __init__(self) -> None:
         self.enclosing: list[str] = []
@@ -179,7 +179,7 @@ class IdentifiedStructs:
 
 
 def _bodies_in_brief(type: Type, *, outermost: bool = False) -> str:
-    """The text of a type in which a name stands for an identified struct: its body may be spelled at any depth."""
+    """The text of a type with names in place of identified structs, whose body may be written at any depth."""
     if isinstance(type, StructType):
         if type.label is not None and not outermost:
             return quote(type.label)
@@ -236,17 +236,17 @@ class TargetExtensionType(LLVMType, name="llvm.target"):
 
     @property
     def has_zero(self) -> bool:
-        """Whether the type has a zero."""
+        """True if the type has a zero."""
         return self.label.startswith("spirv.")
 
     @property
     def is_loadable(self) -> bool:
-        """Whether a value of the type can stand in memory."""
+        """True if a value of the type can be stored in memory."""
         return self.label.startswith("spirv.") or self.label == "aarch64.svcount"
 
     @property
     def may_be_global(self) -> bool:
-        """Whether a global variable can have the type."""
+        """True if a global variable can have the type."""
         return self.label.startswith("spirv.") or self.label == "amdgcn.named.barrier"
 
     def body(self) -> str:
@@ -296,7 +296,7 @@ def parse_inner(s: Scanner) -> Any:
 
 
 def is_loadable(type: Type) -> bool:
-    """Whether a value of the type can stand in memory."""
+    """True if a value of the type can be stored in memory."""
     if isinstance(type, VoidType | FunctionType | TokenType | LabelType | MetadataType):
         return False
     if isinstance(type, StructType) and type.opaque:
@@ -307,7 +307,7 @@ def is_loadable(type: Type) -> bool:
 
 
 def is_llvm_type(type: Type) -> bool:
-    """Whether the dialect's ops accept the type (MLIR's `LLVM::isCompatibleType`)."""
+    """True if the dialect's ops accept the type (MLIR's `LLVM::isCompatibleType`)."""
     if isinstance(type, LLVMType):
         return True
     if isinstance(type, IntegerType):

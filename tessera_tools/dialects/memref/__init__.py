@@ -1,6 +1,6 @@
 """The `memref` dialect: buffers, views of them, and accesses.
 
-Offsets, sizes and strides are mixed lists: a static integer, or the next of the dynamic operands where the static list
+Offsets, sizes and strides are mixed lists: a static integer, or the next of the dynamic operands if the static list
 holds the marker for "dynamic" (the least 64-bit integer, as upstream).  `IndexLists` writes them.
 """
 

@@ -191,7 +191,7 @@ _WITH_DIMENSIONS = TypeConstraint(
 
 
 class Dim(Op, name="memref.dim", traits=(NO_EFFECT,)):
-    """The extent of one dimension; undefined where the buffer has no dimension of that number."""
+    """The extent of one dimension; undefined if the buffer has no dimension of that number."""
 
     source = operand(_WITH_DIMENSIONS)
     index = operand(ANY_INDEX)
@@ -199,7 +199,7 @@ class Dim(Op, name="memref.dim", traits=(NO_EFFECT,)):
     assembly = "attr-dict $source `,` $index `:` type($source)"
 
     def is_speculatable(self) -> bool:
-        """Whether the op may run where it did not run before: the index is a constant within the rank."""
+        """True if the op is speculatable: the index is a constant within the rank."""
         number, type = constant_of(self.index), self.source.type
         return (
             isinstance(number, IntegerAttr)

@@ -1,9 +1,10 @@
-"""Canonicalization patterns of `memref`: what is known of a buffer is in its type, and casts that forget it go.
+"""Canonicalization patterns of `memref`: static information is moved to the type of a buffer, and casts that remove it
+are erased.
 
     this module          allocations, casts, copies, extents, views by offsets, sizes and strides
     reshape_patterns.py  dimensions split and joined
 
-A pattern that learns more of a type makes the op with that type, and casts the result to the type that its users have.
+A pattern that refines a type creates the op with that type, and casts the result to the original type.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def items(op: Any, field: str) -> list[int | Value]:
 
 
 class AllocationOfKnownExtents(RewritePattern[Operation]):
-    """A constant extent of an allocation stands in its type."""
+    """Folds a constant extent of an allocation into its type."""
 
     # alloc(4) : memref<?xf32> = cast(alloc() : memref<4xf32>)
 
@@ -100,7 +101,7 @@ class AllocationThatNothingReads(RewritePattern[Operation]):
 
 
 class UseOfCast(RewritePattern[Operation]):
-    """An op that needs to know no type takes the buffer ahead of a cast that forgets what is known."""
+    """An op that does not need a specific type uses the source of a cast that removes static information."""
 
     # load(cast(x)) = load(x), if x has the more static type; store, dealloc, dim and copy likewise
 
@@ -118,7 +119,7 @@ class UseOfCast(RewritePattern[Operation]):
 
 
 class CastOfCast(RewritePattern[Cast]):
-    """A cast that forgets, and one that goes on from there, are one."""
+    """Merges two casts if the first one removes static information."""
 
     # cast(cast(x)) = cast(x), if the first one forgets
 
@@ -134,7 +135,7 @@ class CastOfCast(RewritePattern[Cast]):
 
 
 class SpaceCastOfSpaceCast(RewritePattern[MemorySpaceCast]):
-    """Of two casts of the memory space the second one counts; one to the same space is none."""
+    """Merges two casts of the memory space; erases one to the same space."""
 
     # space_cast(space_cast(x)) = space_cast(x)
 
@@ -179,7 +180,7 @@ class CopyOfNothing(RewritePattern[Copy]):
 
 
 class ExtentOfMadeBuffer(RewritePattern[Dim]):
-    """The extent of a buffer is the one that it was made with."""
+    """The extent of a buffer is the one with which it was created."""
 
     # dim(alloc(n), 0) = n;  dim(subview(x)[o][n][s], 0) = n
 
@@ -231,7 +232,8 @@ FIELDS = ("offsets", "sizes", "strides")
 
 
 class SubViewOfKnown(RewritePattern[SubView]):
-    """Constant offsets, sizes and strides of a view stand in its lists, and what a cast ahead of it forgot is known."""
+    """Folds constant offsets, sizes and strides of a view into its lists, and uses the static type of a cast's
+    source."""
 
     # subview(x)[c0][c1][c2] = cast(subview(x)[0][1][2]);  subview(cast(x)) = cast(subview(x))
 
@@ -260,9 +262,9 @@ class SubViewOfKnown(RewritePattern[SubView]):
         if old.shape == new.shape and strided(old) == strided(new):
             type = old
         made = with_source(op, source, known, type)
-        # Numbers that lie outside of the buffer are left where nobody sees them.
+        # Numbers out of bounds are left as operands.
         if checked(made) is None:
-            return "the numbers lie outside of the buffer"
+            return "the numbers are out of bounds"
         replace_cast(op, rewriter.insert(made), rewriter)
         return True
 
@@ -296,7 +298,7 @@ class SubViewOfAll(RewritePattern[SubView]):
 
 
 class ReinterpretSource(RewritePattern[ReinterpretCast]):
-    """Only the memory of what is reinterpreted counts."""
+    """Only the memory of the source of a reinterpretation is relevant."""
 
     # reinterpret_cast(cast(x)) = reinterpret_cast(x); so for reinterpret_cast, a view from the start, a base buffer
 
@@ -310,14 +312,14 @@ class ReinterpretSource(RewritePattern[ReinterpretCast]):
         ):
             source = made.source
         else:
-            return "the buffer is no view of another from the start"
+            return "the buffer is not a view of another at offset 0"
         with rewriter.modify(op):
             op.set_operand(0, source)
         return True
 
 
 class ReinterpretOfKnown(RewritePattern[ReinterpretCast]):
-    """Constant numbers of a reinterpretation stand in its lists; one that changes nothing goes."""
+    """Folds constant numbers of a reinterpretation into its lists; erases an identity."""
 
     # reinterpret_cast(x) to offset(x), sizes(x), strides(x) = x
 
@@ -370,7 +372,7 @@ class ReinterpretOfKnown(RewritePattern[ReinterpretCast]):
 class MetadataOfKnown(RewritePattern[ExtractStridedMetadata]):
     """Numbers of a buffer that its type has are constants."""
 
-    # extract_strided_metadata(x : memref<3x?xf32, strided<[4, ?]>>) gives 3 and 4
+    # extract_strided_metadata(x : memref<3x?xf32, strided<[4, ?]>>) returns 3 and 4
 
     def match_and_rewrite(self, op: ExtractStridedMetadata, rewriter: Rewriter) -> bool | str | None:
         base = strided(op.source.type)
@@ -400,7 +402,7 @@ class MetadataOfCast(RewritePattern[ExtractStridedMetadata]):
 
 
 class ViewOfKnown(RewritePattern[View]):
-    """A view of bytes takes them ahead of a cast, has its constant extents in its type, and may be the bytes."""
+    """A view of bytes uses the source of a cast, has its constant extents in its type, and may be an identity."""
 
     # view(cast(x)) = view(x);  view(x)[0] of the type of x = x;  view(x)[n][4] = cast(view(x)[n][])
 

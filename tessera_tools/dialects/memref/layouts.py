@@ -3,7 +3,7 @@
     memref<8x?xf32, strided<[?, 1], offset: 4>> ─▶ Strided(([?, 1]), 4)
     memref<8x16xf32> ─▶ Strided([16, 1], 0)         memref<8xf32, affine_map<(d0) -> (d0 mod 4)>> ─▶ None
 
-All numbers count elements; `DYNAMIC_INDEX` stands for one known only at run time.
+All numbers are in elements; `DYNAMIC_INDEX` is a number known only at run time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Strided:
-    """Element (i, j, …) lies at `offset` + i * strides[0] + j * strides[1] + …"""
+    """Element (i, j, …) is at `offset` + i * strides[0] + j * strides[1] + …"""
 
     strides: tuple[int, ...]
     offset: int
@@ -95,7 +95,7 @@ def _terms(expr: AffineExpr, dims: int) -> list[int] | None:
 
 
 def is_identity(type: MemRefType) -> bool:
-    """Whether the layout is that of a type without one; of `strided` layouts, upstream knows it of `strided<[1]>`."""
+    """True if the layout is that of a type without one; of `strided` layouts, upstream knows it of `strided<[1]>`."""
     layout = type.layout
     return layout is None or (isinstance(layout, StridedLayoutAttr) and Strided((1,), 0).layout() is layout)
 
@@ -154,7 +154,7 @@ def reduced_type(full: MemRefType, shape: Sequence[int]) -> MemRefType | None:
 
 
 def can_be_cast(source: MemRefType, target: MemRefType) -> bool:
-    """Whether `memref.cast` may go from one ranked type to the other: what both know agrees."""
+    """True if `memref.cast` may convert one ranked type to the other: their static information is consistent."""
     if source.element is not target.element or source.memory_space is not target.memory_space:
         return False
     if len(source.shape) != len(target.shape) or not all(
@@ -192,7 +192,7 @@ def expanded_type(
 
 
 def collapsed_type(source: MemRefType, groups: Sequence[Sequence[int]]) -> MemRefType | None:
-    """The type of `source` with the dimensions of each group joined; None if they do not lie side by side."""
+    """The type of `source` with the dimensions of each group joined; None if they are not contiguous."""
     sizes = extents(source.shape)
     shape: list[int] = []
     for group in groups:

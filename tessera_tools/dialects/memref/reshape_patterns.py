@@ -37,7 +37,7 @@ def split(given: Sequence[int | Value]) -> tuple[list[Value], tuple[int, ...]]:
 
 
 def is_as_static(source: Any, target: Any) -> bool:
-    """Whether a cast from one type to the other is possible and forgets: all that the target has, the source has."""
+    """True if a cast from one type to the other is possible and forgets: all that the target has, the source has."""
     if not isinstance(source, MemRefType) or not isinstance(target, MemRefType):
         return False
     a, b = strided(source), strided(target)
@@ -107,7 +107,7 @@ def checked(op: Any) -> Any:
 
 
 def replace_if_castable(op: Any, made: Any, rewriter: Rewriter) -> bool | str:
-    """Replace an op by one whose type can be cast to its own; or let go of the new one."""
+    """Replace an op by one whose type can be cast to its own; otherwise discard the new one."""
     if made is None:
         return "the types do not fit"
     old, new = op.results[0].type, made.results[0].type
@@ -226,7 +226,7 @@ class CollapseOfCast(RewritePattern[CollapseShape]):
 
 
 class ExpandOfKnown(RewritePattern[ExpandShape]):
-    """Constant extents of an expansion stand in its shape, and what a cast ahead of it forgot is known."""
+    """Folds constant extents of an expansion into its shape, and uses the static type of a cast's source."""
 
     # expand(cast(x)) to [c, 4] = cast(expand(x) to [2, 4])
 

@@ -99,7 +99,7 @@ class SubView(_Offsets, name="memref.subview"):
             )
 
     def _verify_bounds(self, offsets: list[int], sizes: list[int], strides: list[int]) -> None:
-        """Check that what is known of the view lies inside the buffer."""
+        """Check that the static part of the view is inside the buffer."""
         for noun, numbers in (("offsets", offsets), ("sizes", sizes)):
             negative = [n for n in numbers if n < 0 and n != DYNAMIC_INDEX]
             if negative:
@@ -116,7 +116,7 @@ class SubView(_Offsets, name="memref.subview"):
 
 
 def _is_reduced_shape(full: tuple[int, ...], reduced: tuple[int, ...]) -> bool:
-    """Whether `reduced` is `full` without some dimensions of extent 1."""
+    """True if `reduced` is `full` without some dimensions of extent 1."""
     at = 0
     for extent in full:
         if at < len(reduced) and reduced[at] == extent:

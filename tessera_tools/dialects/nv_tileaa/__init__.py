@@ -1,7 +1,7 @@
 """The `nv_tileaa` dialect (stage 2): alias-aware tile programs over plain tensors.
 
-Tiles are `tensor<…>`, memory is reached through `memref` views, and every memory op stands in a chain of
-`!nv_tileaa.mem_token`s.  A tiled access carries the copy atom that says which hardware primitive will do it.
+Tiles are `tensor<…>`, memory is reached through `memref` views, and every memory op is in a chain of
+`!nv_tileaa.mem_token`s.  A tiled access has a copy atom, which defines its hardware primitive.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from tessera_tools.opdef import (
 
 
 class RoundingAttr(EnumAttr, name="nv_tileaa.rounding"):
-    """How a result that does not fit is rounded; `approx` and `full` are the hardware's approximations in f32."""
+    """The rounding mode of a result; `approx` and `full` are the hardware's approximations in f32."""
 
     cases = ("nearest_even", "zero", "negative_inf", "positive_inf", "approx", "full")
 

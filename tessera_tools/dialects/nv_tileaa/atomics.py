@@ -60,7 +60,7 @@ class _Atomic(Op):
 class AtomicRmw(
     _Atomic, name="nv_tileaa.atomic_rmw", traits=(MemoryEffects(read("pointers"), write("pointers")),)
 ):
-    """Modifies elements according to `mode`.  The result is the previous value; it is undefined where the mask is
+    """Modifies elements according to `mode`.  The result is the previous value; it is undefined if the mask is
     false."""
 
     mode = attribute(enum(AtomicModeAttr))

@@ -40,7 +40,8 @@ MEM_TOKEN = MemTokenType()
 
 
 class MemRefType(PlainShapedType, name="nv_tileaa.memref"):
-    """`!nv_tileaa.memref<?x?xf16>`: a view of global memory; extents and strides are values of the op that made it."""
+    """`!nv_tileaa.memref<?x?xf16>`: a view of global memory; extents and strides are operands of the op that defines
+    it."""
 
     @property
     def resource(self) -> Resource:
@@ -87,9 +88,9 @@ class PaddingAttr(EnumAttr, name="nv_tileaa.padding"):
     cases = ("undef", "zero", "neg_zero", "nan", "pos_inf", "neg_inf")
 
     def bits(self, element: Type) -> int | None:
-        """The padding as bits of an element type; None if any will do.  Refusal where the type has no such value.
+        """The padding as bits of an element type; None if unspecified.  Raises Refusal if the type has no such value.
 
-        Zero is the element whose bits are 0, also in f8E8M0FNU, where that is 2^-127: the reference compiler pads so.
+        Zero is the element whose bits are 0, also in f8E8M0FNU, where that is 2^-127: as in the reference compiler.
         """
         if self.value == "undef":
             return None

@@ -1,4 +1,4 @@
-"""Canonicalization patterns of `nv_tileaa`: loops and branches that need not be left early, or carry too much;
+"""Canonicalization patterns of `nv_tileaa`: loops and branches with unnecessary early exits or carried values;
 reductions of single elements."""
 
 from __future__ import annotations

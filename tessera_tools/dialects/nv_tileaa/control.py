@@ -90,7 +90,7 @@ class Break(
 
 
 def enclosing_loop(op: Operation) -> Loop:
-    """The loop that a `break` or `continue` belongs to; between them stand only `if`s."""
+    """The loop of a `break` or `continue`; there are only `if`s in between."""
     parent = op.parent_op
     while isinstance(parent, If):
         parent = parent.parent_op
@@ -138,7 +138,7 @@ class Loop(LoopLike, HasFlow, Op, name="nv_tileaa.loop", traits=(SINGLE_BLOCK, R
 
     @property
     def iter_args(self) -> list[BlockArgument]:
-        """The carried values inside the body."""
+        """The block arguments for the carried values."""
         return self.body.entry.arguments
 
     def ends(self) -> list[Operation]:
@@ -199,7 +199,7 @@ class If(
         return [last for last in lasts if isinstance(last, Yield)]
 
     def flow(self) -> Flow:
-        """A result is what one of the regions yields; one that leaves gives none."""
+        """A result is a value yielded by one of the regions; one that exits early yields none."""
         passed = [end.operands for end in self.yields]
         return [(result, [values[i] for values in passed]) for i, result in enumerate(self.results)]
 

@@ -8,7 +8,7 @@
       nv_tileaa.continue %j, %b
     }
 
-So a `while` of the source is pipelined like a `for`.  What else goes on or leaves keeps its loop.
+A `while` of the source is then pipelined like a `for`.  Other loops are not changed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tessera_tools.ir.types import bit_width
 
 @dataclass
 class _Count:
-    """What a loop counts: its carried value `at` from its initial value to below `upper`, by `step`."""
+    """The counter of a loop: its carried value `at`, from its initial value to below `upper`, by `step`."""
 
     at: int
     upper: Value
@@ -40,7 +40,7 @@ class _Count:
 
 
 class CountedLoop(RewritePattern[Loop]):
-    """A loop that asks first of all whether its counter is below a bound, and adds to it last, is an `scf.for`."""
+    """Converts a loop that first compares its counter with a bound, and increments it last, to an `scf.for`."""
 
     def match_and_rewrite(self, op: Loop, rewriter: Rewriter) -> bool | str | None:
         count = _count_of(op)
@@ -84,12 +84,12 @@ class CountedLoop(RewritePattern[Loop]):
 
 
 def _count_of(op: Loop) -> _Count | str:
-    """What the loop counts; or why it is no counted loop."""
+    """The counter of the loop, or why it is not a counted loop."""
     body, exits = op.body.entry, op.ends()
     last = body.last_op
     breaks = [end for end in exits if isinstance(end, Break)]
     if len(exits) != 2 or len(breaks) != 1 or not isinstance(last, Continue) or is_left_early(op):
-        return "it is left, or goes on, in several places"
+        return "it has several breaks or continues"
     branch = breaks[0].parent_op
     if not isinstance(branch, If) or branch.parent is not body or branch.results or not _is_lone(branch):
         return "a branch does more than to leave it"
@@ -122,7 +122,7 @@ def _count_of(op: Loop) -> _Count | str:
 
 
 def _is_lone(branch: If) -> bool:
-    """Whether nothing but a terminator stands in each region, and one region goes on."""
+    """True if each region has only a terminator, and one region continues."""
     blocks = [region.entry for region in branch.regions if region.blocks]
     return all(block.first_op is block.last_op for block in blocks) and (
         len(blocks) == 1 or any(isinstance(block.last_op, Yield) for block in blocks)
@@ -135,12 +135,12 @@ def _is_outside(value: Value, op: Operation) -> bool:
 
 
 def _is_known(value: Value, op: Operation) -> bool:
-    """Whether the value is there before the loop, or may be: a constant."""
+    """True if the value is there before the loop, or may be: a constant."""
     return _is_outside(value, op) or constant_of(value) is not None
 
 
 def _never_wraps(upper: Value, step: Value, unsigned: bool) -> bool:
-    """Whether a counter below `upper` fits its type with the step, a positive constant."""
+    """True if a counter below `upper` fits its type with the step, a positive constant."""
     width = bit_width(step.type)
     by, bound = constant_of(step), constant_of(upper)
     if not isinstance(by, IntegerAttr) or by.value < 1:

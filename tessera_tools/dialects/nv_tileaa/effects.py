@@ -117,7 +117,7 @@ class Assert(Op, name="nv_tileaa.assert", traits=(IN_ORDER,)):
 
 
 class _Ordered(Op):
-    """The base of ops that stand in a chain of tokens and have no other operand."""
+    """The base of ops in a chain of tokens without other operands."""
 
     token = operand(TOKEN)
     out_token = result(TOKEN)

@@ -24,7 +24,7 @@ class Conversion(NamedTuple):
 def pieces(text: str) -> tuple[list[str], list[Conversion]]:
     """The texts around the conversions (one more than those; `%%` stays in them), and the conversions.
 
-    ValueError for what begins with a percent sign and is no conversion.
+    Raises ValueError for text that begins with a percent sign but is not a conversion.
     """
     texts = [""]
     conversions: list[Conversion] = []

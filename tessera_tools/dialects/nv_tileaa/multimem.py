@@ -25,7 +25,7 @@ from tessera_tools.opdef import (
 
 
 class MultimemModeAttr(EnumAttr, name="nv_tileaa.multimem_mode"):
-    """How copies, or an operand and each copy, are combined; `umin` and `umax` read integers as unsigned."""
+    """How copies, or an operand and each copy, are combined; `umin` and `umax` treat integers as unsigned."""
 
     cases = ("add", "min", "max", "and", "or", "xor", "umin", "umax")
 
@@ -41,7 +41,7 @@ class _Multimem(Op):
             raise op.error("must be either weak without a scope, or have another ordering and a scope")
 
     def _check_mode(self, element: Type, *halves: str) -> None:
-        """`halves`: what there is for f16 and bf16, beside the addition that all floats have."""
+        """`halves`: the modes of f16 and bf16 in addition to `add`, which all floats support."""
         mode = self.mode.value  # type: ignore[attr-defined]
         known = ("add", *halves) if element in (F16, BF16) else ("add",)
         if isinstance(element, FloatType) and mode not in known:
@@ -53,7 +53,7 @@ class MultimemLoadReduce(
     name="nv_tileaa.multimem_load_reduce",
     traits=(MemoryEffects(read("pointers"), write("pointers")),),
 ):
-    """Loads each element, combined over all copies. Where the mask is false, the result is `padding`, or undefined
+    """Loads each element, combined over all copies. If the mask is false, the result is `padding`, or undefined
     without padding."""
 
     mode = attribute(enum(MultimemModeAttr))
@@ -78,7 +78,7 @@ class MultimemLoadReduce(
 class MultimemReduce(
     _Multimem, name="nv_tileaa.multimem_reduce", traits=(MemoryEffects(read("pointers"), write("pointers")),)
 ):
-    """Combines a value with every copy of each element, where the mask is true."""
+    """Combines a value with every copy of each element, if the mask is true."""
 
     mode = attribute(enum(MultimemModeAttr))
     ordering = attribute(enum(OrderingAttr))
@@ -99,7 +99,7 @@ class MultimemReduce(
 
 
 class MultimemStore(_Multimem, name="nv_tileaa.multimem_store", traits=(MemoryEffects(write("pointers")),)):
-    """Stores a value to every copy of each element where the mask is true."""
+    """Stores a value to every copy of each element, if the mask is true."""
 
     ordering = attribute(enum(OrderingAttr))
     scope = attribute(enum(ScopeAttr), optional=True)

@@ -8,7 +8,7 @@ from tessera_tools.opdef import ANY_RANKED_TENSOR, PURE, Op, operand, result
 
 
 def packed_bits(element: Type) -> int:
-    """Bits that an element takes where elements lie densely: its width, and 32 of a tf32."""
+    """The size of a packed element, in bits: its width, or 32 for a tf32."""
     return 32 if element is TF32 else bit_width(element)
 
 

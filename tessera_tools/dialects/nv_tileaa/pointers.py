@@ -1,4 +1,4 @@
-"""Tiles of pointers: address arithmetic, loads and stores of elements that lie anywhere.
+"""Tiles of pointers: address arithmetic, loads and stores of elements at arbitrary addresses.
 
 All ops here are elementwise: pointers, mask, padding and values have one shape (none for scalars).
 """
@@ -52,9 +52,9 @@ class Offset(Op, name="nv_tileaa.offset", traits=(PURE, SAME_SHAPE)):
 
 
 class Load(Op, name="nv_tileaa.load", traits=(MemoryEffects(read("source")),)):
-    """Loads the elements at pointers. Where the mask is false, the result is `padding`, or undefined without padding.
+    """Loads the elements at pointers. If the mask is false, the result is `padding`, or undefined without padding.
 
-    `copy_atom` says how many neighbors along `axis` one instruction moves: so many aligned pointers follow one another
+    `copy_atom` defines how many elements along `axis` one instruction moves: that many aligned pointers are contiguous
     there, under equal masks.
     """
 
@@ -79,7 +79,7 @@ class Load(Op, name="nv_tileaa.load", traits=(MemoryEffects(read("source")),)):
 
 
 class Store(Op, name="nv_tileaa.store", traits=(MemoryEffects(write("dest")),)):
-    """Stores elements to pointers where the mask is true; `copy_atom` and `axis` are as in nv_tileaa.load.
+    """Stores elements to pointers if the mask is true; `copy_atom` and `axis` are as in nv_tileaa.load.
 
     If several elements have the same address, which one is stored is unspecified.
     """
@@ -153,7 +153,7 @@ def _shape(type: Type) -> tuple[int, ...] | None:
 def check_shapes(op: Op, pointers: Type, others: Type) -> None:
     """Raise unless there is an element for each pointer."""
     if _shape(pointers) != _shape(others):
-        raise op.error(f"takes operands of one shape, got {pointers} and {others}")
+        raise op.error(f"expects operands of one shape, got {pointers} and {others}")
 
 
 def _check_axis(op: Any, pointers: Type) -> None:

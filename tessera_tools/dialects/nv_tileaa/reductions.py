@@ -51,7 +51,7 @@ class _Combining(Op):
 
     @property
     def yielded(self) -> list[Value]:
-        """What the region gives, one value for each operand."""
+        """The yielded values of the region, one for each operand."""
         last = self.body.entry.last_op
         return last.operands if last is not None else []
 
@@ -84,12 +84,14 @@ class _Combining(Op):
         found = [argument.type for argument in block.arguments]
         expected = [element for element in elements for _ in range(2)]
         if found != expected:
-            raise self.error(f"expects a region that takes {types_text(expected)}, got {types_text(found)}")
+            raise self.error(
+                f"expects a region with arguments {types_text(expected)}, got {types_text(found)}"
+            )
         last = block.last_op
         if not isinstance(last, Yield):
             raise self.error("expects a region that ends with 'nv_tileaa.yield'")
         if last.operand_types != elements:
-            raise last.error(f"gives {types_text(last.operand_types)}; expected {types_text(elements)}")
+            raise last.error(f"yields {types_text(last.operand_types)}; expected {types_text(elements)}")
         for inner in block:
             if inner.regions or has_tiles(inner):
                 raise inner.error(
@@ -103,7 +105,7 @@ class _Combining(Op):
 
 
 def has_tiles(op: Operation) -> bool:
-    """Whether an op takes or gives a tile."""
+    """True if an op has a tile as operand or result."""
     return any(isinstance(type, RankedTensorType) for type in (*op.operand_types, *op.result_types))
 
 
@@ -113,7 +115,7 @@ def plain(type: Type) -> Type:
 
 
 def reduced(type: RankedTensorType, axis: int) -> Type:
-    """What is left of a tile's type without an axis: a scalar where that was the only one."""
+    """A tile's type without one axis; a scalar if that is the only one."""
     shape = (*type.shape[:axis], *type.shape[axis + 1 :])
     return RankedTensorType(shape, type.element) if shape else type.element
 

@@ -98,8 +98,8 @@ class Assume(Op, name="nv_tileaa.assume", traits=(PURE, SAME_SHAPE)):
     """The operand with facts that the program guarantees about it, or about all elements of a tile: a divisor (in units
     of the value; bytes for a pointer) and inclusive bounds.
 
-    With `every` and `along`, the divisor is one of the first of every so many elements along that axis, and the others
-    count up by one. `same` says, for each axis, in groups of how many the elements are equal.
+    With `every` and `along`, the divisor applies to the first of every `every` elements along that axis, and the others
+    increase by one. `same` has the size of groups of equal elements for each axis.
     """
 
     source = operand(like(INTEGER_SCALAR | POINTER))

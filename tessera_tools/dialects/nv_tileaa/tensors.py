@@ -197,7 +197,7 @@ class Broadcast(Op, name="nv_tileaa.broadcast", traits=(PURE,)):
 
 
 class Cat(Op, name="nv_tileaa.cat", traits=(PURE,)):
-    """Two tiles one after the other along an axis."""
+    """The concatenation of two tiles along an axis."""
 
     lhs = operand(ANY_RANKED_TENSOR)
     rhs = operand(ANY_RANKED_TENSOR)
@@ -220,7 +220,7 @@ class Cat(Op, name="nv_tileaa.cat", traits=(PURE,)):
 
 
 class Extract(Op, name="nv_tileaa.extract", traits=(PURE,)):
-    """The part of a tile at an index that counts parts: element x of the result is element index · shape + x."""
+    """The part of a tile at an index in units of parts: element x of the result is element index · shape + x."""
 
     source = operand(ANY_RANKED_TENSOR)
     indices = variadic_operand(exactly(I32))
@@ -232,7 +232,7 @@ class Extract(Op, name="nv_tileaa.extract", traits=(PURE,)):
 
 
 class Insert(Op, name="nv_tileaa.insert", traits=(PURE,)):
-    """The tile with one part replaced by another tile; the index counts parts."""
+    """The tile with one part replaced by another tile; the index is in units of parts."""
 
     source = operand(ANY_RANKED_TENSOR)
     dest = operand(ANY_RANKED_TENSOR)

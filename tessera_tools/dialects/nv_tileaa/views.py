@@ -59,7 +59,7 @@ class JoinMemTokens(Op, name="nv_tileaa.join_mem_tokens", traits=(PURE,)):
 
 
 class MixedIndices(CustomDirective, name="MixedIndices"):
-    """`[%a, 1, %b]`: values in the operand field, constants in the array attribute (`DYNAMIC` where a value stands)."""
+    """`[%a, 1, %b]`: values in the operand field, constants in the array attribute (`DYNAMIC` for a value)."""
 
     grammar = """
 custom: "[" custom_item ("," custom_item)* "]" -> some | "[" "]" -> none
@@ -127,7 +127,7 @@ def _mixed(static: Any, values: list[Any]) -> list[Any]:
 
 
 class IndexTypes(CustomDirective, name="IndexTypes"):
-    """Nothing for i32 indices over a global pointer; `(i64) ` where the index type differs."""
+    """Nothing for i32 indices over a global pointer; `(i64) ` if the index type differs."""
 
     grammar = 'custom: "(" TYPE ")" -> given | -> absent'
 

@@ -156,7 +156,7 @@ class AsyncTiledCopy(
     """Start copying a tile from element offsets of a view to one stage of a buffer.
 
     Elements outside the view arrive as zero; `when` false copies zeros only.  Complete after the group it is
-    committed to has been waited for.  It comes after the accesses that `token` stands for.
+    committed to has been waited for.  It is ordered after the accesses of `token`.
     """
 
     view = operand(VIEW)
@@ -214,7 +214,9 @@ class _OnMBarrier(Op):
     def verify_op(self) -> None:
         type = self.mbarrier.type
         if type.element is not I64 or type.tile != (1,):
-            raise self.error(f"takes {type}; an mbarrier is !nv_tileas.smem<stages x 1 x i64>")
+            raise self.error(
+                f"has an operand of type {type}; an mbarrier is !nv_tileas.smem<stages x 1 x i64>"
+            )
 
 
 class MBarrierInit(
@@ -362,7 +364,7 @@ class Spill(Op, name="nv_tileas.spill", traits=(MemoryEffects(write("buffer", re
     assembly = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)"
 
     def verify_op(self) -> None:
-        _verify_kept(self, self.value.type)
+        _verify_spilled(self, self.value.type)
 
 
 class Reload(Op, name="nv_tileas.reload", traits=(MemoryEffects(read("buffer", reach=Reach.OWN)),)):
@@ -375,13 +377,13 @@ class Reload(Op, name="nv_tileas.reload", traits=(MemoryEffects(read("buffer", r
     assembly = "$buffer `[` $stage `]` attr-dict `:` type($buffer) `->` type($res)"
 
     def verify_op(self) -> None:
-        _verify_kept(self, self.res.type)
+        _verify_spilled(self, self.res.type)
 
 
-def _verify_kept(op: Any, tile: Any) -> None:
+def _verify_spilled(op: Any, tile: Any) -> None:
     buffer = op.buffer.type
     if tile.element is not buffer.element:
-        raise op.error(f"keeps {tile} in {buffer}: the element types must match")
+        raise op.error(f"spills {tile} to {buffer}: the element types must match")
 
 
 class LoadGlobal(
@@ -478,8 +480,8 @@ class Slice(Op, name="nv_tileas.slice", traits=(PURE,)):
     def verify_op(self) -> None:
         source, res = self.source.type, self.res.type
         if source.element is not res.element:
-            raise self.error(f"takes {res} from {source}: the element types must match")
-        _verify_part(self, "takes", source.shape, res.shape)
+            raise self.error(f"extracts {res} from {source}: the element types must match")
+        _verify_part(self, "extracts", source.shape, res.shape)
 
 
 class ConvertLayout(Op, name="nv_tileas.convert_layout", traits=(PURE,)):

@@ -9,8 +9,8 @@
     }
 
 An iterator is a stage's number and the parity of the round; both sides begin at the first stage.  `producers` and
-`consumers` are the arrivals that complete a phase of the full and the empty barriers: one for the thread that says
-which bytes TMA brings, one for each warp that reads.
+`consumers` are the arrivals that complete a phase of the full and the empty barriers: one for the thread that
+announces the bytes of TMA, one for each reading warp.
 
 The effects of the ops are on the two phases of the pipeline: an acquire waits for `EMPTY`, a commit arrives at `FULL`,
 a wait waits for `FULL`, a release arrives at `EMPTY`.
@@ -134,7 +134,7 @@ class CreatePipeline(
     name="nv_tileas.async.pipeline.create_pipeline",
     traits=(MemoryEffects(write("res", Resource.BARRIER)),),
 ):
-    """A pipeline of `stages`, whose barriers complete a phase after so many arrivals of producers and consumers."""
+    """A pipeline of `stages`, with the numbers of arrivals of producers and consumers that complete a phase."""
 
     stages = attribute(I32_ATTR)
     producers = attribute(I32_ATTR)
@@ -181,7 +181,7 @@ class IncIter(Op, name="nv_tileas.async.pipeline.inc_iter", traits=(PURE,)):
 
 
 class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS, ImplicitTerminator(Yield))):
-    """The base of ops that run their region once, and give what it yields."""
+    """The base of ops that run their region once, and return what it yields."""
 
     def flow(self) -> Flow:
         """A result is what the region yields."""
@@ -202,7 +202,7 @@ class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS, ImplicitTerminator(Yield))):
         given = [] if end is None else end.operand_types
         if list(types) != given:
             raise self.error(
-                f"gives ({', '.join(map(str, types))}), but its region yields ({', '.join(map(str, given))})"
+                f"returns ({', '.join(map(str, types))}), but its region yields ({', '.join(map(str, given))})"
             )
 
 
@@ -352,7 +352,7 @@ def _verify_once(op: Op, token: Value, by: tuple[type[Op], ...], found: str) -> 
     users = [user for user in token.users if isinstance(user, by)]
     if len(users) != 1:
         raise op.error(
-            f"gives a stage that {found}" if not users else "gives a token that is used more than once"
+            f"yields a stage that {found}" if not users else "yields a token that is used more than once"
         )
 
 
@@ -385,7 +385,7 @@ class AgentSwitch(
     )
 
     def unit(self, number: int) -> ExecutionUnit:
-        """The execution unit of a region.  ValueError if there is no such unit."""
+        """The execution unit of a region.  Raises ValueError if there is no such unit."""
         registers = self.registers.values[number] if self.registers is not None else 0
         return ExecutionUnit(
             self.num_warps.values[number], self.warp_id.values[number], number + 1, registers or None
@@ -451,7 +451,7 @@ class ReceiveValue(Op, name="nv_tileas.async.pipeline.receive", traits=(IN_ORDER
 
 
 def agent_of(op: Operation) -> Region | None:
-    """The region of the innermost agent_switch that an op stands in; None outside of agents."""
+    """The region of the innermost enclosing agent_switch of an op; None outside of agents."""
     inner: Operation = op
     while (outer := inner.parent_op) is not None:
         if isinstance(outer, AgentSwitch):

@@ -43,7 +43,7 @@ MOST_EXTENT = 256
 
 
 class TmaDescType(PlainShapedType, name="nv_tileas.tma_desc"):
-    """`!nv_tileas.tma_desc<128x64xf16>`: a tensor in global memory, of which boxes of that shape are copied."""
+    """`!nv_tileas.tma_desc<128x64xf16>`: a tensor in global memory, copied in boxes of that shape."""
 
     def verify(self) -> None:
         super().verify()
@@ -67,7 +67,7 @@ class MakeTiledTmaDesc(Op, name="nv_tileas.make_tiled_tma_desc", traits=(PURE,))
     def verify_op(self) -> None:
         box, desc = tuple(self.box.values), self.res.type
         if box != desc.shape or desc.element is not self.view.type.element or len(box) != self.view.type.rank:
-            raise self.error(f"describes boxes {list(box)} of {self.view.type}, but gives {desc}")
+            raise self.error(f"describes boxes {list(box)} of {self.view.type}, but returns {desc}")
         if any(not 1 <= n <= MOST_EXTENT for n in box):
             raise self.error(
                 f"has a box of {list(box)}; TMA copies 1 to {MOST_EXTENT} elements along an axis"
@@ -78,7 +78,7 @@ class MakeTiledTmaDesc(Op, name="nv_tileas.make_tiled_tma_desc", traits=(PURE,))
 
 class _BoxCopy(Op):
     def verify_copy(self, desc: TmaDescType, buffer: SmemType, indices: int) -> None:
-        """An error unless whole boxes make the buffer's tile."""
+        """Raises an error unless the buffer's tile consists of whole boxes."""
         if indices != desc.rank:
             raise self.error(f"expected {desc.rank} indices for {desc}, got {indices}")
         tile = buffer.tile
@@ -139,8 +139,8 @@ class TiledTmaStore(
     ),
 ):
     """Starts to copy the boxes of a stage of a buffer to global memory, by one thread of the unit, and commits them as
-    one group; elements outside the tensor are skipped.  It comes after the accesses that `token` stands for, and
-    `out_token` stands for it too."""
+    one group; elements outside the tensor are skipped.  It is ordered after the accesses of `token`, and
+    `out_token` includes it."""
 
     desc = operand(DESC)
     indices = variadic_operand(exactly(I32))
@@ -165,7 +165,7 @@ class AsyncStoreWait(
     name="nv_tileas.async.store_wait",
     traits=(MemoryEffects(wait(Completion.BULK_READ), wait(Completion.BULK)),),
 ):
-    """Waits until at most `pending` of the latest box stores are incomplete; with `read`, until at most so many have
+    """Waits until at most `pending` of the latest box stores are incomplete; with `read`, until at most that many have
     still to read shared memory."""
 
     pending = attribute(I32_ATTR)
@@ -179,7 +179,7 @@ class AsyncStoreWait(
 
 
 class FenceProxy(Op, name="nv_tileas.fence_proxy", traits=(IN_ORDER,)):
-    """What a thread has written to shared memory is seen by TMA and wgmma after it (PTX ISA, "fence.proxy")."""
+    """Makes a thread's earlier writes to shared memory visible to TMA and wgmma (PTX ISA, "fence.proxy")."""
 
     assembly = "attr-dict"
 
@@ -196,7 +196,7 @@ class View(Op, name="nv_tileas.view", traits=(PURE,)):
     def verify_op(self) -> None:
         old, new = self.buffer.type, self.res.type
         if (new.stages, prod(new.tile), new.element) != (1, prod(old.tile), old.element):
-            raise self.error(f"gives {new} for one stage of {old}")
+            raise self.error(f"returns {new} for one stage of {old}")
 
 
 class AsyncDot(
@@ -211,7 +211,7 @@ class AsyncDot(
         ),
     ),
 ):
-    """a · b + c by wgmma, in flight until an async.dot_wait gives the sum; b, and a unless it is a tensor, lie in
+    """a · b + c by wgmma, in flight until an async.dot_wait returns the sum; b, and a unless it is a tensor, are in
     shared memory, in one of the hardware's swizzles."""
 
     a = operand(FACTOR)
@@ -229,7 +229,7 @@ class AsyncDot(
         c = self.c.type
         a, b = (t.tile if isinstance(t, SmemType) else t.shape for t in (self.a.type, self.b.type))
         if any(isinstance(t, SmemType) and t.stages != 1 for t in (self.a.type, self.b.type)):
-            raise self.error("takes buffers of one stage; nv_tileas.view gives one")
+            raise self.error("requires buffers of one stage; select one with nv_tileas.view")
         if len(a) != 2 or len(b) != 2 or c.shape != (a[0], b[1]) or a[1] != b[0]:
             raise self.error(f"multiplies {list(a)} by {list(b)} into {list(c.shape)}")
         named = (self.atom.a, self.atom.b, self.atom.accumulator)
@@ -266,7 +266,7 @@ class AsyncDotWait(Op, name="nv_tileas.async.dot_wait", traits=(MemoryEffects(wa
     def verify_op(self) -> None:
         if [v.type for v in self.operands] != self.result_types:
             given, expected = (", ".join(map(str, t)) for t in (self.result_types, self.operand_types))
-            raise self.error(f"gives ({given}) for sums of type ({expected})")
+            raise self.error(f"returns ({given}) for accumulators of type ({expected})")
 
 
 class AsyncDotResult(Op, name="nv_tileas.async.dot_result", traits=(MemoryEffects(wait(Completion.WGMMA)),)):

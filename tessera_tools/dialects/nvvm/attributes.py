@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 
 
 class _Bare(EnumAttr):
-    """An enumeration that stands without angle brackets in a format; `#nvvm<shfl_kind bfly>` in full."""
+    """An enumeration that is printed without angle brackets in a format; `#nvvm<shfl_kind bfly>` in full."""
 
     def text(self) -> str:
         return f"#nvvm<{self.name.split('.', 1)[1]} {self.value}>"
 
     @classmethod
     def parse_inside(cls, scanner: Scanner) -> Attribute:
-        """From what stands after the word in `#nvvm<shfl_kind bfly>`."""
+        """Parses the part after the keyword in `#nvvm<shfl_kind bfly>`."""
         return cls(scanner.word())
 
 
 class ShflKindAttr(_Bare, name="nvvm.shfl_kind"):
-    """How shfl.sync picks the source lane."""
+    """How shfl.sync selects the source lane."""
 
     cases = (
         "bfly",
@@ -36,7 +36,7 @@ class ShflKindAttr(_Bare, name="nvvm.shfl_kind"):
 
 
 class VoteSyncKindAttr(_Bare, name="nvvm.vote_sync_kind"):
-    """What vote.sync asks."""
+    """The kind of vote.sync."""
 
     cases = (
         "any",
@@ -47,7 +47,7 @@ class VoteSyncKindAttr(_Bare, name="nvvm.vote_sync_kind"):
 
 
 class MatchSyncKindAttr(_Bare, name="nvvm.match_sync_kind"):
-    """What match.sync asks."""
+    """The kind of match.sync."""
 
     cases = (
         "any",
@@ -74,7 +74,7 @@ class ReduxKindAttr(_Bare, name="nvvm.redux_kind"):
 
 
 class LoadCacheModifierAttr(_Bare, name="nvvm.load_cache_modifier"):
-    """Where a load is cached."""
+    """The cache operator of a load."""
 
     cases = (
         "ca",
@@ -113,7 +113,7 @@ class PrefetchCacheLevelAttr(_Bare, name="nvvm.prefetch_cache_level"):
 
 
 class CacheEvictionPriorityAttr(_Bare, name="nvvm.cache_eviction_priority"):
-    """How soon a line leaves the cache."""
+    """The eviction priority of a cache line."""
 
     cases = (
         "evict_normal",
@@ -125,7 +125,7 @@ class CacheEvictionPriorityAttr(_Bare, name="nvvm.cache_eviction_priority"):
 
 
 class ReductionAttr(EnumAttr, name="nvvm.reduction"):
-    """What a barrier reduces."""
+    """The reduction of a barrier."""
 
     cases = (
         "popc",
@@ -146,7 +146,7 @@ class MemScopeAttr(EnumAttr, name="nvvm.mem_scope"):
 
 
 class MemOrderAttr(EnumAttr, name="nvvm.mem_order"):
-    """How an operation orders."""
+    """The memory order of an operation."""
 
     cases = (
         "weak",
@@ -225,7 +225,7 @@ class MMAB1OpAttr(EnumAttr, name="nvvm.mma_b1op"):
 
 
 class MMAIntOverflowAttr(EnumAttr, name="nvvm.mma_int_overflow"):
-    """What an integer mma does on overflow."""
+    """The overflow behavior of an integer mma."""
 
     cases = (
         "wrapped",
@@ -282,7 +282,7 @@ class TMAReduxKindAttr(EnumAttr, name="nvvm.tma_redux_kind"):
 
 
 class CTAGroupAttr(EnumAttr, name="nvvm.cta_group"):
-    """How many CTAs work together."""
+    """The number of CTAs in a group."""
 
     cases = (
         "cta_1",
@@ -372,7 +372,7 @@ class Tcgen05FenceAttr(EnumAttr, name="nvvm.tcgen05_fence"):
 
 
 class Tcgen05WaitAttr(EnumAttr, name="nvvm.tcgen05_wait"):
-    """What tcgen05.wait waits for."""
+    """The kind of operations that tcgen05.wait waits for."""
 
     cases = (
         "load",

@@ -1,6 +1,6 @@
-"""What nvvm ops share: an op is a call of an intrinsic, or inline PTX where LLVM has none (or a predicate guards it).
+"""Common parts of nvvm ops: an op is a call of an intrinsic, or inline PTX if LLVM has none (or with a predicate).
 
-`intrinsic` is the whole name where it is fixed; `intrinsic_name` computes it where attributes or types decide.
+`intrinsic` is the whole name if it is fixed; `intrinsic_name` computes it from attributes or types.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def space(value: Value) -> int:
 
 
 def flag(op: Operation, key: str) -> bool:
-    """Whether a boolean or unit attribute is set."""
+    """True if a boolean or unit attribute is set."""
     value = op.attributes.get(key)
     return value is not None and not (isinstance(value, IntegerAttr) and not value.value)
 
@@ -74,7 +74,7 @@ class NVVMOp(LLVMOp):
 
 
 def register_constraint(type: Type) -> str:
-    """The constraint letter of a PTX register of the type; ValueError where there is none."""
+    """The constraint letter of a PTX register of the type. Raises ValueError if there is none."""
     if isinstance(type, PointerType):
         return "r" if type.address_space in (3, 5, 6, 7) else "l"
     if isinstance(type, IntegerType | FloatType):

@@ -83,7 +83,7 @@ class MBarrierInit(_OnBarrier, name="nvvm.mbarrier.init", traits=(MemoryEffects(
 
 
 class MBarrierInval(_OnBarrier, name="nvvm.mbarrier.inval", traits=(MemoryEffects(write("addr")),)):
-    """The memory is no mbarrier any more."""
+    """The memory is no longer an mbarrier."""
 
     what = "mbarrier.inval"
     addr = operand(GENERIC_OR_SHARED)
@@ -142,7 +142,7 @@ class MBarrierArrive(
     what = "arrive"
 
     def _is_plain(self) -> bool:
-        """Whether the form without scope serves, which sm_80 has too."""
+        """True if the form without scope is sufficient, which sm_80 also supports."""
         plain = self.count is None and self.scope is CTA and not flag(self, "relaxed")
         return plain and space(self.operand(0)) != 7
 

@@ -65,10 +65,10 @@ class Permute(NVVMOp, name="nvvm.prmt", traits=(PURE,)):
         return [e.operand(v) for v in values]
 
     def verify_op(self) -> None:
-        wants_both = self.mode.value in ("default", "f4e", "b4e")
-        if wants_both is not (self.hi is not None):
+        needs_both = self.mode.value in ("default", "f4e", "b4e")
+        if needs_both is not (self.hi is not None):
             raise self.error(
-                f"mode '{self.mode.value}' {'requires' if wants_both else 'does not accept'} 'hi' operand"
+                f"mode '{self.mode.value}' {'requires' if needs_both else 'does not accept'} 'hi' operand"
             )
 
 
@@ -219,6 +219,6 @@ class InlinePtx(NVVMOp, name="nvvm.inline_ptx", traits=(READ_WRITE,)):
                     raise self.error(
                         "changes an operand that another block uses; pass the value through a result"
                     )
-        # What follows sees the operands' new values.
+        # Later ops see the operands' new values.
         for value, name in zip(both, inline_ptx_values(self, e, text, outputs, inputs, both), strict=True):
             e.names[value] = name

@@ -100,7 +100,7 @@ class StMatrix(NVVMOp, name="nvvm.stmatrix", traits=(MemoryEffects(write("ptr"))
 
 
 def inferred_type(type: Type, accumulator: bool) -> MMATypeAttr | None:
-    """The PTX element type that an operand's type alone gives."""
+    """The PTX element type that follows from an operand's type."""
     if isinstance(type, StructType) and type.types:
         type = type.types[0]
     if isinstance(type, VectorType) and type.shape == (2,) and type.element is F16:
@@ -181,7 +181,7 @@ class MmaSync(NVVMOp, name="nvvm.mma.sync", traits=(IN_ORDER,)):
             chosen = given if given is not None else inferred_type(values[0].type, False)
             if chosen is None:
                 raise self.error(
-                    "needs multiplicandAPtxType and multiplicandBPtxType, which the operands do not give"
+                    "needs multiplicandAPtxType and multiplicandBPtxType, which cannot be inferred from the operands"
                 )
             found.append(chosen.value)
         for type in (self.operand_c[0].type, self.results[0].type):
@@ -366,7 +366,7 @@ class WgmmaMmaAsync(
         ]
         shape = self.shape
         types = f"{self.type_d.value}.{self.type_a.value}.{self.type_b.value}"
-        # The operands stand in the order in which the constraints name them: outputs, tied inputs, the rest.
+        # The operands are in the order of the constraints: outputs, tied inputs, the rest.
         outputs = ", ".join([f"${i}" for i in range(count)])
         a, b, scale = (f"${2 * count + i}" for i in range(3))
         sat = ".satfinite" if self.satfinite is not None and self.satfinite.value == "satfinite" else ""
@@ -375,7 +375,7 @@ class WgmmaMmaAsync(
             [*map(str, signs)] if self.type_a.value in ("f16", "bf16", "tf32", "e4m3", "e5m2") else []
         )
         if self.type_a.value in ("f16", "bf16"):
-            # PTX's transposition flags: 1 where the operand is not in its K-major order (row for A, col for B).
+            # PTX's transposition flags: 1 if the operand is not K-major (row for A, col for B).
             immediates += [str(int(self.layout_a.value == "col")), str(int(self.layout_b.value == "row"))]
         tail = f", {', '.join(immediates)}" if immediates else ""
         text = (

@@ -159,7 +159,7 @@ class Shfl(NVVMOp, name="nvvm.shfl.sync", traits=(IN_ORDER,)):
 
 
 class VoteSync(NVVMOp, name="nvvm.vote.sync", traits=(IN_ORDER,)):
-    """What the lanes in the mask say of a predicate."""
+    """A vote of the lanes in the mask on a predicate."""
 
     mask = operand(I32_TYPE)
     pred = operand(I1_TYPE)
@@ -240,7 +240,7 @@ class Membar(NVVMOp, name="nvvm.memory.barrier", traits=(READ_WRITE,)):
 
 
 class FenceMbarrierInit(NVVMOp, name="nvvm.fence.mbarrier.init", traits=(READ_WRITE,)):
-    """What follows sees initialized mbarriers, in the whole cluster."""
+    """Makes initialized mbarriers visible to the whole cluster."""
 
     intrinsic = "llvm.nvvm.fence.mbarrier_init.release.cluster"
     assembly = "attr-dict"

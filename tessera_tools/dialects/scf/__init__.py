@@ -1,6 +1,6 @@
 """The `scf` dialect: structured control flow.
 
-Loops (`LoopLike`) give their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
+Loops (`LoopLike`) provide their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
 `inits` → `iter_args` → `yielded` → `results` (the carried values, position by position).
 """
 

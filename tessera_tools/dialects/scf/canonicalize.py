@@ -23,7 +23,7 @@ from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
 
 def trip_count(op: Any) -> int | None:
-    """How often a loop runs, if that is known: also where the upper bound is the lower one and a constant."""
+    """The trip count of a loop, if known; also if the upper bound is the lower one plus a constant."""
     if op.trip_count is not None:
         return op.trip_count
     # From x to x + c, which does not wrap: c steps of 1.
@@ -41,7 +41,7 @@ def trip_count(op: Any) -> int | None:
 
 
 class LoopOfNoIteration(RewritePattern[For]):
-    """A loop that never runs gives its initial values."""
+    """A loop that never runs is replaced by its initial values."""
 
     def match_and_rewrite(self, op: For, rewriter: Rewriter) -> bool | str | None:
         if trip_count(op) != 0:
@@ -61,12 +61,12 @@ class LoopOfOneIteration(RewritePattern[For]):
 
 
 class EmptyLoop(RewritePattern[For]):
-    """A loop whose body has no operations, and that gives nothing, goes."""
+    """Erases a loop without operations in its body and without results."""
 
     def match_and_rewrite(self, op: For, rewriter: Rewriter) -> bool | str | None:
         last = op.body.entry.last_op
         if last is not op.body.entry.first_op or not isinstance(last, Yield) or op.results:
-            return "the body has operations, or the loop gives values"
+            return "the body has operations, or the loop returns values"
         rewriter.erase_op(op)
         return True
 
@@ -94,7 +94,7 @@ class WhileComparisonIsKnownInside(RewritePattern[While]):
         condition = op.before.entry.last_op
         compare = defined_by(condition.condition, CmpI)
         if compare is None:
-            return "the condition is no comparison of integers"
+            return "the condition is not a comparison of integers"
         passed = dict(zip(op.after.entry.arguments, condition.args, strict=True))
         known = (compare.lhs, compare.rhs)
         changed = False

@@ -1,11 +1,11 @@
-"""Patterns for the values that `scf` ops pass into their regions and give as results.
+"""Patterns for the values that `scf` ops pass into their regions and return as results.
 
     %r:2 = scf.for … iter_args(%a = %x, %b = %y) {      places:  0: init %x, yielded %a ─▶ %a, %r#0
       scf.yield %a, %v                                            1: init %y, yielded %v ─▶ %b, %r#1
     }
 
 A value that can only be one value from outside is that value; of two that are always equal, one is enough; a place
-whose values nobody reads goes.
+whose values are never read is removed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def flow_inside(op: Any) -> dict[Value, list[Value]]:
 
 
 def is_outside(value: Value, op: Operation) -> bool:
-    """Whether a value is available before an op."""
+    """True if a value is available before an op."""
     block = value.op.parent if isinstance(value, OpResult) else value.block  # type: ignore[attr-defined]
     return not (isinstance(value, OpResult) and value.op is op) and not any(
         region.is_ancestor_of(block.parent if block is not None else None) for region in op.regions
@@ -100,7 +100,7 @@ class EqualCarriedValues(RewritePattern[Operation]):
 
 @dataclass(eq=False)
 class Place:
-    """A position at which an op takes and gives values."""
+    """A position of a value that an op takes and returns."""
 
     targets: list[Value]
     feeds: list[tuple[Operation, int]] = field(default_factory=list)
@@ -129,8 +129,8 @@ def places_of(op: Any) -> list[Place]:
     return []
 
 
-class PlacesThatNothingReads(RewritePattern[Operation]):
-    """A place whose values nobody reads, but to pass them on to such places, is not needed."""
+class UnreadPlaces(RewritePattern[Operation]):
+    """Removes a place whose values are never read, except to forward them to such places."""
 
     # r:2 = if c {… yield a, b} else {… yield d, e}; use(r#1)  =  r = if c {… yield b} else {… yield e}; use(r)
 
@@ -172,7 +172,7 @@ class PlacesThatNothingReads(RewritePattern[Operation]):
 
 
 def with_fewer(op: Any, dropped: set[int], kept: Sequence[OpResult], rewriter: Rewriter) -> Any:
-    """The op with fewer operands and results: the regions move to it, and the uses of the results that it keeps."""
+    """The op with fewer operands and results: the regions and the uses of the remaining results are moved to it."""
     made = type(op).create(
         [value for i, value in enumerate(op.operands) if i not in dropped],
         [result.type for result in kept],
@@ -189,4 +189,4 @@ def with_fewer(op: Any, dropped: set[int], kept: Sequence[OpResult], rewriter: R
     return made
 
 
-patterns = (ValuesFromOutside, EqualCarriedValues, PlacesThatNothingReads)
+patterns = (ValuesFromOutside, EqualCarriedValues, UnreadPlaces)

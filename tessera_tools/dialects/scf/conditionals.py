@@ -16,12 +16,12 @@ from tessera_tools.ir.types import ShapedType
 
 
 def is_empty(region: Region) -> bool:
-    """Whether a region has nothing but its yield, or no block."""
+    """True if a region has only its yield, or no block."""
     return not region.blocks or region.entry.first_op is region.entry.last_op
 
 
 def negated(value: Value) -> Value | None:
-    """x, where the value is not x; else None."""
+    """x, if the value is the negation of x; otherwise None."""
     negation = defined_by(value, XOrI)
     return negation.lhs if negation is not None and splat_of(constant_of(negation.rhs)) == 1 else None
 
@@ -59,7 +59,7 @@ class EmptyIf(RewritePattern[If]):
 
     def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         if op.results or not is_pure(op):
-            return "it gives a value or has an effect"
+            return "it returns a value or has an effect"
         rewriter.erase_op(op)
         return True
 
@@ -140,7 +140,7 @@ class NestedIf(RewritePattern[If]):
         taken: list[int] = []
         for i, value in enumerate(last.operands):
             if not isinstance(value, OpResult) or value.op is not inner:
-                return "it gives another value"
+                return "it yields another value"
             taken.append(value.index)
             without = inner.otherwise.entry.last_op.operand(value.index)
             if without is not op.otherwise.entry.last_op.operand(i):
@@ -169,7 +169,7 @@ class SuccessiveIfs(RewritePattern[If]):
     def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         first = op.prev_op
         if not isinstance(first, If):
-            return "no if stands before it"
+            return "there is no if before it"
         if first.condition is op.condition:
             sides = [(first.then, op.then), (first.otherwise, op.otherwise)]
         elif negated(op.condition) is first.condition or negated(first.condition) is op.condition:

@@ -1,8 +1,8 @@
 """Loops and conditionals of `scf`.
 
-Loops (`LoopLike`) give their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
+Loops (`LoopLike`) provide their parts: `loop_body` (the region that repeats), `induction` (its induction variables),
 `inits` → `iter_args` → `yielded` → `results` (the carried values, position by position).  Which values pass from
-where to where through loops and conditionals, `flow()` says (`tessera_tools.ir.flow`).
+through loops and conditionals is described by `flow()` (`tessera_tools.ir.flow`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ RESULT_TYPES = """custom_outputs: "->" TYPE -> single | "->" "(" types ")" -> se
 
 
 def output_types(node: Any) -> list[Type]:
-    """The types of RESULT_TYPES' rule; none where it is absent."""
+    """The types of RESULT_TYPES' rule; empty if it is absent."""
     if node is None:
         return []
     form, children = node
@@ -60,7 +60,7 @@ def output_types(node: Any) -> list[Type]:
 
 
 def write_outputs(p: Printer, types: Sequence[Type], *, parentheses: bool) -> None:
-    """Write ` -> (i32)`; one type may stand without parentheses."""
+    """Write ` -> (i32)`; a single type needs no parentheses."""
     if types:
         text = ", ".join(p.type(t) for t in types)
         p.write(f" -> ({text})" if parentheses or len(types) > 1 else f" -> {text}")
@@ -70,7 +70,7 @@ _YIELDING = ("scf.execute_region", "scf.for", "scf.if", "scf.index_switch", "scf
 
 
 class Yield(Op, name="scf.yield", traits=(RETURN_LIKE, PURE, HasParent(*_YIELDING))):
-    """Ends a region of an scf op with the values that it gives."""
+    """Ends a region of an scf op with the values that it yields."""
 
     results_ = variadic_operand()
     assembly = "attr-dict ($results^ `:` type($results))?"
@@ -80,8 +80,8 @@ IMPLICIT_YIELD = ImplicitTerminator(Yield)
 
 
 class Condition(Op, name="scf.condition", traits=(TERMINATOR, PURE, HasParent("scf.while"))):
-    """Ends the first region of `scf.while`: goes on while an i1 is true; the values go to the second region or become
-    the results."""
+    """Ends the first region of `scf.while`: continues while an i1 is true; the values are passed to the second region
+    or become the results."""
 
     condition = operand(exactly(I1))
     args = variadic_operand()
@@ -170,7 +170,7 @@ class For(
 
     @property
     def iter_args(self) -> list[BlockArgument]:
-        """The carried values inside the body."""
+        """The block arguments for the carried values."""
         return self.body.entry.arguments[1:]
 
     @property
@@ -186,7 +186,7 @@ class For(
 
     @property
     def trip_count(self) -> int | None:
-        """How often the body runs, if bounds and step are constants; 0 if the bounds are the same value."""
+        """The trip count, if bounds and step are constants; 0 if the bounds are the same value."""
         if self.lower is self.upper:
             return 0
         numbers = [constant_value(v) for v in (self.lower, self.upper, self.step)]
@@ -305,7 +305,8 @@ class While(
     name="scf.while",
     traits=(RECURSIVE_MEMORY_EFFECTS, SINGLE_BLOCK, ImplicitTerminator(Yield, first=1)),
 ):
-    """Runs `before`, which ends in a condition, and while that holds `after`, whose values go to `before` again."""
+    """Runs `before`, which ends in a condition, and while that is true `after`, whose values are passed to `before`
+    again."""
 
     inits = variadic_operand()
     results_ = variadic_result()
@@ -325,7 +326,8 @@ class While(
         return last.operands if last is not None else []
 
     def flow(self) -> Flow:
-        """The first region takes initial and yielded values; the second one and the results take the condition's."""
+        """The first region gets the initial and yielded values; the second one and the results get the condition's
+        operands."""
         condition = ending(self, self.before, Condition)
         into_before = [list(pair) for pair in zip(self.inits, self.yielded, strict=True)]
         passed = [[value] for value in condition.args]
@@ -423,7 +425,7 @@ custom_inline: "no_inline" -> present | -> absent
 
 
 class ExecuteRegion(HasFlow, Op, name="scf.execute_region", traits=(RECURSIVE_MEMORY_EFFECTS,)):
-    """Runs a region of any blocks once; its yields give the results."""
+    """Runs a region with any number of blocks once; the results are the yielded values."""
 
     no_inline = attribute(UNIT_ATTR, optional=True)
     results_ = variadic_result()
@@ -431,7 +433,7 @@ class ExecuteRegion(HasFlow, Op, name="scf.execute_region", traits=(RECURSIVE_ME
     assembly = "custom<ExecuteRegion>($results, $no_inline) attr-dict"
 
     def flow(self) -> Flow:
-        """A result is what one of the yields gives."""
+        """A result is a value of one of the yields."""
         ends = [block.last_op for block in self.body.blocks if isinstance(block.last_op, Yield)]
         return [(r, [end.operands[i] for end in ends]) for i, r in enumerate(self.results)]
 
@@ -472,7 +474,7 @@ custom_outputs: "->" types -> plain | "->" "(" types ")" -> bracketed
         for number, inner in zip(op.cases.values, op.case_regions, strict=True):
             p.newline()
             p.write(f"case {number} ")
-            # Upstream's reader gives the default region a yield that is missing, but not these.
+            # Upstream's parser adds a missing yield to the default region, but not to these.
             p.region(inner, arguments=False)
         p.newline()
         p.write("default ")

@@ -12,7 +12,7 @@ from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
 
 def trips(lower: Value, upper: Value, step: Value) -> int | None:
-    """How often one dimension runs, if that is known."""
+    """The trip count of one dimension, if known."""
     if lower is upper:
         return 0
     numbers = [constant_of(value) for value in (lower, upper, step)]
@@ -71,7 +71,7 @@ class ParallelOfKnownDimensions(RewritePattern[Parallel]):
 
 
 class NestedParallel(RewritePattern[Parallel]):
-    """A parallel loop that is all that another does makes one with it."""
+    """Merges a parallel loop that is the only op in the body of another one with it."""
 
     # parallel (i) { parallel (j) {a} } = parallel (i, j) {a}
 

@@ -1,7 +1,7 @@
 """The Tessera `tile` dialect: thread blocks, warps, shared memory and registers by hand.
 
 Buffers are memrefs, by memory space: global memory, 3 shared memory, 5 registers.  A fragment, `memref<8x8xf32, 5>`, is
-what one thread holds of a tile; the tile's extents follow from the product that makes it.
+one thread's part of a tile; the tile's extents follow from the product that defines it.
 """
 
 from __future__ import annotations

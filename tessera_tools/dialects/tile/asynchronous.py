@@ -130,7 +130,7 @@ MOST_OF_A_BOX = 256
 
 
 def box_problem(box: Sequence[int], bits: int) -> str | None:
-    """Why the Tensor Memory Accelerator cannot copy a box of elements of so many bits; None if it can."""
+    """Why the Tensor Memory Accelerator cannot copy a box of elements of `bits` bits; None if it can."""
     if len(box) > 5:
         return "it has at most 5 axes"
     if any(n > MOST_OF_A_BOX for n in box):

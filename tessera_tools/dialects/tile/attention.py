@@ -2,9 +2,10 @@
 
 %O = tile.flash_attention %Q, %K, %V {causal} : (memref<2x8x512x64xf16>, …) -> memref<2x8x512x64xf16>
 
-Over a part of the keys it gives three results: the sum of the values by their weights exp(score - maximum), the maximum
-of each row's scores, and the sum of its weights.  Parts with one maximum may be added (`tile.attention_rescale` gives
-them one), and are attention when the one sum is divided by the other (`tile.attention_divide`).
+For a part of the keys it returns three results: the sum of the values by their weights exp(score - maximum), the
+maximum of each row's scores, and the sum of its weights.  Parts with the same maximum can be added
+(`tile.attention_rescale` gives them one), and are attention when the one sum is divided by the other
+(`tile.attention_divide`).
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class FlashAttention(Op, name="tile.flash_attention", traits=(MAKES,)):
             or v.shape[:-1] != k.shape[:-1]
         ):
             raise self.error(
-                f"takes {q}, {k} and {v}; expected Q of [batch, heads, queries, depth], K of [batch, heads, keys, "
-                "depth] and V of [batch, heads, keys, depth of values], with or without batch and heads"
+                f"has operands {q}, {k} and {v}; expected Q of [batch, heads, queries, depth], K of [batch, heads, "
+                "keys, depth] and V of [batch, heads, keys, depth of values], with or without batch and heads"
             )
         elements = {t.element for t in (q, k, v)}
         if (
@@ -66,16 +67,18 @@ class FlashAttention(Op, name="tile.flash_attention", traits=(MAKES,)):
             or not isinstance(q.element, FloatType)
             or not isinstance(res.element, FloatType)
         ):
-            raise self.error(f"takes {q}, {k} and {v} to {res}; expected floats, of one type in Q, K and V")
+            raise self.error(
+                f"has operands {q}, {k} and {v}, and result {res}; expected floats, of one type in Q, K and V"
+            )
         if res.shape != wanted:
-            raise self.error(f"gives {res}; expected extents {'x'.join(map(str, wanted))}")
+            raise self.error(f"returns {res}; expected extents {'x'.join(map(str, wanted))}")
         statistics: list[Any] = [value.type for value in self.statistics]
         if len(statistics) not in (0, 2) or any(
             t.element is not F32 or t.shape != q.shape[:-1] for t in statistics
         ):
-            raise self.error("gives statistics; expected maxima and sums, an f32 for each query")
+            raise self.error("returns statistics; expected maxima and sums, an f32 for each query")
         if statistics and res.element is not F32:
-            raise self.error(f"gives statistics, and {res}; expected f32, which is divided later")
+            raise self.error(f"returns statistics, and {res}; expected f32, which is divided later")
         places: list[Any] = [value.type for value in self.positions]
         if places and (
             self.causal is None
@@ -130,4 +133,4 @@ class Iota(Op, name="tile.iota", traits=(MAKES,)):
 
     def verify_op(self) -> None:
         if self.res.type.rank != 1 or self.res.type.element is not I32:
-            raise self.error(f"gives {self.res.type}; expected a vector of i32")
+            raise self.error(f"returns {self.res.type}; expected a vector of i32")

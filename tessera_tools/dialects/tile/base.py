@@ -1,8 +1,8 @@
-"""Where a buffer of a `tile` program lies, and what its ops have in common.
+"""Memory spaces of buffers in a `tile` program, and common parts of its ops.
 
 memref<?x?xbf16>          global memory
 memref<128x64xbf16, 3>    shared memory
-memref<8x8xf32, 5>        registers: the fragment of a tile that one thread holds
+memref<8x8xf32, 5>        registers: one thread's fragment of a tile
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ REGISTERS = 5
 
 
 def space_of(type: Any) -> int:
-    """The memory space of a memref type: 0 for global memory (which 1 names, too)."""
+    """The memory space of a memref type: 0 for global memory (also written as 1)."""
     space = type.memory_space
     if space is None:
         return 0
@@ -35,7 +35,7 @@ def space_of(type: Any) -> int:
 
 
 def _in_space(space: int, summary: str) -> TypeConstraint:
-    """Buffers of numbers; rows lie one after the other, but in global memory, where strides are the caller's.  In
+    """Buffers of numbers; rows are contiguous, except in global memory, where the caller defines the strides.  In
     shared memory they may be a part of another buffer, with an offset."""
 
     def accepts(type: Any) -> bool:
@@ -53,7 +53,7 @@ def _in_space(space: int, summary: str) -> TypeConstraint:
 
 
 def _is_part(type: MemRefType) -> bool:
-    """Whether the elements of a type with a layout lie one after the other."""
+    """True if the elements of a type with a layout are contiguous."""
     strides = [prod(type.shape[axis + 1 :]) for axis in range(type.rank)]
     return isinstance(type.layout, StridedLayoutAttr) and all(
         extent == 1 or stride == own
@@ -87,7 +87,7 @@ def accumulator_element(a: Any) -> Any:
 
 
 class Operands(CustomDirective, name="TileOperands"):
-    """`%a, %b`, each a value or an op of the dialect in its place: `%a, tile.mul(%b, %c)`, which stands before this one
+    """`%a, %b`, each a value or a nested op of the dialect: `%a, tile.mul(%b, %c)`, which is inserted before this one
     and has the type of its first operand."""
 
     grammar = """

@@ -1,9 +1,9 @@
-"""What a program of several GPUs does: kernels are launched, and ranks of a mesh exchange buffers.
+"""Ops of programs for several GPUs: kernel launches, and exchanges of buffers between the ranks of a mesh.
 
 %d = tile.launch @gemm grid ["m / 128", "n / 128"] (%a, %b) : (memref<…>, memref<…>) -> memref<…>
 %sum = tile.allreduce %d {mesh_axis = "tensor_parallel", reduction_kind = "sum"} : memref<…> -> memref<…>
 
-Buffers that these ops give are new ones in global memory.
+These ops return new buffers in global memory.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class AllToAll(Collective, name="tile.all_to_all", traits=(MAKES,)):
 
 
 class AllSlice(Collective, name="tile.all_slice", traits=(MAKES,)):
-    """Each rank keeps its part along dimension `dim` of a tensor that all of them hold; nothing is exchanged."""
+    """Each rank keeps its part along dimension `dim` of a replicated tensor, without communication."""
 
     dim = attribute(I64_ATTR)
     factors = (("dim", False),)
@@ -128,8 +128,8 @@ class Launch(Op, name="tile.launch", traits=(MAKES,)):
 
     An entry of `grid` is a number of blocks, or as many as there are tiles of a dimension that the kernel names:
     `"m / 128"`, rounded up.  `tile.dimensions` of the kernel's arguments names dimensions, for the grid and for
-    `--tile-collective-insertion`: the kernel computes each part of a dimension by itself, and sums over those that its
-    results do not have.
+    `--tile-collective-insertion`: the kernel computes the parts of a dimension independently, and sums over those that
+    its results do not have.
     """
 
     callee = attribute(SYMBOL_REF)
@@ -140,12 +140,12 @@ class Launch(Op, name="tile.launch", traits=(MAKES,)):
 
     @property
     def kernel(self) -> Func | None:
-        """The kernel; None where it is lowered already."""
+        """The kernel; None if it is already lowered."""
         found = lookup_symbol(self, self.callee)
         return found if isinstance(found, Func) else None
 
     def names(self) -> list[tuple[str, ...]]:
-        """For each operand and result the names of its dimensions; "_" where the kernel names none."""
+        """For each operand and result the names of its dimensions; "_" if the kernel has no name for it."""
         kernel = self.kernel
         found: list[tuple[str, ...]] = []
         for number, value in enumerate([*self.operands, *self.results]):
@@ -185,14 +185,14 @@ class Launch(Op, name="tile.launch", traits=(MAKES,)):
         inputs = kernel.signature.inputs
         if len(inputs) != len(values):
             raise self.error(
-                f"gives @{self.callee.root} {len(self.operands)} operands and {len(self.results)} results; "
+                f"passes @{self.callee.root} {len(self.operands)} operands and {len(self.results)} results; "
                 f"it has {len(inputs)} arguments"
             )
         extents: dict[str, int] = {}
         for number, (value, type) in enumerate(zip(values, inputs, strict=True)):
             given: Any = value.type
             if not isinstance(type, MemRefType) or not _fits(given, type):
-                raise self.error(f"gives @{self.callee.root} {given} as argument {number}, which is {type}")
+                raise self.error(f"passes @{self.callee.root} {given} as argument {number}, which is {type}")
             names = dimension_names(kernel, number)
             if names is None:
                 continue
@@ -240,7 +240,7 @@ def _fits(given: MemRefType, wanted: MemRefType) -> bool:
 
 
 def is_host(function: Any) -> bool:
-    """Whether a function runs on the host by its own account: it launches, exchanges, multiplies tensors in global
+    """True if a function runs on the host by its own account: it launches, exchanges, multiplies tensors in global
     memory or takes their attention, and is not a kernel."""
     return not is_kernel(function) and any(
         isinstance(op, Launch | Collective | FlashAttention | AttentionRescale | AttentionDivide)

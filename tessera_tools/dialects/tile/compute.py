@@ -60,7 +60,7 @@ PRECISIONS = ("mixed", "full")
 class Product(Op):
     """The base of matrix products: A (MxK) by B (KxN, or NxK with `transpose_b`) and, if given, plus C.
 
-    Operands lie in shared memory, or are fragments of a tile; the result is a fragment of the MxN tile, whose extents
+    Operands are in shared memory, or are fragments of a tile; the result is a fragment of the MxN tile, whose extents
     divide it: (M/m) · (N/n) threads hold fragments of m by n elements.  A result of M by N elements is the tile itself,
     whose number of threads is not yet determined.
     """
@@ -78,12 +78,12 @@ class Product(Op):
 
     @property
     def transposes_b(self) -> bool:
-        """Whether B is given as NxK."""
+        """True if B is given as NxK."""
         return _flag(self.transpose_b)
 
     @property
     def transposes_a(self) -> bool:
-        """Whether A is given as KxM."""
+        """True if A is given as KxM."""
         return _flag(self.transpose_a)
 
     def verify_op(self) -> None:
@@ -111,7 +111,7 @@ class Product(Op):
         ):
             raise self.error(f"multiplies {a.element} into {res.element}")
         if self.acc is not None and self.acc.type is not res:
-            raise self.error(f"adds to {self.acc.type}, but gives {res}")
+            raise self.error(f"adds to {self.acc.type}, but returns {res}")
         if space_of(a) != REGISTERS and space_of(b) != REGISTERS:
             k, other = a.shape[0 if self.transposes_a else 1], b.shape[1 if self.transposes_b else 0]
             if DYNAMIC not in (k, other) and k != other:
@@ -136,7 +136,7 @@ class Mma(Product, name="tile.mma", traits=(MAKES,)):
 
 
 class Wgmma(Product, name="tile.wgmma", traits=(MAKES,)):
-    """A matrix product by Hopper's warpgroup instruction, `intrinsic`: 128 threads make 64 rows at a time.
+    """A matrix product by Hopper's warpgroup instruction, `intrinsic`: 128 threads compute 64 rows at a time.
 
     A tile of fewer rows uses one instruction, whose other rows are ignored.
     """
@@ -171,7 +171,7 @@ def check_intrinsic(op: Any, start: str) -> None:
 
 
 class RowReduction(Op):
-    """The base of reductions: one number for each row of the tile, in every thread that holds elements of that row."""
+    """The base of reductions: one value per row of the tile, in every thread with elements of that row."""
 
     source = operand(FRAGMENT)
     res = result(FRAGMENT)
@@ -203,7 +203,7 @@ class Reduce(RowReduction, name="tile.reduce", traits=(MAKES,)):
 
 
 class WarpReduce(RowReduction, name="tile.warp_reduce", traits=(MAKES,)):
-    """A reduction of each row by shuffles within the warp; rows that several warps hold need shared memory, too."""
+    """A reduction of each row by shuffles within the warp; rows in several warps also need shared memory."""
 
     kind = attribute(enum(ReductionKindAttr))
     assembly = "$kind $source attr-dict `:` type($source) `->` type($res)"
@@ -264,7 +264,7 @@ class ByRow(Op):
 def check_rows(op: Any, fragment: MemRefType, rows: MemRefType) -> None:
     """One number for each row of a fragment."""
     if fragment.rank != 2 or rows is not rows_of(fragment):
-        raise op.error(f"takes {rows} for {fragment}; expected one element for each row of the fragment")
+        raise op.error(f"has {rows} for {fragment}; expected one element for each row of the fragment")
 
 
 class ExpSubtract(ByRow, name="tile.exp_subtract", traits=(MAKES,)):
@@ -321,7 +321,7 @@ class Apply(Op, name="tile.apply", traits=(MAKES,)):
     assembly = "$function `(` $operands `)` attr-dict `:` functional-type($operands, $res)"
 
     def made(self, operands: Sequence[Value], type: Any) -> Operation:
-        """The op that the function names, on other operands: elements or tiles.  An error where there is none."""
+        """The named op on other operands: elements or tiles.  Raises an error if there is none."""
         dialect, _, word = self.function.value.partition(".")
         found = find_op(self.function.value) if dialect in ("arith", "math") and word != "constant" else None
         if found is None:
@@ -334,7 +334,7 @@ class Apply(Op, name="tile.apply", traits=(MAKES,)):
         fragments = [t for t in types if FRAGMENT.accepts(t)]
         if not fragments or any(t.shape != self.res.type.shape for t in fragments):
             raise self.error(
-                f"gives {self.res.type}; expected fragments of this shape as operands, one or more, and numbers"
+                f"returns {self.res.type}; expected fragments of this shape as operands, one or more, and numbers"
             )
         elements = [t.element if FRAGMENT.accepts(t) else t for t in types]
         block = Block(elements, [self.location] * len(elements))

@@ -1,4 +1,4 @@
-"""How kernels in `tile` write subviews: without the layout of the result.
+"""Subviews in the listings of `tile`, which omit the layout of the result.
 
 memref.subview %Q[%i, 0] [1, %n] [1, 1] : memref<?x?xbf16> to memref<?xbf16>
   ─▶ … to memref<?xbf16, strided<[1], offset: ?>>
@@ -13,7 +13,7 @@ __all__ = ["complete_subviews"]
 
 
 def complete_subviews(module: Operation) -> None:
-    """Give the results of subviews the layout that follows, where the text has none and the module holds `tile` ops."""
+    """Add the inferred layout to results of subviews without one, if the module has `tile` ops."""
     ops = list(module.walk())
     if not any(op.name.startswith("tile.") for op in ops):
         return

@@ -56,7 +56,7 @@ class AllocShared(Op, name="tile.alloc_shared", traits=(ALLOCATE,)):
     """A buffer in shared memory, for the whole block.
 
     `swizzle` is `none` or `xor`, on rows of `swizzle_size` bytes (32, 64 or 128; default 128): 16-byte piece c of
-    row r lies where piece c xor (r mod 8) would.  `size` (bytes) and `alignment` must agree with the type.
+    row r is at the position of piece c xor (r mod 8).  `size` (bytes) and `alignment` must agree with the type.
     """
 
     swizzle = attribute(STRING_ATTR, optional=True)
@@ -157,17 +157,17 @@ class ComputeTensorSlice(Op, name="tile.compute_tensor_slice", traits=(PURE,)):
         source, res = self.source.type, self.res.type
         if not 2 <= source.rank <= 4 or res.rank != 2 or source.element is not res.element:
             raise self.error(
-                f"takes rows of {source} as {res}; expected a tensor of rank 2 to 4, and a matrix of it"
+                f"slices {source} to {res}; expected a tensor of rank 2 to 4, and a matrix of it"
             )
         if res.shape[0] == DYNAMIC:
-            raise self.error(f"gives {res}; the number of rows must be static")
+            raise self.error(f"returns {res}; the number of rows must be static")
         if res.shape[1] not in (DYNAMIC, source.shape[-1]) and source.shape[-1] != DYNAMIC:
-            raise self.error(f"gives {res}, whose columns are not those of {source}")
+            raise self.error(f"returns {res}, whose columns differ from those of {source}")
 
 
 class _Indexed(MemoryAccess, Op):
     """The base of accesses to single elements (or vectors of neighbors) by indices.  Indices outside the buffer are
-    undefined: nothing is checked."""
+    undefined: bounds are not checked."""
 
     @classmethod
     def check(cls, op: Any, buffer: MemRefType) -> None:
@@ -234,7 +234,7 @@ class StoreGlobalElement(_Indexed, name="tile.store_global_element", traits=(STO
 
 class StoreGlobal(Op, name="tile.store_global", traits=(MemoryEffects(read("value"), write("dest")),)):
     """Stores the fragments of all threads to a matrix in global memory; rows and columns beyond it are not written.
-    Fragments of rank 1, which have one number a row, go to a vector."""
+    Fragments of rank 1, with one value per row, are stored to a vector."""
 
     value = operand(FRAGMENT)
     dest = operand(GLOBAL_BUFFER)
@@ -254,7 +254,7 @@ class LoadGlobalTile(
 ):
     """Loads a matrix in global memory into the fragments of all threads; elements beyond it become zero.
 
-    A vector becomes one number a row in fragments of rank 1, and every row of the tile in fragments of rank 2.
+    A vector becomes one value per row in fragments of rank 1, and every row of the tile in fragments of rank 2.
     """
 
     source = operand(GLOBAL_BUFFER)
@@ -267,7 +267,7 @@ class LoadGlobalTile(
         source, dest = self.source.type, self.dest.type
         if source.element is not dest.element or (source.rank, dest.rank) not in ((1, 1), (1, 2), (2, 2)):
             raise self.error(
-                f"loads {source} into {dest}: element types must agree, and ranks, but for a vector in each row"
+                f"loads {source} into {dest}: element types and ranks must match, except for a vector in each row"
             )
         check_cache_policy(self)
 

@@ -1,8 +1,9 @@
 """Which rank has what: meshes of ranks, and how a tensor is cut along their axes.
 
-module attributes {tile.mesh = #tile.mesh<data = 2, tensor_parallel = 4>}       8 ranks, the last axis counts first
+module attributes {tile.mesh = #tile.mesh<data = 2, tensor_parallel = 4>}       8 ranks, the last axis varies fastest
 %A: memref<128x64xf16> {sharding = #tile.sharding<[{}, {tensor_parallel}]>}     each rank has 128x16 of it
-%A: memref<128x64xf16> {sharding = "tensor_parallel"}                           cut where a product sums: along K
+%A: memref<128x64xf16> {sharding = "tensor_parallel"}                           sharded along the contraction of a
+product: K
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class MeshAttr(Attribute, name="tile.mesh"):
 
     @property
     def ranks(self) -> int:
-        """How many ranks there are."""
+        """The number of ranks."""
         return math.prod(self.extents)
 
     def extent(self, axis: str) -> int | None:
@@ -98,7 +99,7 @@ class ShardingAttr(Attribute, name="tile.sharding"):
 
 
 def mesh_of(op: Any) -> MeshAttr | None:
-    """The mesh of the module around an op; None if it says none."""
+    """The mesh of the enclosing module of an op; None if it has none."""
     while op is not None:
         found = op.attributes.get(MESH)
         if isinstance(found, MeshAttr):
@@ -108,12 +109,12 @@ def mesh_of(op: Any) -> MeshAttr | None:
 
 
 def is_kernel(function: Any) -> bool:
-    """Whether a function runs on the GPU by its own account."""
+    """True if a function runs on the GPU by its own account."""
     return isinstance(function.attributes.get("tessera.kernel"), UnitAttr)
 
 
 def dimension_names(function: Any, index: int) -> tuple[str, ...] | None:
-    """The names of the dimensions of a kernel's argument; None if it gives none."""
+    """The names of the dimensions of a kernel's argument; None if there are none."""
     found = function.argument_attributes(index).get(DIMENSIONS)
     if not isinstance(found, ArrayAttr):
         return None

@@ -1,6 +1,6 @@
 """The `vector` dialect: values of several elements, their shapes, and their transfers from and to memory.
 
-Positions, offsets and masks are static lists; where a position is an operand the static list holds memref's marker.
+Positions, offsets and masks are static lists; for a position that is an operand, the static list holds memref's marker.
 """
 
 from __future__ import annotations

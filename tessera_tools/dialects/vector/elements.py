@@ -157,7 +157,7 @@ class ToElements(Op, name="vector.to_elements", traits=(PURE,)):
 
 
 class ElementTypes(CustomDirective, name="ElementTypes"):
-    """The type of a vector, which gives the types of its elements."""
+    """The type of a vector, from which the types of its elements follow."""
 
     grammar = "custom: TYPE"
 
@@ -216,7 +216,7 @@ class ExtractStridedSlice(Op, name="vector.extract_strided_slice", traits=(PURE,
 def _verify_slice(
     op: Op, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int], shape: Sequence[int]
 ):
-    """Check that a slice lies inside the leading dimensions of `shape` and has unit strides."""
+    """Check that a slice is inside the leading dimensions of `shape` and has unit strides."""
     if any(stride != 1 for stride in strides):
         raise op.error("expected strides to be confined to [1, 2)")
     for i, (offset, size, extent) in enumerate(zip(offsets, sizes, shape, strict=False)):
@@ -296,7 +296,7 @@ class Shuffle(Op, name="vector.shuffle", traits=(PURE,)):
 
 
 def _last_dimension(type: Any, change: Callable[[int], int]) -> Type | None:
-    """A vector with another last extent; None where there is none."""
+    """A vector with another last extent; None if there is none."""
     dims = dims_of(type)
     if not dims or not change(dims[-1][0]):
         return None

@@ -72,7 +72,7 @@ class _Memory(Op):
 
 
 def _verify_rows(op: Op, buffer: MemRefType) -> None:
-    """Check that neighbors in the last dimension lie side by side."""
+    """Check that the last dimension is contiguous."""
     layout = strided(buffer)
     if buffer.shape and (layout is None or layout.strides[-1] != 1):
         raise op.error("most minor memref dim must have unit stride")
@@ -117,7 +117,7 @@ class Store(_Memory, name="vector.store", traits=(MemoryEffects(write("base", re
 class MaskedLoad(
     _Memory, name="vector.maskedload", traits=(MemoryEffects(read("base", reach=Reach.BY_THREAD)),)
 ):
-    """Consecutive elements where a mask is set, else those of another vector."""
+    """Consecutive elements if a mask is set, otherwise those of another vector."""
 
     base = operand(ANY_MEMREF)
     indices = variadic_operand(ANY_INDEX)
@@ -134,7 +134,7 @@ class MaskedLoad(
 class MaskedStore(
     _Memory, name="vector.maskedstore", traits=(MemoryEffects(write("base", reach=Reach.BY_THREAD)),)
 ):
-    """Writes the elements where a mask is set."""
+    """Writes the elements for which a mask is set."""
 
     base = operand(ANY_MEMREF)
     indices = variadic_operand(ANY_INDEX)
@@ -148,7 +148,7 @@ class MaskedStore(
 
 
 class Gather(Op, name="vector.gather", traits=(READ,)):
-    """Elements at the offsets of an index vector, where a mask is set, else those of another vector."""
+    """Elements at the offsets of an index vector if a mask is set, otherwise those of another vector."""
 
     base = operand(SHAPED)
     offsets = variadic_operand(ANY_INDEX)
@@ -164,7 +164,7 @@ class Gather(Op, name="vector.gather", traits=(READ,)):
 
 
 class Scatter(Op, name="vector.scatter", traits=(WRITE,)):
-    """Writes the elements where a mask is set to the offsets of an index vector; gives a tensor that is written so."""
+    """Writes the elements for which a mask is set to the offsets of an index vector; returns the updated tensor."""
 
     base = operand(SHAPED)
     offsets = variadic_operand(ANY_INDEX)
@@ -181,7 +181,7 @@ class Scatter(Op, name="vector.scatter", traits=(WRITE,)):
     def verify_op(self) -> None:
         kind = self.base.type
         if self.result_types != ([kind] if isinstance(kind, RankedTensorType) else []):
-            raise self.error("gives a tensor of the type of 'base', and nothing for a memref")
+            raise self.error("expected one result of the type of 'base' for a tensor, and none for a memref")
         _verify_scattered(self, self.value_to_store.type)
 
 
@@ -203,18 +203,18 @@ def _verify_scattered(op: Any, vector: VectorType) -> None:
 
 
 def _transferred(shaped: Any, vector: Any) -> int:
-    """How many dimensions a transfer moves along: those of the vector, but for those of elements that are vectors."""
+    """The number of dimensions of a transfer: those of the vector, without those of elements that are vectors."""
     return len(vector.shape) - len(getattr(shaped.element, "shape", ()))
 
 
 def minor_identity(shaped: Any, vector: Any) -> AffineMapAttr:
-    """The map that a transfer has when none is written: the vector lies along the last dimensions."""
+    """The default map of a transfer: the vector is along the last dimensions."""
     rank, count = len(shaped.shape), _transferred(shaped, vector)
     return AffineMapAttr(AffineMap(rank, 0, tuple(dim(rank - count + i) for i in range(count))))
 
 
 def _transfer_defaults(state: Any, shaped: Any, vector: Any) -> None:
-    """Fill in `permutation_map` and `in_bounds` where the text has none."""
+    """Set `permutation_map` and `in_bounds` to their defaults if the text has none."""
     if isinstance(vector, VectorType) and hasattr(shaped, "shape"):
         if len(shaped.shape) >= _transferred(shaped, vector):
             state.attributes.setdefault("permutation_map", minor_identity(shaped, vector))
@@ -291,7 +291,7 @@ def _mask_type(state: Any, vector: Any) -> Type:
 
 
 class TransferRead(Op, name="vector.transfer_read", traits=(READ,)):
-    """A vector from a buffer or tensor; elements outside, or masked out, are the padding value."""
+    """A vector from a buffer or tensor; elements out of bounds or masked off are the padding value."""
 
     base = operand(SHAPED)
     indices = variadic_operand(ANY_INDEX)
@@ -339,7 +339,7 @@ custom_mask: "," VALUE -> present | -> absent
 
 
 class TransferWrite(Op, name="vector.transfer_write", traits=(WRITE,)):
-    """Writes a vector to a buffer, or gives a tensor with it; elements outside, or masked out, are left alone."""
+    """Writes a vector to a buffer, or returns a tensor with it; elements out of bounds or masked off are unchanged."""
 
     value_to_store = operand(ANY_VECTOR)
     base = operand(SHAPED)
@@ -359,7 +359,9 @@ class TransferWrite(Op, name="vector.transfer_write", traits=(WRITE,)):
         _verify_transfer(self)
         kind = self.base.type
         if self.result_types != ([kind] if isinstance(kind, RankedTensorType) else []):
-            raise self.error("gives a tensor of the destination's type, and nothing for a memref")
+            raise self.error(
+                "expected one result of the destination's type for a tensor, and none for a memref"
+            )
 
 
 # -- masks

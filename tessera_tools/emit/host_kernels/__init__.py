@@ -1,4 +1,4 @@
-"""The ops of functions on the host that compute: each becomes the launch of a kernel that is written here, in `tile`.
+"""Ops of host functions that compute: each becomes the launch of a kernel that is generated here, in `tile`.
 
 %D = tile.mma %A, %B : memref<128x16xbf16>, …  ─▶  tile.launch @tile_mma_bf16_f32 grid [2, 2] (%A, %B)
 %E = tile.add %D, %C                           ─▶  tile.launch @tile_add_f32 grid [4, 2] (%D, %C)
@@ -31,13 +31,13 @@ _MAKERS: tuple[tuple[Any, Callable[[Any], HostKernel]], ...] = (
     (tile.Iota, iota),
     (Elementwise | ByRow | tile.Broadcast | tile.Fma | tile.Cast | tile.Apply, elementwise),
 )
-"""Classes of ops, and what writes their kernels."""
+"""Classes of ops, and the functions that generate their kernels."""
 
 
 def launch_ops(module: Operation, functions: list[func.Func]) -> None:
-    """Replace the ops of functions on the host that compute; the kernels are added to the module.
+    """Replace the computing ops of host functions by launches; the kernels are added to the module.
 
-    Raises DiagnosticError for an op that no kernel is written for.
+    Raises DiagnosticError for an op without a kernel.
     """
     made: dict[str, str] = {}
     for function in functions:
@@ -62,7 +62,7 @@ def _launch(module: Operation, op: Any, kernel: HostKernel, made: dict[str, str]
 
 
 def _launch_fill(module: Operation, op: tile.Fill, made: dict[str, str]) -> None:
-    """A buffer that is filled is a new one from there on; nothing where nobody reads it."""
+    """Replace a filled buffer by a new one for the following ops; nothing if it is not used."""
     if any(not isinstance(user, tile.Fill) for user in op.dest.users):
         kernel = fill(op)
         _add(module, kernel, made)

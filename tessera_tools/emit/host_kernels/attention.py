@@ -1,7 +1,7 @@
-"""Kernels for attention and for what combines parts of it: 64 queries a block, 64 keys an iteration.
+"""Kernels for attention, and for combining partial results: 64 queries per block, 64 keys per iteration.
 
-The extents of the tensors but batch and heads are rounded up to powers of two in the kernel's tiles; what is beyond
-them is loaded as zero, hidden in the scores, and not stored.
+In the kernel's tiles, all extents except batch and heads are rounded up to powers of two. Elements out of bounds are
+loaded as zero, masked in the scores, and not stored.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ def attention(op: Any) -> HostKernel:
     q, v, res = op.q.type, op.v.type, op.res.type
     element, rank = str(q.element), q.rank
     if element not in ("f16", "bf16") or str(res.element) not in ("f16", "bf16", "f32"):
-        raise op.error(f"takes {q} to {res} on the host; f16 and bf16, into f16, bf16 or f32, are supported")
+        raise op.error(f"has {q} and {res} on the host; f16 and bf16, into f16, bf16 or f32, are supported")
     if alignment(values) < 4:
-        raise op.error(f"takes {q} and {v} to {res}; rows must be multiples of 4 bytes")
+        raise op.error(f"has {q}, {v} and {res}; rows must be multiples of 4 bytes")
     depth, width = _extent(op, q), _extent(op, v)
     scale = op.scale.value if op.scale is not None else 1 / math.sqrt(q.shape[-1])
     fragment = _fragment(width)
@@ -71,7 +71,7 @@ def attention(op: Any) -> HostKernel:
   %rows = tile.broadcast %pq : memref<4xi32, 5> -> memref<4x8xi32, 5>
   %columns = tile.alloc_register : memref<4x8xi32, 5>"""
     elif op.causal is not None:
-        # Keys after the last query of the block are hidden from all of it.
+        # Keys after the last query of the block are masked for all its queries.
         lines += """
   %last = arith.addi %row, %c64 : index
   %end = arith.minsi %last, %keys : index"""
@@ -195,19 +195,19 @@ def iota(op: Any) -> HostKernel:
 
 
 def _extent(op: Any, type: Any) -> int:
-    """The columns of the tiles of a tensor."""
+    """The number of columns of a tensor's tiles."""
     if type.shape[-1] > _MOST_DEPTH:
-        raise op.error(f"takes {type} on the host; a depth of up to {_MOST_DEPTH} is supported")
+        raise op.error(f"has {type} on the host; a depth of up to {_MOST_DEPTH} is supported")
     return max(16, 1 << (type.shape[-1] - 1).bit_length())
 
 
 def _fragment(width: int, element: Any = "f32") -> str:
-    """What each of 128 threads holds of 64 rows."""
+    """The fragment of each of 128 threads, of 64 rows."""
     return f"memref<4x{width // 8}x{element}, 5>"
 
 
 def _begin(rank: int) -> str:
-    """Constants, and where the block's part begins: rows along x, heads along y, batch along z."""
+    """Constants, and the start of the block's part: rows along x, heads along y, batch along z."""
     return """
   %c0 = arith.constant 0 : index
   %c64 = arith.constant 64 : index
@@ -231,7 +231,7 @@ def _cut(tensor: str, type: Any, row: str, width: int) -> str:
 
 
 def _cut_rows(tensor: str, type: Any) -> str:
-    """A view of 64 of the numbers that there are for each row; `type` has one dimension less than the tensor."""
+    """A view of 64 values of a tensor with one value per row; `type` has one dimension less than the tensor."""
     ones = "1, " * (type.rank - 1)
     return (
         f"memref.subview {tensor}[{_leading(type.rank + 1)}%row] [{ones}64] [{ones}1] : {dynamic(type)} to "

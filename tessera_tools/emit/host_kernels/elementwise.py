@@ -1,7 +1,7 @@
-"""Kernels for elementwise ops and reductions of rows: a block loads tiles, does the op on its fragments, and stores.
+"""Kernels for elementwise ops and reductions of rows: a block loads tiles, applies the op to its fragments, and stores.
 
-tile.add %a, %b of 100x200  ─▶  grid [4, 4]: 32x64 a block, fragments of 2x8; 512 elements of a vector, fragments of 4
-tile.row_sum %a of 100x200  ─▶  grid [4]: 32 rows a block, 64 columns at a time
+tile.add %a, %b of 100x200  ─▶  grid [4, 4]: 32x64 per block, fragments of 2x8; 512 elements of a vector, fragments of 4
+tile.row_sum %a of 100x200  ─▶  grid [4]: 32 rows per block, 64 columns at a time
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tessera_tools.ir.types import FloatType, MemRefType
 
 _ROWS, _COLUMNS, _LINE = 32, 64, 512
 _FRAGMENT = {2: (2, 8), 1: (2,)}
-"""What each of 128 threads holds of 32x64 elements, and of their rows."""
+"""The fragments of each of 128 threads, of 32x64 elements and of their rows."""
 _OF_LINE = (4,)
 
 
 def elementwise(op: Any) -> HostKernel:
-    """The kernel of an op on each element, of matrices, their rows, or vectors."""
+    """The kernel of an elementwise op on matrices, their rows, or vectors."""
     values = [*op.operands, *op.results]
     _check(op, values)
     rank = max(value.type.rank for value in values if isinstance(value.type, MemRefType))
@@ -52,7 +52,7 @@ def elementwise(op: Any) -> HostKernel:
 
 
 def row_reduction(op: Any) -> HostKernel:
-    """The kernel of a reduction of rows, which goes along the columns."""
+    """The kernel of a row reduction, which iterates along the columns."""
     source, result = op.source, op.res
     _check(op, [source, result])
     element = source.type.element
@@ -133,7 +133,7 @@ def _check(op: Any, values: list[Value]) -> None:
 
 
 def _fragment(type: Any, rank: int) -> str:
-    """What a thread holds of a tensor, in an op whose largest is of a rank."""
+    """The fragment of a tensor, in an op whose largest tensor has the given rank."""
     if not isinstance(type, MemRefType):
         return str(type)
     shape = _FRAGMENT[type.rank] if rank == 2 else _OF_LINE
@@ -161,10 +161,10 @@ def _moved(tensor: str, fragment: str, type: Any, rank: int, *, load: bool) -> l
 
 
 def _constant(op: Any, value: Value) -> str:
-    """A number as the kernel has it; an error where it is no constant."""
+    """A constant as the text of the kernel; raises an error if the value is not constant."""
     maker: Any = value.defining_op
     if not isinstance(maker, arith.Constant):
-        raise op.error("takes a non-constant number in a host function")
+        raise op.error("uses a non-constant number in a host function")
     return f"arith.constant {maker.value}"
 
 

@@ -1,4 +1,4 @@
-"""What the writers of kernels for functions on the host have in common."""
+"""Common parts of the generated kernels of host functions."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import MemRefType
 
 ALIGNMENT = 16
-"""Bytes of the widest access."""
+"""The widest access, in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostKernel:
-    """A kernel's name and text in `tile`, its grid, and the tensors that it is given."""
+    """A kernel's name and text in `tile`, its grid, and its arguments."""
 
     name: str
     text: str
@@ -25,13 +25,13 @@ class HostKernel:
 
 
 def named(word: str, text: str, grid: tuple[int, ...], operands: Sequence[Value]) -> HostKernel:
-    """A kernel whose text has NAME for its name: a word, and a few characters that tell kernels of one word apart."""
+    """A kernel whose text has the placeholder NAME.  Its name is the word and a short hash of the text."""
     name = f"tile_{word}_{hashlib.sha256(text.encode()).hexdigest()[:8]}"
     return HostKernel(name, text.replace("NAME", name), grid, operands)
 
 
 def tensors(op: Any, values: Sequence[Value]) -> None:
-    """An error where an op has something else than contiguous tensors of static extents and whole bytes."""
+    """Check that all values are contiguous tensors of static extents and whole bytes."""
     for value in values:
         type: Any = value.type
         if not isinstance(type, MemRefType):
@@ -43,7 +43,7 @@ def tensors(op: Any, values: Sequence[Value]) -> None:
 
 
 def alignment(values: Sequence[Value]) -> int:
-    """Bytes by which the rows of all tensors can be divided, a power of two up to 16."""
+    """The largest power of two up to 16 that divides the row size, in bytes, of all tensors."""
     common = ALIGNMENT
     for value in values:
         type: Any = value.type
@@ -59,5 +59,5 @@ def dynamic(type: Any) -> str:
 
 
 def divided(extent: int, tile: int) -> int:
-    """Blocks of so many elements that cover an extent."""
+    """The number of blocks of `tile` elements that cover an extent."""
     return -(-extent // tile)

@@ -1,4 +1,5 @@
-"""The kernel for a product of matrices: 64x64 of the result a block, 32 of K a step, through shared memory."""
+"""The kernel for a matrix product: a block computes a 64x64 tile of the result in steps of 32 along K, through shared
+memory."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ _FROM_C = """  %c_part = memref.subview %C[%row, %column] [64, 64] [1, 1]
 
 
 def product(op: Any) -> HostKernel:
-    """The kernel of a product.  An error for types that it does not have, and rows that copies cannot move."""
+    """The kernel of a product.  Raises an error for unsupported types, and for rows that copies cannot move."""
     a, b, res = op.lhs.type, op.rhs.type, op.res.type
     tensors(op, [op.lhs, op.rhs, op.res])
     element, result = str(a.element), str(res.element)

@@ -4,7 +4,8 @@
     types.py      constants.py   parameters.py   names.py           metadata.py   nodes, loops
     debug.py      scopes and positions
 
-What one op becomes stands on its class: `llvm_ir(emitter)`, mostly from `llvm_instruction` or `intrinsic` alone.
+The translation of an op is a method of its class: `llvm_ir(emitter)`, usually made from `llvm_instruction` or
+`intrinsic`.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from tessera_tools.ir.types import I8, FloatType, IntegerType, VectorType
 
 
 def constant_text(types: TypeTable, value: Attribute, type: Type) -> str:
-    """A constant of `type`, without the type; Refusal where there is none."""
+    """A constant of `type`, without the type. Raises Refusal if LLVM IR has no such constant."""
     if isinstance(value, IntegerAttr):
         return _scalar(value.value, type)
     if isinstance(value, FloatAttr):
@@ -105,7 +105,8 @@ def _scalar(bits: int, type: Type) -> str:
 
 
 def float_text(bits: int, type: FloatType) -> str:
-    """LLVM's hexadecimal form: `float` and `double` by the bits of the double of that value, others by their own."""
+    """LLVM's hexadecimal form: `float` and `double` as the bits of the double with that value, others as their own
+    bits."""
     bits &= (1 << type.width) - 1
     if type.keyword == "f64":
         return f"0x{bits:016X}"
@@ -124,7 +125,7 @@ def float_text(bits: int, type: FloatType) -> str:
 
 
 def _as_double(bits: int) -> int:
-    """The bits of the double with the value of a float; NaN payloads move up."""
+    """The bits of the double with the value of a float; NaN payloads are shifted left."""
     exponent = bits >> 23 & 0xFF
     if exponent == 0xFF:
         return (bits >> 31) << 63 | 0x7FF << 52 | (bits & 0x7FFFFF) << 29

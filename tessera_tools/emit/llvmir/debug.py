@@ -3,12 +3,12 @@
     loc("k.py":3:7) ─▶ !DILocation(line: 3, column: 7, scope: !4) ─▶ !4 = distinct !DISubprogram(…, unit: !1, …)
 
     loc(callsite(#cuda_tile.di_loc<loc("k.py":9:2) in #f> at #cuda_tile.di_loc<loc("k.py":3:7) in #k>))
-        ─▶ !DILocation(line: 9, column: 2, scope: !7, inlinedAt: !5), with !7 the subprogram #f
+        ─▶ !DILocation(line: 9, column: 2, scope: !7, inlinedAt: !5), where !7 is the subprogram #f
 
 Debug levels: "none"; "directives", a compile unit of kind DebugDirectivesOnly, from which LLVM writes `.loc` lines
 and nothing else; "lines", LineTablesOnly; "full", FullDebug: DWARF sections of functions, calls and lines (no
-variables: what a tile has become lies in registers of many threads).  A function whose location carries a
-`#llvm.di_subprogram` or lies in a `#cuda_tile.di_subprogram` keeps that scope.
+variables: a tile is distributed over the registers of many threads).  A function whose location has a
+`#llvm.di_subprogram` or is in a `#cuda_tile.di_subprogram` keeps that scope.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PRODUCER = "tessera-tools"
 
 
 class DebugInfo:
-    """Scopes and positions; made once per module where debug information is asked for."""
+    """Scopes and positions; created once per module if debug information is requested."""
 
     def __init__(self, metadata: Metadata, level: str) -> None:
         self.metadata = metadata
@@ -48,13 +48,14 @@ class DebugInfo:
         self._attributes: dict[Any, str] = {}
         self._scope = ""
         self._file = ""
-        # The function's own scope, where cuda_tile gives it one, and the nodes of scopes that its positions name: LLVM
-        # takes a subprogram for one function only.
+        # The scope of the function, if cuda_tile defines it, and the nodes of scopes that its positions name: LLVM
+        # accepts
+        # a subprogram for one function only.
         self._own: ct.DISubprogramAttr | None = None
         self._tile_scopes: dict[ct.DILocalScopeAttr, str] = {}
         self._suffixes: dict[Location, str] = {}
         self.inlined: dict[str, tuple[ct.DILocAttr, ...]] = {}
-        """Positions in functions that were inlined, as `chain_text` has them: that one, and where each was called."""
+        """Positions in inlined functions, in the form of `chain_text`, and the chain of call sites."""
 
     def function(self, name: str, location: Location) -> str:
         """Begin a function: its scope, as ` !dbg !4` for the header."""
@@ -80,7 +81,7 @@ class DebugInfo:
         return f" !dbg {self._scope}"
 
     def suffix(self, location: Location) -> str:
-        """What an instruction with that location ends with: `, !dbg !9`."""
+        """The suffix of an instruction with that location: `, !dbg !9`."""
         known = self._suffixes.get(location)
         if known is None:
             node = self._in_scopes(location) or self._plain(location)
@@ -88,7 +89,7 @@ class DebugInfo:
         return known
 
     def _plain(self, location: Location) -> str:
-        """A position in the function itself, whatever scope it names."""
+        """A position in the function itself, without scopes."""
         file, line, column = location.start() or (self._file, 0, 0)
         scope = self._scope
         if file != self._file:
@@ -104,7 +105,7 @@ class DebugInfo:
         )
 
     def _in_scopes(self, location: Location) -> str | None:
-        """The position in the scopes that a location names; None where it names none that leads to the function."""
+        """The position in the scopes of a location; None if no scope leads to the function."""
         frames = frames_of(location)
         if not frames or subprogram(frames[-1].scope) is not self._own:
             return None
@@ -122,7 +123,7 @@ class DebugInfo:
         return node
 
     def _tile_scope(self, scope: ct.DILocalScopeAttr) -> str:
-        """The node of a scope of cuda_tile."""
+        """The node of a cuda_tile scope."""
         known = self._tile_scopes.get(scope)
         if known is not None:
             return known
@@ -231,13 +232,13 @@ def _subprogram_of(location: Location) -> DISubprogramAttr | None:
 
 
 def _tile_subprogram(location: Location) -> ct.DISubprogramAttr | None:
-    """The function of cuda_tile's debug information that a function's location lies in."""
+    """The cuda_tile subprogram that contains a function's location."""
     frames = frames_of(location)
     return subprogram(frames[-1].scope) if frames else None
 
 
 def subprogram(scope: ct.DILocalScopeAttr) -> ct.DISubprogramAttr:
-    """The function that a scope belongs to."""
+    """The subprogram of a scope."""
     while isinstance(scope, ct.DILexicalBlockAttr):
         scope = scope.scope
     assert isinstance(scope, ct.DISubprogramAttr)
@@ -245,7 +246,7 @@ def subprogram(scope: ct.DILocalScopeAttr) -> ct.DISubprogramAttr:
 
 
 def frames_of(location: Location) -> list[ct.DILocAttr]:
-    """The positions with scopes that a location stands for: the innermost, the call that led there, the one before."""
+    """The positions with scopes of a location: the innermost, its call site, the next outer call site, …"""
     if isinstance(location, ct.DILocAttr):
         return [location]
     if isinstance(location, NameLoc):
@@ -259,7 +260,7 @@ def frames_of(location: Location) -> list[ct.DILocAttr]:
 
 
 def path_of(frame: ct.DILocAttr) -> str:
-    """The path of the file of a position's scope; the position's own path where that is the same but for its folder."""
+    """The path of the file of a position's scope; the path of the position if the two differ only in the folder."""
     scope: Any = frame.scope
     path = posixpath.join(scope.file.directory, scope.file.file_name)
     return frame.source.file if frame.source.file == scope.file.file_name else path

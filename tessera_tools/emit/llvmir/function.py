@@ -1,7 +1,7 @@
 """Function bodies: blocks in an order in which definitions come before uses, phi nodes, instructions.
 
-Values are numbered as they are defined and blocks named, so that the text is made in one pass; only the phi nodes of a
-block are filled in when the whole function is known.
+Values are numbered and blocks are named when they are defined, so that one pass writes the text. Only phi nodes are
+filled in at the end of the function.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Shared:
-    """What the functions of a module share."""
+    """State shared by the functions of a module."""
 
     def __init__(self, metadata: Metadata, debug: DebugInfo | None) -> None:
         self.types = TypeTable()
@@ -36,11 +36,11 @@ class Shared:
         self.declarations: dict[str, str] = {}
         """Intrinsic name → its declaration."""
         self.defined: set[str] = set()
-        """Names that the module declares or defines itself."""
+        """Names that the module declares or defines."""
 
 
 class FunctionEmitter:
-    """Writes one function's body; the `Emitter` that the ops' `llvm_ir` methods are given."""
+    """Writes one function's body; the `Emitter` that is passed to the ops' `llvm_ir` methods."""
 
     def __init__(self, shared: Shared) -> None:
         self.shared = shared
@@ -113,7 +113,7 @@ class FunctionEmitter:
                 )
                 self.lines[at + index] = f"  {self.names[argument]} = phi {type} {parts}"
             else:
-                # Nothing branches here; a phi node without entries is not allowed.
+                # The block has no predecessors; a phi node without entries is not allowed.
                 self.lines[at + index] = f"  {self.names[argument]} = freeze {type} poison"
 
     # -- what translations use
@@ -190,7 +190,7 @@ class FunctionEmitter:
         source = self._label
         edge = (op, block)
         if edge in self._branched:
-            # A second edge to the same block with operands of its own goes through a block between.
+            # A second edge to the same block with other operands needs an intermediate block.
             source = f"{self._label}.to.{target}.{len(self._trampolines)}"
             self._trampolines += [f"{source}:", f"  br label %{target}{self._suffix}"]
             self._incoming.setdefault(block, []).append((source, values))
@@ -247,7 +247,7 @@ def leading_type(text: str) -> str:
 
 
 def block_order(region: Region) -> list[Block]:
-    """The blocks, each before those it dominates: reverse post-order from the entry, unreachable ones after."""
+    """The blocks, each before those it dominates: reverse post-order from the entry, then the unreachable ones."""
     order: list[Block] = []
     seen: set[Block] = set()
     for root in region.blocks:
@@ -276,18 +276,18 @@ PASS_FOR_DIALECT = {
     "func": "--convert-nv-tile-func-to-llvm",
     "builtin": "--reconcile-unrealized-casts",
 }
-"""The pass that turns a dialect's ops into something with a translation; the rest go in --convert-tileas-to-llvm."""
+"""The pass that lowers a dialect's ops to ops with a translation; for other dialects it is --convert-tileas-to-llvm."""
 
 
 def unexpected(fault: Exception, op: Operation) -> Exception:
-    """The error for an exception of the compiler's own while it writes an op; with TESSERA_DEBUG=1, that exception."""
+    """The error for an internal exception while an op is written; with TESSERA_DEBUG=1, that exception."""
     if os.environ.get("TESSERA_DEBUG") == "1":
         return fault
     return InternalFault.of(fault, f"while writing LLVM IR for '{op.name}'", op.location)
 
 
 def no_translation(op: Operation) -> DiagnosticError:
-    """An op that is not of the llvm or nvvm dialect, or one of theirs without LLVM IR."""
+    """The error for an op that is not of the llvm or nvvm dialect, or that has no translation."""
     dialect = op.name.partition(".")[0]
     if dialect in ("llvm", "nvvm"):
         return op.error("has no translation to LLVM IR")

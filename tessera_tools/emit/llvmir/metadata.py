@@ -25,13 +25,13 @@ class Metadata:
         return number
 
     def distinct(self, text: str) -> str:
-        """A node of its own."""
+        """A new distinct node."""
         number = f"!{len(self.lines)}"
         self.lines.append(f"{number} = {text}")
         return number
 
     def loop(self, annotation: LoopAnnotationAttr) -> str:
-        """The loop's `distinct !{…}`; branches with the same annotation belong to one loop id, as upstream has it."""
+        """The loop's `distinct !{…}`; branches with the same annotation share a loop id, as upstream."""
         known = self._loops.get(annotation)
         if known is None:
             properties = [self.node(text) for text in loop_properties(annotation)]

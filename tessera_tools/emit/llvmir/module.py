@@ -47,11 +47,11 @@ COMDAT_WORDS = ("any", "exactmatch", "largest", "nodeduplicate", "samesize")
 
 
 def emit_llvm_ir(module: Operation, *, debug: DebugLevel = "none") -> str:
-    """LLVM IR text of a `builtin.module` or `gpu.module` whose ops are all of the llvm and nvvm dialects.
+    """LLVM IR text of a `builtin.module` or `gpu.module` that has only ops of the llvm and nvvm dialects.
 
-    debug: "none"; "directives", positions for `.loc` lines only, so that what is said of a PTX line maps back;
-    "lines", a line table; "full", DWARF for debuggers.  Raises DiagnosticError at the first op without translation,
-    naming the pass to run.
+    debug: "none"; "directives", positions for `.loc` lines only, so that a PTX line maps to a source line;
+    "lines", a line table; "full", DWARF for debuggers.  Raises DiagnosticError at the first op without
+    translation; the message names the pass to run.
     """
     return ModuleEmitter(debug).run(module)
 
@@ -59,7 +59,7 @@ def emit_llvm_ir(module: Operation, *, debug: DebugLevel = "none") -> str:
 def emit_with_inlined(
     module: Operation, *, debug: DebugLevel
 ) -> tuple[str, dict[str, tuple[DILocAttr, ...]]]:
-    """As `emit_llvm_ir`, with the positions in functions that were inlined (`DebugInfo.inlined`)."""
+    """As `emit_llvm_ir`, with the positions in inlined functions (`DebugInfo.inlined`)."""
     emitter = ModuleEmitter(debug)
     text = emitter.run(module)
     return text, emitter.debug.inlined if emitter.debug is not None else {}
@@ -187,7 +187,7 @@ class ModuleEmitter:
             if isinstance(op.value, IntegerAttr | FloatAttr | DenseElementsAttr) or isinstance(
                 op.global_type.value, StructType
             ):
-                # MLIR lets a global have a value of another type; LLVM does not.
+                # MLIR allows a global to have a value of another type; LLVM does not.
                 problem = mismatch(op.value, op.global_type.value)
                 if problem is not None and not isinstance(op.value, UndefAttr | PoisonAttr | ZeroAttr):
                     raise op.error(problem)
@@ -250,7 +250,7 @@ def _comdat_text(comdat: SymbolRefAttr | None, before: str) -> str:
 
 
 class ConstantRegion(FunctionEmitter):
-    """The initial value of a global whose region computes it: constants and constant expressions."""
+    """The initial value of a global, computed by its region of constants and constant expressions."""
 
     def value(self, op: Any) -> str:
         """The value that the region returns."""

@@ -26,12 +26,12 @@ def quoted(text: str) -> str:
 def file_name(text: str) -> str:
     """A part of a file's path as a string literal.
 
-    PTX has no escape for a quote in the name after `.file`, and LLVM writes what it is given: such characters are
+    PTX has no escape for a quote in the name after `.file`, and LLVM does not check the name: such characters are
     replaced.
     """
     return quoted("".join("_" if char == '"' or not char.isprintable() else char for char in text))
 
 
 def symbol(name: str) -> str:
-    """A name after `@` or `%`, quoted where it must be."""
+    """A name after `@` or `%`, quoted if necessary."""
     return name if _PLAIN.fullmatch(name) else quoted(name)

@@ -36,7 +36,8 @@ _TYPES = {
 
 
 def attributes_text(entries: DictionaryAttr, types: TypeTable) -> str:
-    """The attributes of one parameter or result, separated by spaces; Refusal for one that LLVM does not have."""
+    """The attributes of one parameter or result, separated by spaces. Raises Refusal for one that LLVM does not
+    have."""
     parts: list[str] = []
     for key, value in entries.entries:
         if key in _FLAGS:
@@ -65,7 +66,7 @@ ENUM_ATTRIBUTES = frozenset({
     "readnone", "readonly", "returns_twice", "safestack", "speculatable", "ssp", "sspreq", "sspstrong", "strictfp",
     "willreturn", "writeonly",
 })  # fmt: skip
-"""Function attributes that LLVM knows by keyword; others pass as strings."""
+"""Function attributes that are keywords in LLVM; others are passed as strings."""
 
 _UNIT_FUNCTION = {
     "convergent": "convergent", "no_inline": "noinline", "always_inline": "alwaysinline", "inline_hint": "inlinehint",

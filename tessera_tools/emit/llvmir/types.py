@@ -31,7 +31,7 @@ _WORDS: dict[type[Type], str] = {
 
 
 class TypeTable:
-    """Type → text, each made once; gathers the definitions of identified structs."""
+    """Type → text, cached; collects the definitions of identified structs."""
 
     def __init__(self) -> None:
         self.known: dict[Type, str] = {}
@@ -39,7 +39,7 @@ class TypeTable:
         """Name of an identified struct → its body."""
 
     def text(self, type: Type) -> str:
-        """The type's text; Refusal for a type that LLVM IR does not have."""
+        """The type's text. Raises Refusal for a type that LLVM IR does not have."""
         found = self.known.get(type)
         if found is None:
             found = self.known[type] = self._make(type)

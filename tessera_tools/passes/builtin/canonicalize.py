@@ -22,7 +22,7 @@ __all__ = ["Canonicalize", "canonicalization_patterns"]
 
 @dataclass(frozen=True)
 class Canonicalize(Pass):
-    """Bring the IR into the form that other passes expect."""
+    """Bring the IR to canonical form."""
 
     name = "canonicalize"
     title = "Canonicalizer"
@@ -68,7 +68,7 @@ class Canonicalize(Pass):
 
     @staticmethod
     def _simplify(op: Operation, context: PassContext) -> bool:
-        """Erase unreachable blocks, dead arguments and dead ops; whether there were any."""
+        """Erase unreachable blocks, dead arguments and dead ops; returns true if there were any."""
         blocks = erase_unreachable_blocks(op)
         context.count("num-blocks", blocks)
         erased = erase_dead(op)
@@ -82,7 +82,7 @@ _known: tuple[frozenset[str], list[RewritePattern]] = (frozenset(), [])
 def canonicalization_patterns() -> Sequence[RewritePattern]:
     """The patterns of all dialects that are in use.
 
-    A dialect that nobody imported has no op in any module.
+    A dialect that was not imported has no ops.
     """
     global _known
     from tessera_tools.dialects.arith.rules import Rules

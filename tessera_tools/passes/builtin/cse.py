@@ -4,9 +4,9 @@
     %1 = arith.addi %b, %a    ──▶
     use(%1)                         use(%0)
 
-An op is replaced by an equal one that dominates it.  What only reads memory is replaced by an equal read of the same
-block with no write between.  Linear in the size of the IR: known ops are kept in one dictionary, from which a block of
-the dominator tree takes its own out again when the blocks that it dominates are done.
+An op is replaced by an equal one that dominates it.  An op that only reads memory is replaced by an equal read in the
+same block without a write in between.  The time is linear in the size of the IR: known ops are in one dictionary, and
+the entries of a block are removed after the blocks that it dominates.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tessera_tools.ir.traits import Commutative, IsolatedFromAbove, Terminator
 from tessera_tools.passes.base import Pass, PassContext
 
 _LARGEST_REGION = 128
-"""Ops with more operations than this in their regions are not compared: comparing nested ones would be quadratic."""
+"""Ops with more nested operations than this are not compared: comparing nested regions would be quadratic."""
 
 _READS = frozenset((Kind.READ,))
 
@@ -49,7 +49,7 @@ class CSE(Pass):
 
 
 class _Known:
-    """Known ops, those of the open scopes: one dictionary, and what each scope put over older entries."""
+    """Known ops of the open scopes: one dictionary, and the entries that each scope replaced."""
 
     __slots__ = ("_entries", "_scopes")
 
@@ -62,7 +62,7 @@ class _Known:
         self._scopes.append([])
 
     def leave(self) -> None:
-        """Forget what was added since the scope began."""
+        """Remove the entries of the current scope."""
         for key, older in reversed(self._scopes.pop()):
             if older is None:
                 del self._entries[key]
@@ -70,11 +70,11 @@ class _Known:
                 self._entries[key] = older
 
     def find(self, key: Hashable) -> tuple[Operation, Block, int] | None:
-        """The op of that key, its block, and the writes before it in the block."""
+        """The op with that key, its block, and the number of writes before it in the block."""
         return self._entries.get(key)
 
     def add(self, key: Hashable, op: Operation, block: Block, writes: int) -> None:
-        """Remember an op until its scope ends."""
+        """Add an op until its scope ends."""
         self._scopes[-1].append((key, self._entries.get(key)))
         self._entries[key] = (op, block, writes)
 
@@ -102,7 +102,7 @@ class _Work:
                 dominator = self.dominance.immediate_dominator(block)
                 if dominator is not None:
                     children.setdefault(dominator, []).append(block)
-        # A block sees what its dominators computed: a walk down the dominator tree, each block a scope.
+        # A block sees the ops of its dominators: walk the dominator tree, with a scope for each block.
         work: list[Block | None] = [region.blocks[0]]
         while work:
             block = work.pop()
@@ -115,7 +115,7 @@ class _Work:
             work += reversed(children.get(block, ()))
 
     def block(self, block: Block, known: _Known, graph: bool) -> None:
-        # Counts the ops so far that may have written; equal reads merge within one count.
+        # The number of possible writes so far; equal reads are merged if the number is the same.
         writes = 0
         for op in block.operations:
             if op.regions:
@@ -130,7 +130,7 @@ class _Work:
                     writes += 1
 
     def operation(self, op: Operation, effects: Kinds, known: _Known, writes: int, graph: bool) -> bool:
-        """Erase `op` if it is dead or known; whether it went."""
+        """Erase `op` if it is dead or known; returns true if it was erased."""
         if effects is None or is_needed(op, effects):
             return False
         if not any(r.has_uses for r in op.results):
@@ -153,7 +153,7 @@ class _Work:
 
     def replace(self, op: Operation, older: Operation, graph: bool) -> bool:
         for old, new in zip(op.results, older.results, strict=True):
-            # In a graph region users may stand before; those that were looked at keep what they have.
+            # In a graph region, users may come first; processed ones are not changed.
             old.replace_all_uses_with(new, (lambda use: use.owner in self.visited) if graph else None)
             if new.name_hint is None:
                 new.name_hint = old.name_hint
@@ -169,7 +169,7 @@ class _Work:
 
 
 def _key(op: Operation) -> Hashable | None:
-    """Equal for ops that compute the same value; None if the op is not to be compared."""
+    """A key that is equal for ops that compute the same value; None if the op is not compared."""
     operands: tuple[int, ...] = tuple(id(use.value) for use in op.op_operands)
     if len(operands) > 1 and op.has_trait(Commutative):
         operands = tuple(sorted(operands))
@@ -198,7 +198,7 @@ def _key(op: Operation) -> Hashable | None:
 
 
 def _region_key(region: Region, numbers: dict[Value, int]) -> Hashable:
-    """The structure of a region of at most one block; values defined inside stand as numbers."""
+    """The structure of a region of at most one block; values defined inside are numbered."""
     parts: list[Hashable] = []
     for block in region.blocks:
         for argument in block.arguments:

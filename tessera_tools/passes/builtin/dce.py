@@ -15,14 +15,14 @@ from tessera_tools.passes.liveness import erase_dead, erase_unreachable_blocks
 class DCE(Pass):
     """Dead code elimination by mark and sweep.
 
-    Needed are ops with effects other than reading, what their operands depend on, and what surrounds them.
-    An op with unknown effects is needed; so is every symbol (see `symbol-dce`).
+    Ops with effects other than reads are live, and so are the ops that their operands depend on, and their parents.
+    Ops with unknown effects and all symbols are live (see `symbol-dce`).
     """
 
     name = "dce"
     title = "DCE"
     summary = "eliminate dead code"
-    ensures = "every remaining operation has an effect, or an operation with an effect depends on it"
+    ensures = "every remaining operation has an effect, or is used by an operation with an effect"
     statistics: ClassVar[Mapping[str, str]] = {
         "num-dce'd": "Number of operations erased",
         "num-arguments": "Number of block arguments erased",

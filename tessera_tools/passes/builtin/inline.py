@@ -1,11 +1,11 @@
 """`inline`: inline function calls.
 
-    callees first ─▶ simplify ─▶ for each call: copy the body in ─▶ simplify ─▶ private functions left unused go
+    callees first ─▶ simplify ─▶ for each call: copy the body ─▶ simplify ─▶ erase unused private functions
 
     %r = call @f(%a)                         a single block: its operations, %r becomes what it returns
                                              several blocks: the block is split at the call, a return is a branch
 
-Functions that call themselves, directly or through others, are left as calls.
+Calls of recursive functions are not inlined.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tessera_tools.opdef.dialect import find_dialect
 from tessera_tools.passes.base import Pass, PassContext, option
 
 _LARGEST_CALLER = 2_000_000
-"""Operations in a function above which nothing more is inlined into it: calls of calls grow exponentially."""
+"""The maximum number of operations of a function into which calls are inlined; nested calls can grow exponentially."""
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,12 @@ class Inline(Pass):
     title = "Inliner"
     summary = "inline function calls"
     requires = "the operation is a symbol table"
-    ensures = "every remaining call is recursive, external, marked no_inline, or where blocks cannot be split"
+    ensures = (
+        "every remaining call is recursive, external, marked no_inline, or in a block that cannot be split"
+    )
     statistics: ClassVar[Mapping[str, str]] = {
         "num-inlined": "Number of calls replaced by bodies",
-        "num-dce'd": "Number of functions erased because no call was left",
+        "num-dce'd": "Number of functions erased because they have no calls",
     }
 
     default_pipeline: str = option(
@@ -83,7 +85,7 @@ class _Work:
                 self.components[function] = number
 
     def callee(self, call: Call) -> Func | None:
-        """The function that is called, if it has a body."""
+        """The called function, if it has a body."""
         found = self.tables.lookup(call, call.callee)
         return found if isinstance(found, Func) and not found.is_declaration else None
 
@@ -134,7 +136,7 @@ class _Work:
         ]
         if not candidates:
             return
-        # One walk for all of them; a function that only dead ones refer to goes in the next round.
+        # One walk for all of them; a function used only by dead ones is erased in the next round.
         while True:
             used: set[Operation] = set()
             for op in (self.root, *self.root.walk()):
@@ -154,7 +156,7 @@ class _Work:
 
 
 def _is_movable(op: Operation) -> bool:
-    """Whether the op's dialect lets it move into another function."""
+    """True if the op's dialect allows moving it to another function."""
     if isinstance(op, UnregisteredOp):
         return False
     dialect = find_dialect(op.name.partition(".")[0])
@@ -162,7 +164,7 @@ def _is_movable(op: Operation) -> bool:
 
 
 def _may_split(call: Operation) -> bool:
-    """Whether the block of the call may become several."""
+    """True if the block of the call may be split."""
     parent = call.parent_op
     return parent is not None and not parent.has_trait(SingleBlock)
 
@@ -213,11 +215,11 @@ def _inline(call: Call, callee: Func) -> None:
             _relocate(copy, call)
             new.append(copy)
             pending.append(copy)
-    # Blocks may stand in an order in which a value is used before its copy was made.
+    # In the order of the blocks, a value may be used before it is copied.
     for copy in pending:
         for use in copy.op_operands:
             use.set(mapping.value(use.value))
-    # The copied entry has no arguments, so that it is simply the rest of the block before the call.
+    # The copied entry has no arguments, so it becomes the rest of the block before the call.
     entry = copies.pop(0)
     for op in list(entry.operations):
         op.detach()
@@ -229,13 +231,13 @@ def _inline(call: Call, callee: Func) -> None:
 
 
 def _relocate(copy: Operation, call: Operation) -> None:
-    """Say that the copied operations came through the call."""
+    """Add the call site to the locations of the copied operations."""
     for op in (copy, *copy.walk()) if copy.regions else (copy,):
         op.location = _through(op.location, call.location)
 
 
 def _through(location: Location, call: Location) -> Location:
-    """`location` as reached through `call`: the outermost frame of what was inlined before gets a caller."""
+    """`location` with `call` as caller of its outermost frame."""
     if isinstance(location, CallSiteLoc):
         return CallSiteLoc(location.callee, _through(location.caller, call))
     return CallSiteLoc(location, call)

@@ -5,7 +5,7 @@
       use(%c)                              use(%c)
     }                                    }
 
-Moved are operations without effects that are harmless when the loop runs not even once.
+Only speculatable operations without effects are moved, because the loop may not execute.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tessera_tools.ir.traits import Terminator
 from tessera_tools.passes.base import Pass, PassContext
 
 _LARGEST = 4096
-"""Ops with more operations than this in their regions stay: looking into nested ones again would be quadratic."""
+"""Ops with more nested operations than this are not moved: examining nested regions repeatedly would be quadratic."""
 
 
 @dataclass(frozen=True)
 class LoopInvariantCodeMotion(Pass):
-    """Hoist invariant operations, inner loops first, so that they may leave several loops."""
+    """Hoist invariant operations, inner loops first, so that they may be hoisted out of several loops."""
 
     name = "loop-invariant-code-motion"
     title = "LoopInvariantCodeMotion"
@@ -44,7 +44,7 @@ class LoopInvariantCodeMotion(Pass):
 def _hoist(loop: Operation) -> int:
     moved = 0
     for region in [loop.loop_body] if isinstance(loop, LoopLike) else []:
-        # A worklist: moving one op may make its users invariant.
+        # A worklist, because moving an op may make its users invariant.
         work = [op for block in region.blocks for op in block.operations]
         work.reverse()
         queued = set(work)
@@ -76,9 +76,9 @@ def _may_move(op: Operation, region: Region) -> bool:
 
 
 def _is_harmless(op: Operation) -> bool:
-    """Whether the op has no effect and may run though the program would not have run it.
+    """True if the op has no effect and is speculatable.
 
-    A loop need not end where the program would not have run it; of an op with regions, all in them must be harmless.
+    A loop is not, because it may not terminate; all nested ops must be, too.
     """
     work = [op]
     for count, current in enumerate(work):

@@ -1,4 +1,4 @@
-"""`reconcile-unrealized-casts`: remove chains of `builtin.unrealized_conversion_cast` that lead back to their type.
+"""`reconcile-unrealized-casts`: remove chains of `builtin.unrealized_conversion_cast` that return to their source type.
 
 %1 = unrealized_conversion_cast %0 : A to B
 %2 = unrealized_conversion_cast %1 : B to A      uses of %2 ──▶ %0
@@ -17,12 +17,12 @@ from tessera_tools.passes.base import Pass, PassContext
 
 @dataclass(frozen=True)
 class ReconcileUnrealizedCasts(Pass):
-    """Cancel casts that undo each other, and drop those that nobody uses; others stay."""
+    """Remove inverse casts and unused casts; keep the others."""
 
     name = "reconcile-unrealized-casts"
     title = "ReconcileUnrealizedCasts"
     summary = "remove chains of unrealized casts that cancel out"
-    ensures = "no remaining unrealized cast produces the type that its chain starts from"
+    ensures = "no remaining unrealized cast returns the source type of its chain"
     statistics: ClassVar[Mapping[str, str]] = {"num-casts": "Number of casts removed"}
 
     def run(self, op: Operation, context: PassContext) -> bool:

@@ -31,5 +31,5 @@ class StripDebugInfo(Pass):
                         inner.location = UNKNOWN
                         if inner.regions:
                             work.append(inner)
-        # A location is nothing that the verifier looks at.
+        # The verifier does not check locations.
         return False

@@ -1,6 +1,6 @@
 """`symbol-dce`: eliminate unused private symbols.
 
-A symbol is needed if it is public in a table that others can see, or if something needed refers to it.
+A symbol is live if it is public in a visible table, or if a live op refers to it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SymbolDCE(Pass):
         work.run()
         dead = [symbol for symbol in work.symbols if symbol not in work.live]
         for symbol in dead:
-            # A symbol inside one that went is gone with it.
+            # Symbols nested in an erased one are erased with it.
             if symbol.parent is not None:
                 symbol.erase()
         context.count("num-dce'd", len(dead))
@@ -48,7 +48,7 @@ def _visibility(op: Operation) -> str:
 
 
 def _is_hidden(table: Operation) -> bool:
-    """Whether nothing outside can name what is in the table: it, or a table around it, is private."""
+    """True if the table's symbols are not visible from outside: it, or an enclosing table, is private."""
     current: Operation | None = table
     while current is not None and symbol_name(current) is not None:
         if _visibility(current) == "private":
@@ -67,14 +67,14 @@ class _Work:
         self.references: dict[Attribute, list[SymbolRefAttr]] = {}
 
     def table(self, table: Operation, hidden: bool) -> None:
-        """Note the symbols of a table and of the tables in it; the roots become live."""
+        """Collect the symbols of a table and its nested tables; mark the roots live."""
         work = [(table, hidden)]
         while work:
             op, inside_hidden = work.pop()
             for block in op.regions[0].blocks:
                 for inner in block.operations:
                     if symbol_name(inner) is None:
-                        # Ops that are no symbols are always needed; so is what they refer to.
+                        # Ops that are not symbols are always live, and so are their references.
                         self.pending.append(inner)
                         continue
                     self.symbols.append(inner)
@@ -98,12 +98,12 @@ class _Work:
             op = self.pending.pop()
             self.refer(op)
             if is_symbol_table(op):
-                continue  # what it holds is judged symbol by symbol
+                continue  # its symbols are handled separately
             for inner in op.walk():
                 self.refer(inner)
 
     def refer(self, op: Operation) -> None:
-        """Mark what the attributes of `op` refer to."""
+        """Mark the symbols in the attributes of `op`."""
         for attribute in op.attributes.values():
             known = self.references.get(attribute)
             if known is None:
@@ -112,7 +112,7 @@ class _Work:
                 self.mark_path(op, reference)
 
     def mark_path(self, user: Operation, reference: SymbolRefAttr) -> None:
-        """Mark every symbol that the reference goes through, from the nearest table that knows its root."""
+        """Mark every symbol on the path of a reference, from the nearest table with its root."""
         for length in range(len(reference.nested) + 1):
             part = SymbolRefAttr(reference.root, reference.nested[:length])
             found = self.tables.lookup(user, part)

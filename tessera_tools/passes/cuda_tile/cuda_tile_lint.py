@@ -1,4 +1,4 @@
-"""`cuda-tile-lint`: emit remarks about slow code and likely mistakes in a cuda_tile program; it changes nothing.
+"""`cuda-tile-lint`: emit remarks about slow code and likely mistakes in a cuda_tile program, without changing it.
 
 k.mlir:7:3: remark: the base address is known to be a multiple of 1 bytes only; … [unaligned-base]
 note: assume div_by<16> of the pointer, if that holds
@@ -21,15 +21,16 @@ CATEGORIES = ("all", "memory", "tensorcore", "resources", "arithmetic", "hints")
 
 @dataclass(frozen=True)
 class CudaTileLint(Pass):
-    """Say what is slow or surprising: unaligned views, unassumed strides, tiles that do not fit, missed tensor cores.
+    """Report slow code and likely mistakes: unaligned views, unknown strides, tiles that do not fit, missed tensor
+    cores.
 
-    Every remark names its rule, which `disable` silences; docs/lint.md explains each.
+    Every remark names its rule, which `disable` turns off; docs/lint.md explains each rule.
     """
 
     name = "cuda-tile-lint"
     summary = "emit remarks about slow code and likely mistakes"
     ensures = "the IR is unchanged"
-    statistics: ClassVar[Mapping[str, str]] = {"num-remarks": "Number of remarks made"}
+    statistics: ClassVar[Mapping[str, str]] = {"num-remarks": "Number of remarks"}
 
     gpu_name: str = option("sm_80", "the target GPU")
     category: str = option("all", "emit only remarks of this kind", choices=CATEGORIES)

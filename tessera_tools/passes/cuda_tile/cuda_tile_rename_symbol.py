@@ -1,4 +1,4 @@
-"""`cuda-tile-rename-symbol`: another name for a kernel or global, in its uses and in its debug information.
+"""`cuda-tile-rename-symbol`: renames a kernel or global, in its uses and in its debug information.
 
 entry @k … loc(di_loc<… in #k>)   ──▶   entry @_Z1k … loc(di_loc<… in #z>)
 #k = di_subprogram<… name = "k", linkageName = "k" …>   ──▶   #z = …linkageName = "_Z1k"…
@@ -27,7 +27,7 @@ __all__ = ["CudaTileRenameSymbol"]
 
 @dataclass(frozen=True)
 class CudaTileRenameSymbol(Pass):
-    """Rename one symbol; the subprogram that its location names gets the new linkage name, wherever it is named."""
+    """Rename one symbol; the subprogram of its location gets the new linkage name, everywhere."""
 
     name = "cuda-tile-rename-symbol"
     summary = "rename a kernel or global, and its linkage name"
@@ -75,7 +75,7 @@ class CudaTileRenameSymbol(Pass):
 
 
 def _find(op: Operation, path: str) -> Operation:
-    """The symbol that a path `outer::inner` names below `op`."""
+    """The symbol with the path `outer::inner` below `op`."""
     found = op
     for name in path.split("::"):
         inner = SymbolTable(found).lookup(name) if is_symbol_table(found) else None
@@ -86,7 +86,7 @@ def _find(op: Operation, path: str) -> Operation:
 
 
 def _replaced(part: Any, known: dict[Any, Any]) -> Any:
-    """A location or scope with what `known` says put in place of its parts."""
+    """A location or scope with parts replaced as given by `known`."""
     if part not in known:
         made: Any = part
         if isinstance(part, DILocAttr):

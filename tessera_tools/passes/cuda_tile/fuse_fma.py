@@ -1,9 +1,9 @@
-"""`fuse-fma`: products that are added or subtracted become fused multiply-adds.
+"""`fuse-fma`: fuses products and their sums or differences to fused multiply-adds.
 
     %p = mulf %a, %b                                        %n = negf %c
     %r = addf %p, %c   ──▶  %r = fma %a, %b, %c             %r = fma %a, %b, %n  ◀──  %r = subf %p, %c
 
-One rounding is left of two, so that results change in their last bits: the pass is run on request only.
+One of two roundings is removed, which changes the last bits of results: the pass runs only on request.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["FuseFMA"]
 class FuseAdd(RewritePattern[AddF]):
     """A sum whose left operand is a product."""
 
-    # a·b + c = fma(a, b, c), but for one rounding
+    # a·b + c = fma(a, b, c), except for one rounding
 
     def match_and_rewrite(self, op: AddF, rewriter: Rewriter) -> bool | str | None:
         product = _product(op)
@@ -39,7 +39,7 @@ class FuseAdd(RewritePattern[AddF]):
 class FuseSub(RewritePattern[SubF]):
     """A difference whose left operand is a product."""
 
-    # a·b - c = fma(a, b, -c), but for one rounding
+    # a·b - c = fma(a, b, -c), except for one rounding
 
     def match_and_rewrite(self, op: SubF, rewriter: Rewriter) -> bool | str | None:
         product = _product(op)
@@ -50,10 +50,10 @@ class FuseSub(RewritePattern[SubF]):
 
 
 def _product(op: Any) -> MulF | str:
-    """The product on the left of `op`, or why there is none to fuse."""
+    """The product on the left of `op`, or the reason why there is none."""
     product = op.lhs.defining_op
     if not isinstance(product, MulF) or not product.result.has_one_use:
-        return "the left operand is not a product that is used here alone"
+        return "the left operand is not a product with a single use"
     if product.rounding_mode is not op.rounding_mode or product.flush_to_zero is not op.flush_to_zero:
         return "the two round differently"
     return product
@@ -70,10 +70,10 @@ def _fuse(op: Any, product: MulF, addend: Value, rewriter: Rewriter) -> None:
 
 @dataclass(frozen=True)
 class FuseFMA(Pass):
-    """Fuse a product that is used once with the sum or difference that it is the left operand of.
+    """Fuse a product with a single use and the sum or difference of which it is the left operand.
 
-    Both must have one rounding mode and the same `flush_to_zero`. A product on the right of a sum is brought to the
-    left first.
+    Both must have the same rounding mode and the same `flush_to_zero`. A product on the right of a sum is swapped to
+    the left first.
     """
 
     name = "fuse-fma"

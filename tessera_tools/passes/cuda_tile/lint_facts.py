@@ -1,4 +1,4 @@
-"""What the lint needs to know of a program: divisors of scalars and pointers, and where a memory operation goes.
+"""Facts for the lint: divisors of scalars and pointers, and the base pointers of memory operations.
 
 %p = assume div_by<16>, %base     facts.divisor(%p) == 16 (bytes, for a pointer)
 %n = muli %k, %c64                facts.divisor(%n) == 64
@@ -22,7 +22,7 @@ _LARGEST = 1 << 30
 
 
 def element_bits(element: Type) -> int:
-    """Bits that one element takes in a register or in memory: an i1 takes 8, a tf32 32, a pointer 64."""
+    """The size of an element in a register or in memory, in bits: 8 for i1, 32 for tf32, 64 for a pointer."""
     if isinstance(element, PointerType):
         return 64
     if element is TF32:
@@ -36,19 +36,19 @@ def tile_bytes(tile: TileType) -> int:
 
 
 class LintFacts:
-    """Divisors, remembered."""
+    """Computes and caches divisors."""
 
     def __init__(self) -> None:
         self._known: dict[Value, int] = {}
 
     def divisor(self, value: Value) -> int:
-        """A number that is known to divide every element (in bytes for a pointer); 1 where nothing is known."""
+        """A known divisor of every element (in bytes for a pointer); 1 if unknown."""
         chain: list[Value] = []
         stack = [value]
         while stack:
             current = stack.pop()
             if current not in self._known:
-                # 1 until it is computed: a value that depended on itself would claim nothing.
+                # 1 until it is computed, for values that depend on themselves.
                 self._known[current] = 1
                 chain.append(current)
                 op = current.defining_op
@@ -59,7 +59,7 @@ class LintFacts:
         return self._known[value]
 
     def base_divisor(self, pointers: Value) -> int:
-        """What is known of the scalar pointer that a tile of pointers starts from, at any point on the way."""
+        """The largest known divisor of the scalar base of a tile of pointers."""
         known, value = 1, pointers
         while True:
             if not getattr(value.type, "shape", ()):

@@ -1,8 +1,8 @@
-"""The rules of `cuda-tile-lint`: each looks at one operation and says what will be slow or surprising about it.
+"""The rules of `cuda-tile-lint`: each checks one operation for slow code and likely mistakes.
 
     rule(op, scope) ──▶ Finding("unaligned-base", "memory", message, advice) …
 
-`RULES` lists the rules with what each reports; a test compares docs/lint.md with it.
+`RULES` lists the rules with their descriptions; a test compares docs/lint.md with it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from tessera_tools.passes.cuda_tile.lint_facts import (
 from tessera_tools.target import Feature, Target
 
 COPY_BYTES = 16
-"""What one copy instruction moves at most, and what the tensor memory accelerator asks of bases and strides."""
+"""The widest copy instruction, and the alignment of bases and strides that the tensor memory accelerator requires."""
 SECTOR_BYTES = 32
-"""What global memory is read in."""
+"""The size of a sector, in which global memory is read."""
 _FP8 = tuple(FloatType(name) for name in ("f8E4M3FN", "f8E5M2"))
 _LOADS = (LoadViewTko, LoadPtrTko)
 _STORES = (StoreViewTko, StorePtrTko, AtomicRmwTko, AtomicCasTko)
@@ -40,7 +40,7 @@ _STORES = (StoreViewTko, StorePtrTko, AtomicRmwTko, AtomicCasTko)
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a rule says of an operation; `advice` is what to do about it."""
+    """A finding of a rule at an operation; `advice` is the recommended change."""
 
     rule: str
     message: str
@@ -49,7 +49,7 @@ class Finding:
 
 @dataclass(slots=True)
 class Scope:
-    """What rules know beside the operation: the target, and the kernel around it."""
+    """The context of a rule: the target, and the enclosing kernel."""
 
     target: Target
     facts: LintFacts = field(default_factory=LintFacts)
@@ -61,7 +61,7 @@ Rule = Callable[[Any, Scope], Iterator[Finding]]
 
 
 def tensor_view(op: Any, scope: Scope) -> Iterator[Finding]:
-    """Bases, strides and extents that are not known to fit the widest copies."""
+    """Bases, strides and extents that do not provably allow the widest copies."""
     if not isinstance(op, MakeTensorView) or not op.result.has_uses:
         return
     view, facts = op.result.type, scope.facts
@@ -71,7 +71,7 @@ def tensor_view(op: Any, scope: Scope) -> Iterator[Finding]:
         least = "not known to be aligned" if known == 1 else f"known only to be a multiple of {known} bytes"
         yield Finding(
             "unaligned-base",
-            f"the base address is {least}; copies of {COPY_BYTES} bytes at a time need {COPY_BYTES}",
+            f"the base address is {least}; copies of {COPY_BYTES} bytes require {COPY_BYTES}",
             f"assume div_by<{COPY_BYTES}> of the pointer, if that holds",
         )
     dynamic = iter(op.dynamicStrides)
@@ -114,7 +114,7 @@ def tensor_view(op: Any, scope: Scope) -> Iterator[Finding]:
 
 
 def view_access(op: Any, scope: Scope) -> Iterator[Finding]:
-    """Tiles whose rows are short, padding that nobody chose, hints that cannot be followed."""
+    """Tiles with short rows, unspecified padding, unsupported hints."""
     if not isinstance(op, LoadViewTko | StoreViewTko):
         return
     view = op.view.type
@@ -151,7 +151,7 @@ def view_access(op: Any, scope: Scope) -> Iterator[Finding]:
 
 
 def pointer_access(op: Any, scope: Scope) -> Iterator[Finding]:
-    """Whole tiles that are moved element by element."""
+    """Tiles that are moved element by element."""
     if isinstance(op, LoadPtrTko | StorePtrTko):
         pointers = op.source if isinstance(op, LoadPtrTko) else op.destination
         if pointers.type.num_elements >= 128 and scope.facts.base_divisor(pointers) % COPY_BYTES:
@@ -164,7 +164,7 @@ def pointer_access(op: Any, scope: Scope) -> Iterator[Finding]:
 
 
 def order(op: Any, scope: Scope) -> Iterator[Finding]:
-    """Accesses to what the kernel also writes, in no order to the writes."""
+    """Accesses that are not ordered with the kernel's writes to the same pointer."""
     if not isinstance(op, _LOADS) or op.token is not None or op.result_token.has_uses:
         return
     if root_of(op.operand(0)) in scope.stored:
@@ -176,7 +176,7 @@ def order(op: Any, scope: Scope) -> Iterator[Finding]:
 
 
 def tensor_cores(op: Any, scope: Scope) -> Iterator[Finding]:
-    """Matrix products that tensor cores do not take, or take badly."""
+    """Matrix products that tensor cores do not support, or compute inefficiently."""
     if not isinstance(op, MmaF | MmaI | MmaFScaled):
         return
     source, target = element_type(op.lhs.type), scope.target
@@ -184,7 +184,7 @@ def tensor_cores(op: Any, scope: Scope) -> Iterator[Finding]:
         yield Finding(
             "f32-mma",
             "tensor cores do not support f32 operands: this product uses scalar multiply-adds",
-            "convert both operands to tf32 (ftof), if 10 bits of mantissa are enough",
+            "convert both operands to tf32 (ftof) if 10 bits of mantissa are sufficient",
         )
     if source in _FP8 and not (
         target.has(Feature.MMA_SYNC_FP8) or target.has(Feature.WGMMA) or target.has(Feature.TCGEN05)
@@ -214,12 +214,12 @@ def tensor_cores(op: Any, scope: Scope) -> Iterator[Finding]:
         yield Finding(
             "narrow-mma",
             f"{rows} rows do not fill the 64 of {target.name}'s widest instructions",
-            "exchange the operands, so that the larger extent is the rows",
+            "swap the operands, so that the rows have the larger extent",
         )
 
 
 def size(op: Any, scope: Scope) -> Iterator[Finding]:
-    """Tiles that do not fit."""
+    """Tiles that do not fit in registers or shared memory."""
     target = scope.target
     registers = target.registers_per_block * 4
     if not isinstance(op, Constant | Iota | Broadcast | Reshape):
@@ -245,7 +245,7 @@ def size(op: Any, scope: Scope) -> Iterator[Finding]:
 
 
 def _operand_bytes(loop: Operation) -> int:
-    """Bytes of the loaded tiles that the matrix products in the loop itself read."""
+    """Bytes of the loaded tiles that are operands of matrix products directly in the loop."""
     found: dict[Value, int] = {}
     for region in loop.regions:
         for op in (op for block in region.blocks for op in block.operations):
@@ -262,7 +262,7 @@ def _operand_bytes(loop: Operation) -> int:
 
 
 def _loaded(value: Value) -> Value | None:
-    """The loaded tile that a value is a conversion or rearrangement of."""
+    """The loaded tile from which a value is converted or rearranged."""
     while (op := value.defining_op) is not None:
         if isinstance(op, _LOADS):
             return value
@@ -273,7 +273,7 @@ def _loaded(value: Value) -> Value | None:
 
 
 def arithmetic(op: Any, scope: Scope) -> Iterator[Finding]:
-    """Arithmetic that is a subroutine, element by element."""
+    """Arithmetic that requires a subroutine for each element."""
     if (
         isinstance(op, DivF | Sqrt)
         and op.result.type.shape
@@ -283,7 +283,7 @@ def arithmetic(op: Any, scope: Scope) -> Iterator[Finding]:
         modes = "rounding<full> or rounding<approx>" if isinstance(op, DivF) else "rounding<approx>"
         yield Finding(
             "exact-rounding",
-            "an exactly rounded result takes a subroutine for each element",
+            "an exactly rounded result requires a subroutine for each element",
             f"{modes} is faster",
         )
     if isinstance(op, DivI | RemI) and op.result.type.shape:
@@ -297,7 +297,7 @@ def arithmetic(op: Any, scope: Scope) -> Iterator[Finding]:
 
 
 def wrong_hints(op: Any, scope: Scope) -> Iterator[Finding]:
-    """Optimization hints that nothing follows."""
+    """Optimization hints that are ignored."""
     for problem in hints.problems(op):
         yield Finding("invalid-hint", problem, "a hint that is not valid is ignored")
 
@@ -331,7 +331,7 @@ RULES: dict[str, tuple[str, str]] = {
     "exact-rounding": ("arithmetic", "f32 divisions and square roots with exact rounding"),
     "integer-division": ("arithmetic", "integer divisions, element by element"),
 }
-"""Rule → (category, what it reports)."""
+"""Rule → (category, description)."""
 
 __all__ = ["CHECKS", "RULES", "Finding", "Scope", "stores_of"]
 

@@ -1,11 +1,11 @@
-"""`loop-split`: a loop whose body asks whether its counter has passed a point becomes two loops that need not ask.
+"""`loop-split`: splits a loop whose body compares its counter with a value into two loops without the comparison.
 
     for %i in (%lb to %ub, step %s) {          %m = min(%p, %ub)      %n = max(%p, %lb)
       %c = cmpi less_than %i, %p               for %i in (%lb to %m, step %s) { a }
       if %c { a } else { b }           ──▶     for %i in (%n to %ub, step %s) { b }
     }
 
-For `<=` and `>` the point is one past %p; for a step other than one it is moved up to the next value of the counter.
+For `<=` and `>` the split point is %p + 1; for a step other than one it is rounded up to the next value of the counter.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from tessera_tools.passes.base import Pass, PassContext, option
 __all__ = ["HINT", "LoopSplit"]
 
 HINT = "cuda_tile.loop_split"
-"""A discardable integer attribute of an `if`, `for` or kernel: the threshold for it and what is in it, 0 for never."""
+"""A discardable integer attribute of an `if`, `for` or kernel: the threshold for it and nested ops, 0 for never."""
 
-_HEAVY = (LoadPtrTko, LoadViewTko, StorePtrTko, StoreViewTko, MmaF, MmaI, Reduce, If, For)
+_EXPENSIVE_OPS = (LoadPtrTko, LoadViewTko, StorePtrTko, StoreViewTko, MmaF, MmaI, Reduce, If, For)
 _MIRRORED = {
     "less_than": "greater_than",
     "less_than_or_equal": "greater_than_or_equal",
@@ -46,16 +46,16 @@ _MIRRORED = {
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """Where a loop is to be split: `compare` asks for `counter predicate point`."""
+    """A split of a loop: `compare` is `counter predicate point`."""
 
     loop: Any
     compare: Any
     predicate: str
     point: Value
     branches: tuple[Any, ...]
-    """The `if`s on the comparison that stand in the loop's body itself."""
+    """The `if`s on the comparison directly in the loop's body."""
     keep_compare: bool
-    """Whether something else uses the comparison."""
+    """The comparison has other uses."""
 
     @property
     def then_is_second(self) -> bool:
@@ -66,8 +66,8 @@ class _Split:
 class LoopSplit(Pass):
     """Split counted loops at the point where a condition on their counter changes.
 
-    A loop is split once, at the first `if` found whose condition compares the counter, in the loop's own signedness,
-    with a value from outside by `<`, `<=`, `>` or `>=`. All `if`s on that comparison lose their condition.
+    A loop is split once, at the first `if` whose condition compares the counter, with the loop's signedness, to a value
+    from outside by `<`, `<=`, `>` or `>=`. All `if`s on that comparison are resolved.
     """
 
     name = "loop-split"
@@ -94,7 +94,7 @@ class LoopSplit(Pass):
         return count > 0
 
     def _threshold(self, loop: Operation, branch: Operation) -> int:
-        """The nearest hint: of the `if`, of the loop, of the kernel; else the pass's option."""
+        """The nearest hint: of the `if`, the loop or the kernel; otherwise the pass's option."""
         kernel = loop.parent_op
         while kernel is not None and kernel.attributes.get("function_type") is None:
             kernel = kernel.parent_op
@@ -106,9 +106,9 @@ class LoopSplit(Pass):
 
 
 def _find(loop: Any, branch: Any, threshold: int) -> _Split | str:
-    """How to split `loop` for `branch`, or why not."""
+    """The split of `loop` for `branch`, or the reason why there is none."""
     if threshold <= 0:
-        return "a hint says not to"
+        return "disabled by a hint"
     compare = branch.condition.defining_op
     if not isinstance(compare, CmpI) or compare.parent is not loop.body.entry:
         return "the condition is not a comparison in the loop's body"
@@ -122,14 +122,14 @@ def _find(loop: Any, branch: Any, threshold: int) -> _Split | str:
     else:
         return "the comparison is not with the loop's counter"
     if predicate not in _MIRRORED:
-        return "the comparison does not change once only"
+        return "the comparison may change more than once"
     home = point.owner_block
     if home is None or loop.body.is_ancestor_of(home.parent):
-        return "what the counter is compared with changes in the loop"
+        return "the value that the counter is compared with changes in the loop"
     users = list(compare.result.users)
     ifs = [user for user in users if isinstance(user, If)]
     if not any(_is_profitable(user, threshold) for user in ifs):
-        return "the branches do too little"
+        return "the branches have too few operations"
     direct = tuple(user for user in ifs if user.parent_op is loop)
     return _Split(loop, compare, predicate, point, direct, len(direct) < len(users))
 
@@ -139,7 +139,7 @@ def _is_profitable(branch: Any, threshold: int) -> bool:
         return True
     for region in (branch.thenRegion, branch.elseRegion):
         ops = list(region.entry.operations) if region.blocks else []
-        if len(ops) - 1 >= threshold or any(isinstance(op, _HEAVY) for op in ops):
+        if len(ops) - 1 >= threshold or any(isinstance(op, _EXPENSIVE_OPS) for op in ops):
             return True
     return False
 
@@ -163,7 +163,7 @@ def _perform(split: _Split) -> None:
 
 
 def _first_after(rewriter: Rewriter, split: _Split) -> Value:
-    """The first number for which the comparison has its second value."""
+    """The first number for which the result of the comparison changes."""
     point, where = split.point, split.loop.location
     if split.predicate in ("less_than", "greater_than_or_equal"):
         return point
@@ -172,14 +172,14 @@ def _first_after(rewriter: Rewriter, split: _Split) -> Value:
     greatest = (1 << (width - 1)) - 1 if split.loop.unsignedCmp is None else (1 << width) - 1
     one = rewriter.insert(Constant(DenseElementsAttr.of(kind, [1]), result=kind, location=where)).result
     if splat(point) is None or splat(point) == greatest:
-        # There is no number past the greatest, and none is needed: the counter stays below the upper bound.
+        # The greatest number needs no successor: the counter is below the upper bound.
         last = rewriter.insert(SubI(split.loop.upperBound, one, location=where)).result
         point = rewriter.insert(MinI(point, last, _signedness(split.loop), location=where)).result
     return rewriter.insert(AddI(point, one, location=where)).result
 
 
 def _aligned(rewriter: Rewriter, split: _Split, point: Value) -> Value:
-    """The first value of the counter that is not below `point`: lb + ceil((point - lb) / step) · step."""
+    """The first value of the counter that is at least `point`: lb + ceil((point - lb) / step) · step."""
     loop, where = split.loop, split.loop.location
     if splat(loop.step) == 1:
         return point
@@ -225,7 +225,7 @@ def _copy(
 
 
 def _copy_branch(branch: Any, body: Block, mapping: IRMapping, *, then: bool) -> bool:
-    """Append what one region of an `if` does; False where it goes on with the next iteration."""
+    """Append a copy of one region of an `if`; False if it continues with the next iteration."""
     region = branch.thenRegion if then else branch.elseRegion
     for op in region.entry.operations if region.blocks else ():
         if isinstance(op, Yield):

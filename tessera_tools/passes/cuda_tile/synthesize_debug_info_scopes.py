@@ -1,8 +1,8 @@
-"""`synthesize-debug-info-scopes`: kernels that only have source positions get the scopes that line tables need.
+"""`synthesize-debug-info-scopes`: adds the scopes that line tables need to kernels that only have source positions.
 
     entry @k … loc("k.py":3:1)  ──▶  entry @k … loc(di_loc<"k.py":3:1 in di_subprogram<file = "k.py", line = 3, …>>)
 
-Nothing is made up: an operation without a position takes its kernel's.
+An operation without a position gets the position of its kernel.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ UNKNOWN_FILE = DIFileAttr("<unknown>", "")
 class SynthesizeDebugInfoScopes(Pass):
     """Give each kernel a subprogram in a compile unit of the module, and each of its operations a position in it.
 
-    Kernels whose location already names a scope are left as they are.
+    Kernels whose location already has a scope are not changed.
     """
 
     name = "synthesize-debug-info-scopes"
     title = "SynthesizeDebugInfoScopesPass"
     summary = "create debug info scopes from source locations"
     ensures = "every operation of every kernel has a position in a scope"
-    statistics: ClassVar[Mapping[str, str]] = {"num-scopes": "Number of subprograms made"}
+    statistics: ClassVar[Mapping[str, str]] = {"num-scopes": "Number of subprograms created"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
         modules = (
@@ -59,7 +59,7 @@ def _module(module: Any) -> int:
 
 
 def _function(function: Operation, unit: DICompileUnitAttr) -> int:
-    """Give one function a subprogram; 0 where it has a scope already."""
+    """Give one function a subprogram; 0 if it already has a scope."""
     if _has_scope(function.location):
         return 0
     position = file_position(function.location)
@@ -89,7 +89,7 @@ def _has_scope(location: Location) -> bool:
 
 
 def file_position(location: Location) -> FileLineColLoc | None:
-    """The position in a file that stands for a location: of a call, the caller's; of several, the first."""
+    """The file position of a location: for a call, that of the caller; for several, the first."""
     if isinstance(location, FileLineColLoc):
         return location
     if isinstance(location, FileRangeLoc):

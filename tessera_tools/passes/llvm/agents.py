@@ -1,13 +1,13 @@
 """Agents and their pipelines: branches by warp, mbarriers by stage and parity.
 
     create_pipeline     one thread: mbarrier.init of full and empty, each stage; fence.mbarrier_init
-    agent_switch        barrier; the warp's number by shfl.sync; setmaxnreg; each agent where its warps come
+    agent_switch        barrier; the warp's number by shfl.sync; setmaxnreg; each agent in the branch of its warps
     producer_acquire    mbarrier.try_wait.parity empty[stage], parity ^ 1; nothing in the first round
-    producer_write      one thread: mbarrier.arrive.expect_tx full[stage]; the copies
+    producer_write      one thread: mbarrier.arrive.expect_tx full[stage], and the copies
     consumer_wait       mbarrier.try_wait.parity full[stage], parity
     consumer_release    one thread of each warp: mbarrier.arrive empty[stage]
 
-A pipeline's barriers lie after each other: full 0 … n-1, empty 0 … n-1.  PTX ISA, "mbarrier", "setmaxnreg".
+A pipeline's barriers are contiguous: full 0 … n-1, empty 0 … n-1.  PTX ISA, "mbarrier", "setmaxnreg".
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _pipeline(op: Any, iterator: Value) -> nv_tileas.CreatePipeline:
 
 
 def full_barrier(low: Lowering, op: Any, iterator: Value, stage: Value) -> Value:
-    """The mbarrier that says that a stage is full."""
+    """The mbarrier for a full stage."""
     return _barrier(low, _pipeline(op, iterator), stage, 0)
 
 
@@ -71,7 +71,7 @@ def _wait(low: Lowering, barrier: Value, parity: Value) -> None:
 
 @lowers("nv_tileas.async.pipeline.create_pipeline")
 def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
-    """Barriers made by one thread; the agent_switch waits for it."""
+    """One thread initializes the barriers; the agent_switch waits for it."""
     e = low.e
     if not low.target.has(Feature.MBARRIER_TRY_WAIT):
         raise op.error(
@@ -99,7 +99,7 @@ def create_iterator(low: Lowering, op: nv_tileas.CreateIterator) -> None:
 
 @lowers("nv_tileas.async.pipeline.inc_iter")
 def inc_iter(low: Lowering, op: nv_tileas.IncIter) -> None:
-    """stage + 1; after the last stage 0, with the other parity."""
+    """stage + 1; after the last stage, stage 0 with the other parity."""
     e = low.e
     stages = _pipeline(op, op.iter).stages.value
     stage, parity = low.stage(op.iter)
@@ -123,7 +123,7 @@ def inc_iter(low: Lowering, op: nv_tileas.IncIter) -> None:
 
 @lowers("nv_tileas.async.pipeline.produce_one", "nv_tileas.async.pipeline.consume_one")
 def one(low: Lowering, op: nv_tileas.ProduceOne | nv_tileas.ConsumeOne) -> None:
-    """What is in the region."""
+    """Lower the ops of the region."""
     _inline(low, op, op.results)
 
 
@@ -136,7 +136,7 @@ def _inline(low: Lowering, op: Any, results: Any) -> None:
 
 @lowers("nv_tileas.async.pipeline.producer_acquire")
 def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
-    """The round before has been read: its parity is the other one, and in the first round there is none to wait for."""
+    """Wait until the previous round was read, which has the other parity; in the first round, this does not wait."""
     if not _is_first(op):
         stage, parity = low.stage(op.iter)
         e = low.e
@@ -153,7 +153,7 @@ def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
 
 @lowers("nv_tileas.async.pipeline.producer_write")
 def producer_write(low: Lowering, op: nv_tileas.ProducerWrite) -> None:
-    """By one thread: the bytes that are to come, then what brings them."""
+    """By one thread: the expected bytes, then the copies."""
     e = low.e
     stage, _ = low.stage(op.iter)
     count = sum(box_bytes(inner) for inner in op.body.entry if isinstance(inner, nv_tileas.TiledTmaLoad))
@@ -175,8 +175,10 @@ def producer_write(low: Lowering, op: nv_tileas.ProducerWrite) -> None:
 
 @lowers("nv_tileas.async.pipeline.producer_commit")
 def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
-    """The arrival was made with the number of bytes; the copies complete the phase.  Numbers that a thread has written
-    are complete when it arrives."""
+    """No op: the arrival was combined with the number of bytes, and the copies complete the phase.
+
+    Numbers that a thread has written are complete when it arrives.
+    """
     write = op.token.defining_op
     if not isinstance(write, nv_tileas.ProducerWrite) or not _writes_numbers(write):
         return
@@ -202,14 +204,14 @@ def consumer_wait(low: Lowering, op: nv_tileas.ConsumerWait) -> None:
 
 @lowers("nv_tileas.async.pipeline.consumer_read")
 def consumer_read(low: Lowering, op: nv_tileas.ConsumerRead) -> None:
-    """What is in the region."""
+    """Lower the ops of the region."""
     low.define(op.res, low.stage(op.token))
     _inline(low, op, op.results[1:])
 
 
 @lowers("nv_tileas.async.pipeline.consumer_release")
 def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
-    """One arrival a warp, when all of its lanes have read; none if nobody fills a stage again."""
+    """One arrival per warp, after all of its lanes have read; none if nobody fills a stage again."""
     e = low.e
     if _is_filled_once(_pipeline(op, op.token)):
         return
@@ -222,7 +224,7 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
 
 @lowers("nv_tileas.async.pipeline.agent_switch")
 def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
-    """A chain of branches, agents by their first warp; warps of no agent go on after."""
+    """A chain of branches, agents by their first warp; warps without agent continue after it."""
     e = low.e
     e.barrier()
     warp = e.uniform_warp

@@ -1,6 +1,6 @@
-"""nv_tileaa.assert: a line for each element that is false, then the driver's __assertfail.
+"""nv_tileaa.assert: prints a line for each false element, then calls the driver's __assertfail.
 
-every thread   is one of my elements false?  ─▶ bar.red.or ─▶ no: that was all
+every thread   is one of its elements false?  ─▶ bar.red.or ─▶ no: done
 yes:           the tile to shared memory, row by row, in parts; barrier
 first thread   for each element that is false: vprintf("file:line: tile block [x, y, z], element [i, j]: message\\n")
                __assertfail(message, file, line, kernel, 1)
@@ -24,7 +24,7 @@ from tessera_tools.passes.llvm.lowering import Lowering, lowers
 
 @lowers("nv_tileaa.assert")
 def assert_(low: Lowering, op: nv_tileaa.Assert) -> None:
-    """A scalar needs no exchange: all threads have it."""
+    """A scalar needs no exchange, because all threads have it."""
     e = low.e
     type = op.condition.type
     if not isinstance(type, RankedTensorType):
@@ -54,7 +54,7 @@ def _not(low: Lowering, condition: Value) -> Value:
 
 
 def _coordinates(low: Lowering, index: Value, shape: tuple[int, ...]) -> list[Value]:
-    """The place in a tile of an index in row-major order; extents are powers of two."""
+    """The coordinates of a row-major index in a tile; extents are powers of two."""
     e = low.e
     places: list[Value] = []
     shift = 0
@@ -74,7 +74,8 @@ def _print_line(low: Lowering, op: nv_tileaa.Assert, places: list[Value]) -> Non
 
 
 def _end(low: Lowering, op: nv_tileaa.Assert) -> None:
-    """The driver prints once more where it failed, and tells the host (PTX Writer's Guide, "System Calls")."""
+    """The driver prints the location of the failure again, and reports it to the host (PTX Writer's Guide, "System
+    Calls")."""
     e, text = low.e, low.symbols.text
     file, line = _position(op)
     arguments = [
@@ -93,7 +94,7 @@ def _position(op: Operation) -> tuple[str, int]:
 
 
 def _literal(text: str) -> str:
-    """A text as a format prints it."""
+    """A text escaped for a format."""
     return text.replace("%", "%%")
 
 

@@ -1,7 +1,7 @@
 """nv_tileaa.atomic_rmw and nv_tileaa.atomic_cas: one atom or red instruction for each element, by its owner.
 
-They are inline assembly: the `atomicrmw` of LLVM loses ordering and scope on the way to PTX, and is never a `red`.
-What orderings say between the threads of the tile block is done by barriers, where tokens ask for them.
+They are inline assembly: LLVM's `atomicrmw` loses ordering and scope in the lowering to PTX, and never becomes a `red`.
+Barriers implement orderings between the threads of the tile block, if tokens require them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _OPERATIONS = {
     "and": "and.b", "or": "or.b", "xor": "xor.b", "xchg": "exch.b", "add": "add.u",
     "max": "max.s", "min": "min.s", "umax": "max.u", "umin": "min.u",
 }  # fmt: skip
-"""The operation of PTX and the kind of its type, whose width follows (PTX ISA, "atom")."""
+"""The PTX operation and the kind of its type, followed by the width (PTX ISA, "atom")."""
 
 
 @lowers("nv_tileaa.atomic_rmw")
 def atomic_rmw(low: Lowering, op: nv_tileaa.AtomicRmw) -> None:
-    """What is not returned is a `red`, which has neither an ordering to acquire by nor exchanges (PTX ISA, "red")."""
+    """An op without uses is a `red`, which supports neither acquire nor exchange (PTX ISA, "red")."""
     element = element_type(op.value.type)
     mode = op.mode.value
     if mode == "addf":
@@ -47,7 +47,7 @@ def atomic_cas(low: Lowering, op: nv_tileaa.AtomicCas) -> None:
 
 
 def _atomic(low: Lowering, op: Any, name: str, operation: str, sources: Sequence[Value]) -> None:
-    """An instruction for each element; the first source where the mask is false."""
+    """An instruction for each element; the result is the first source if the mask is false."""
     e = low.e
     type = op.value.type
     bits = IntegerType(width_of(type))

@@ -20,11 +20,11 @@ from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.inline_asm import register_constraint
 
 _NARROWEST = 16
-"""Bits of the narrowest register: bytes are loaded into it, and stored from it."""
+"""The width of the narrowest register, in bits: bytes are loaded to and stored from it."""
 
 
 def load(e: Emitter, pointer: Value, type: Type, cache: str = "") -> Value:
-    """What lies at an address in global memory, a number or a vector, aligned to its size."""
+    """Load a scalar or a vector from global memory, aligned to its size."""
     bits = _bits(type)
     if cache in ("", DEFAULT_LOAD):
         return e.emit(llvm.Load(pointer, i64(bits // 8), res=type)).results[0]
@@ -40,7 +40,7 @@ def load(e: Emitter, pointer: Value, type: Type, cache: str = "") -> Value:
 
 
 def store(e: Emitter, value: Value, pointer: Value, cache: str = "") -> None:
-    """Write a number or a vector to an address in global memory, aligned to its size."""
+    """Store a scalar or a vector to global memory, aligned to its size."""
     bits = _bits(value.type)
     if cache in ("", DEFAULT_STORE):
         e.emit(llvm.Store(value, pointer, i64(bits // 8)))
@@ -67,7 +67,7 @@ def _bits(type: Type) -> int:
 
 
 def _words(bits: int) -> tuple[int, int]:
-    """The width of the registers for an access of so many bits, and how many: a power of two up to 4."""
+    """The width and the number of registers for an access of `bits` bits: a power of two up to 4."""
     word = min(bits, 32 if bits <= 128 else 64)
     return word, bits // word
 

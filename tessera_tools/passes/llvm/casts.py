@@ -1,6 +1,6 @@
 """Casts between number formats and widths, on scalars; `elementwise` applies them to tiles.
 
-LLVM's own casts where they round once and right on every target; else integer arithmetic (float_formats.py).
+LLVM's casts if they round once and correctly on every target; otherwise integer arithmetic (float_formats.py).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tessera_tools.passes.llvm.tiles import is_sub_byte, without_high_bits
 
 _NEAREST = "to_nearest_even"
 _EXACT_BITS = 24
-"""Integers of fewer bits are numbers of f32."""
+"""Integers of at most this many bits are exact in f32."""
 
 
 def _elements(op: Operation) -> tuple[Type, Type]:
@@ -51,7 +51,7 @@ def mode_of(op: Operation) -> str:
 
 
 def plain_float(e: Emitter, value: Value, element: Type) -> Value:
-    """The number as one that LLVM computes with: f16, bf16, f32 or f64; of the others, the f32."""
+    """The number in a format that LLVM supports: f16, bf16, f32 or f64; other formats are converted to f32."""
     if element is TF32:
         return e.bitcast(e.constant(e.and_(e.bitcast(value, I32), formats.TF32_BITS)), F32)
     if formats.is_narrow(element):
@@ -95,7 +95,7 @@ def rounded(
 
 
 def _integer(e: Emitter, value: Value, element: Type, *, signed: bool) -> Value:
-    """An integer of its own width or more: an i4 as an i8 of that value."""
+    """An integer in its register type: an i4 as an i8 of that value."""
     if signed and is_sub_byte(element):
         up = I8.width - bit_width(element)
         return e.ashr(e.shl(value, up, I8), up, I8)
@@ -122,7 +122,7 @@ def _from_integer(e: Emitter, op: Operation, operands: Sequence[Value], type: Ty
     assert isinstance(target, FloatType)
     signed = op.name == "arith.sitofp"
     if bit_width(source) == 1:
-        # LLVM 22 makes +1 of a true i1 that is converted, as signed, to bf16 on targets with such an instruction.
+        # LLVM 22 converts a true i1, as signed, to +1 for bf16 on targets with such an instruction.
         wide = target if target in (F16, BF16, F32, F64) else F32
         one = e.either(operands[0], e.constant(-1.0 if signed else 1.0, wide), e.constant(0.0, wide))
         return one if wide is target else rounded(e, one, target)
@@ -136,7 +136,7 @@ def _from_integer(e: Emitter, op: Operation, operands: Sequence[Value], type: Ty
 
 
 def _to_integer(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    """arith.fptosi, arith.fptoui: poison where the number does not fit."""
+    """arith.fptosi, arith.fptoui: poison if the number does not fit."""
     source, target = _elements(op)
     cls: Any = llvm.FPToSI if op.name == "arith.fptosi" else llvm.FPToUI
     value = plain_float(e, operands[0], source)
@@ -178,6 +178,6 @@ CASTS: dict[str, Scalar] = {
     "nv_tileaa.int_to_ptr": _int_to_ptr,
     "nv_tileaa.ptr_to_int": _ptr_to_int,
 }
-"""How each cast works on scalars."""
+"""The lowering of each cast on scalars."""
 
 __all__ = ["CASTS", "mode_of", "plain_float", "rounded"]

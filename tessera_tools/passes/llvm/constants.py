@@ -1,7 +1,7 @@
 """Constants: scalars, and tiles.
 
-A tile whose elements differ is an array in global memory, which each thread reads at its coordinates; a tile of a few
-elements is a choice among them instead.
+A non-uniform tile is an array in global memory, which each thread reads at its coordinates; a tile of a few elements is
+a select instead.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from tessera_tools.passes.llvm.tiles import (
 )
 
 ARRAY_ALIGNMENT = 16
-"""Bytes: of the widest load."""
+"""The widest load, in bytes."""
 FEW = 8
-"""Elements among which threads choose; more are read from memory."""
+"""The maximum number of elements for a select; more are read from memory."""
 
 
 @lowers("arith.constant")
@@ -61,7 +61,7 @@ def constant(low: Lowering, op: Any) -> None:
 
 
 def _elements(low: Lowering, op: Operation, value: DenseElementsAttr, type: RankedTensorType) -> list[Value]:
-    """The element of each register: its place in row-major order is linear in the register and the thread."""
+    """The element of each register: its row-major index is linear in the register and the thread."""
     e, element, size = low.e, type.element, type.num_elements
     places = as_xor_expression(reshape(nv_tileas.layout_of(type), (size,)))
     thread = e.thread_part(places)
@@ -77,7 +77,7 @@ def _elements(low: Lowering, op: Operation, value: DenseElementsAttr, type: Rank
         if place not in loaded:
             moving, fixed = e.parts(places, place, scale)
             pointer = e.gep(e.gep(base, moving), fixed)
-            # The array never changes, so that reading it is as good as arithmetic: shared, and hoisted out of loops.
+            # The array is constant, so its loads are pure: shared, and hoisted out of loops.
             read = e.pure(
                 "array element",
                 (pointer,),
@@ -88,7 +88,7 @@ def _elements(low: Lowering, op: Operation, value: DenseElementsAttr, type: Rank
 
 
 def _array(op: Operation, value: DenseElementsAttr) -> str:
-    """The name of a new array that holds a tile in row-major order, as the bits of what lies in memory."""
+    """The name of a new array that holds a tile in row-major order, as the bits in memory."""
     module = op
     while module.parent_op is not None:
         module = module.parent_op

@@ -1,4 +1,4 @@
-"""Structured control flow → blocks.  Tiles that flow around a loop are one block argument a register."""
+"""Structured control flow → blocks.  Tiles carried by a loop are one block argument per register."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def branch(low: Lowering, target: Block, operands: Sequence[Value] = ()) -> Any:
 def branch_if(
     low: Lowering, condition: Value, then: Block, otherwise: Block, operands: Sequence[Value] = ()
 ) -> Any:
-    """End the current block with a conditional branch; `operands` go to the false destination."""
+    """End the current block with a conditional branch; `operands` are passed to the false destination."""
     return low.e.emit(llvm.CondBr(condition, [], list(operands), true_dest=then, false_dest=otherwise))
 
 
 @lowers("scf.for")
 def for_loop(low: Lowering, op: scf.For) -> None:
-    """One loop, or as its hint says (`unrolling.py`): several iterations per test, and the rest.
+    """One loop, or according to its hint (`unrolling.py`) several iterations per test, and the remainder.
 
     n = trips known    body … body
-    known              loop of n bodies; the rest, body … body
-    not known          loop of n bodies, to the last number that whole groups of n reach; loop
+    known              loop of n bodies; the remainder, body … body
+    unknown            loop of n bodies, for all whole groups of n; loop
     """
     e = low.e
     type = converted(op.lower.type)
@@ -61,7 +61,7 @@ def for_loop(low: Lowering, op: scf.For) -> None:
 
 
 def _body(low: Lowering, op: scf.For, induction: Value, carried: Sequence[Value]) -> list[Value]:
-    """One iteration; the values that it carries on."""
+    """Lower one iteration; returns the yielded values."""
     low.define(op.induction[0], induction)
     low.define_all(op.iter_args, carried)
     low.block(op.body.entry)
@@ -69,9 +69,9 @@ def _body(low: Lowering, op: scf.For, induction: Value, carried: Sequence[Value]
 
 
 def _ends(low: Lowering, op: scf.For, copies: int) -> tuple[Value, Value]:
-    """The numbers after the last whole group of so many iterations, and after the last iteration.
+    """The induction values after the last whole group of `copies` iterations, and after the last iteration.
 
-    Numbers wrap here; those of different iterations are different all the same.
+    They may wrap, but those of different iterations are still distinct.
     """
     e = low.e
     type = converted(op.lower.type)
@@ -100,8 +100,9 @@ def _loop(
 ) -> tuple[Value, list[Value]]:
     """br header(lower, inits); header: iv < upper ? body : exit; body: …; br header(iv + step, yielded).
 
-    `copies` iterations a round, until the number is `end`.  The number and the values after the loop.  Without `end`,
-    where iv + step may wrap, the header is told whether there is a next number: step < upper - iv, unsigned.
+    `copies` iterations per round, until the induction value is `end`.  Returns it and the carried values after the
+    loop.  Without `end`, if iv + step may wrap, the header also gets a flag for the next iteration: step < upper - iv,
+    unsigned.
     """
     e = low.e
     type = converted(op.lower.type)
@@ -133,7 +134,7 @@ def _loop(
     if nounroll or copies > 1:
         latch.attributes["loop_annotation"] = NOT_UNROLLED
     e.close()
-    # The header comes before what follows the loop, and its arguments are the results.
+    # The header dominates the code after the loop, and its arguments are the results.
     for argument in header.arguments:
         e.at_depth(argument, e.current_depth)
     e.block = after
@@ -142,7 +143,7 @@ def _loop(
 
 @lowers("scf.if", "nv_tileaa.if")
 def if_then(low: Lowering, op: scf.If | nv_tileaa.If) -> None:
-    """A diamond whose last block takes the results as arguments; a region that leaves goes elsewhere."""
+    """A diamond whose last block has the results as arguments; a region that exits branches elsewhere."""
     e = low.e
     then, otherwise, after = e.new_block(), e.new_block(), e.new_block(_types(low, op.results))
     e.open(branch_if(low, low.scalar(op.condition), then, otherwise))
@@ -152,7 +153,7 @@ def if_then(low: Lowering, op: scf.If | nv_tileaa.If) -> None:
             _region(low, region.entry, after)
         else:
             branch(low, after)
-        # What one branch computes is not there in the other.
+        # Values of one branch are not available in the other.
         e.scopes[-1].table.clear()
     e.close()
     _go_on(low, op, after)
@@ -174,7 +175,7 @@ def loop(low: Lowering, op: nv_tileaa.Loop) -> None:
 
 
 def _go_on(low: Lowering, op: Operation, after: Block) -> None:
-    """Go on in the block that takes an op's results, if anything leads there."""
+    """Continue in the block with an op's results as arguments, if it is reachable."""
     low.e.block = after
     low.define_all(op.results, after.arguments)
     low.reachable = after in low.reached
@@ -187,14 +188,14 @@ def _types(low: Lowering, values: Sequence[Value]) -> list[Type]:
 
 
 def _inside(low: Lowering, header: Block) -> None:
-    """Go on in a loop's header, whose arguments change from iteration to iteration."""
+    """Continue in a loop's header, whose arguments change between iterations."""
     for argument in header.arguments:
         low.e.at_depth(argument, low.e.current_depth)
     low.e.block = header
 
 
 def _region(low: Lowering, block: Block, after: Block) -> None:
-    """Lower a region of an op that goes on at `after`, and its terminator."""
+    """Lower a region of an op that continues at `after`, and its terminator."""
     low.block(block)
     if not low.reachable:
         low.reachable = True

@@ -1,14 +1,14 @@
 """convert-nv-tile-func-to-llvm: the function boundary.  nv_tileaa.func → func.func, its nv_tileaa.return → func.return.
 
-A kernel's spec becomes nvvm attributes, if the module says its target (nv_tileaa.compute_capability and
-nv_tileaa.target_spec); other functions are host-side helpers, whose signature alone changes
+A kernel's spec becomes nvvm attributes, if the module has a target (nv_tileaa.compute_capability and
+nv_tileaa.target_spec); other functions are host-side helpers, of which only the signature changes
 (index is i64, a float of 8 bits or an i4 is an i8, a tf32 is an f32):
 
 kernel_spec (present)    cute.kernel          always
 num_warps                nvvm.reqntid         32 · num_warps threads
-cluster                  nvvm.cluster_dim, nvvm.blocksareclusters   where the target has clusters, product > 1
+cluster                  nvvm.cluster_dim, nvvm.blocksareclusters   if the target has clusters, product > 1
 (1)                      nvvm.minctasm        always
-nv_tileaa.occupancy      nvvm.maxnreg         registers that let so many CTAs share a multiprocessor
+nv_tileaa.occupancy      nvvm.maxnreg         registers for that many CTAs per multiprocessor
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _convert(function: nv_tileaa.Func, target: Target | None) -> None:
             if spec is not None and op.op_operands:
                 raise op.error("Kernel functions do not support return with operands")
             if op.parent_op is not function:
-                continue  # an early one, lowered with the op around it
+                continue  # an early return, lowered with its enclosing op
             before = Builder.before(op)
             returned = [
                 v if v.type is t else before.insert(arith.IndexCast(v, out=t)).results[0]
@@ -86,7 +86,7 @@ def _convert(function: nv_tileaa.Func, target: Target | None) -> None:
 
 
 def boundary_type(type: Type) -> Type:
-    """The type of a result: index is i64, pointers and scalars are themselves.  Refusal for others."""
+    """The type of a result: index is i64, pointers and scalars are unchanged.  Raises Refusal for others."""
     new = converted(type)
     if new is not type and not isinstance(type, IndexType):
         raise Refusal(f"type {type} cannot be returned")
@@ -94,7 +94,7 @@ def boundary_type(type: Type) -> Type:
 
 
 def _read_parameter(argument: Value, type: Type) -> Operation:
-    """The op that makes a value of a type of a parameter: the bits that the type has."""
+    """The op that converts a parameter to a value of a type: the bits of the type."""
     if isinstance(type, IndexType):
         return arith.IndexCast(argument, out=type)
     if type is TF32:

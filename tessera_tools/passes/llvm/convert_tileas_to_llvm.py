@@ -1,6 +1,6 @@
-"""convert-tileas-to-llvm: kernel bodies.  One tile value becomes its per-thread values; what is left is llvm and nvvm.
+"""convert-tileas-to-llvm: kernel bodies.  Lowers each tile value to its per-thread values in llvm and nvvm.
 
-places in shared memory  →  lower each kernel into an llvm.func, op by op (lowering.LOWERINGS)  →  declare global_smem
+offsets in shared memory  →  lower each kernel into an llvm.func, op by op (lowering.LOWERINGS)  →  declare global_smem
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _is_kernel(op: Operation) -> bool:
 
 
 def _defines_smem(op: Operation) -> bool:
-    """Whether an op is the kernels' shared memory; an error for anything else of that name."""
+    """True if an op is the kernels' shared memory; raises an error for another symbol of that name."""
     name = op.attributes.get("sym_name")
     if not isinstance(name, StringAttr) or name.value != GLOBAL_SMEM:
         return False
@@ -132,7 +132,7 @@ def _defines_smem(op: Operation) -> bool:
 
 
 def _global_smem(module: Operation) -> Operation:
-    """`global_smem`, whose size the launch decides: static arrays end at 48 KiB."""
+    """`global_smem`, whose size is specified at launch: static arrays are limited to 48 KiB."""
     return llvm.Global.create(
         [],
         [],
@@ -149,14 +149,14 @@ def _global_smem(module: Operation) -> Operation:
 
 
 def _returns_nothing(function: Any) -> None:
-    """Raises at what returns a value from a kernel: a launch has nowhere to put it."""
+    """Raises an error if a kernel returns a value."""
     for op in function.walk():
         if isinstance(op, func.Return | nv_tileaa.Return) and op.op_operands:
             raise op.error("Kernel functions do not support return with operands")
 
 
 def _lower(function: Any, target: Target, symbols: Symbols) -> int:
-    """Replace one kernel by an llvm.func; its bytes of shared memory."""
+    """Replace one kernel by an llvm.func; returns its size of shared memory in bytes."""
     threads = function.attributes.get("nvvm.reqntid")
     if not isinstance(threads, DenseArrayAttr) or len(threads.values) != 1 or threads.values[0] % 32:
         raise function.error(
@@ -177,7 +177,7 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
         low.define(old, new)
     if len(function.body.blocks) != 1:
         raise function.error(
-            "has unstructured control flow; convert-tileas-to-llvm takes structured control flow only"
+            "has unstructured control flow; convert-tileas-to-llvm supports only structured control flow"
         )
     low.block(function.body.entry)
     if low.reachable:

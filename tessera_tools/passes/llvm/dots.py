@@ -1,10 +1,10 @@
 """The lowering of matrix products.
 
     tensor cores   registers of A, B, C by instruction  ──mma.sync for each piece of C, k outermost──▶  C
-    fma            each thread multiplies what it holds of A and B: a fused multiply-add for each term
-    scales         the products of a block along K start from zero, and are added with both scales as factors
+    fma            each thread multiplies its elements of A and B: a fused multiply-add for each term
+    scales         the products of a block along K start from zero, and are scaled and added
 
-Pieces are found by coordinates in the warp's own part: those of A and C agree in rows, those of B and C in columns.
+Pieces are matched by coordinates in the warp's part: rows of A and C, columns of B and C.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Place = tuple[int, ...]
 
 @lowers("nv_tileas.slice")
 def slice_(low: Lowering, op: nv_tileas.Slice) -> None:
-    """A choice of registers."""
+    """A selection of registers."""
     source = {
         place: r for r, place in reversed(list(enumerate(_places(nv_tileas.layout_of(op.source.type)))))
     }
@@ -86,7 +86,7 @@ def dot(low: Lowering, op: nv_tileas.Dot) -> None:
 
 
 def _places(layout: LinearLayout) -> list[Place]:
-    """The coordinates of each register, in the warp's own part."""
+    """The coordinates of each register, in the warp's part."""
     columns = [as_xor_expression(layout, out=name).constants for name in layout.out_dims]
     return list(zip(*columns, strict=True))
 
@@ -110,7 +110,7 @@ def _multiply_add(low: Lowering, op: nv_tileas.Dot) -> list[Value]:
 
 
 def _held(low: Lowering, value: Value) -> dict[Place, Value]:
-    """The elements that a thread has, by their coordinates."""
+    """The elements of a thread, by coordinates."""
     values = low.tile(value).elements(low.e)
     return dict(zip(_places(nv_tileas.layout_of(value.type)), values, strict=True))
 
@@ -133,7 +133,7 @@ def _scaled(low: Lowering, op: nv_tileas.Dot, product: _Product) -> list[Value]:
         for register, (place, partial) in enumerate(zip(places, product.elements(pieces), strict=True)):
             *batch, m, n = place
             of_a, of_b = scales[0][*batch, m, block], scales[1][*batch, block, n]
-            # The halves of powers of two go crosswise, so that neither product leaves the range.
+            # The halves of both powers of two are combined, so that neither product is out of range.
             factors = [_multiply(e, x, y) for x, y in zip(of_a, reversed(of_b), strict=True)]
             for factor in factors[:-1]:
                 partial = _multiply(e, partial, factor)
@@ -147,9 +147,9 @@ def _multiply(e: Emitter, a: Value, b: Value) -> Value:
 
 
 def _factors(low: Lowering, value: Value) -> dict[Place, list[Value]]:
-    """Each scale as f32 factors whose product it is: a power of two as two of half the exponent each.
+    """Each scale as a product of f32 factors: a power of two as two of half the exponent each.
 
-    A product of two scales of f8E8M0FNU may be as large as 2^254, where f32 ends at 2^128; that of halves is not.
+    A product of two scales of f8E8M0FNU may be as large as 2^254, but f32 is limited to 2^128; products of halves fit.
     """
     e = low.e
     type = value.type.element  # type: ignore[attr-defined]
@@ -177,7 +177,7 @@ def _halves(e: Emitter, code: Value, type: FloatType) -> list[Value]:
 
 
 class _Product:
-    """The operands of one product as the instruction takes them, and the instruction."""
+    """The operands of one product in the instruction's form, and the instruction."""
 
     def __init__(self, low: Lowering, op: nv_tileas.Dot) -> None:
         self.low, self.op = low, op
@@ -189,13 +189,14 @@ class _Product:
         self.a = self.operand(op.a, whole[0], rank - 1, m * depth // 32)
         self.b = self.operand(op.b, whole[1], rank - 2, n * depth // 32)
         self.each = m * n // 32
-        """Elements of the accumulator that a thread has in a piece."""
+        """The number of a thread's accumulator elements in a piece."""
         self.places = _places(nv_tileas.layout_of(op.c.type))[:: self.each]
 
     def operand(self, value: Value, whole: LinearLayout, axis: int, size: int) -> dict[Place, list[Value]]:
-        """The instruction's registers of each fragment (`size` elements a thread), by the coordinates of its first."""
+        """The instruction's registers of each fragment (`size` elements per thread), by the coordinates of its first
+        element."""
         e, bits = self.low.e, padded_bits(self.atom.a)
-        words = self.without_beyond(value, whole, axis)
+        words = self.zero_padded(value, whole, axis)
         per = max(1, 32 // bits)
         converted = bits == 8 and self.atom.mnk[2] == 16
         found: dict[Place, list[Value]] = {}
@@ -210,7 +211,7 @@ class _Product:
                 found.setdefault(place, fragment)
         return found
 
-    def without_beyond(self, value: Value, whole: LinearLayout, axis: int) -> list[Value]:
+    def zero_padded(self, value: Value, whole: LinearLayout, axis: int) -> list[Value]:
         """32-bit words (f64: elements) of an operand, zero where a fragment is deeper than the tile."""
         e, tile = self.low.e, self.low.tile(value)
         type = F64 if self.atom.a is F64 else I32
@@ -296,7 +297,7 @@ _PTX_TYPES = {F16: "f16", BF16: "bf16", TF32: "tf32", F64: "f64"}
 
 
 def _ptx_type(type: Type) -> str:
-    """PTX's word for an operand's element type: e4m3 for f8E4M3FN, u8 for ui8."""
+    """The PTX name of an operand's element type: e4m3 for f8E4M3FN, u8 for ui8."""
     if isinstance(type, IntegerType):
         return f"{'u' if type.signedness == 'unsigned' else 's'}{type.width}"
     if type in _PTX_TYPES:

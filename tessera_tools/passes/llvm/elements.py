@@ -1,4 +1,4 @@
-"""Accesses of single elements, which every thread chooses for itself, in shared and in global memory.
+"""Per-thread accesses of single elements in shared and global memory.
 
 buffer: offset → (i, j), linear over F2       its inverse, as_xor_expression      address of [%i, %j]
 offset bit 4 ↦ j bit 1 and i bit 0, …    ──▶  (j & 6) << 3 ^ (i & 7) << 4 …   ──▶ global_smem + its value
@@ -24,8 +24,8 @@ from tessera_tools.passes.llvm.tiles import Buffer, Tile, from_memory, into_memo
 
 
 def element_pointer(low: Lowering, buffer: Buffer, stage: Value, indices: list[Value], count: int) -> Value:
-    """The address of `count` neighbors along the last dimension of one stage, from given indices on.  Refusal where
-    the layout does not keep so many together."""
+    """The address of `count` adjacent elements along the last dimension of one stage, from given indices.  Raises
+    Refusal if the layout does not keep that many contiguous."""
     e = low.e
     scale = element_bytes(buffer.type.element)
     places = buffer.layout.invert()
@@ -57,7 +57,7 @@ def element_pointer(low: Lowering, buffer: Buffer, stage: Value, indices: list[V
 
 
 def _together(places: Any, last: str, count: int) -> bool:
-    """Whether each `count` aligned neighbors along a dimension are neighbors in memory, in their order."""
+    """True if each group of `count` aligned elements along a dimension is contiguous in memory, in order."""
     inside = count.bit_length() - 1
     own = places.dim_columns(last)
     others = [c for dim in places.in_dims if dim != last for c in places.dim_columns(dim)]
@@ -67,7 +67,7 @@ def _together(places: Any, last: str, count: int) -> bool:
 
 
 def _load(e: Emitter, pointer: Value, type: Type, cache: str = "") -> Value:
-    """An element or a vector, as it is computed with."""
+    """Load an element or a vector, in register form."""
     element = element_type(type)
     count = _count(type)
     in_memory = stored(element)
@@ -89,7 +89,7 @@ _WIDEST = 16
 
 
 def _kept(low: Lowering, op: Any, type: RankedTensorType) -> list[tuple[list[int], Value]]:
-    """(registers, address) of each access of a spilled tile: quarters of a warp, or so, lie side by side."""
+    """(registers, address) of each access of a spilled tile; the lanes of each phase access contiguous bytes."""
     e, buffer = low.e, low.buffer(op.buffer)
     layout = nv_tileas.layout_of(type)
     for user in op.buffer.users:
@@ -174,5 +174,5 @@ def store_global(low: Lowering, op: nv_tileas.StoreGlobal) -> None:
 
 @lowers("nv_tileas.prefetch")
 def prefetch(low: Lowering, op: nv_tileas.Prefetch) -> None:
-    """LLVM has an intrinsic, and selects it from sm_90 on only."""
+    """Inline assembly, because LLVM selects its intrinsic only from sm_90 on."""
     instruction(low.e, "prefetch.global.L2 [{0}]", [low.scalar(op.pointer)], None)

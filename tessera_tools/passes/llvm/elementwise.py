@@ -34,7 +34,7 @@ from tessera_tools.passes.llvm.rare_paths import RARE_PATHS
 from tessera_tools.passes.llvm.rounding import ROUNDED
 from tessera_tools.passes.llvm.tiles import Tile, converted
 
-# One instruction each: operands in order, same attributes where they mean the same.
+# One instruction each: operands in order, the same attributes if they have the same meaning.
 _DIRECT: dict[str, Any] = {
     "arith.addi": llvm.Add, "arith.subi": llvm.Sub, "arith.muli": llvm.Mul, "arith.andi": llvm.And,
     "arith.ori": llvm.Or, "arith.xori": llvm.XOr, "arith.shli": llvm.Shl, "arith.shrsi": llvm.AShr,
@@ -64,25 +64,25 @@ def _compare(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -
 
 
 def _number_extremum(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    """IEEE 754-2019's maximumNumber and minimumNumber: -0 is less than +0 too, which llvm.maxnum leaves open."""
+    """IEEE 754-2019's maximumNumber and minimumNumber: -0 is less than +0, which llvm.maxnum does not guarantee."""
     name = "llvm.maximumnum" if op.name == "arith.maxnumf" else "llvm.minimumnum"
     return intrinsic(e, name, operands, type, fastmath_of(op))
 
 
 def _absolute(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    """math.absi; the least number is its own."""
+    """math.absi; the least number is unchanged."""
     (value,) = operands
     return e.pure((llvm.Abs, type), operands, lambda: llvm.Abs(value, is_int_min_poison=FALSE))
 
 
 def _rounded_division(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    """ceildivui: (a != 0) + (a - (a != 0)) / b; ceildivsi, floordivsi: truncate, then step where signs and rest say.
+    """ceildivui: (a != 0) + (a - (a != 0)) / b; ceildivsi, floordivsi: truncate, then adjust by signs and remainder.
 
-    A division stays where it is: for some operands it is undefined.
+    A division is not hoisted, because it is undefined for some operands.
     """
     assert isinstance(type, IntegerType)
     signed = op.name != "arith.ceildivui"
-    # The steps below are numbers: an i1 is too narrow for them.
+    # The adjustments below are numbers: an i1 is too narrow for them.
     width = type if type.width > 1 else I8
     a, b = (Number(e, value).resized(width, signed=signed) for value in operands)
     if not signed:
@@ -109,18 +109,18 @@ SCALARS: dict[str, Scalar] = {
     "arith.ceildivsi": _rounded_division,
     "arith.floordivsi": _rounded_division,
 }
-"""How each op works on scalars; on tiles it is done register by register."""
+"""The lowering of each op on scalars; tiles are lowered register by register."""
 
 
 _PAIRED = frozenset({
     "arith.addf", "arith.subf", "arith.mulf", "arith.negf", "arith.maximumf", "arith.minimumf", "arith.maxnumf",
     "arith.minnumf", "math.fma", "math.absf",
 })  # fmt: skip
-"""Ops that do two f16 or bf16 at once."""
+"""Ops that support pairs of f16 or bf16."""
 
 
 def _check_elements(op: Operation) -> None:
-    """Formats that are moved and cast but not computed with: tf32, and floats of 8 bits and fewer."""
+    """Rejects arithmetic on formats that can only be moved and cast: tf32, and floats of at most 8 bits."""
     if op.name == "arith.select" or op.name in CASTS:
         return
     for value in (*op.operands, *op.results):
@@ -131,7 +131,7 @@ def _check_elements(op: Operation) -> None:
 
 @lowers(*SCALARS)
 def elementwise(low: Lowering, op: Operation) -> None:
-    """Apply the scalar form, once or once a register."""
+    """Apply the scalar form once, or once per register."""
     _check_elements(op)
     rare_path = RARE_PATHS.get(op.name)
     if rare_path is not None and rare_path(low, op):
@@ -141,7 +141,7 @@ def elementwise(low: Lowering, op: Operation) -> None:
 
 
 def _apply_to_pairs(low: Lowering, op: Operation) -> bool:
-    """Apply the op to words of two elements, where there is an instruction for that (`.f16x2`, `.bf16x2`)."""
+    """Apply the op to words of two elements, if there is such an instruction (`.f16x2`, `.bf16x2`)."""
     e, result = low.e, op.results[0]
     if op.name not in _PAIRED or not isinstance(result.type, RankedTensorType):
         return False
@@ -178,7 +178,7 @@ def _low_half(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) 
 
 
 def _high_half(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    """By a product of twice the width, of which LLVM makes mul.hi."""
+    """By a product of twice the width, which LLVM selects as mul.hi."""
     assert isinstance(type, IntegerType)
     double = IntegerType(2 * type.width)
     a, b = (e.resized(value, double) for value in operands)
@@ -195,7 +195,7 @@ def wide_product(low: Lowering, op: Operation) -> None:
 
 @lowers("math.sincos")
 def sine_and_cosine(low: Lowering, op: Operation) -> None:
-    """Each result by itself."""
+    """Each result separately."""
     for result, name in zip(op.results, ("math.sin", "math.cos"), strict=True):
         if result.has_uses:
             _apply(low, op, result, SCALARS[name])
@@ -203,13 +203,13 @@ def sine_and_cosine(low: Lowering, op: Operation) -> None:
 
 @lowers("nv_tileaa.assume")
 def assume(low: Lowering, op: Any) -> None:
-    """The facts have been used; the value stays."""
+    """No op: the facts have been used."""
     low.define(op.res, low.values[op.source])
 
 
 @lowers("nv_tileaa.create_mem_token", "nv_tileaa.join_mem_tokens")
 def token(low: Lowering, op: Operation) -> None:
-    """Memory order is the order of the code."""
+    """No op: memory order is the order of the code."""
     low.define(op.results[0], None)
 
 

@@ -1,8 +1,8 @@
 """Building llvm-dialect code for one kernel: sharing and hoisting of pure operations, control-flow scopes, thread ids.
 
-Integer arguments may be Python ints: arithmetic on constants is done here, and a constant becomes an op only where an
-instruction needs it.  A pure operation is emitted at the outermost scope in which its operands are known (before the
-loop that contains it, if they do not change in the loop), and once per scope: addresses are shared and hoisted by
+Integer arguments may be Python ints: arithmetic on constants is folded, and a constant becomes an op only if an
+instruction needs it.  A pure operation is emitted at the outermost scope in which its operands are available (before
+the loop that contains it, if they are invariant), and once per scope: addresses are shared and hoisted by
 construction, not by later passes.
 """
 
@@ -35,15 +35,15 @@ from tessera_tools.opdef.dialect import find_op
 from tessera_tools.target import ExecutionUnit
 
 Int = int | Value
-"""An integer known now, or a value."""
+"""A constant integer, or a value."""
 
 GLOBAL_POINTER = PointerType(1)
 SHARED_POINTER = PointerType(3)
 
 
 class _Scope:
-    """A stretch of code that dominates everything emitted while it is open.  `exit` is where control left it for an
-    inner scope: what the inner scope hoists goes before that operation."""
+    """A region of code that dominates everything emitted while it is open.  `exit` is the terminator to an inner scope:
+    operations hoisted from the inner scope are inserted before it."""
 
     __slots__ = ("exit", "table")
 
@@ -58,7 +58,7 @@ class Emitter:
     def __init__(self, region: Region, location: Location, unit: ExecutionUnit) -> None:
         self.region = region
         self.unit = unit
-        """Who runs the code: it decides thread numbers and barriers."""
+        """The execution unit of the code: it determines thread ids and barriers."""
         self.floor = 0
         """The outermost scope in which the unit may place an operation."""
         self.block: Block = region.blocks[0]
@@ -106,18 +106,18 @@ class Emitter:
         return result
 
     def open(self, branch: Operation) -> None:
-        """Enter a scope: what `branch` leads to."""
+        """Enter the scope of a successor of `branch`."""
         self.scopes[-1].exit = branch
         self.scopes.append(_Scope())
 
     def close(self) -> None:
-        """Leave the scope; the scope around it goes on at the current block."""
+        """Leave the scope; the enclosing scope continues at the current block."""
         self.scopes.pop()
         self.scopes[-1].exit = None
 
     @contextmanager
     def agent(self, unit: ExecutionUnit) -> Iterator[None]:
-        """Emit for another unit from here on: nothing that it computes is placed before the current scope."""
+        """Emit for another unit from here on: its operations are not hoisted out of the current scope."""
         before = self.unit, self.floor
         self.unit, self.floor = unit, self.current_depth
         yield
@@ -129,7 +129,7 @@ class Emitter:
         return self.floor > 0
 
     def at_depth(self, value: Value, depth: int) -> None:
-        """Say in which scope a value is known (block arguments, loop results)."""
+        """Set the scope of a value (block arguments, loop results)."""
         self.depth[value] = depth
 
     @property
@@ -269,7 +269,7 @@ class Emitter:
         return self.pure(("icmp", predicate), (left, right), lambda: llvm.ICmp(code, left, right, res=I1))
 
     def both(self, conditions: Sequence[Value | None]) -> Value | None:
-        """The conjunction of conditions; None stands for true."""
+        """The conjunction of conditions; None means true."""
         result: Value | None = None
         # Outer conditions first, so that their conjunction is hoisted.
         for condition in sorted((c for c in conditions if c is not None), key=lambda c: self.depth.get(c, 0)):
@@ -283,7 +283,7 @@ class Emitter:
         return result
 
     def select(self, condition: Value | None, a: Int, b: Int, type: Type = I32) -> Int:
-        """a if the condition holds, else b; a where the condition is None."""
+        """a if the condition is true, otherwise b; a if the condition is None."""
         if condition is None:
             return a
         left, right = self.constant(a, type), self.constant(b, type)
@@ -302,7 +302,8 @@ class Emitter:
     # -- pointers
 
     def gep(self, base: Value, offset: Int, *, shared: bool = True) -> Value:
-        """base + offset bytes; a constant offset that is not `shared` stays at the access, where it is an immediate."""
+        """base + offset bytes; a constant offset that is not `shared` is not shared, so that it becomes an immediate of
+        the access."""
         if isinstance(offset, int) and not -(1 << 31) <= offset < 1 << 31:
             offset = self.constant(offset, I64)
         if isinstance(offset, int):
@@ -326,7 +327,7 @@ class Emitter:
         return self.pure(("addressof", symbol), (), lambda: llvm.AddressOf(SymbolRefAttr(symbol), res=type))
 
     def stack(self, size: int) -> Value:
-        """`size` bytes of this thread's own memory, aligned to 8, made at the function's entry."""
+        """`size` bytes of local memory, aligned to 8, allocated at the function's entry."""
         count = self.constant(size)
         entry = self.region.blocks[0]
         assert self._last_constant is not None
@@ -335,7 +336,7 @@ class Emitter:
         return op.results[0]
 
     def no_bit_set(self, masks: Mapping[str, int]) -> Value | None:
-        """Whether this thread has none of the bits in its `lane` and `warp`; None if there are none to have."""
+        """True if this thread has none of the bits in its `lane` and `warp`; None if the masks are empty."""
         conditions: list[Value | None] = []
         if masks.get("lane"):
             conditions.append(self.icmp("eq", self.and_(self.lane, masks["lane"]), 0))
@@ -367,7 +368,7 @@ class Emitter:
         return self.pure(("sreg", name), (), lambda: self.make_nvvm(f"read.ptx.sreg.{name}", (), (I32,), {}))
 
     def barrier(self) -> None:
-        """Wait for all threads of the unit (PTX ISA, "bar.sync"; "bar.warp.sync" where it is one warp)."""
+        """Wait for all threads of the unit (PTX ISA, "bar.sync"; "bar.warp.sync" for a single warp)."""
         unit = self.unit
         if unit.is_whole:
             self.nvvm("barrier0")
@@ -379,7 +380,7 @@ class Emitter:
 
     @property
     def is_first_thread(self) -> Value:
-        """Whether this thread is the first of its unit."""
+        """True if this thread is the first of its unit."""
         return self.icmp("eq", self.special_register("tid.x"), 32 * self.unit.first_warp)
 
     @property
@@ -399,7 +400,7 @@ class Emitter:
 
     @property
     def uniform_warp(self) -> Value:
-        """As `warp`, in a form that says that it is the same in all lanes: shfl.sync from lane 0."""
+        """As `warp`, known to be uniform in the warp: shfl.sync from lane 0."""
         warp = self.constant(self.warp)
         operands = (self.constant(-1), warp, self.constant(0), self.constant(31))
         kind: dict[str, Attribute] = {"kind": ShflKindAttr("idx")}
@@ -409,7 +410,7 @@ class Emitter:
 
     @property
     def is_elected(self) -> Value:
-        """Whether this thread is the one that its warp elects; all lanes take part (PTX ISA, "elect.sync")."""
+        """True if this thread is the one that its warp elects; all lanes take part (PTX ISA, "elect.sync")."""
         return self.nvvm("elect.sync", (), (I1,)).results[0]
 
     def parts(self, expression: XorExpression, constant: int, scale: int = 1) -> tuple[Int, int]:
@@ -435,15 +436,15 @@ class Emitter:
             result = self.xor(result, part)
         return result
 
-    # -- vectors and words.  All are pure: a tile that is unpacked in a branch or a loop is unpacked where it was made,
-    # so that what follows may use the parts too.
+    # -- vectors and words.  All are pure: a tile that is unpacked in a branch or a loop is unpacked at its definition,
+    # so that later code can use the parts, too.
 
     def poison(self, type: Type) -> Value:
-        """A value that may be anything."""
+        """A poison value."""
         return self.pure(("poison", type), (), lambda: llvm.Poison(res=type))
 
     def undefined(self, type: Type) -> Value:
-        """A value that is nothing in particular, but always the same: unlike poison, what a program may decide by."""
+        """An unspecified but fixed value: unlike poison, a program may branch on it."""
         poison = self.poison(type)
         return self.pure("freeze", (poison,), lambda: llvm.Freeze(poison))
 

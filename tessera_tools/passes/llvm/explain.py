@@ -1,4 +1,4 @@
-"""Remarks on what is left to move when a kernel is lowered: each layout conversion with its cost.
+"""Remarks on the layout conversions of a lowered kernel, with their cost.
 
 %1 = nv_tileas.convert_layout %0   remark: layout conversion of 64x64xf32: 32 registers through 16384 bytes of shared …
 """
@@ -30,7 +30,7 @@ def explain_conversions(function: Operation, target: Target, context: PassContex
 
 
 def conversion_cost(op: nv_tileas.ConvertLayout, target: Target) -> str:
-    """What a conversion takes; "" if it only renames registers."""
+    """The cost of a conversion, as text; "" if it only renames registers."""
     plan = conversion_plan(op, target)
     type = op.res.type
     assert isinstance(type, RankedTensorType)
@@ -39,20 +39,20 @@ def conversion_cost(op: nv_tileas.ConvertLayout, target: Target) -> str:
     if isinstance(plan, RegisterMove):
         # A tree of selects over the registers that the thread's part of the index may choose.
         each = (1 << plan.source.base_bits.bit_count()) - 1
-        return "" if plan.is_static else f"{_count(count * each, 'select')} a thread"
+        return "" if plan.is_static else f"{_count(count * each, 'select')} per thread"
     if isinstance(plan, LaneShuffle):
-        return f"{_count(plan.rounds * words, 'shuffle')} a thread"
+        return f"{_count(plan.rounds * words, 'shuffle')} per thread"
     trip, parts = (plan.trip, len(plan.store_registers)) if isinstance(plan, PartedRoundTrip) else (plan, 1)
     write, read = trip.choice.write, trip.choice.read
     text = (
-        f"{_count(write.instructions * parts, 'store')} and {_count(read.instructions * parts, 'load')} a thread "
+        f"{_count(write.instructions * parts, 'store')} and {_count(read.instructions * parts, 'load')} per thread "
         f"through {trip.scratch_bytes} bytes of shared memory"
     )
     if parts > 1:
         text += f", in {parts} parts"
     if not trip.choice.is_conflict_free:
         ideal = write.ideal * write.instructions + read.ideal * read.instructions
-        text += f", with bank conflicts ({write.total + read.total} wavefronts a warp instead of {ideal})"
+        text += f", with bank conflicts ({write.total + read.total} wavefronts per warp instead of {ideal})"
     return text
 
 

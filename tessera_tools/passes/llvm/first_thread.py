@@ -1,4 +1,4 @@
-"""What one thread does for its tile block: loops over the elements of tiles, calls of vprintf."""
+"""Code that one thread executes for its tile block: loops over the elements of tiles, calls of vprintf."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tessera_tools.planning.scratch import part_elements
 
 
 def counted(low: Lowering, count: int, body: Callable[[Value], None]) -> None:
-    """Run `body(i)` for i from 0 to before `count`, which is at least 1."""
+    """Run `body(i)` for i from 0 to `count` - 1; `count` is at least 1."""
     e = low.e
     header, after = e.new_block([I32]), e.new_block()
     e.open(branch(low, header, [e.constant(0)]))
@@ -47,8 +47,8 @@ def each_element(
 ) -> None:
     """Run `body(index, element)` in the first thread for the elements of a tile, in row-major order.
 
-    All threads of the CTA must come here; they hand the elements over in parts, through `PART_BYTES` of shared memory
-    at a byte offset, where the first thread may still read when they go on.
+    All threads of the CTA must reach this; they transfer the elements in parts, through `PART_BYTES` of shared memory
+    at a byte offset. The first thread may still read there when the others continue.
     """
     e = low.e
     count = part_elements(type)
@@ -83,9 +83,9 @@ def _element(low: Lowering, offset: int, element: Type, index: Value) -> Value:
 
 
 def vprintf(low: Lowering, op: Operation, format: str, arguments: Sequence[Value]) -> None:
-    """Print by a format; `op` is what asks for it.
+    """Print by a format; `op` is the requesting op.
 
-    The arguments lie in memory as C's varargs do: 4 or 8 bytes each, aligned to their size (CUDA's "PTX Writer's Guide
+    The arguments are in memory like C's varargs: 4 or 8 bytes each, aligned to their size (CUDA's "PTX Writer's Guide
     to Interoperability", "System Calls").
     """
     e = low.e

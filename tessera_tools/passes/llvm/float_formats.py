@@ -3,8 +3,8 @@
     narrow code ──widened──▶ f32 (exact) ──┐
     f64 ──rounded_to_odd──▶ f32 ───────────┴──narrowed (nearest even or away, toward zero, upward)──▶ code
 
-Rounding to odd (truncate, and set the last bit if anything was lost) keeps what a second rounding needs to know, so
-that two steps give what one would (S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded sums").
+Rounding to odd (truncate, and set the last bit if the result is inexact) keeps the information for a second rounding,
+so two steps return the same result as one (S. Boldo and G. Melquiond, "Emulation of a FMA and correctly rounded sums").
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from tessera_tools.passes.llvm.instructions import intrinsic
 
 F32_FRACTION, F32_BIAS = 23, 127
 INFINITY = 0x7F800000
-"""An f32's bits without the sign: beyond it are the NaNs."""
+"""The bits of infinity as an f32; greater ones, without the sign, are NaNs."""
 MAGNITUDE = 0x7FFFFFFF
 TF32_DROPPED = 13
-"""Low bits of an f32 that a tf32 does not have; in memory and registers they may be anything."""
+"""Low bits of an f32 that a tf32 does not have; in memory and registers they are undefined."""
 TF32_BITS = 0xFFFFFFFF & -(1 << TF32_DROPPED)
 
 
-# -- what the emitter lacks
+# -- float operations
 
 
 def float_op(e: Emitter, cls: Any, operands: Sequence[Value], type: Type) -> Value:
-    """One op on floats, here."""
+    """One op on floats, at the current position."""
     return e.emit(cls.create(operands, [type], {}, location=e.location)).results[0]
 
 
@@ -47,7 +47,7 @@ def compare(e: Emitter, predicate: str, a: Value, b: Value) -> Value:
 
 
 def _bits(e: Emitter, value: Value, change: Callable[[Value], Int]) -> Value:
-    """An f32 whose bits are changed."""
+    """An f32 with modified bits."""
     return e.bitcast(e.constant(change(e.bitcast(value, I32))), F32)
 
 
@@ -59,7 +59,7 @@ def _as_f32(e: Emitter, bits: Int) -> Value:
 
 
 def is_narrow(type: Type) -> bool:
-    """Whether a type is a float that lives in an i8 register."""
+    """True if a type is a float that is represented as an i8."""
     return isinstance(type, FloatType) and type.width <= 8
 
 
@@ -69,12 +69,12 @@ def widened(e: Emitter, code: Value, type: FloatType) -> Value:
     whole = e.resized(code, I32)
     nan = 0x7FFFFFFF
     if not form.has_zero:
-        # Powers of two: the exponent field of f32, but for 2^-127, which is subnormal there.
+        # Powers of two: the exponent field of f32, except for 2^-127, which is subnormal there.
         bits: Int = e.select(e.icmp("eq", whole, 0), 1 << F32_FRACTION - 1, e.shl(whole, F32_FRACTION))
         return _as_f32(e, e.select(e.icmp("ugt", whole, form.largest), nan, bits))
     magnitude = e.and_(whole, (1 << form.exponent + form.fraction) - 1)
     place = e.shl(magnitude, F32_FRACTION - form.fraction)
-    # The fields in place are the number times 2^(bias - 127), also where it is subnormal.
+    # The shifted fields are the number times 2^(bias - 127), also if it is subnormal.
     scale = e.constant(2.0 ** (F32_BIAS - form.bias), F32)
     bits = e.bitcast(float_op(e, llvm.FMul, (_as_f32(e, place), scale), F32), I32)
     if form.top == "ieee":
@@ -88,7 +88,7 @@ def widened(e: Emitter, code: Value, type: FloatType) -> Value:
 
 
 _D2F = {"toward_zero": "rz", "upward": "rp", "downward": "rm"}
-"""The word of cvt.f32.f64 for each rounding mode in a direction (PTX ISA, "cvt")."""
+"""The rounding modifier of cvt.f32.f64 for each directed mode (PTX ISA, "cvt")."""
 
 
 def double_to_single(e: Emitter, value: Value, mode: str) -> Value:
@@ -106,16 +106,16 @@ def rounded_to_odd(e: Emitter, value: Value) -> Value:
 
 
 def odd_double(e: Emitter, value: Value, *, signed: bool) -> Value:
-    """An i32 or i64 as f64, rounded to odd where it has more than 53 bits."""
+    """An i32 or i64 as f64, rounded to odd if it has more than 53 bits."""
     type = value.type
     assert isinstance(type, IntegerType)
     if type.width == 64:
-        # Of 64 bits, 53 and one that stands for the rest: the low 11 are or'ed into the lowest that stays.
+        # Keep 53 of 64 bits and a sticky bit: the low 11 are or'ed into the lowest remaining one.
         lost, high = (1 << 11) - 1, -(1 << 11)
         some = e.icmp("ne", e.and_(value, lost, type), 0, type)
         sticky = e.shl(e.resized(some, type), 11, type)
         odd = e.or_(e.and_(value, high, type), sticky, type)
-        # Numbers of 53 bits and fewer are exact as they are.
+        # Numbers of at most 53 bits are exact.
         bias = 1 << 52 if signed else 0
         shifted = e.add(value, bias, type)
         small = e.icmp("ult", shifted, 1 << 53, type)
@@ -127,11 +127,11 @@ def odd_double(e: Emitter, value: Value, *, signed: bool) -> Value:
 
 
 def narrowed(e: Emitter, value: Value, type: FloatType, mode: str, *, saturate: bool) -> Value:
-    """An f32 in another format, as it lives in a register.
+    """An f32 in another format, in its register representation.
 
-    mode: to_nearest_even, toward_zero, to_nearest_away (tf32 alone), or upward (f8E8M0FNU alone).  Beyond the largest
-    number the result is that number with `saturate` and in formats that have numbers only, else infinity, else NaN;
-    towards zero, infinity alone is beyond.  Refusal for modes and formats that have no rule here.
+    mode: to_nearest_even, toward_zero, to_nearest_away (tf32 only), or upward (f8E8M0FNU only).  For a value out of
+    range, the result is the largest number with `saturate` and in formats with numbers only, otherwise infinity, or NaN
+    without it; toward zero, only infinity is out of range.  Raises Refusal for unsupported modes and formats.
     """
     if type is F32:
         return value
@@ -162,17 +162,17 @@ def narrowed(e: Emitter, value: Value, type: FloatType, mode: str, *, saturate: 
 
 
 def _beyond(form: FloatFormat, saturate: bool) -> int:
-    """The code of what is beyond the largest number."""
+    """The code of values out of range."""
     return form.largest if saturate or form.top == "finite" else form.largest + 1
 
 
 def _nan(form: FloatFormat) -> int:
-    """The code of the NaN that conversions give (PTX ISA, "cvt"): no sign, all bits set, or else the largest."""
+    """The code of the NaN that conversions return (PTX ISA, "cvt"): no sign, all bits set, or otherwise the largest."""
     return (1 << form.width - form.signed) - 1
 
 
 def _rounded(e: Emitter, magnitude: Value, form: FloatFormat, mode: str) -> Int:
-    """The code without sign of a finite number; a larger one than the largest beyond the range."""
+    """The code without sign of a finite number; greater than the largest code if it is out of range."""
     dropped = F32_FRACTION - form.fraction
     rebias = F32_BIAS - form.bias
     if mode == "to_nearest_even":
@@ -183,7 +183,7 @@ def _rounded(e: Emitter, magnitude: Value, form: FloatFormat, mode: str) -> Int:
     normal = e.add(e.lshr(magnitude_up, dropped), -(rebias << form.fraction))
     if not rebias:
         return normal
-    # Below the smallest normal number, count the smallest one: it is the last place of `ruler`, and of whole numbers.
+    # Below the smallest normal number, count multiples of the smallest one, which is the last place of `ruler`.
     absolute = _as_f32(e, magnitude)
     unit = form.least_exponent - form.fraction
     if mode == "to_nearest_even":
@@ -192,14 +192,14 @@ def _rounded(e: Emitter, magnitude: Value, form: FloatFormat, mode: str) -> Int:
         tiny = e.add(total, -((unit + F32_FRACTION + F32_BIAS) << F32_FRACTION))
     else:
         count = float_op(e, llvm.FMul, (absolute, e.constant(2.0**-unit, F32)), F32)
-        # Beyond i32's range the result is poison, which the select leaves out.
+        # Beyond i32's range the result is poison, which the select removes.
         tiny = float_op(e, llvm.FPToUI, (count,), I32)
     smallest_normal = (form.least_exponent + F32_BIAS) << F32_FRACTION
     return e.select(e.icmp("ult", magnitude, smallest_normal), tiny, normal)
 
 
 def _power_of_two(e: Emitter, magnitude: Value, mode: str) -> Int:
-    """The exponent of a number, truncated or upward; 0 for what is below 2^-127."""
+    """The exponent of a number, truncated or upward; 0 for numbers below 2^-127."""
     if mode == "toward_zero":
         return e.lshr(magnitude, F32_FRACTION)
     if mode == "upward":

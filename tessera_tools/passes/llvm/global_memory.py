@@ -1,9 +1,9 @@
 """Global memory: tiled loads and stores, asynchronous copies into shared memory.
 
-A thread's element at register r lies at  base + Σ_d (index_d + thread_d + constant_d(r)) · stride_d.  What the thread
-and the register contribute does not change in a loop and is hoisted as a pointer; the indices add one offset an
-iteration.  Addresses are computed in 64 bits.  An element lies in the view if, on every axis, its coordinate in the
-tile is less than what the extent leaves after the index.
+The address of a thread's element at register r is  base + Σ_d (index_d + thread_d + constant_d(r)) · stride_d.  The
+parts of the thread and the register are invariant in a loop and hoisted as a pointer; the indices add one offset per
+iteration.  Addresses are computed in 64 bits.  An element is in bounds if, on every axis, its coordinate in the
+tile is less than the extent minus the index.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from tessera_tools.planning.accesses import access_layout, access_vector, layout
 
 @dataclass(slots=True)
 class Group:
-    """One access: registers whose elements are neighbors, the coordinates of the first."""
+    """One access: registers of adjacent elements, and the coordinates of the first."""
 
     registers: tuple[int, ...]
     constants: tuple[int, ...]
 
 
 def groups_along(layout: LinearLayout, axis: int, elements: int) -> list[Group]:
-    """Accesses of `elements` neighbors along an axis; repeated elements only once."""
+    """Accesses of `elements` adjacent elements along an axis; replicated elements only once."""
     expressions = [as_xor_expression(layout, out=name) for name in layout.out_dims]
     found: dict[tuple[int, ...], int] = {}
     for register in range(layout.in_size("register")):
@@ -63,7 +63,7 @@ def groups_along(layout: LinearLayout, axis: int, elements: int) -> list[Group]:
 
 @lowers("nv_tileaa.make_memref")
 def make_memref(low: Lowering, op: nv_tileaa.MakeMemRef) -> None:
-    """The view's numbers in 32 or 64 bits, read as unsigned."""
+    """The view's numbers in 32 or 64 bits, unsigned."""
     strides = [v if isinstance(v, int) else _at_least_32(low, v) for v in op.strides()]
     extents = [v if isinstance(v, int) else _at_least_32(low, v) for v in op.extents()]
     low.define(op.res, View(low.scalar(op.base), extents, strides, op.res.type.element))
@@ -100,7 +100,7 @@ class _Access:
         self.known_inside = in_bounds(view, indices, shape, low.facts)
 
     def groups(self, elements: int) -> list[Group]:
-        """Accesses of `elements` neighbors along the contiguous axis; repeated elements only once."""
+        """Accesses of `elements` adjacent elements along the contiguous axis; replicated elements only once."""
         return groups_along(self.layout, self.axis, elements)
 
     def coordinate(self, d: int, constant: int) -> Int:
@@ -120,7 +120,7 @@ class _Access:
             terms.append(e.mul(scale, fixed, I64))
             terms.append(e.mul(e.zext(self.indices[d]), scale, I64))
         computed = [t for t in terms if isinstance(t, Value)]
-        # What is known outside comes first, so that pointers are hoisted as far as they can be.
+        # Invariant parts first, so that pointers are hoisted as far as possible.
         depths = {id(t): e.depth.get(t, 0) for t in computed}
         for depth in sorted(set(depths.values())):
             total: Int = 0
@@ -138,7 +138,7 @@ class _Access:
         )
 
     def inside(self, group: Group) -> Value | None:
-        """Whether the group lies in the view (a group lies in it whole or not at all); None if it is known to."""
+        """True if the group is in bounds (completely or not at all); None if it is known to be."""
         conditions: list[Value | None] = []
         for d in range(self.rank):
             if not self.known_inside[d]:
@@ -147,15 +147,15 @@ class _Access:
         return self.e.both(conditions)
 
     def left(self, d: int) -> Int:
-        """How many elements of the tile lie in the view along an axis, or more than the tile has; 0 where the tile
-        lies outside."""
+        """The number of elements of the tile in bounds along an axis, or more than the tile has; 0 if the tile is out
+        of bounds."""
         e, extent, index = self.e, self.view.extents[d], self.indices[d]
         if isinstance(extent, int) and isinstance(index, int):
             return max(0, extent - index)
         narrow = extent < 1 << 32 if isinstance(extent, int) else extent.type is I32
         type = I32 if narrow else I64
         end, start = (e.constant(v, type) if narrow else e.constant(e.zext(v), I64) for v in (extent, index))
-        # The greater of the two less the start is 0 where the start is beyond the end.
+        # max(start, extent) - start is 0 if the start is beyond the end.
         most = e.pure("umax", (end, start), lambda: llvm.UMax(end, start))
         left = e.pure(llvm.Sub, (most, start), lambda: llvm.Sub(most, start))
         if narrow:
@@ -164,12 +164,13 @@ class _Access:
         return e.resized(e.pure("umin", (left, limit), lambda: llvm.UMin(left, limit)), I32)
 
     def owner(self) -> Value | None:
-        """Whether this thread is the one, of several that hold the same elements, to store them."""
+        """True if this thread is the one, of several that hold the same elements, to store them."""
         return self.e.no_bit_set(self.layout.free_variable_masks())
 
 
 def _vector(op: Any, layout: LinearLayout) -> int:
-    """The elements of one access, as the atom says; an error if a thread does not hold so many neighbors."""
+    """The number of elements of one access, from the atom; raises an error if a thread does not hold that many adjacent
+    ones."""
     wanted = max(1, op.atom.bits // (8 * element_bytes(op.view.type.element)))
     held = access_vector(op, layout)
     if held < wanted:
@@ -183,7 +184,7 @@ def _vector(op: Any, layout: LinearLayout) -> int:
 @lowers("nv_tileas.tiled_load")
 @emits("ldg")
 def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
-    """Vector loads, each under its bounds check; accesses with one condition share a branch."""
+    """Vector loads with bounds checks; accesses with the same condition share a branch."""
     e = low.e
     layout = nv_tileas.layout_of(op.res.type)
     access = _Access(low, op, layout, op.res.type.shape, op.indices)
@@ -216,7 +217,7 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
 
 
 def fill_copies(layout: LinearLayout, elements: list[Any]) -> None:
-    """Registers that repeat another's element take its value."""
+    """Registers that replicate another's element get its value."""
     if not layout.free_variable_masks().get("register", 0):
         return
     dims = [as_xor_expression(layout, out=name).constants for name in layout.out_dims]
@@ -233,7 +234,7 @@ def fill_copies(layout: LinearLayout, elements: list[Any]) -> None:
 def _by_condition(
     access: _Access, groups: list[Group], also: Value | None
 ) -> dict[Any, tuple[Value | None, list[Group]]]:
-    """Groups by the condition under which they are accessed."""
+    """Groups by their condition."""
     found: dict[Any, tuple[Value | None, list[Group]]] = {}
     for group in groups:
         condition = access.e.both([access.inside(group), also])
@@ -253,7 +254,7 @@ def _load(e: Emitter, access: _Access, group: Group, cache: str) -> list[Value]:
 @lowers("nv_tileas.tiled_store")
 @emits("stg")
 def tiled_store(low: Lowering, op: nv_tileas.TiledStore) -> None:
-    """Vector stores, each under its bounds check; one thread stores what several hold."""
+    """Vector stores with bounds checks; one thread stores an element that several hold."""
     e = low.e
     layout = nv_tileas.layout_of(op.value.type)
     access = _Access(low, op, layout, op.value.type.shape, op.indices)
@@ -273,7 +274,7 @@ def tiled_store(low: Lowering, op: nv_tileas.TiledStore) -> None:
 
 
 _LINE = 128
-"""Bytes of a cache line."""
+"""The size of a cache line, in bytes."""
 
 
 @lowers("nv_tileas.tiled_prefetch")
@@ -294,7 +295,7 @@ def tiled_prefetch(low: Lowering, op: nv_tileas.TiledPrefetch) -> None:
 @lowers("nv_tileas.async.tiled_copy")
 @emits("cp_async")
 def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
-    """cp.async of 4, 8 or 16 bytes; outside the view its source size is 0 and zeros arrive (PTX ISA, cp.async)."""
+    """cp.async of 4, 8 or 16 bytes; out of bounds, the source size is 0 and zeros are written (PTX ISA, cp.async)."""
     e = low.e
     buffer = low.buffer(op.buffer)
     element = op.view.type.element
@@ -305,8 +306,8 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
     plan = vector_access(layout, buffer.layout, bits, op.atom.bits)
     if plan.elements != vector or op.atom.bits not in (32, 64, 128):
         raise op.error(
-            f"copies {op.atom.bits} bits at a time, but the buffer's layout keeps {plan.bits} together, and cp.async "
-            "moves 32, 64 or 128; choose another atom"
+            f"copies {op.atom.bits} bits at a time, but the buffer's layout has {plan.bits} contiguous bits, and "
+            "cp.async moves 32, 64 or 128; choose another atom"
         )
     access = _Access(low, op, layout, tile, op.indices)
     when = low.scalar(op.when) if op.when is not None else None
@@ -316,7 +317,7 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
         for i, registers in enumerate(plan.groups):
             group = Group(registers, tuple(x.constants[registers[0]] for x in access.expressions))
             destination = stage_pointer(low, buffer, op.stage, plan.address, i)
-            # Two selects and no conjunction: for an iteration that does not exist the bounds may be poison.
+            # Two selects instead of a conjunction: for an iteration that does not exist, the bounds may be poison.
             taken = e.select(when, e.select(access.inside(group), size, 0), 0)
             e.nvvm(
                 "cp.async.shared.global",

@@ -1,8 +1,8 @@
 """Floats of 8 and 4 bits as f16, exactly, two at a time: operands of the tensor cores' f16 instructions.
 
 word of codes   c3 c2 c1 c0  (a byte each)
-in place        c1 0 c0 0 │ c3 0 c2 0        the sign where f16 has it
-f16 × 2^n       exponent and fraction moved to f16's; 2^n makes up for the bias, for subnormals too
+in place        c1 0 c0 0 │ c3 0 c2 0        the sign at f16's sign bit
+f16 × 2^n       exponent and fraction moved to f16's; 2^n corrects the bias, also for subnormals
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def _both(half: int) -> int:
 def half_pairs(e: Emitter, word: Value, type: Type) -> tuple[Value, Value]:
     """The four codes of `type` in the bytes of a word, low bits first, as two pairs of f16: c0, c1 and c2, c3.
 
-    Requires f8E4M3FN, f8E5M2 or f4E2M1FN, the latter in the low halves of bytes that are 0 above.
+    Requires f8E4M3FN, f8E5M2 or f4E2M1FN, the latter in the low halves of bytes whose high halves are 0.
     """
     assert isinstance(type, FloatType)
     low = e.or_(e.and_(e.shl(word, 8), 0xFF00), e.and_(e.shl(word, 16), 0xFF000000))

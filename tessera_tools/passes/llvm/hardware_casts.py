@@ -1,9 +1,9 @@
-"""Casts of narrow floats by the hardware's instructions, where the target has them (PTX ISA, "cvt").
+"""Casts of narrow floats by instructions of the hardware, if the target supports them (PTX ISA, "cvt").
 
     f32 a, b       ──cvt.rn.satfinite.e4m3x2.f32 d, b, a──▶   i16, a's code in the low byte
     codes in i16   ──cvt.rn.f16x2.e4m3x2──▶                   f16x2, the number of the low byte in the low half
 
-Two elements go at once; a scalar goes with 0.  They give the bits that float_formats.py gives.
+Two elements are converted at once; a scalar is paired with 0.  The results are the same as those of float_formats.py.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ I16 = IntegerType(16)
 
 
 def hardware_cast(low: Lowering, op: Operation) -> bool:
-    """Lower a cast by the target's instruction for it; False where it has none."""
+    """Lower a cast to the target's instruction; False if there is none."""
     found = _instruction(op)
     if found is None or not low.target.has(found.feature):
         return False
@@ -75,7 +75,7 @@ def _to_tf32(e: Emitter, op: Operation, name: str, values: Sequence[Value]) -> l
 
 
 def _pairs(values: Sequence[Value], filler: Value) -> list[tuple[Value, Value]]:
-    """Neighbors; a last one alone goes with the filler."""
+    """Pairs of adjacent values; a single last one is paired with the filler."""
     padded = [*values, filler] if len(values) % 2 else list(values)
     return list(zip(padded[::2], padded[1::2], strict=True))
 
@@ -103,7 +103,8 @@ def _widening(e: Emitter, op: Operation, name: str, values: Sequence[Value]) -> 
 
 
 class _Instruction(NamedTuple):
-    """LLVM's intrinsic, the feature that it needs, and what makes it of the values of several registers."""
+    """LLVM's intrinsic, the feature that it requires, and the function that calls it for the values of several
+    registers."""
 
     name: str
     feature: Feature

@@ -1,4 +1,4 @@
-"""Memory of a tile block's own: malloc and free by its first thread, as device code calls them in CUDA C++.
+"""Heap memory of a tile block: malloc and free by its first thread, as in device code of CUDA C++.
 
 heap_alloc   the first thread: malloc, trap where there is none left; its address through shared memory; all align it
 heap_free    the first thread: free
@@ -16,12 +16,12 @@ from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import GENERIC
 
 MALLOC_ALIGNMENT = 16
-"""Bytes that malloc aligns to (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation and Operations")."""
+"""The alignment of malloc, in bytes (CUDA C++ Programming Guide, "Dynamic Global Memory Allocation and Operations")."""
 
 
 @lowers("nv_tileaa.heap_alloc")
 def heap_alloc(low: Lowering, op: nv_tileaa.HeapAlloc) -> None:
-    """More than 16 bytes of alignment are had by asking for as many bytes more."""
+    """For an alignment of more than 16 bytes, that many more bytes are allocated."""
     e = low.e
     alignment = op.alignment.value
     slack = alignment if alignment > MALLOC_ALIGNMENT else 0
@@ -44,7 +44,7 @@ def heap_alloc(low: Lowering, op: nv_tileaa.HeapAlloc) -> None:
 
 @lowers("nv_tileaa.heap_free")
 def heap_free(low: Lowering, op: nv_tileaa.HeapFree) -> None:
-    """What malloc gave, not what was made of it by alignment."""
+    """Free the pointer that malloc returned, not the aligned one."""
     e = low.e
     address = low.heap[op.source]
     with only_where(e, e.is_first_thread):

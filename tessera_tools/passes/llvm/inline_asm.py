@@ -1,4 +1,4 @@
-"""PTX instructions that LLVM has no intrinsic for: one instruction as inline assembly, perhaps under a predicate."""
+"""PTX instructions that LLVM has no intrinsic for: one instruction as inline assembly, optionally with a predicate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REGISTERS = {16: "h", 32: "r", 64: "l"}
 
 
 def register_constraint(type: Type) -> str:
-    """The kind of register that LLVM's inline assembly for NVPTX puts a value in."""
+    """The register constraint of LLVM's inline assembly for NVPTX."""
     if isinstance(type, PointerType):
         return "l"
     return "b" if type is I1 else _REGISTERS[bit_width(type)]
@@ -29,8 +29,8 @@ def instruction(
 
     text: the instruction with `{d}` for its result and `{0}`, `{1}` … for its operands, which are pointers, and
         integers of 16, 32 or 64 bits.
-    condition: it runs only where this holds; always for None.
-    otherwise: the result where it does not run, of the result's type; None for an instruction without result.
+    condition: the predicate; None for always.
+    otherwise: the result if the predicate is false; None for an instruction without result.
     """
     returns = otherwise is not None
     names = [f"${i + returns}" for i in range(len(operands))]

@@ -1,4 +1,4 @@
-"""One op on scalars: how it is made of llvm ops, and where these are placed."""
+"""Lowering of ops on scalars to llvm ops, and their placement."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def fastmath_of(op: Operation) -> frozenset[str]:
 
 
 def place(e: Emitter, cls: Any, operands: Sequence[Value], type: Type, flags: Iterable[str] = ()) -> Value:
-    """Emit an op of a class: shared and hoisted if it is safe integer arithmetic, else here.
+    """Emit an op of a class: shared and hoisted if it is safe integer arithmetic, otherwise at the current position.
 
-    flags: of fast math, for LLVM.
+    flags: fast-math flags.
     """
     attributes: dict[str, Attribute] = {"fastmathFlags": FastmathFlagsAttr.of(*flags)} if flags else {}
 
@@ -49,7 +49,7 @@ def place(e: Emitter, cls: Any, operands: Sequence[Value], type: Type, flags: It
 def intrinsic(
     e: Emitter, name: str, operands: Sequence[Value], type: Type, flags: Iterable[str] = ()
 ) -> Value:
-    """An LLVM intrinsic by its name, here; an overloaded name may be left without its types."""
+    """An LLVM intrinsic at the current position; the type suffixes of an overloaded name may be omitted."""
     call = llvm.CallIntrinsic(StringAttr(name), list(operands), output=type)
     if flags:
         call.attributes["fastmathFlags"] = FastmathFlagsAttr.of(*flags)
@@ -74,7 +74,7 @@ def only_where(e: Emitter, condition: Value | None) -> Iterator[None]:
 def guarded(
     e: Emitter, condition: Value | None, otherwise: Sequence[Value], body: Callable[[], Sequence[Value]]
 ) -> list[Value]:
-    """The values that `body()` computes where the condition holds, `otherwise` elsewhere; a branch skips the body.
+    """The values of `body()` if the condition is true, `otherwise` elsewhere; a branch skips the body.
 
     None is always.
     """

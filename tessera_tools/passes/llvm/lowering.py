@@ -88,7 +88,7 @@ has one or the other.  Branches of cf are refused with their function."""
 
 
 class Lowering:
-    """One kernel on its way to llvm: the emitter, and what each source value has become."""
+    """The lowering of one kernel to llvm: the emitter, and the lowered values."""
 
     def __init__(self, emitter: Emitter, target: Target, allocation: Allocation, symbols: Symbols) -> None:
         self.e = emitter
@@ -98,27 +98,27 @@ class Lowering:
         self.allocation = allocation
         self.values: dict[Value, Any] = {}
         self.heap: dict[Value, Value] = {}
-        """What malloc gave for each result of a heap_alloc, as an integer."""
+        """The pointer that malloc returned for each heap_alloc, as an integer."""
         self.facts = Facts()
         self.loops: dict[Operation, tuple[Block, Block]] = {}
-        """Where `continue` and `break` of each loop go to."""
+        """The destinations of `continue` and `break` of each loop."""
         self.reached: set[Block] = set()
-        """Blocks that a branch leads to."""
+        """Blocks with a predecessor."""
         self.tensor_maps: list[TensorMap] = []
-        """What the launcher makes for the hidden parameters after the declared ones."""
+        """The ops for which the launcher creates hidden parameters, after the declared ones."""
         self.hidden: list[Value] = []
         self.reachable = True
-        """Whether anything leads to the current point; what follows a branch that always leaves is not lowered."""
+        """The current position is reachable; code after a branch that always exits is not lowered."""
 
     @property
     def unit(self) -> ExecutionUnit:
-        """Who runs the code that is being lowered."""
+        """The execution unit of the current code."""
         return self.e.unit
 
     # -- values
 
     def define(self, value: Value, lowered: Any) -> None:
-        """What a source value has become."""
+        """Set the lowered form of a source value."""
         self.values[value] = lowered
 
     def scalar(self, value: Value) -> Value:
@@ -203,7 +203,7 @@ class Lowering:
         return found
 
     def define_all(self, values: Iterable[Value], flat: Sequence[Value]) -> None:
-        """Define several source values from what `flatten_all` gives."""
+        """Define several source values from the result of `flatten_all`."""
         left = list(flat)
         for value in values:
             count = len(self.types_of(value))
@@ -216,7 +216,7 @@ class Lowering:
     # -- operations
 
     def block(self, block: Block) -> None:
-        """Lower the operations of a block, its terminator excepted, as far as they are reached."""
+        """Lower the reachable operations of a block, except its terminator."""
         for op in block:
             if self.reachable and not op.has_trait(Terminator):
                 self.op(op)

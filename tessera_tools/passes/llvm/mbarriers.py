@@ -14,7 +14,7 @@ from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.target import Feature
 
 LONGEST_WAIT = 0x989680
-"""Ticks that one try may take; the wait is a loop of tries."""
+"""The time limit of one try, in ticks; the wait is a loop of tries."""
 _BYTES = 8
 
 
@@ -27,7 +27,7 @@ def _address(low: Lowering, op: Any) -> Value:
 
 @lowers("nv_tileas.async.mbarrier_init")
 def initialize(low: Lowering, op: nv_tileas.MBarrierInit) -> None:
-    """By one thread; the barrier that the others need is inserted like that of any write."""
+    """By one thread; the barrier for the other threads is inserted as for any write."""
     e = low.e
     with only_where(e, e.is_first_thread):
         e.nvvm("mbarrier.init", [_address(low, op), e.constant(op.count.value)])

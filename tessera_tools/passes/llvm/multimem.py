@@ -1,8 +1,8 @@
 """nv_tileaa.multimem_…: one multimem instruction for each element, by its owner (PTX ISA, "multimem.ld_reduce",
 "multimem.st", "multimem.red").
 
-Elements of 16 bits come in pairs only: the word around one is read, and half of it taken; or -0.0, which changes
-nothing, is added to the other half.
+16-bit elements are only supported in pairs: a load reads the word that contains the element, and uses half of it; a
+reduction adds -0.0, the identity, to the other half.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _INTEGERS = {
     "umin": "min.u",
 }  # fmt: skip
 _NEGATIVE_ZERO = 0x8000
-"""Of f16 and of bf16."""
+"""-0.0 as f16 and as bf16."""
 
 
 def _operation(mode: str, element: Type) -> str:
-    """The operation with its type."""
+    """The PTX operation with its type."""
     if isinstance(element, FloatType):
         return f"{mode}.{element}{'x2' if element.width == 16 else ''}"
     return f"{_INTEGERS[mode]}{bit_width(element)}"
@@ -59,7 +59,7 @@ def _masks(low: Lowering, op: Any) -> list[Any]:
 
 
 def _word(e: Emitter, pointer: Value) -> tuple[Value, Value]:
-    """(the address of the word that an element of 16 bits is in, how far up in it)."""
+    """(the address of the word that contains a 16-bit element, the bit offset in it)."""
     address = e.pure("ptrtoint", (pointer,), lambda: llvm.PtrToInt(pointer, res=I64))
     place = e.resized(e.constant(e.and_(address, 2, I64), I64), I32)
     return e.constant(e.and_(address, -4, I64), I64), e.constant(e.shl(place, 3))
@@ -67,7 +67,7 @@ def _word(e: Emitter, pointer: Value) -> tuple[Value, Value]:
 
 @lowers("nv_tileaa.multimem_load_reduce")
 def load_reduce(low: Lowering, op: nv_tileaa.MultimemLoadReduce) -> None:
-    """Copies may be combined in any order: what several threads hold is loaded once."""
+    """Copies may be combined in any order, so an element that several threads hold is loaded once."""
     e = low.e
     type = op.res.type
     element = element_type(type)
@@ -115,7 +115,7 @@ def reduce(low: Lowering, op: nv_tileaa.MultimemReduce) -> None:
 
 @lowers("nv_tileaa.multimem_store")
 def store(low: Lowering, op: nv_tileaa.MultimemStore) -> None:
-    """Bits, whatever the type; of 16 there is no instruction."""
+    """As integers of the type's width; there is no instruction for 16 bits."""
     width = width_of(op.value.type)
     if width == 16:
         raise op.error(
@@ -125,7 +125,7 @@ def store(low: Lowering, op: nv_tileaa.MultimemStore) -> None:
 
 
 def _write(low: Lowering, op: Any, text: str, pair: Any) -> None:
-    """An instruction for each element; `pair` makes the address and the value of a word for those of 16 bits."""
+    """An instruction for each element; `pair` returns the address and the value of a word for 16-bit elements."""
     e = low.e
     type = op.value.type
     bits = IntegerType(width_of(type))

@@ -1,7 +1,7 @@
-"""Elements that several threads hold: one of them, the owner, does what may be done once only, and gives the result to
-the others.
+"""Elements that several threads hold: the owner, one of them, executes effects that must happen once, and shares the
+result with the others.
 
-    a register for each element   ──owner()──▶ whether this thread does it
+    a register for each element   ──owner()──▶ true if this thread is the owner
     results in the owners         ──shared_by_owners()──▶ the same in all threads that hold the element
 """
 
@@ -32,7 +32,7 @@ from tessera_tools.passes.llvm.tiles import Tile, from_memory, into_memory, stor
 
 
 def owner(low: Lowering, type: Type) -> Value | None:
-    """Whether this thread is the owner of its elements of a tile or scalar; None if no other thread holds them."""
+    """True if this thread is the owner of its elements of a tile or scalar; None if no other thread holds them."""
     e = low.e
     if isinstance(type, RankedTensorType):
         return e.no_bit_set(nv_tileas.layout_of(type).free_variable_masks())
@@ -51,8 +51,8 @@ def owned_registers(type: Type) -> list[int]:
 def shared_by_owners(low: Lowering, op: Operation, type: Type, values: list[Value]) -> list[Value]:
     """The owners' values, by register, in every thread that holds the elements.
 
-    Through the op's scratch if it has some (see planning/scratch.py: it has none where nobody uses the result),
-    else by shuffles if lanes hold the same.
+    Through the op's scratch if it has any (planning/scratch.py: none if the result is unused),
+    otherwise by shuffles if only lanes hold the same elements.
     """
     e = low.e
     if op in low.allocation.offsets:
@@ -116,5 +116,5 @@ def store_rows(
 
 
 def _plan(type: RankedTensorType) -> VectorAccess:
-    """How a thread accesses its elements of a tile that lies row by row."""
+    """The accesses of a thread to its elements of a row-major tile."""
     return vector_access(nv_tileas.layout_of(type), row_major(type.shape), 8 * element_bytes(type.element))

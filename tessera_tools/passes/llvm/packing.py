@@ -1,4 +1,4 @@
-"""nv_tileaa.pack and unpack: each thread cuts its elements into parts, or joins parts that it holds.
+"""nv_tileaa.pack and unpack: each thread splits its elements, or joins parts that it holds.
 
 f16 → i8    result register r is byte (coordinate mod 2) of the element that holds it
 i4  → i8    result register r is two neighbors, the first in the low bits
@@ -40,7 +40,7 @@ def _as_element(e: Emitter, value: Value, element: Type) -> Value:
 
 
 def _joined(e: Emitter, values: list[Value], old: int, new: int) -> list[Value]:
-    """Neighbors of `old` bits as one integer each time, the first lowest."""
+    """Join adjacent values of `old` bits to integers, the first in the low bits."""
     type, count = IntegerType(new), new // old
     made = []
     for first in range(0, len(values), count):
@@ -52,7 +52,7 @@ def _joined(e: Emitter, values: list[Value], old: int, new: int) -> list[Value]:
 
 
 def _cut(e: Emitter, values: list[Value], layout: LinearLayout, old: int, new: int) -> list[Value]:
-    """Of each value, the part of `new` bits that the register's coordinate says."""
+    """The part of `new` bits of each value that the register's coordinate selects."""
     parts = old // new
     part = as_xor_expression(layout.resize_out("dim0", parts))
     thread = e.thread_part(part, new)

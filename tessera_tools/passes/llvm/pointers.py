@@ -1,7 +1,7 @@
-"""Pointers: address arithmetic, and loads and stores of elements that lie anywhere.
+"""Pointers: address arithmetic, and loads and stores of elements at arbitrary addresses.
 
-A thread holds pointer, mask and element of each of its registers.  Neighbors along the op's axis whose pointers follow
-one another (so says its atom) are moved together, under the mask of the first.
+A thread holds pointer, mask and element of each of its registers.  Adjacent elements along the op's axis, whose
+pointers are contiguous according to its atom, are moved together, with the mask of the first.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tessera_tools.passes.llvm.owners import owner, shared_by_owners
 from tessera_tools.passes.llvm.tiles import converted, from_memory, into_memory, stored
 
 SYNCSCOPES = {"cta": "block", "gpu": "device", "sys": None}
-"""nv_tileaa's word for a scope → LLVM's for NVPTX; None is LLVM's own."""
+"""The scopes of nv_tileaa → LLVM's sync scopes for NVPTX; None is LLVM's default."""
 
 
 @lowers("nv_tileaa.offset")
@@ -83,7 +83,7 @@ class _Elements:
         return list(found.values())
 
     def memory_type(self, count: int) -> Type:
-        """The llvm type of an access of so many elements; integers where it is atomic."""
+        """The llvm type of an access of `count` elements; an integer if it is atomic."""
         type = stored(self.element)
         if self.order:
             return IntegerType(bit_width(type))
@@ -91,7 +91,7 @@ class _Elements:
 
 
 def _order(op: Any) -> dict[str, Any]:
-    """The attributes of an llvm access with the ordering of an atomic op; none where it is weak."""
+    """The attributes of an llvm access with the ordering of an atomic op; none if it is weak."""
     if not isinstance(op, nv_tileaa.AtomicLoad | nv_tileaa.AtomicStore):
         return {}
     word, scope = op.ordering.value, SYNCSCOPES[op.scope.value]
@@ -102,9 +102,9 @@ def _order(op: Any) -> dict[str, Any]:
 @lowers("nv_tileaa.load", "nv_tileaa.atomic_load")
 @emits("ldg")
 def load(low: Lowering, op: nv_tileaa.Load | nv_tileaa.AtomicLoad) -> None:
-    """Loads of neighbors under their mask; the padding elsewhere.
+    """Masked vector loads; the padding elsewhere.
 
-    What others may write meanwhile is loaded once: threads that hold one element must agree on it.
+    An element that other threads may write is loaded once, because all threads that hold it must agree.
     """
     e = low.e
     access = _Elements(low, op, op.source, op.res)
@@ -142,7 +142,7 @@ def load(low: Lowering, op: nv_tileaa.Load | nv_tileaa.AtomicLoad) -> None:
 @lowers("nv_tileaa.store", "nv_tileaa.atomic_store")
 @emits("stg")
 def store(low: Lowering, op: nv_tileaa.Store) -> None:
-    """Stores of neighbors under their mask; one thread stores what several hold."""
+    """Masked vector stores; one thread stores an element that several hold."""
     e = low.e
     access = _Elements(low, op, op.dest, op.value)
     values = low.flatten(op.value)

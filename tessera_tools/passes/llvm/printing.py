@@ -24,7 +24,7 @@ from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.symbols import GENERIC
 
 MOST_ARGUMENTS = 32
-"""That vprintf takes (CUDA C++ Programming Guide, "Formatted Output")."""
+"""The limit of vprintf (CUDA C++ Programming Guide, "Formatted Output")."""
 _FLOATS, _SIGNED = "eEfFgGaA", "di"
 _NARROWED = {"hh": 8, "h": 16}
 _LONG = ("l", "ll", "j", "z", "t")
@@ -32,7 +32,7 @@ _LONG = ("l", "ll", "j", "z", "t")
 
 @lowers("nv_tileaa.print")
 def print_(low: Lowering, op: nv_tileaa.Print) -> None:
-    """Tiles go to shared memory first, so that one thread has them all."""
+    """Tiles are copied to shared memory first, so that one thread can print them."""
     writer = _Writer(low, op)
     texts, conversions = pieces(op.format.value)
     for text, conversion, value in zip(texts, conversions, op.args, strict=False):
@@ -47,7 +47,7 @@ def print_(low: Lowering, op: nv_tileaa.Print) -> None:
 
 
 class _Writer:
-    """Calls of vprintf, one after the other; what stands together in the format goes into one."""
+    """A sequence of calls of vprintf; adjacent parts of the format are combined."""
 
     def __init__(self, low: Lowering, op: nv_tileaa.Print) -> None:
         self.low = low
@@ -55,10 +55,10 @@ class _Writer:
         self.format = ""
         self.arguments: list[Value] = []
         self.shared = False
-        """Whether the scratch has held a tile."""
+        """The scratch has already held a tile."""
 
     def value(self, conversion: Conversion, value: Value, type: Type) -> None:
-        """A scalar by its conversion."""
+        """Print a scalar with its conversion."""
         if len(self.arguments) == MOST_ARGUMENTS:
             self.flush()
         spelled, argument = promoted(self.low.e, conversion, value, type)
@@ -66,7 +66,7 @@ class _Writer:
         self.arguments.append(argument)
 
     def flush(self) -> None:
-        """Print what has come together."""
+        """Print the collected parts."""
         format, arguments = self.format, self.arguments
         if format:
             with only_where(self.low.e, self.low.e.is_first_thread):
@@ -74,7 +74,7 @@ class _Writer:
         self.format, self.arguments = "", []
 
     def tile(self, conversion: Conversion, value: Value) -> None:
-        """A tile, its rows in brackets."""
+        """Print a tile, with its rows in brackets."""
         self.flush()
         e, text = self.low.e, self.low.symbols.text
         type = value.type
@@ -83,7 +83,7 @@ class _Writer:
 
         def body(index: Value, element: Value) -> None:
             before = text(e, ", ")
-            # A row begins where the index is a multiple of its elements; so do the parts of rows.
+            # A row begins at a multiple of its number of elements, and so do the parts of rows.
             for axis in range(rank - 1, 0, -1):
                 begins = e.icmp("eq", e.and_(index, prod(type.shape[axis:]) - 1), 0)
                 between = "]" * (rank - axis) + ", " + "[" * (rank - axis)
@@ -93,7 +93,7 @@ class _Writer:
             vprintf(self.low, self.op, f"%s{spelled}", [before, argument])
 
         if self.shared:
-            # The first thread may still read what was there.
+            # The first thread may still read the previous tile.
             e.barrier()
         self.shared = True
         each_element(self.low, self.low.tile(value), type, self.low.allocation.offsets[self.op], body)
@@ -101,10 +101,10 @@ class _Writer:
 
 
 def promoted(e: Emitter, conversion: Conversion, value: Value, type: Type) -> tuple[str, Value]:
-    """(the conversion as vprintf reads it, the argument as it lies in memory).
+    """(the conversion for vprintf, the argument in memory form).
 
-    An integer has the length that its conversion names, or its own; where a conversion is for the other kind of number,
-    it reads the bits, as in C.
+    An integer has the length of its conversion, by default its own; a conversion of the other kind of number
+    reads the bits, as in C.
     """
     head, length, kind = conversion
     if kind == "s":

@@ -1,9 +1,9 @@
-"""Records of when a block came by: the first thread reads %globaltimer and writes a row of its block's own.
+"""Time records of a block: the first thread reads %globaltimer and writes to its block's row.
 
 profile   block 0: i32 count, 12 bytes free │ record 0 │ … │ record n-1      block 1: …
 record    i64 nanoseconds (PTX ISA, "%globaltimer") │ i32 marker │ 4 bytes free
 
-Of more records than there is room for the last are kept; `count` says how many there were.
+If there are too many records, the last ones are kept; `count` is their total number.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 
 RECORD = 16
-"""Bytes of a record, and of what stands before a block's."""
+"""The sizes of a record, and of the header of a block, in bytes."""
 
 
 @lowers("nv_tileas.profile_record")
 def profile_record(low: Lowering, op: nv_tileas.ProfileRecord) -> None:
-    """Only the first thread, and only where there is room for a record."""
+    """Only by the first thread, and only if there is space for records."""
     e = low.e
     pointer, records = low.scalar(op.pointer), low.scalar(op.records)
     with only_where(e, e.both([e.is_first_thread, e.icmp("ne", records, 0)])):

@@ -1,13 +1,13 @@
 """nv_tileaa.reduce and nv_tileaa.scan: registers of a thread first, then shuffles between lanes, then shared memory.
 
-reduce   each thread combines its registers, pair by pair; lanes combine by butterflies; every warp stores what it has,
-         and every thread loads what it needs of all warps, and combines it
+reduce   each thread combines its registers, pair by pair; lanes combine by butterflies; every warp stores its result,
+         and every thread loads the results of all warps, and combines them
 scan     from the lowest bits of the coordinate to the highest, and back:
 
     totals of blocks    a b c d  ──▶  ab cd  ──▶  abcd          (a run of bits of one kind at a time)
-    what is before      - a - c  ◀──  -  ab  ◀──  -
+    prefixes            - a - c  ◀──  -  ab  ◀──  -
 
-The region is lowered anew for each combination, on what comes first and what comes next.
+The region is lowered again for each combination, with the earlier and the later value.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Combiner:
         self.op = op
         self.e = low.e
         self.scratch = low.allocation.offsets.get(op, 0)
-        """Where the round trip to come has its bytes."""
+        """The offset of the scratch for the next round trip."""
 
     def sources(self) -> list[Parts]:
         """The operands, by register."""
@@ -51,7 +51,7 @@ class Combiner:
         return list(zip(*columns, strict=True))
 
     def combine(self, earlier: Parts, later: Parts) -> Parts:
-        """The region on what is before an element, and the element."""
+        """Apply the region to the prefix of an element, and the element."""
         low, block = self.low, self.op.body.entry
         for i, pair in enumerate(zip(earlier, later, strict=True)):
             for argument, value in zip(block.arguments[2 * i : 2 * i + 2], pair, strict=True):
@@ -68,11 +68,11 @@ class Combiner:
         return values[0]
 
     def choose(self, condition: Value, then: Parts, otherwise: Parts) -> Parts:
-        """`then` where the condition holds."""
+        """Select `then` if the condition is true."""
         return tuple(self.e.either(condition, a, b) for a, b in zip(then, otherwise, strict=True))
 
     def exchange(self, values: Sequence[Parts], kind: str, lane: Any) -> list[Parts]:
-        """What another lane of the warp gives for each of the values."""
+        """Each of the values from another lane of the warp."""
         flat = exchange(self.e, [part for parts in values for part in parts], kind, lane)
         count = len(self.op.sources)
         return [tuple(flat[i : i + count]) for i in range(0, len(flat), count)]
@@ -94,13 +94,13 @@ class Combiner:
             tile = Tile(before, [parts[i] for parts in values])
             trips.append(Trip(plan.store, plan.load, self.scratch, tile, before, after))
             self.scratch += part_bytes(plan)
-        # All operands have one layout, so that the same threads store.
+        # All operands have the same layout, so the same threads store.
         tiles = through_memory(self.e, dict(plans[0].store_masks), trips)
         return list(zip(*(tile.elements(self.e) for tile in tiles), strict=True))
 
 
 def is_commutative(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> bool:
-    """Whether the region is seen to give the same for swapped operands: every value by one commutative op."""
+    """True if the region is known to be commutative: every result is a commutative op on its two arguments."""
     arguments = op.body.entry.arguments
     for i, value in enumerate(op.yielded):
         inner = value.defining_op
@@ -114,11 +114,11 @@ _WHOLE_WARP = {
     "arith.addi": "add", "arith.andi": "and", "arith.ori": "or", "arith.xori": "xor",
     "arith.maxsi": "max", "arith.minsi": "min", "arith.maxui": "umax", "arith.minui": "umin",
 }  # fmt: skip
-"""What redux.sync does with one 32-bit integer of each lane (PTX ISA, "redux.sync"): the op → nvvm's word."""
+"""The operations of redux.sync on one 32-bit integer per lane (PTX ISA, "redux.sync"): the op → nvvm's keyword."""
 
 
 def warp_reduction(low: Lowering, op: nv_tileaa.Reduce, steps: Sequence[LaneStep]) -> str | None:
-    """The word of the redux.sync that does all lane steps at once; None where there is none."""
+    """The keyword of the redux.sync that performs all lane steps at once; None if there is none."""
     if not low.target.has(Feature.REDUX_SYNC) or len(op.sources) != 1 or not is_commutative(op):
         return None
     whole = len(steps) == 5 and all(step.partners == tuple(range(len(step.partners))) for step in steps)
@@ -131,7 +131,8 @@ def warp_reduction(low: Lowering, op: nv_tileaa.Reduce, steps: Sequence[LaneStep
 
 
 def _redux(low: Lowering, value: Value, word: str) -> Value:
-    """An integer of up to 32 bits reduced over the warp; sign extension keeps the order of unsigned numbers too."""
+    """An integer of up to 32 bits reduced over the warp; sign extension also preserves the order of unsigned
+    numbers."""
     e, type = low.e, value.type
     assert isinstance(type, IntegerType)
     wide = e.resized(value, I32, signed=True)
@@ -160,8 +161,8 @@ def reduce(low: Lowering, op: nv_tileaa.Reduce) -> None:
 def _lanes(body: Combiner, plan: Reduction, values: list[Parts]) -> list[Parts]:
     """Butterflies: pairs of lanes combine, and both have the result.
 
-    Where the order of operands counts, both must take the same one; but where the result goes through shared memory,
-    only those lanes are asked that are the earlier one in every step.
+    If the order of operands matters, both lanes must use the same one.  If the result passes through shared memory,
+    only the lanes that are the earlier one in every step are used.
     """
     e = body.e
     as_received = is_commutative(body.op) or plan.gather is not None
@@ -195,12 +196,12 @@ def scan(low: Lowering, op: nv_tileaa.Scan) -> None:
 
 
 Registers = dict[int, Parts]
-"""By the register index; of registers whose totals are meant, the bits of the run are 0."""
+"""By register index; for totals, the bits of the run are 0."""
 
 
 class _Scanned:
-    """One run of bits: what each block is with those before it (`inclusive`), those before it alone (`exclusive`, which
-    the first one lacks: by register, or where `is_first` holds), and all of them (`totals`)."""
+    """One run of bits: each block combined with those before it (`inclusive`), only those before it (`exclusive`,
+    undefined for the first one: by register, or if `is_first` is true), and all of them (`totals`)."""
 
     def __init__(self) -> None:
         self.inclusive: Registers = {}
@@ -210,7 +211,7 @@ class _Scanned:
 
 
 class _Before(NamedTuple):
-    """What comes before a block; nothing where `is_absent` holds."""
+    """The prefix of a block; absent if `is_absent` is true."""
 
     value: Parts
     is_absent: Value | None
@@ -228,7 +229,7 @@ class _Scanner:
     def scan(self, values: Registers, bits: list[int]) -> Registers:
         """The scan of registers whose index has these bits.
 
-        It starts with the first element, as the reference compiler's does; an identity would change nothing.
+        It starts with the first element, as in the reference compiler; an identity would not change the result.
         """
         if not self.runs:
             return values
@@ -241,14 +242,14 @@ class _Scanner:
         return {r: self._after(before.get(r & ~mask), value) for r, value in run.inclusive.items()}
 
     def _after(self, before: _Before | None, value: Parts) -> Parts:
-        """A value combined with what is before it, where there is something."""
+        """A value combined with its prefix, if there is one."""
         if before is None:
             return value
         made = self.body.combine(before.value, value)
         return made if before.is_absent is None else self.body.choose(before.is_absent, value, made)
 
     def _before(self, level: int, totals: Registers, bits: list[int]) -> dict[int, _Before]:
-        """What comes before each block, by register, for those that have something; `totals` are the blocks at this
+        """The prefix of each block, by register, for those that have one; `totals` are the blocks at this
         level."""
         here = self.runs[level]
         run = self._run(here, totals, bits)
@@ -268,7 +269,8 @@ class _Scanner:
         return found
 
     def _joined(self, outer: _Before, inner: Parts, is_first: Value | None) -> _Before:
-        """What comes before an outer block, then inside it; the latter not where the block `is_first` there."""
+        """The prefix of an outer block combined with the prefix inside it; without the latter if the block `is_first`
+        there."""
         value = self._after(outer, inner)
         if is_first is None:
             return _Before(value, None)
@@ -307,7 +309,8 @@ class _Scanner:
         return items[::-1] if self.reverse else items
 
     def _lanes(self, run: Run, values: Registers) -> _Scanned:
-        """Blocks of 1, 2, 4, … lanes: the later half of each two combines with the last lane of the earlier half."""
+        """Blocks of 1, 2, 4, … lanes: the later half of each pair is combined with the last lane of the earlier
+        half."""
         e, body, lane = self.e, self.body, self.e.lane
         names, current = list(values), list(values.values())
         inside = 0
@@ -339,7 +342,7 @@ class _Scanner:
         return scanned
 
     def _warps(self, run: Run, values: Registers, bits: list[int]) -> _Scanned:
-        """Every thread gets the totals of all warps, and combines those before its own."""
+        """Every thread loads the totals of all warps, and combines those before its own."""
         e, body = self.e, self.body
         assert run.gather is not None
         order = span([1 << bit for bit in bits])

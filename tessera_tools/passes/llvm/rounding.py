@@ -1,4 +1,4 @@
-"""nv_tileaa's arithmetic: rounding modes, approximations and flushing to zero, as NVVM's intrinsics say them.
+"""nv_tileaa's arithmetic: rounding modes, approximations and flushing to zero, by NVVM's intrinsics.
 
 f32, f64  → llvm.nvvm.add.rz.ftz.f, …: one PTX instruction
 f16, bf16 → in f32 by the same directed mode, then narrowed by it
@@ -28,19 +28,19 @@ def _rounded(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -
     mode = _MODES[mode_of(op)]
     if type is F32 or type is F64:
         return _instruction(e, op, mode, operands, type)
-    # Directed rounding composes: the f32 numbers hold those of the narrow format, so that the greatest narrow number
-    # below x is the greatest narrow number below the greatest f32 below x (and so for the least one above).
+    # Directed rounding composes: f32 represents all numbers of the narrow format, so the greatest narrow number
+    # below x is the greatest narrow number below the greatest f32 below x (and likewise for the least one above).
     wide = [Number(e, value) for value in operands]
     wide = [x.make(llvm.FPExt, (x,), F32) for x in wide]
     return narrowed(Number(e, _instruction(e, op, mode, [x.value for x in wide], F32)), mode, type).value
 
 
 def narrowed(x: Number, mode: str, type: Type) -> Number:
-    """An f32 as f16 or bf16, rounded by `rz`, `rm` or `rp`: the nearest number, or its neighbor where that is on the
-    wrong side of x.  cvt has `rm` and `rp` for f16 alone.
+    """An f32 as f16 or bf16, rounded by `rz`, `rm` or `rp`: the nearest number, or its neighbor if that is on the
+    wrong side of x.  cvt supports `rm` and `rp` only for f16.
 
-    The neighbor away from zero is the next pattern, that towards zero the one before; a zero on the wrong side has
-    the sign of x, so that its neighbor is always the one away from zero.
+    The neighbor away from zero is the next bit pattern, the one toward zero the previous; a zero on the wrong side has
+    the sign of x, so its neighbor is always the one away from zero.
     """
     nearest = x.make(llvm.FPTrunc, (x,), type)
     back = nearest.make(llvm.FPExt, (nearest,), F32)
@@ -72,7 +72,7 @@ def _exp(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Va
 
 
 def _tanh(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    """LLVM's function where an approximation is allowed: tanh.approx."""
+    """LLVM's intrinsic with `afn`: tanh.approx."""
     (x,) = (Number(e, value) for value in operands)
     return x.make(llvm.Tanh, (x,), fastmathFlags=FastmathFlagsAttr("afn")).value
 
@@ -105,4 +105,4 @@ ROUNDED: dict[str, Scalar] = {
     "nv_tileaa.maxf": _extremum,
     "nv_tileaa.minf": _extremum,
 }
-"""How each op works on scalars."""
+"""The lowering of each op on scalars."""

@@ -1,4 +1,5 @@
-"""What rearranges a whole tile: choices among each thread's registers, since layouts keep elements in their threads."""
+"""Ops that rearrange a whole tile: selections of each thread's registers, because layouts keep elements in their
+threads."""
 
 from __future__ import annotations
 
@@ -37,7 +38,8 @@ def picked(e: Emitter, values: Sequence[Value], chosen: Int, bits: int, constant
 
 
 def gathered(low: Lowering, op: Any, source: Value, wanted: LinearLayout) -> list[Value]:
-    """The registers of a tile as another layout of its coordinates asks for them, one value a register of that."""
+    """The registers of a tile in the order of another layout of its coordinates, one value per register of that
+    layout."""
     e = low.e
     tile = low.tile(source)
     move = register_move(tile.layout, wanted)
@@ -60,7 +62,7 @@ def _seen(low: Lowering, op: Any, copy: Copy) -> list[Value]:
 
 @lowers("nv_tileaa.permute", "nv_tileaa.reshape", "nv_tileaa.broadcast")
 def rearrange(low: Lowering, op: nv_tileaa.Permute | nv_tileaa.Reshape | nv_tileaa.Broadcast) -> None:
-    """A renaming of registers; nothing at all where they agree one by one."""
+    """A renaming of registers, or no op if they are the same."""
     (copy,) = copies(op)
     assert copy.seen is not None
     tile = low.tile(op.source)
@@ -78,7 +80,7 @@ def splat(low: Lowering, op: nv_tileaa.Splat) -> None:
 
 @lowers("nv_tileaa.unsplat")
 def unsplat(low: Lowering, op: nv_tileaa.Unsplat) -> None:
-    """Any register: every thread holds the one element."""
+    """Any register: every thread holds the single element."""
     low.define(op.res, low.tile(op.source).elements(low.e)[0])
 
 
@@ -108,7 +110,7 @@ def cat(low: Lowering, op: nv_tileaa.Cat) -> None:
 
 @lowers("nv_tileaa.extract")
 def extract(low: Lowering, op: nv_tileaa.Extract) -> None:
-    """A choice among the parts, which lie in registers."""
+    """A selection of a part in registers."""
     e = low.e
     whole, part = op.source.type.shape, op.res.type.shape
     layout = nv_tileas.layout_of(op.res.type)
@@ -130,7 +132,7 @@ def extract(low: Lowering, op: nv_tileaa.Extract) -> None:
 
 @lowers("nv_tileaa.insert")
 def insert(low: Lowering, op: nv_tileaa.Insert) -> None:
-    """The new part where its index is the one, the old elements elsewhere."""
+    """The new part at its index, the old elements elsewhere."""
     e = low.e
     (copy,) = copies(op)
     part = op.source.type.shape
@@ -156,7 +158,7 @@ def insert(low: Lowering, op: nv_tileaa.Insert) -> None:
 
 
 def _index(low: Lowering, value: Value) -> Int:
-    """An index as a number where it is one."""
+    """An index, as a Python int if it is constant."""
     source = value.defining_op
     if isinstance(source, arith.Constant) and isinstance(source.value, IntegerAttr):
         return source.value.value

@@ -42,7 +42,8 @@ GLOBAL_SMEM = "global_smem"
 def stage_pointer(
     low: Lowering, buffer: Buffer, stage: Value, address: XorExpression, index: int, slice_offset: int = 0
 ) -> Value:
-    """The pointer to one access of a stage: the thread's part is hoisted, the stage added, the rest immediate."""
+    """The pointer to one access of a stage: the thread's part is hoisted, the stage is added, and the rest is an
+    immediate."""
     e = low.e
     scale = element_bytes(buffer.type.element)
     pointer, immediate = thread_pointer(e, buffer.offset, address, index, scale, slice_offset)
@@ -75,12 +76,12 @@ def pointers(e: Emitter, offset: int, address: XorExpression, scale: int) -> Cal
 
 
 def memory_type(type: RankedTensorType) -> RankedTensorType:
-    """A tile's type with the elements that it has in memory."""
+    """A tile's type with elements in memory form."""
     return RankedTensorType(type.shape, stored(type.element), type.encoding)
 
 
 def memory_tile(e: Emitter, tile: Tile, type: RankedTensorType) -> Tile:
-    """A tile (of `type`) with its elements as they are stored."""
+    """A tile (of `type`) with elements in memory form."""
     if stored(type.element) is tile.element:
         return tile
     return Tile(memory_type(type), [into_memory(e, v, type.element) for v in tile.elements(e)])
@@ -212,6 +213,6 @@ def through_memory(e: Emitter, masks: dict[str, int], trips: Sequence[Trip]) -> 
 
 
 def memory_offset(memory: LinearLayout, coordinates: tuple[int, ...]) -> int:
-    """The offset in elements of a place of the tile."""
+    """The offset, in elements, of coordinates in the tile."""
     place = memory.invert().apply({f"dim{d}": c for d, c in enumerate(coordinates)})
     return place["offset"]

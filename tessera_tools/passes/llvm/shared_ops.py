@@ -61,14 +61,14 @@ def commit_group(low: Lowering, op: Operation) -> None:
 
 @lowers("nv_tileas.async.wait_group")
 def wait_group(low: Lowering, op: nv_tileas.AsyncWaitGroup) -> None:
-    """Each thread's copies; a barrier makes them visible to the others (PTX ISA, "cp.async.wait_group")."""
+    """Waits for each thread's copies; a barrier makes them visible to the others (PTX ISA, "cp.async.wait_group")."""
     low.e.nvvm("cp.async.wait.group", n=op.pending)
 
 
 @lowers("nv_tileas.load")
 @emits("lds", "ldmatrix", "ldmatrix_trans")
 def load(low: Lowering, op: nv_tileas.Load) -> None:
-    """ldmatrix or vector loads, as the atom says."""
+    """ldmatrix or vector loads, as defined by the atom."""
     plan = shared_load_plan(op, low.target)
     if access_atom(plan, op.buffer.type.element) is not op.atom:
         raise _unfitting(op, access_atom(plan, op.buffer.type.element))
@@ -90,7 +90,7 @@ def _unfitting(op: nv_tileas.Load | nv_tileas.Store, expected: CopyAtomAttr) -> 
 @lowers("nv_tileas.store")
 @emits("sts", "stmatrix", "stmatrix_trans")
 def store(low: Lowering, op: nv_tileas.Store) -> None:
-    """stmatrix or vector stores, as the atom says; one thread stores what several hold."""
+    """stmatrix or vector stores, as defined by the atom; one thread stores an element that several hold."""
     e = low.e
     plan = shared_store_plan(op)
     if store_atom(plan, op.value.type.element) is not op.atom:
@@ -133,8 +133,8 @@ def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
     for i in range(plan.rounds):
         mine = picked(e, values, provided, plan.provided.base_bits, plan.provided.constants[i])
         received += exchange(e, [mine], BY_INDEX, e.xor(lanes, plan.source_lane.constants[i]))
-    # Round i gives register target.evaluate(i): where that depends on the thread, select by register.  What the
-    # thread's part of it cannot be stands for nothing, and may be any value.
+    # Round i returns register target.evaluate(i).  If that depends on the thread, select by register.  Impossible
+    # values of the thread's part may select any value.
     count = nv_tileas.layout_of(op.res.type).in_size("register")
     target = e.thread_part(plan.target)
     ordered = [received[0]] * count

@@ -1,6 +1,6 @@
 """Values from other lanes of the warp: shfl.sync moves words of 32 bits (PTX ISA, "shfl.sync").
 
-Wider values go in several words.  Narrower ones of one type that take the same way share words.
+Wider values use several words.  Narrower ones of the same type share words.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from tessera_tools.ir.types import I32, I64, IntegerType, VectorType, bit_width
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 
 BY_XOR, BY_INDEX = "bfly", "idx"
-"""How the operand of a shuffle says which lane: by its difference from the own one, or by its number."""
+"""How the operand of a shuffle selects the lane: by a xor or difference, or by its number."""
 
 
 def exchange(e: Emitter, values: Sequence[Value], kind: str, lane: Int) -> list[Value]:
-    """What another lane gives for each of the values; all lanes of the warp take part."""
+    """Each of the values from another lane; all lanes of the warp take part."""
     received: list[Value | None] = [None] * len(values)
     by_type: dict[Type, list[int]] = {}
     for i, value in enumerate(values):
         by_type.setdefault(value.type, []).append(i)
     for type, places in by_type.items():
-        per = _elements_a_word(type)
+        per = _elements_per_word(type)
         for start in range(0, len(places), per):
             together = places[start : start + per]
             found = _exchange_packed(e, [values[i] for i in together], type, kind, lane)
@@ -35,7 +35,7 @@ def exchange(e: Emitter, values: Sequence[Value], kind: str, lane: Int) -> list[
     return [value for value in received if value is not None]
 
 
-def _elements_a_word(type: Type) -> int:
+def _elements_per_word(type: Type) -> int:
     """How many elements of a type fill a word; 1 unless they are whole bytes."""
     bits = 0 if isinstance(type, PointerType) else bit_width(type)
     return 32 // bits if bits in (8, 16) else 1
@@ -43,7 +43,7 @@ def _elements_a_word(type: Type) -> int:
 
 def _exchange_packed(e: Emitter, values: list[Value], type: Type, kind: str, lane: Int) -> list[Value]:
     if len(values) > 1:
-        per = _elements_a_word(type)
+        per = _elements_per_word(type)
         filled = [*values, *[e.poison(type)] * (per - len(values))]
         word = shuffle(e, e.bitcast(e.vector(filled, type), I32), kind, lane)
         return e.unpacked(word, type)[: len(values)]

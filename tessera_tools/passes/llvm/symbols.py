@@ -1,4 +1,4 @@
-"""What kernels need beside them in the module: texts, and the functions that the driver supplies (CUDA's "PTX Writer's
+"""Symbols of a module that kernels need: texts, and the functions of the driver (CUDA's "PTX Writer's
 Guide to Interoperability", "System Calls")."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SYSTEM_CALLS: dict[str, tuple[tuple[Type, ...], Type | None]] = {
 
 
 class Symbols:
-    """The texts and declarations that the kernels of one module have asked for."""
+    """The texts and declarations used by the kernels of one module."""
 
     def __init__(self, module: Operation) -> None:
         self.module = module
@@ -46,7 +46,7 @@ class Symbols:
         return e.pure("generic", (place,), lambda: llvm.AddrSpaceCast(place, res=GENERIC))
 
     def call(self, e: Emitter, op: Operation, name: str, operands: Sequence[Value]) -> list[Value]:
-        """Call a function of the driver; `op` is what asks for it."""
+        """Call a function of the driver; `op` is the requesting op."""
         inputs, result = _SYSTEM_CALLS[name]
         if name not in self._declared:
             self._declare(op, name, inputs, result)

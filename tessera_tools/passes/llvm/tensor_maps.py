@@ -1,9 +1,9 @@
-"""Hidden parameters: the tensor maps that who launches a kernel makes from its other parameters.
+"""Hidden parameters: the tensor maps that the launcher creates from a kernel's other parameters.
 
     make_tiled_tma_desc %view  ─▶  a parameter after the declared ones, !llvm.ptr {llvm.byval = !llvm.array<128 x i8>}
                                    nv_tileaa.tensor_maps = [{parameter = 3, base = 0, shape = […], …}]
 
-Base, extents and strides of the view must follow from parameters: a parameter times a number plus a number
+Base, extents and strides of the view must be linear functions of parameters
 (`analysis/parameters.py`).
 """
 
@@ -35,13 +35,13 @@ _BYTES = 128
 
 
 def box_bytes(op: TiledTmaLoad) -> int:
-    """Bytes that a load brings: whole boxes, also where they reach over the tensor's edge."""
+    """The bytes of a load: whole boxes, also at the tensor's boundary."""
     type = op.buffer.type
     return prod(type.tile) * element_bytes(type.element)
 
 
 def tensor_map_of(op: MakeTiledTmaDesc) -> TensorMap:
-    """The map of a descriptor; an error where it does not follow from parameters."""
+    """The map of a descriptor; raises an error if it is not a function of parameters."""
     found = describe(op.view, tuple(op.box.values), op.atom.swizzle)
     if isinstance(found, str):
         raise op.error(found)

@@ -1,4 +1,4 @@
-"""What an nv_tileas value becomes in one thread.
+"""The per-thread form of nv_tileas values.
 
 tensor<…, #linear>   → Tile: one value per register of the layout, or 32-bit words of packed elements
 !nv_tileaa.memref    → View: base pointer, extents and strides
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 
 def converted(type: Type) -> Type:
-    """The llvm type of a scalar, also of one element of a tile.  Refusal for other types.
+    """The llvm type of a scalar or an element of a tile.  Raises Refusal for other types.
 
-    index is i64.  A tf32 is an f32 whose low 13 bits do not count.  Floats of 8 bits and fewer, and integers of 2 to 7
-    bits, are i8, whose high bits are 0 where the type has fewer.
+    index is i64.  A tf32 is an f32 whose low 13 bits are ignored.  Floats of at most 8 bits, and integers of 2 to 7
+    bits, are i8 with zeros in the unused high bits.
     """
     if isinstance(type, IndexType):
         return I64
@@ -57,17 +57,17 @@ def converted(type: Type) -> Type:
 
 
 def is_sub_byte(type: Type) -> bool:
-    """Whether a type is narrower than the i8 that it lives in; an i1 lives in an i1."""
+    """True if a type is narrower than its i8 representation; an i1 is an i1."""
     return isinstance(type, IntegerType | FloatType) and 1 < type.width < 8
 
 
 def without_high_bits(e: Emitter, value: Value, element: Type) -> Value:
-    """The value of an i8 register with the bits that an element type does not have set to 0."""
+    """The value of an i8 register with its unused bits set to 0."""
     return e.constant(e.and_(value, (1 << bit_width(element)) - 1, I8), I8) if is_sub_byte(element) else value
 
 
 def stored(type: Type) -> Type:
-    """The llvm type that an element has in memory: whole bytes, so that an i1 is an i8 of 0 or 1; of a pointer its
+    """The llvm type of an element in memory: whole bytes, so an i1 is an i8 of 0 or 1; for a pointer, its
     address."""
     register = converted(type)
     if isinstance(register, PointerType):
@@ -89,7 +89,7 @@ def scalar_attribute(attribute: Attribute) -> Attribute:
 
 
 def into_memory(e: Emitter, value: Value, element: Type) -> Value:
-    """An element as it is stored."""
+    """An element in memory form."""
     in_memory = stored(element)
     if isinstance(value.type, PointerType):
         return e.pure("ptrtoint", (value,), lambda: llvm.PtrToInt(value, res=I64))
@@ -97,7 +97,7 @@ def into_memory(e: Emitter, value: Value, element: Type) -> Value:
 
 
 def from_memory(e: Emitter, value: Value, element: Type) -> Value:
-    """An element as it is computed with; any byte but 0 is a true i1."""
+    """An element in register form; a nonzero byte is a true i1."""
     register = converted(element)
     if value.type is register:
         return value
@@ -109,8 +109,8 @@ def from_memory(e: Emitter, value: Value, element: Type) -> Value:
 class Tile:
     """The elements of a tile that one thread holds, in the order of the layout's registers.
 
-    Elements narrower than 32 bits may be held packed in 32-bit words, register 0 in the low bits; either form is made
-    from the other when asked for.
+    Elements narrower than 32 bits may be held packed in 32-bit words, register 0 in the low bits; each form is computed
+    from the other on demand.
     """
 
     __slots__ = ("_elements", "_words", "element", "layout")
@@ -168,11 +168,11 @@ class Buffer:
     offset: int
     type: SmemType
     moved: Value | None = None
-    """Bytes to add to the offset, where it is a stage of another buffer."""
+    """Bytes to add to the offset, if it is a stage of another buffer."""
 
     @property
     def layout(self) -> LinearLayout:
-        """Offset in elements → coordinates of the tile.  Refusal where the type has none."""
+        """Offset in elements → coordinates of the tile.  Raises Refusal if the type has none."""
         if self.type.layout is None:
             raise Refusal(f"{self.type} has no layout")
         return self.type.layout.layout

@@ -1,6 +1,6 @@
 """Boxes of tensors between global and shared memory: cp.async.bulk.tensor, by one thread.
 
-A tile is copied as the boxes of its descriptor, each to where the buffer's layout has the box's first element.
+A tile is copied as the boxes of its descriptor, each to the offset of its first element in the buffer's layout.
 PTX ISA, "cp.async.bulk.tensor"; coordinates are elements, innermost first.
 """
 
@@ -32,7 +32,7 @@ from tessera_tools.target import Feature
 @lowers("nv_tileas.make_tiled_tma_desc")
 @emits("tma_load", "tma_store")
 def make_tiled_tma_desc(low: Lowering, op: nv_tileas.MakeTiledTmaDesc) -> None:
-    """A hidden parameter; equal ones are one."""
+    """A hidden parameter; equal ones are shared."""
     if not low.target.has(Feature.TMA):
         raise op.error(f"needs TMA, which {low.target.name} does not support; it requires sm_90 or later")
     tensor_map = tensor_map_of(op)
@@ -44,12 +44,12 @@ def make_tiled_tma_desc(low: Lowering, op: nv_tileas.MakeTiledTmaDesc) -> None:
 
 
 def check_boxes(atom: TmaAtom, buffer: Buffer, box: tuple[int, ...]) -> None:
-    """Refusal unless the boxes of a tile lie in a buffer as TMA writes them."""
+    """Raises Refusal unless the boxes of a tile have the layout that TMA writes."""
     bits = 8 * element_bytes(buffer.type.element)
     tile = buffer.type.tile
     rank = len(tile)
     swizzle, memory = atom.swizzle, atom.row.memory
-    assert memory is not None, f"the table of atoms does not say how {atom} lays a tile in shared memory"
+    assert memory is not None, f"the table of atoms has no shared-memory layout for {atom}"
     whole, part = memory(tile, bits, None, swizzle), memory(box, bits, None, swizzle)
     size = prod(box)
     if buffer.layout != whole or (swizzle and box[-1] * bits != 8 * swizzle):
@@ -58,7 +58,7 @@ def check_boxes(atom: TmaAtom, buffer: Buffer, box: tuple[int, ...]) -> None:
         )
     for corner in _corners(tile, box):
         start = memory_offset(whole, corner)
-        if start % size or not _lies_as(whole, part, corner, start, rank):
+        if start % size or not _has_layout(whole, part, corner, start, rank):
             raise Refusal(
                 f"the box at {list(corner)} of the tile {list(tile)} is not contiguous in the buffer"
             )
@@ -68,7 +68,9 @@ def check_boxes(atom: TmaAtom, buffer: Buffer, box: tuple[int, ...]) -> None:
         raise Refusal(f"the buffer is not aligned to {alignment} bytes, which its swizzle requires")
 
 
-def _lies_as(whole: LinearLayout, part: LinearLayout, corner: tuple[int, ...], start: int, rank: int) -> bool:
+def _has_layout(
+    whole: LinearLayout, part: LinearLayout, corner: tuple[int, ...], start: int, rank: int
+) -> bool:
     for bit in range(part.in_bits("offset")):
         inner = part.apply({"offset": 1 << bit})
         outer = whole.apply({"offset": start | 1 << bit})
@@ -82,7 +84,7 @@ def _corners(tile: tuple[int, ...], box: tuple[int, ...]) -> list[tuple[int, ...
 
 
 def _boxes(low: Lowering, op: Any, stage: Value, indices: list[Value]) -> list[tuple[Value, list[Value]]]:
-    """(place in shared memory, coordinates innermost first) of each box of a copy."""
+    """(address in shared memory, coordinates innermost first) of each box of a copy."""
     e = low.e
     buffer = low.buffer(op.buffer)
     made = op.desc.defining_op
@@ -105,7 +107,7 @@ def _boxes(low: Lowering, op: Any, stage: Value, indices: list[Value]) -> list[t
 @lowers("nv_tileas.async.tiled_tma_load")
 @emits("tma_load")
 def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
-    """One instruction a box; the producer_write around it has chosen the thread."""
+    """One instruction per box; the enclosing producer_write selects the thread."""
     e = low.e
     stage, _ = low.stage(op.iter)
     barrier = full_barrier(low, op, op.iter, stage)
@@ -122,7 +124,7 @@ def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
 @lowers("nv_tileas.async.tiled_tma_store")
 @emits("tma_store")
 def tiled_tma_store(low: Lowering, op: nv_tileas.TiledTmaStore) -> None:
-    """One instruction a box and a group of them, by the unit's first thread."""
+    """One instruction per box, and one group, by the unit's first thread."""
     e = low.e
     stage = low.scalar(op.stage)
     indices = [low.scalar(v) for v in op.indices]
@@ -140,7 +142,7 @@ def tiled_tma_store(low: Lowering, op: nv_tileas.TiledTmaStore) -> None:
 
 @lowers("nv_tileas.async.store_wait")
 def store_wait(low: Lowering, op: nv_tileas.AsyncStoreWait) -> None:
-    """Of the threads, the one that stored has groups to wait for."""
+    """Only the thread that stored has groups to wait for."""
     reads = {"read": UNIT} if op.read is not None else {}
     low.e.nvvm("cp.async.bulk.wait_group", group=i32(op.pending.value), **reads)
 
@@ -153,7 +155,7 @@ def fence_proxy(low: Lowering, op: nv_tileas.FenceProxy) -> None:
 
 @lowers("nv_tileas.view")
 def view(low: Lowering, op: nv_tileas.View) -> None:
-    """The buffer, moved by so many stages."""
+    """The buffer, at the offset of a stage."""
     e, buffer = low.e, low.buffer(op.buffer)
     stage, _ = low.stage(op.iter)
     moved = e.constant(e.mul(stage, buffer.stage_bytes)) if buffer.type.stages > 1 else None

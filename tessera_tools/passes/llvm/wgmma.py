@@ -1,11 +1,12 @@
 """Products by wgmma: descriptors of matrices in shared memory, accumulators that pass through the waits.
 
     async.dot        wgmma.fence; for each 64 rows, n columns and step along K: wgmma.mma_async; wgmma.commit_group
-    async.dot_wait   wgmma.wait_group as inline assembly through which the sums pass, tied: nothing reads them before
+    async.dot_wait   wgmma.wait_group as inline assembly with the accumulators as tied operands: they are not read
+    before
 
-A buffer is the matrix in one of the hardware's swizzles (layout/shared.py): panels as wide as the pattern.  Where the
-panels run along K the matrix is K-major; across, M- or N-major, which 16-bit elements allow.  PTX ISA, "Asynchronous
-Warpgroup Level Matrix Multiply-Accumulate Instructions".
+A buffer is the matrix in one of the hardware's swizzles (layout/shared.py): panels as wide as the pattern.  If the
+panels are along K, the matrix is K-major; otherwise M- or N-major, which requires 16-bit elements.  PTX ISA,
+"Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _ROWS = 8
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """How a matrix lies in a buffer: `k_axis` is the axis of K among its two; offsets are bytes."""
+    """The layout of a matrix in a buffer: `k_axis` is its axis of K; offsets are in bytes."""
 
     swizzle: int
     k_major: bool
@@ -43,7 +44,7 @@ class Matrix:
 
     @classmethod
     def of(cls, buffer: Buffer, k_axis: int) -> Matrix:
-        """Refusal unless wgmma can read a buffer as it lies."""
+        """Raises Refusal unless wgmma can read the layout of a buffer."""
         bits = 8 * element_bytes(buffer.type.element)
         tile = buffer.type.tile
         for order in ((1, 0), (0, 1)):
@@ -65,19 +66,19 @@ class Matrix:
 
     @property
     def fixed(self) -> int:
-        """The descriptor without its start."""
+        """The descriptor without its start address."""
         return self.leading >> 4 << 16 | self.stride >> 4 << 32 | _MODES[self.swizzle] << 62
 
 
 class _Operand:
-    """A factor in shared memory: descriptors of its pieces."""
+    """An operand in shared memory: descriptors of its pieces."""
 
     def __init__(self, low: Lowering, buffer: Buffer, k_axis: int, accumulator: LinearLayout) -> None:
         self.low, self.buffer, self.k_axis = low, buffer, k_axis
         self.matrix = Matrix.of(buffer, k_axis)
         self.bytes = element_bytes(buffer.type.element)
         e = low.e
-        # The unit's warpgroups have rows and columns of their own.
+        # Each warpgroup of the unit has its own rows and columns.
         moved: Int = 0
         expression = as_xor_expression(accumulator, out=f"dim{1 - k_axis}" if k_axis else "dim1")
         for term in expression.terms:
@@ -96,7 +97,7 @@ class _Operand:
         return memory_offset(self.buffer.layout, (along, k) if self.k_axis else (k, along)) * self.bytes
 
     def descriptor(self, along: int, k: int) -> Value:
-        """The descriptor of the piece that starts there."""
+        """The descriptor of the piece at this position."""
         e = self.low.e
         return e.constant(e.add(self.start, self.place(along, k) >> 4, I64), I64)
 
@@ -163,7 +164,7 @@ def _is_zero(value: Value) -> bool:
 
 
 class _Accumulator:
-    """How the sums of a piece stand in registers: f16 in pairs."""
+    """The registers of a piece's accumulator: f16 in pairs."""
 
     def __init__(self, element: Type) -> None:
         self.element = element
@@ -214,7 +215,7 @@ def _multiply(
     a_k_major: bool,
     b_k_major: bool,
 ) -> list[Value]:
-    """One wgmma.mma_async, its sums tied to its results; without sums it starts from zero."""
+    """One wgmma.mma_async with its accumulators tied to its results; without accumulators, it starts from zero."""
     _, n, k = op.atom.mnk
     kind = "f" if type is F32 else "r"
     types = f"{_word(op.atom.accumulator)}.{_word(op.atom.a)}.{_word(op.atom.b)}"
@@ -256,7 +257,7 @@ def _assembly(
 
 @lowers("nv_tileas.async.dot_wait")
 def dot_wait(low: Lowering, op: nv_tileas.AsyncDotWait) -> None:
-    """The sums pass through, where there are any."""
+    """The accumulators pass through the wait, if there are any."""
     if op.source is None or op.res is None:
         low.e.nvvm("wgmma.wait.group.sync.aligned", group=i64(op.pending.value))
     else:
@@ -265,12 +266,12 @@ def dot_wait(low: Lowering, op: nv_tileas.AsyncDotWait) -> None:
 
 @lowers("nv_tileas.async.dot_result")
 def dot_result(low: Lowering, op: nv_tileas.AsyncDotResult) -> None:
-    """The sums pass through no instruction."""
+    """The accumulators without an instruction."""
     low.define(op.res, _passed(low, op.source, ""))
 
 
 def _passed(low: Lowering, sums: Value, text: str) -> Tile:
-    """Sums behind inline assembly that ties them: what reads them stays behind it."""
+    """Accumulators as results of inline assembly that ties them: their uses stay after it."""
     e, type = low.e, sums.type
     assert isinstance(type, RankedTensorType)
     accumulator = _Accumulator(type.element)

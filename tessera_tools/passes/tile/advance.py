@@ -1,9 +1,9 @@
-"""How an index moves from one iteration of a loop to the next.
+"""How an index changes between iterations of a loop.
 
 scf.for %i = %c0 to %n step %c4      %a = arith.muli %i, %c8 : advances by 32
-  %b = arith.addi %a, %t             32, if %t is made outside: the sum of both
-  %c = arith.muli %i, %t             LINEAR: evenly, by a step that is not known
-  %d = tile.load_shared …            None: nobody can tell
+  %b = arith.addi %a, %t             32, if %t is defined outside: the sum of both
+  %c = arith.muli %i, %t             LINEAR: by a constant but unknown step
+  %d = tile.load_shared …            None: unknown
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Value
 
 LINEAR = "linear"
-"""Evenly, by a step that is not known."""
+"""By a constant but unknown step."""
 Advance = int | str | None
 
 
 def constant_of(value: Value) -> int | None:
-    """The number that an integer or index is; None where it is none."""
+    """The value of a constant integer or index; None if it is not constant."""
     op = value.defining_op
     if isinstance(op, arith.Constant) and isinstance(op.value, IntegerAttr):
         return op.value.value
@@ -28,7 +28,7 @@ def constant_of(value: Value) -> int | None:
 
 
 def advance(value: Value, loop: Any) -> Advance:
-    """By how much a value grows with each iteration of a loop: a number, LINEAR, or None."""
+    """The increment of a value per iteration of a loop: a number, LINEAR, or None."""
     if value is loop.induction[0]:
         step = constant_of(loop.step)
         return step if step is not None else LINEAR
@@ -59,7 +59,7 @@ def advance(value: Value, loop: Any) -> Advance:
 
 
 def _is_inside(value: Value, loop: Any) -> bool:
-    """Whether a value is made in a loop's body."""
+    """True if a value is defined in a loop's body."""
     op = value.block.parent_op if isinstance(value, BlockArgument) else value.defining_op
     if isinstance(value, BlockArgument) and op is loop:
         return True

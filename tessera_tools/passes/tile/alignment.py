@@ -1,4 +1,4 @@
-"""What the author of a kernel promises about its tensors."""
+"""The declared alignment of a kernel's tensors."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 
 ALIGNMENT = "tessera.alignment"
-"""Attribute of a function: bytes by which addresses, rows and the last extents of its tensors can be divided."""
+"""Attribute of a function: the alignment, in bytes, of addresses, rows and the last extents of its tensors."""
 DEFAULT_ALIGNMENT = 16
 
 
 def alignment_of(function: Any) -> int:
-    """The alignment of a function's tensors in bytes; an error where it is not a power of two."""
+    """The alignment of a function's tensors in bytes; raises an error if it is not a power of two."""
     attribute = function.attributes.get(ALIGNMENT)
     if attribute is None:
         return DEFAULT_ALIGNMENT

@@ -1,4 +1,5 @@
-"""tile-analyze: what the kernels of a `tile` program take of a GPU, and how they are best made; changes nothing.
+"""tile-analyze: reports the resources of the kernels of a `tile` program, and recommends a strategy. Does not change
+the IR.
 
     kernel flash_attention_tile for sm_90a: 256 threads
       shared memory        98304 bytes    %smem_q 32768, %smem_k 32768, %smem_v 32768
@@ -6,7 +7,7 @@
     memory strategy
       TMA for 3 of 3 asynchronous copies: …
 
-As JSON: a list with an object for each kernel, the same numbers under the names of `data()`.
+JSON output: a list with an object for each kernel, with the keys of `data()`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class TileAnalyze(Pass):
         found: list[Resources] = []
         compiled: dict[Target, Mapping[str, Measured]] = {}
         for function in functions:
-            # Each kernel's own target, where the option names none.
+            # Without the option, each kernel has its own target.
             target = ConvertTileToTileAS(gpu_name=self.arch).target([function])
             if target not in compiled:
                 compiled[target] = context.measure(op, target) if self.compile else {}
@@ -143,7 +144,7 @@ def report(r: Resources) -> str:
     rows: list[tuple[str, str, str]] = [
         ("shared memory", f"{r.shared} bytes", ", ".join(f"{b.name} {b.bytes}" for b in r.buffers)),
         (
-            "registers a thread",
+            "registers per thread",
             f"{r.registers}",
             f"{'by ptxas' if r.measured is not None else 'estimated'}; "
             + (
@@ -161,7 +162,7 @@ def report(r: Resources) -> str:
         for p in r.products
     ]  # fmt: skip
     rows.append(
-        ("async copies", f"{len(r.copies)}", f"{sum(c.bytes for c in r.copies)} bytes, each once")
+        ("async copies", f"{len(r.copies)}", f"{sum(c.bytes for c in r.copies)} bytes, counted once")
         if r.copies
         else ("async copies", "0", "")
     )
@@ -185,13 +186,13 @@ def report(r: Resources) -> str:
         f"wgmma {_yes(t.has(Feature.WGMMA))}",
         f"TMA {_yes(t.has(Feature.TMA))}",
         f"async barriers {_yes(t.has(Feature.MBARRIER_TRY_WAIT))}",
-        f"{t.max_shared_per_sm} bytes shared an SM, {t.max_shared_per_block} a block",
-        f"{t.max_registers_per_thread} registers a thread",
+        f"{t.max_shared_per_sm} bytes shared per SM, {t.max_shared_per_block} per block",
+        f"{t.max_registers_per_thread} registers per thread",
     ]
     rows.append((f"{t.name} offers", "", ", ".join(offers)))
     first = max(len(name) for name, _, _ in rows)
     second = max(len(value) for _, value, _ in rows)
-    lines = [f"kernel {r.kernel} for {t.cpu}: {r.threads} threads a block"]
+    lines = [f"kernel {r.kernel} for {t.cpu}: {r.threads} threads per block"]
     lines += [f"  {name:<{first}}  {value:>{second}}  {more}".rstrip() for name, value, more in rows]
     for part, choices in strategy_of(r).items():
         lines.append(f"{part} strategy")

@@ -1,15 +1,15 @@
-"""How attention is cut along a mesh.
+"""The sharding of attention along a mesh.
 
 batch, heads, queries, depth of V     each rank has its part of Q (and of K and V) and of the result
-keys                                  every rank attends to its keys alone; the parts are combined:
+keys                                  every rank attends to its own keys; the partial results are combined:
 
-    %o, %m, %l = tile.flash_attention %Q, %K, %V      the sum of weights times values, maxima, sums of weights
-    %M = tile.allreduce %m, max                       what all ranks take for the maximum of a row
+    %o, %m, %l = tile.flash_attention %Q, %K, %V      the weighted sum of values, maxima, sums of weights
+    %M = tile.allreduce %m, max                       the maximum of a row over all ranks
     %o1, %l1 = tile.attention_rescale %o, %l, %m, %M  both times exp(m - M)
-    %o2, %l2: their sums, by allreduce, or reduce_scatter where the result is wanted cut
+    %o2, %l2: their sums, by allreduce, or by reduce_scatter if the result is needed sharded
     %O = tile.attention_divide %o2, %l2
 
-A causal mask compares positions, of which each rank has its part where queries or keys are cut.
+A causal mask compares positions; if queries or keys are sharded, each rank has its part of the positions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _MAX = StringAttr("max")
 
 
 def attention(partition: Partition, op: tile.FlashAttention) -> None:
-    """Cut an op of attention as most bytes of its operands are cut, and combine what ranks have of its keys."""
+    """Shard an attention op like most bytes of its operands, and combine the partial results of the ranks."""
     rule = rule_of(op)
     assert rule is not None
     chosen = partition.choose(op, rule)
@@ -53,7 +53,7 @@ def attention(partition: Partition, op: tile.FlashAttention) -> None:
 
 
 def _with_positions(partition: Partition, op: tile.FlashAttention) -> tile.FlashAttention:
-    """The same with the positions of queries and keys as operands."""
+    """Add the positions of queries and keys as operands."""
     before = Builder.before(op)
     before.location = op.location
     counts = [partition.shape(operand)[-2] for operand in (op.q, op.k)]
@@ -73,7 +73,7 @@ def _with_positions(partition: Partition, op: tile.FlashAttention) -> tile.Flash
 
 
 def _combine(partition: Partition, op: tile.FlashAttention, state: Sharding, axis: str) -> None:
-    """Attention to a part of the keys on each rank of an axis."""
+    """Shard the keys along an axis, and combine the partial results."""
     before = Builder.before(op)
     before.location = op.location
     rows = Sharding(state.axes[:-1])
@@ -100,15 +100,15 @@ def _combine(partition: Partition, op: tile.FlashAttention, state: Sharding, axi
         _replace(op, [rescaled.res, common, rescaled.rescaled])
         return
     divided = before.insert(tile.AttentionDivide(rescaled.res, rescaled.rescaled, res=whole))
-    target = _wanted(partition, op.res, state, axis)
+    target = _required_sharding(partition, op.res, state, axis)
     partition.need(divided, 0, target)
     partition.need(divided, 1, Sharding(target.axes[:-1]))
     partition.give(divided, divided.res, target, "a result")
     _replace(op, [divided.res])
 
 
-def _wanted(partition: Partition, value: Value, state: Sharding, axis: str) -> Sharding:
-    """How the result is wanted, if it is returned and nothing else, and no more differs than a cut along the axis."""
+def _required_sharding(partition: Partition, value: Value, state: Sharding, axis: str) -> Sharding:
+    """The sharding required of the result, if it is only returned, and differs only along this axis."""
     uses = list(value.uses)
     wanted = partition.wanted[uses[0].index] if len(uses) == 1 and isinstance(uses[0].owner, Return) else None
     if wanted is None or axis not in wanted.axes:

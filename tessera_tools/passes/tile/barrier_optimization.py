@@ -1,13 +1,13 @@
-"""tile-barrier-optimization: threads wait where they would meet, for copies where these are used, and nowhere else.
+"""tile-barrier-optimization: makes the barriers and waits of `tile` kernels complete and minimal.
 
     store_shared %v, %s[%i]; load_shared %s[%j]     ──▶  a tile.barrier between
     cp_wait_group 0; …; mma %s, %t                  ──▶  …; cp_wait_group n; barrier; mma %s, %t
     barrier; barrier                                ──▶  barrier
 
-Three ways are tried, and the first that takes no more barriers than the last is taken: everything placed anew, as
-late as it can but before every loop that its reasons lie outside of; the same, but waits before barriers that stand
-there for another reason; and what the program has, with what it lacks and without what it does not need.  A barrier in
-a loop counts as a hundred outside.
+Three placements are tried, and the first of minimal cost is used: all barriers and waits placed as late as possible,
+but before every loop that contains none of the earlier accesses; the same, with waits moved before barriers that are
+needed anyway; and the program's own, with missing ones added and redundant ones removed.  A barrier in a loop costs
+as much as a hundred outside.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LOOP_WEIGHT = 100
 
 @dataclass(frozen=True)
 class BarrierOptimization(Pass):
-    """Make the barriers and waits of kernels those that they need."""
+    """Insert missing barriers and waits, and remove redundant ones."""
 
     name: ClassVar = "tile-barrier-optimization"
     summary: ClassVar = (
@@ -40,8 +40,8 @@ class BarrierOptimization(Pass):
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "kernels of the tile dialect with loops and branches of scf"
     ensures: ClassVar = (
-        "accesses of shared memory by different threads, one of them a write, have a barrier between, and copies are "
-        "waited for before it; without any barrier or wait there would be a hazard"
+        "conflicting accesses of shared memory by different threads are separated by a barrier, after waits "
+        "for copies; no barrier or wait is redundant"
     )
     statistics: ClassVar[Mapping[str, str]] = {
         "barriers": "barriers in kernels",
@@ -58,7 +58,7 @@ class BarrierOptimization(Pass):
         return changed
 
     def run_on_kernel(self, function: Any, context: PassContext) -> bool:
-        """Choose the best way for one kernel; whether that is another than it came with."""
+        """Choose the best placement for one kernel; returns true if the kernel changed."""
         best = needed(function)
         for name, kinds in (("barriers", tile.Barrier), ("waits", WaitLike | tile.AsyncWait)):
             context.count(name, _count(best, kinds))
@@ -72,18 +72,19 @@ class BarrierOptimization(Pass):
 
 
 def needed(function: Any) -> Any:
-    """A copy of a kernel with the barriers and waits that it needs.  Errors at what the analysis does not reach."""
+    """A copy of a kernel with the necessary barriers and waits.  Raises errors for ops that the analysis does not
+    support."""
     _check(function)
     kept = _kept(function)
     for early in (False, True):
-        found = _anew(function, early)
+        found = _rebuilt(function, early)
         if _cost(found) <= _cost(kept):
             return found
     return kept
 
 
 def _check(function: Any) -> None:
-    """Errors where the analysis does not reach: unstructured control flow, barriers that not all threads come to."""
+    """Raises errors for unsupported programs: unstructured control flow, barriers that not all threads reach."""
     hazards = TileHazards(function)
     for op in (function, *function.walk()):
         if any(len(region.blocks) > 1 for region in op.regions):
@@ -99,7 +100,7 @@ def _check(function: Any) -> None:
 
 
 def _plain_waits(function: Operation) -> None:
-    """Every wait as a tile.cp_wait_group, and the commit of tile.async_wait by itself."""
+    """Replace every wait by a tile.cp_wait_group, and separate the commit of tile.async_wait."""
     for op in list(function.walk()):
         if isinstance(op, tile.AsyncWait):
             before = Builder.before(op)
@@ -112,7 +113,7 @@ def _plain_waits(function: Operation) -> None:
 
 
 def _kept(function: Operation) -> Any:
-    """A copy with the barriers and waits that it has, what is missing, and without what is not needed."""
+    """A copy with the program's barriers and waits, with missing ones added and redundant ones removed."""
     copy = function.clone()
     _plain_waits(copy)
     hazards = TileHazards(copy)
@@ -122,15 +123,15 @@ def _kept(function: Operation) -> Any:
     return copy
 
 
-def _anew(function: Operation, early: bool) -> Any:
-    """A copy whose barriers and waits are placed anew; `early`: waits before barriers that are needed otherwise."""
+def _rebuilt(function: Operation, early: bool) -> Any:
+    """A copy with new barriers and waits; `early`: waits before barriers that are needed anyway."""
     copy = function.clone()
     _plain_waits(copy)
     hazards = TileHazards(copy)
     hazards.free = hazards.survey()
     hazards.before_barriers = early
     commits = -1
-    # With a commit that the program lacked, groups are counted otherwise than before it was found missing.
+    # A newly inserted commit changes the count of groups: start again.
     while commits != hazards.commits:
         commits = hazards.commits
         for op in list(copy.walk()):
@@ -147,7 +148,7 @@ def _finish(hazards: TileHazards) -> None:
 
 
 def _cost(function: Operation) -> int:
-    """Barriers, each by how often it may run."""
+    """The number of barriers, weighted by frequency."""
     total = 0
     for op in function.walk():
         if isinstance(op, tile.Barrier):

@@ -1,11 +1,12 @@
-"""tile-collective-insertion: a program of whole tensors becomes that of one rank of a mesh.
+"""tile-collective-insertion: partitions a program on whole tensors into the program of one rank of a mesh.
 
-    %A: memref<128x64xf16> {sharding = #tile.sharding<[{}, {x}]>}    ──▶  memref<128x16xf16>, if 4 ranks lie along x
-    a product with summands on every rank                            ──▶  tile.allreduce, or tile.reduce_scatter
-    a tensor that an op needs otherwise                              ──▶  tile.allgather, tile.all_to_all, …
+    %A: memref<128x64xf16> {sharding = #tile.sharding<[{}, {x}]>}    ──▶  memref<128x16xf16>, if x has 4 ranks
+    a product with partial sums on every rank                        ──▶  tile.allreduce, or tile.reduce_scatter
+    a tensor that an op needs with another sharding                  ──▶  tile.allgather, tile.all_to_all, …
 
-Types before it are those of whole tensors; after it those of what a rank has, and the function says `tile.per_rank`.
-How ops may be cut: sharding_rules.py.  How one sharding becomes another: analysis/sharding.py.
+Types before the pass are those of whole tensors; after it, those of a rank's parts, and the function has
+`tile.per_rank`. sharding_rules.py has the sharding rules of ops, analysis/sharding.py the conversions between
+shardings.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ SUM = StringAttr("sum")
 
 @dataclass(frozen=True)
 class CollectiveInsertion(Pass):
-    """Cut tensors as their sharding says, and insert the exchanges between ranks that this needs."""
+    """Shard tensors, and insert the necessary exchanges between ranks."""
 
     name: ClassVar = "tile-collective-insertion"
     title: ClassVar = "CollectiveInsertion"
@@ -109,7 +110,7 @@ class CollectiveInsertion(Pass):
 
 
 def _specs(function: Func, arguments: bool) -> list[Attribute | None]:
-    """What is declared about each argument, or each result."""
+    """The declared sharding of each argument, or of each result."""
     if arguments:
         return [function.argument_attributes(i).get(SHARDING) for i in range(len(function.signature.inputs))]
     return [function.result_attributes(i).get(SHARDING) for i in range(len(function.signature.results))]
@@ -120,27 +121,27 @@ def _is_cut(function: Func) -> bool:
 
 
 class Partition:
-    """The functions of one module on their way to those of one rank."""
+    """The partitioning of one module's functions."""
 
     def __init__(self, mesh: MeshAttr, context: PassContext) -> None:
         self.mesh = mesh
         self.extents: Mapping[str, int] = dict(zip(mesh.names, mesh.extents, strict=True))
         self.context = context
         self.states: dict[Value, Sharding] = {}
-        """How each tensor is cut; those that are not here are whole."""
+        """The sharding of each tensor; others are replicated."""
         self.shapes: dict[Value, tuple[int, ...]] = {}
         """The extents of each whole tensor."""
         self.bare: set[Value] = set()
-        """Arguments that say the axis of the contraction alone, as the listing's do."""
+        """Arguments that declare only the axis of the contraction, as in the listing."""
         self.made: dict[tuple[Value, Sharding, Block | None], Value] = {}
-        """What exchanges have given so far, while nothing is written."""
+        """The results of earlier exchanges, valid while the tensor is not written."""
         self.results: dict[Func, list[Sharding]] = {}
-        """Of the functions that are done."""
+        """Results of the partitioned functions."""
         self.within: list[Func] = []
         self.effects = EffectsOf()
 
     def run(self, functions: list[Func], given: list[Func]) -> None:
-        """Partition what is given, with all that calls it."""
+        """Partition the given functions, and their callers."""
         calls = {
             function: [
                 callee
@@ -160,7 +161,7 @@ class Partition:
     # -- functions
 
     def function(self, function: Func, given: Sequence[Sharding] | None) -> list[Sharding]:
-        """Partition a function whose arguments are cut as given by a call, where they say nothing themselves."""
+        """Partition a function; the call gives the sharding of arguments without a declaration."""
         if PER_RANK in function.attributes:
             raise function.error("is called with whole tensors, but is written for one rank (tile.per_rank)")
         self.within.append(function)
@@ -226,7 +227,7 @@ class Partition:
     def declared_sharding(
         self, spec: Attribute | None, type: Any, what: str, location: Any, argument: Value | None
     ) -> Sharding | None:
-        """What a sharding attribute says of a tensor; None if there is none."""
+        """The declared sharding of a tensor; None if there is none."""
         if spec is None:
             return None
         if not isinstance(type, MemRefType):
@@ -237,9 +238,9 @@ class Partition:
             if dim is None or argument is None:
                 raise error(
                     location,
-                    f'{what} has sharding = "{spec.value}", which stands for the dimension over which a product sums, '
-                    "and there is no such product",
-                    "say the dimension, as in sharding = #tile.sharding<[{}, {tensor_parallel}]>",
+                    f'{what} has sharding = "{spec.value}", which means the contracted dimension of a product, '
+                    "but there is no such product",
+                    "specify the dimension, as in sharding = #tile.sharding<[{}, {tensor_parallel}]>",
                 )
             self.bare.add(argument)
             return Sharding.whole(type.rank).cut(dim, spec.value)
@@ -264,7 +265,7 @@ class Partition:
             )
 
     def local(self, op: Operation, type: Any, state: Sharding, what: str) -> Any:
-        """The type of what a rank has; an error at the op where extents do not divide."""
+        """The type of a rank's part; raises an error at the op if an extent is not divisible."""
         if not isinstance(type, MemRefType) or not any(state.axes):
             return type
         if type.layout is not None:
@@ -277,13 +278,13 @@ class Partition:
         try:
             shape = local_shape(type.shape, state, self.extents)
         except Refusal as problem:
-            raise op.error(f"has {what} of type {type}, of which {problem}") from None
+            raise op.error(f"has {what} of type {type}: {problem}") from None
         return MemRefType(shape, type.element, None, type.memory_space)
 
     # -- tensors
 
     def state(self, value: Value) -> Sharding:
-        """How a tensor is cut."""
+        """The sharding of a tensor."""
         return self.states.get(value) or Sharding.whole(_rank(value.type))
 
     def shape(self, value: Value) -> tuple[int, ...]:
@@ -299,14 +300,14 @@ class Partition:
         return total
 
     def give(self, op: Operation, value: Value, state: Sharding, what: str) -> None:
-        """A tensor that an op makes is cut so."""
+        """Set the sharding of an op's result."""
         if isinstance(value.type, MemRefType):
             self.shapes[value] = value.type.shape
             self.states[value] = state
             value.type = self.local(op, value.type, state, what)
 
     def need(self, op: Operation, number: int, target: Sharding) -> None:
-        """Let operand `number` of an op be cut so: by exchanges before the op, where it is not."""
+        """Convert operand `number` of an op to a sharding, by exchanges before the op if necessary."""
         value = op.operand(number)
         if self.state(value) == target:
             return
@@ -322,8 +323,8 @@ class Partition:
         op.set_operand(number, found)
 
     def nearest(self, op: Operation, value: Value, target: Sharding) -> Value:
-        """Of a tensor, and what exchanges before an op have made of it, the one from which the fewest bytes lead to a
-        sharding.  What was made before a loop is not for its body, which may change the tensor."""
+        """The best source for a sharding: the tensor, or an earlier exchange of it, with the fewest bytes to transfer.
+        An exchange before a loop is not used in its body, which may modify the tensor."""
         around = [op.parent]
         outer = op.parent_op
         while outer is not None and not isinstance(outer, LoopLike):
@@ -339,7 +340,7 @@ class Partition:
         )
 
     def exchange(self, op: Operation, value: Value, step: Step, combine: StringAttr = SUM) -> Value:
-        """One exchange before an op; the tensor that it gives."""
+        """Insert one exchange before an op; returns its result."""
         whole: Any = value.type
         shape = self.shape(value)
         whole = MemRefType(shape, whole.element, whole.layout, whole.memory_space)
@@ -426,17 +427,17 @@ class Partition:
             self.need(op, number, Sharding(axes))
         for value, state in zip(op.results, self.results[callee], strict=True):
             self.give(op, value, state, "a result")
-        self.made.clear()  # the function may have written
+        self.made.clear()  # the function may write it
 
     def extent(self, op: memref.Dim) -> None:
-        """The extent of a whole tensor: that of a rank's part, times the ranks."""
+        """The extent of a whole tensor: the extent of a rank's part, times the number of ranks."""
         value, place = op.operand(0), op.operand(1).defining_op
         state = self.state(value)
         if not any(state.axes):
             return
         attribute = place.attributes.get("value") if isinstance(place, arith.Constant) else None
         if not isinstance(attribute, IntegerAttr):
-            raise op.error("takes an extent of a sharded tensor; expected a constant dimension")
+            raise op.error("queries an extent of a sharded tensor; expected a constant dimension")
         axis = state.axes[attribute.value] if 0 <= attribute.value < len(state.axes) else None
         if axis is None:
             return
@@ -446,7 +447,7 @@ class Partition:
         op.results[0].replace_all_uses_with(whole.results[0], lambda use: use.owner is whole)
 
     def other(self, op: Operation, tensors: list[int]) -> None:
-        """An op of which nothing is known: it needs its tensors whole, but may change one that nobody else has."""
+        """An unknown op: its tensors must be replicated, unless it modifies a tensor without other uses."""
         effects = self.effects(op)
         writes = effects is None or Kind.WRITE in effects
         states = {self.state(op.operand(n)) for n in tensors}
@@ -465,10 +466,10 @@ class Partition:
         if writes:
             self.made.clear()
 
-    # -- ops that can be cut
+    # -- ops that can be sharded
 
     def together(self, op: Operation, rule: Rule) -> None:
-        """Cut an op along the names of its dimensions: each along one axis at most, and each axis for one name."""
+        """Shard an op along its named dimensions: each along at most one axis, and each axis for one name."""
         if isinstance(op, Product) and (
             op.res.type.shape != self._product_shape(op)
             and any(not self.state(v).is_whole for v in op.operands)
@@ -489,7 +490,7 @@ class Partition:
         return (a[1 if op.transposes_a else 0], b[0 if op.transposes_b else 1])
 
     def choose(self, op: Operation, rule: Rule) -> dict[str, str]:
-        """The axis of each name: as most bytes of the operands are cut already."""
+        """The axis of each name: the one that shards most bytes of the operands already."""
         votes: dict[tuple[str, str], int] = {}
         for value, names in zip(op.operands, rule.operands, strict=True):
             for name, axis in zip(names, self.state(value).axes, strict=True):
@@ -502,7 +503,8 @@ class Partition:
         return chosen
 
     def keeps(self, op: Operation, rule: Rule, chosen: dict[str, str], name: str) -> bool:
-        """Whether to sum over what is cut (and exchange summands), or to gather it before: by bytes received."""
+        """Chooses by received bytes: true to sum over a sharded dimension and exchange partial sums, false to gather it
+        first."""
         if rule.addend is not None and not is_zero(rule.addend):
             return False
         axis = chosen[name]
@@ -513,7 +515,9 @@ class Partition:
         if len(cut) == len(having):
             return True
         if isinstance(op, Product) and any(value in self.bare for value in cut):
-            return op.lhs in cut  # as in the listing: A cut, reduce the product; B cut, gather B
+            return (
+                op.lhs in cut
+            )  # as in the listing: if A is sharded, reduce the product; if B is sharded, gather B
         without = {n: a for n, a in chosen.items() if n != name}
         reduced = sum(
             self.reduction(value, names, chosen, axis)
@@ -522,14 +526,14 @@ class Partition:
         return reduced + self.exchanged(having, chosen) <= self.exchanged(having, without)
 
     def exchanged(self, having: list[tuple[Value, tuple[str, ...]]], chosen: dict[str, str]) -> float:
-        """Bytes that a rank receives so that operands are cut so."""
+        """Bytes that a rank receives to convert the operands to the chosen shardings."""
         return sum(
             cost(self.state(value), cut_by(names, chosen), self.bytes(value), self.extents)
             for value, names in having
         )
 
     def reduction(self, value: Value, names: tuple[str, ...], chosen: dict[str, str], axis: str) -> float:
-        """Bytes that a rank receives for the sum of a result's summands, as its only user wants it."""
+        """Bytes that a rank receives to reduce a result's partial sums to the sharding that its only user needs."""
         before = Sharding(cut_by(names, chosen).axes, frozenset((axis,)))
         wanted = Sharding(before.axes)
         uses = list(value.uses)
@@ -543,7 +547,7 @@ def _rank(type: Any) -> int:
 
 
 def _attributes(entry: Any, states: Sequence[Sharding]) -> ArrayAttr | None:
-    """Attributes of arguments or results, with how each is cut."""
+    """Attributes of arguments or results, with their shardings."""
     entries: list[dict[str, Attribute]] = []
     for number, state in enumerate(states):
         found = {key: value for key, value in entry(number).items() if key != SHARDING}

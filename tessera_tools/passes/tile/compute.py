@@ -1,4 +1,4 @@
-"""Arithmetic on fragments as arithmetic on the tiles that they are parts of."""
+"""Lowering of arithmetic on fragments to arithmetic on tiles."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tessera_tools.planning.shared_memory import (
 from tessera_tools.target import Target
 
 APPROXIMATE = arith.FastMathFlagsAttr("afn")
-"""Exponentials and quotients of the softmax are the hardware's approximations."""
+"""Exponentials and quotients of the softmax use the hardware's approximations."""
 
 
 # -- products
@@ -42,11 +42,12 @@ APPROXIMATE = arith.FastMathFlagsAttr("afn")
 
 @handles("tile.mma", "tile.wgmma", "tile.wmma")
 def product(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma) -> None:
-    """One nv_tileas.dot for each step of the instruction along K, its operands read from shared memory before it."""
+    """One nv_tileas.dot for each step of the instruction along K; its operands are read from shared memory before
+    it."""
     m, n = low.fragments.shape(op.res)
     k = _depth(low, op)
     element = op.res.type.element
-    into = accumulated_into(op)
+    into = fused_accumulate(op)
     if into is not None and into.dest in low.tiles:
         low.folded.add(into)
         c = low.tile(op, into.dest)
@@ -55,8 +56,8 @@ def product(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma) -> None:
     atom = product_atom(op, low.target)
     remark_ignored(op, instruction=warp_instruction(atom))
     warps = low.fragments.threads // 32
-    # Rows in one warp: reductions by row stay within warps, and an accumulator is the next product's left operand.
-    grid = warp_grid((m, n), warps, along_rows=wants_rows(op))
+    # Rows in one warp: row reductions stay within a warp, and an accumulator can be the next product's left operand.
+    grid = warp_grid((m, n), warps, along_rows=prefers_rows(op))
     step = max(atom.mnk[2], 1)
     if is_fragment(op.lhs) or is_fragment(op.rhs):
         step = k
@@ -71,12 +72,13 @@ def product(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma) -> None:
 
 
 def product_atom(op: Any, target: Target) -> MmaAtomAttr:
-    """The instruction for the element types of a product; an error that lists what there is if there is none."""
+    """The instruction for the element types of a product.  If there is none, raises an error that lists the supported
+    types."""
     return mma_atom(_Product(op), target)  # type: ignore[arg-type]
 
 
 class _Product:
-    """What the choice of an instruction asks of a product: the types of its operands."""
+    """The properties of a product that determine its instruction: the types of its operands."""
 
     unsigned_a = unsigned_b = None
 
@@ -92,8 +94,8 @@ def _depth(low: Lowering, op: Any) -> int:
     return low.fragments.shape(op.lhs)[0 if op.transposes_a else 1]
 
 
-def accumulated_into(op: Any) -> Any:
-    """The tile.accumulate that is all that a product is made for, where its sum may begin with what it adds to."""
+def fused_accumulate(op: Any) -> Any:
+    """The tile.accumulate that is the only use of a product, if the product can use its destination as accumulator."""
     if op.acc is not None or not op.res.has_one_use:
         return None
     user: Any = next(op.res.users)
@@ -113,8 +115,8 @@ def _accumulator(low: Lowering, op: Any, type: RankedTensorType) -> Value:
     return _splat(low, 0, type)
 
 
-def wants_rows(op: Any) -> bool:
-    """Whether rows should lie within warps: the function reduces rows, or multiplies fragments."""
+def prefers_rows(op: Any) -> bool:
+    """True if rows should not cross warps: the function reduces rows, or multiplies fragments."""
     function = op
     while function.parent_op is not None and function.parent_op.name != "builtin.module":
         function = function.parent_op
@@ -133,7 +135,7 @@ def _operand(
     layout: LinearLayout,
     turned: bool,
 ) -> Value:
-    """The part of A or B for a step along K."""
+    """The slice of A or B for a step along K."""
     if is_fragment(value):
         if turned:
             raise op.error("transposes a fragment; only operands in shared memory can be read transposed")
@@ -171,7 +173,7 @@ _REDUCTIONS = {"tile.row_max": "max", "tile.row_min": "min", "tile.row_sum": "su
 
 
 def _floats(op: Any, type: Any) -> None:
-    """An error where elements are integers, and the op is of floats alone."""
+    """Raises an error for integer elements if the op supports only floats."""
     if not isinstance(type.element, FloatType):
         raise op.error(f"computes with {type.element}; only floating-point types are supported")
 
@@ -189,7 +191,7 @@ _COMBINED: dict[str, tuple[Any, Any]] = {
 
 
 def _identity(kind: str, element: Any) -> Any:
-    """What a reduction begins with: nothing is less than it, greater, or changed by adding it."""
+    """The identity of a reduction."""
     if isinstance(element, FloatType):
         return FloatAttr.of({"sum": 0.0, "max": float("-inf"), "min": float("inf")}[kind], element)
     half = 1 << element.width - 1
@@ -215,7 +217,7 @@ def reduction(low: Lowering, op: Any) -> None:
 
 
 def over_rows(low: Lowering, rows: Value, type: RankedTensorType) -> Value:
-    """One number a row, in every column."""
+    """Broadcast one value per row to all columns."""
     old: Any = rows.type
     column = RankedTensorType((type.shape[0], 1), old.element)
     upright = low.insert(nv_tileaa.Reshape(rows, res=column)).res
@@ -233,14 +235,14 @@ def broadcast(low: Lowering, op: tile.Broadcast) -> None:
 
 @handles("tile.exp_subtract", "tile.div_broadcast", "tile.mul_broadcast")
 def by_row(low: Lowering, op: tile.ExpSubtract | tile.DivBroadcast | tile.MulBroadcast) -> None:
-    """Each element with the number of its row."""
+    """Combine each element with the value of its row."""
     value = low.tile(op, op.lhs)
     if not isinstance(op, tile.MulBroadcast):
         _floats(op, value.type)
     of_rows = low.tile(op, op.rhs)
     inverted = isinstance(op, tile.DivBroadcast) and bit_width(op.rhs.type.element) == 32
     if inverted:
-        # One reciprocal a row, and products: as exact as div.approx, which is the same for each element.
+        # One reciprocal per row, and products: as accurate as div.approx, which computes the same for each element.
         ones = _splat(low, 1, of_rows.type)  # type: ignore[arg-type]
         of_rows = low.insert(DivF(ones, of_rows, RoundingAttr("approx"))).results[0]
     rows = over_rows(low, of_rows, value.type)  # type: ignore[arg-type]
@@ -285,14 +287,14 @@ def fma(low: Lowering, op: tile.Fma) -> None:
 
 @handles("tile.apply")
 def apply(low: Lowering, op: tile.Apply) -> None:
-    """The op that the function names, on tiles; a number becomes a tile of it."""
+    """The named op on tiles; a scalar is broadcast to a tile."""
     given = [low.tile(op, v) if is_fragment(v) else _spread(low, op, v, op.res) for v in op.operands]
     low.tiles[op.res] = low.insert(op.made(given, low.tile_type(op.res))).results[0]
 
 
 @handles("tile.cast")
 def cast(low: Lowering, op: tile.Cast) -> None:
-    """Floats round to the nearest, towards zero on their way to integers; integers are signed and are cut off."""
+    """Floats are rounded to nearest, or toward zero if converted to integers; integers are signed and truncated."""
     value = low.tile(op, op.source)
     old, new = op.source.type.element, op.res.type.element
     type = low.tile_type(op.res)
@@ -308,7 +310,7 @@ def cast(low: Lowering, op: tile.Cast) -> None:
         case False, False:
             kind = arith.TruncI if narrows else arith.ExtSI
         case _ if bit_width(old) == bit_width(new):
-            # By way of f32.
+            # Through f32.
             value = low.insert(arith.ExtF(value, out=RankedTensorType(type.shape, F32))).out
             kind = arith.TruncF
         case _:
@@ -319,14 +321,14 @@ def cast(low: Lowering, op: tile.Cast) -> None:
 # -- in place
 
 
-def _agreed(low: Lowering, op: Any, number: Value) -> None:
-    """An error at a number on which threads do not agree."""
+def _check_uniform(low: Lowering, op: Any, number: Value) -> None:
+    """Raises an error for a divergent scalar."""
     if number in low.divergent:
-        raise op.error("takes a thread-dependent number; it must be the same in all threads of a block")
+        raise op.error("uses a thread-dependent number; it must be the same in all threads of a block")
 
 
 def _spread(low: Lowering, op: Any, number: Value, fragment: Value) -> Value:
-    _agreed(low, op, number)
+    _check_uniform(low, op, number)
     type = RankedTensorType(low.fragments.shape(fragment), number.type)
     return low.insert(nv_tileaa.Splat(low.scalar(op, number), res=type)).res
 
@@ -366,8 +368,8 @@ def accumulate(low: Lowering, op: tile.Accumulate) -> None:
 
 
 def _numbers(low: Lowering, op: Any, first: Value, type: RankedTensorType, axis: int) -> Value:
-    """The numbers of rows (axis 0) or columns (axis 1), counted from `first`, over the whole tile."""
-    _agreed(low, op, first)
+    """The indices of rows (axis 0) or columns (axis 1), from `first`, for the whole tile."""
+    _check_uniform(low, op, first)
     size = type.shape[axis]
     line = RankedTensorType((size,), I32)
     count = low.insert(nv_tileaa.Iota(res=line)).res
@@ -394,7 +396,7 @@ def causal_mask(low: Lowering, op: tile.CausalMask) -> None:
 def bound_mask(low: Lowering, op: tile.BoundMask) -> None:
     type = low.tile_type(op.dest)
     columns = _numbers(low, op, op.column, type, 1)
-    _agreed(low, op, op.count)
+    _check_uniform(low, op, op.count)
     count = low.narrow(low.scalar(op, op.count))
     limit = low.insert(nv_tileaa.Splat(count, res=columns.type)).res
     _masked(low, op, low.insert(arith.CmpI.of("sge", columns, limit)).result)

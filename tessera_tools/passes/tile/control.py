@@ -1,4 +1,4 @@
-"""Loops and branches: fragments that they change are passed through them; conditions that differ by thread."""
+"""Lowering of loops and branches, which carry modified fragments, and of divergent conditions."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tessera_tools.passes.tile.lowering import Lowering, handles, writes_of
 
 @handles("scf.for")
 def for_loop(low: Lowering, op: scf.For) -> None:
-    """The loop carries its numbers, and the fragments that it changes."""
+    """The loop carries its scalars, and the fragments that it modifies."""
     by_thread = any(v in low.divergent for v in (op.lower, op.upper, op.step))
     if by_thread:
         check_by_thread(op, "is in a loop with thread-dependent bounds")
     if any(isinstance(v.type, MemRefType) for v in op.inits):
         raise op.error("carries buffers; modify them in place instead")
-    # What holds nothing before the loop is written in each iteration before it is read, and nothing after it.
+    # A fragment without a value before the loop is written in each iteration before it is read, and dead after it.
     changed = [v for v in low.written(op) if v in low.tiles]
     tokens: list[Any] = [low.token] if low.ordered(op) else []
     inits = [low.scalar(op, v) for v in op.inits] + [low.tile(op, v) for v in changed] + tokens
@@ -48,7 +48,7 @@ def for_loop(low: Lowering, op: scf.For) -> None:
     low.builder = saved
     low.insert(loop)
     if low.copies and not by_thread and not low.by_thread:
-        # A loop that runs no iteration waits for nothing, and what follows may use the bytes for something else.
+        # A loop without iterations does not wait for copies, and later ops may reuse the bytes.
         low.insert(nv_tileas.AsyncWaitGroup(i32(0)))
     low.tiles = before
     low.values.update(zip(op.results, loop.results[:numbers], strict=True))
@@ -61,7 +61,7 @@ def for_loop(low: Lowering, op: scf.For) -> None:
 
 @handles("scf.if")
 def branch(low: Lowering, op: scf.If) -> None:
-    """A branch, or a choice by thread."""
+    """A branch, or a select for a divergent condition."""
     changed = low.written(op)
     if op.condition in low.divergent:
         _by_thread(low, op, changed)
@@ -70,7 +70,7 @@ def branch(low: Lowering, op: scf.If) -> None:
 
 
 def _branch(low: Lowering, op: Any, changed: list[Value], skipped: Sequence[str] = ()) -> None:
-    """A branch, but for the ops of some names."""
+    """A branch, without the ops with a name in `skipped`."""
     before, token = dict(low.tiles), low.token
     ordered = low.ordered(op)
     saved = low.builder
@@ -87,7 +87,7 @@ def _branch(low: Lowering, op: Any, changed: list[Value], skipped: Sequence[str]
             values = [low.scalar(op, v) for v in (last.operands if last is not None else ())]
         blocks.append(block)
         ends.append((values, low.tiles, low.token))
-    # What only one side writes, and nothing before, holds nothing after.
+    # A fragment that only one side writes, and that has no value before, is dead after it.
     changed = [v for v in changed if all(v in tiles for _, tiles, _ in ends)]
     for block, (values, tiles, last) in zip(blocks, ends, strict=True):
         tokens = [last] * ordered
@@ -110,19 +110,19 @@ _UNCONDITIONAL = (
     "tile.fill", "tile.mask_fill", "tile.copy", "tile.scale_tensor", "tile.broadcast_scale", "tile.scale_accumulator",
     "tile.accumulate", "tile.causal_mask", "tile.bound_mask",
 )  # fmt: skip
-"""Ops on fragments that may be done by all threads, and their result taken by some."""
+"""Ops on fragments that all threads may execute, if only some use the result."""
 _ELEMENTS = (
     "tile.load_shared", "tile.load_shared_vector", "tile.store_shared", "tile.store_shared_vector", "tile.load_global",
     "tile.load_global_vector", "tile.store_global_element", "tile.store_global_vector", "tile.prefetch",
 )  # fmt: skip
-"""Accesses that each thread makes for itself."""
+"""Per-thread accesses."""
 _NUMBERS = (
     "tile.thread_id", "tile.warp_id", "tile.lane_id", "tile.num_threads", "tile.block_id", "tile.num_blocks",
 )  # fmt: skip
 
 
 def check_by_thread(op: Any, where: str) -> None:
-    """An error at what only all threads of a block can do together, inside an op at which they go different ways."""
+    """Raises an error at a collective op inside a divergent op."""
     allowed = (*_ELEMENTS, *_NUMBERS, "tile.compute_tensor_slice")
     for inner in op.walk():
         own = inner.name in _UNCONDITIONAL and inner.parent_op is op and isinstance(op, scf.If)
@@ -135,8 +135,8 @@ def check_by_thread(op: Any, where: str) -> None:
 
 
 def _by_thread(low: Lowering, op: Any, changed: list[Value]) -> None:
-    """Each thread takes its way through accesses of single elements; of fragments, both sides are computed, and each
-    thread takes the elements of the side that its condition names."""
+    """Lower a divergent branch: accesses of single elements are in real branches; for fragments, both sides are
+    computed, and each thread selects the elements by its condition."""
     check_by_thread(op, "is under a thread-dependent condition")
     if op.results or any(inner.name not in _UNCONDITIONAL for inner in op.walk() if not _is_plain(inner)):
         low.by_thread += 1
@@ -147,7 +147,7 @@ def _by_thread(low: Lowering, op: Any, changed: list[Value]) -> None:
 
 
 def _is_plain(op: Operation) -> bool:
-    """Whether an op computes a number, and nothing else."""
+    """True if an op only computes a scalar."""
     return (
         op.name.startswith(("arith.", "math.", "scf.yield"))
         or op.name in _NUMBERS
@@ -179,7 +179,7 @@ def _choose(low: Lowering, op: Any, changed: list[Value]) -> None:
 
 
 def _needed(block: Block) -> set[Operation]:
-    """The ops on fragments in a block, and what computes their numbers.  An error where that is no arithmetic."""
+    """The ops on fragments in a block, and the ops of their scalars.  Raises an error if those are not arithmetic."""
     found: set[Operation] = set()
     work = [op for op in block if op.name in _UNCONDITIONAL]
     while work:
@@ -191,18 +191,18 @@ def _needed(block: Block) -> set[Operation]:
                 continue
             if not _is_plain(maker):
                 raise op.error(
-                    f"takes what {maker.name} gives under a thread-dependent condition; move that op out"
+                    f"uses a result of {maker.name} under a thread-dependent condition; move that op out"
                 )
             work.append(maker)
     return found
 
 
-# -- numbers
+# -- scalars
 
 
 @handles("tile.thread_id", "tile.warp_id", "tile.lane_id", "tile.num_threads")
 def thread(low: Lowering, op: Any) -> None:
-    """From the thread's number in its block."""
+    """An index from the thread id."""
     if isinstance(op, tile.NumThreads):
         low.values[op.res] = low.number(low.fragments.threads)
         return
@@ -233,7 +233,7 @@ def block_coordinate(low: Lowering, axis: int, own: bool = True) -> Value:
 
 @handles("tile.profile_marker")
 def profile_marker(low: Lowering, op: tile.ProfileMarker) -> None:
-    """A record; its number is the marker's in the order of the program."""
+    """A record; its number is the marker's position in program order."""
     assert low.profile is not None
     remark_ignored(op)
     low.insert(nv_tileas.ProfileRecord(*low.profile, i32(low.markers)))
@@ -246,17 +246,17 @@ def extent(low: Lowering, op: memref.Dim) -> None:
     tensor = low.tensors.get(op.source)
     axis: Any = op.index.defining_op
     if tensor is None or not isinstance(axis, arith.Constant):
-        raise op.error("takes an extent; expected a kernel parameter and a constant dimension")
+        raise op.error("queries an extent; expected a kernel parameter and a constant dimension")
     number = axis.value.value
     if not 0 <= number < op.source.type.rank:
-        raise op.error(f"takes dimension {number} of {op.source.type}")
+        raise op.error(f"queries dimension {number} of {op.source.type}")
     found = low.extent(op.source, number)
     low.values[op.result] = low.number(found) if isinstance(found, int) else low.index(found)
 
 
 @handles("cf.assert")
 def check(low: Lowering, op: cf.Assert) -> None:
-    """A check at run time; all threads make it together."""
+    """A run-time check, executed by all threads."""
     if op.arg in low.divergent:
         raise op.error("checks a thread-dependent condition; it must be the same in all threads of a block")
     low.insert(nv_tileaa.Assert(low.scalar(op, op.arg), op.msg))
@@ -264,7 +264,7 @@ def check(low: Lowering, op: cf.Assert) -> None:
 
 @handles("llvm.intr.assume")
 def assume(low: Lowering, op: Any) -> None:
-    """Nothing: what is assumed to be equal has told where slices end (analysis/equality.py)."""
+    """No op: assumed equalities were used for the bounds of slices (analysis/equality.py)."""
 
 
 __all__ = ["block_coordinate", "check_by_thread", "writes_of"]

@@ -1,13 +1,13 @@
-"""convert-tile-to-tileas: kernels written by hand in `tile` join the back end of tile programs.
+"""convert-tile-to-tileas: lowers kernels of the `tile` dialect to nv_tileas.
 
     func.func with tile ops                    ──▶  nv_tileaa.func with a kernel_spec
     memref argument                                 pointer, extents, strides (32 bits), make_memref
     buffer in shared memory                         nv_tileas.alloc_tensor with the buffer's swizzle
-    fragment, changed in place                      tensor values, passed through loops and branches
+    fragment, modified in place                     tensor values, passed through loops and branches
     cp_async, commit, wait, barrier                 nv_tileas.async.tiled_copy, …
     mma of shared memory                            nv_tileas.load of fragments, nv_tileas.dot, for each step along K
 
-A condition that differs by thread may change fragments only: it becomes a choice for each thread's own elements.
+A branch on a divergent condition may only modify fragments: it becomes a select on each thread's elements.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ConvertTileToTileAS(Pass):
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "func.func with tile ops"
     ensures: ClassVar = (
-        "no tile op is left; kernels are nv_tileaa.func with a kernel_spec; the module says its target"
+        "no tile op remains; kernels are nv_tileaa.func with a kernel_spec; the module has a target"
     )
     statistics: ClassVar = {"kernels": "kernels lowered"}
 
@@ -63,7 +63,7 @@ class ConvertTileToTileAS(Pass):
         op.attributes["nv_tileaa.target_spec"] = StringAttr(target.cpu)
 
     def target(self, functions: list[Any]) -> Target:
-        """The target that the option names, or the functions do."""
+        """The target of the option, or of the functions."""
         name = self.gpu_name
         for function in functions:
             declared = function.attributes.get(TARGET)
@@ -76,7 +76,7 @@ class ConvertTileToTileAS(Pass):
 
 
 def is_kernel(function: Any) -> bool:
-    """Whether a function is a kernel of the tile dialect; others may run on the host."""
+    """True if a function is a kernel of the tile dialect; others may run on the host."""
     return "tessera.kernel" in function.attributes or (
         any(op.name.startswith("tile.") for op in function.walk()) and not is_host(function)
     )
@@ -127,14 +127,14 @@ _OWN = ("sym_name", "function_type", "arg_attrs", "res_attrs", "sym_visibility")
 
 
 def _profile(entry: Block, location: Any) -> tuple[Value, Value]:
-    """The last parameters of a kernel with markers: where records go, and room for how many a block there is."""
+    """The last parameters of a kernel with markers: the address of the records, and their maximum number per block."""
     pointer, records = entry.add_argument(PointerType(1), location), entry.add_argument(I32, location)
     pointer.name_hint, records.name_hint = "profile", "records"
     return pointer, records
 
 
 def _parameter(low: Lowering, entry: Block, argument: Value, alignment: int) -> None:
-    """The parameters that stand for one of the program: of a tensor, its address, extents and strides in elements."""
+    """The lowered parameters of one parameter: for a tensor, its address, extents and strides in elements."""
     type = argument.type
     location = argument.location
     if not isinstance(type, MemRefType):

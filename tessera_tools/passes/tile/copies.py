@@ -38,7 +38,7 @@ def swizzle_bytes(op: tile.AllocShared) -> int:
 
 @handles("tile.alloc_shared")
 def alloc_shared(low: Lowering, op: tile.AllocShared) -> None:
-    """One stage of a tile, or as many as the program cuts from it, laid out by the buffer's swizzle."""
+    """One stage of a tile, or as many as the program uses, in the layout of the buffer's swizzle."""
     type, ring = op.res.type, ring_of(op)
     bits = storage_bits(type.element)
     size, row = swizzle_bytes(op), type.shape[-1] * bits // 8
@@ -49,7 +49,7 @@ def alloc_shared(low: Lowering, op: tile.AllocShared) -> None:
     try:
         layout = swizzled(ring.tile, bits, swizzle_bytes=size)
     except LayoutError as problem:
-        raise op.error(f"cannot be laid out: {problem}") from None
+        raise op.error(f"has no layout: {problem}") from None
     shared = SmemType((ring.stages, *ring.tile), type.element, SharedAttr(layout))
     alloc = low.insert(nv_tileas.AllocTensor(res=shared))
     if op.alignment is not None and op.alignment.value > BUFFER_ALIGNMENT:
@@ -64,7 +64,7 @@ def _cut_stage(low: Lowering, op: memref.SubView) -> None:
     """A stage of a buffer in shared memory."""
     whole = low.shared.get(op.source)
     if whole is None or not isinstance(op.source.defining_op, tile.AllocShared):
-        raise op.error("takes a view of memory that tile.alloc_shared did not allocate")
+        raise op.error("uses a view of memory that was not allocated by tile.alloc_shared")
     if any(value in low.divergent for value in op.operands):
         raise op.error("has a thread-dependent offset")
     ring = whole.ring or ring_of(op.source.defining_op)
@@ -72,7 +72,7 @@ def _cut_stage(low: Lowering, op: memref.SubView) -> None:
 
 
 def stage_number(low: Lowering, op: Any, ring: Ring, digits: list[Value | int]) -> Value:
-    """The number of the stage at a place of a buffer (i32): digits[i] along axis i, the last in elements of a stage."""
+    """The stage number (i32) at a position in a buffer: digits[i] along axis i, the last in elements of a stage."""
     numbers = [low.narrow(_number(low, op, digit)) for digit in digits]
     height = ring.tile[0]
     if height != 1:
@@ -96,7 +96,7 @@ _FILLS = (
 
 
 def check_written(buffer: Value) -> None:
-    """Nobody reads a buffer in shared memory, or a part of it, that nothing is ever written to."""
+    """Check that no buffer in shared memory is read without ever being written."""
     users = list(buffer.users)
     users += [user for view in users if isinstance(view, memref.SubView) for user in view.result.users]
     if any(user.name in _FILLS for user in users):
@@ -108,14 +108,14 @@ def check_written(buffer: Value) -> None:
 
 @handles("tile.alloc_register")
 def alloc_register(low: Lowering, op: tile.AllocRegister) -> None:
-    """Nothing: a fragment is the tile last written to it."""
+    """No op: a fragment is represented by the last tile written to it."""
     remark_ignored(op)
 
 
 @handles("tile.compute_tensor_slice", "memref.subview")
 def cut(low: Lowering, op: Any) -> None:
-    """A matrix or vector of a tensor.  tile.compute_tensor_slice cuts it at the block's coordinates along axes 1 and 2
-    of the grid."""
+    """A matrix or vector of a tensor.  tile.compute_tensor_slice takes the coordinates along axes 1 and 2
+    of the grid from the block."""
     if tile.SHARED_BUFFER.accepts(op.source.type):
         _cut_stage(low, op)
         return
@@ -149,12 +149,14 @@ def _number(low: Lowering, op: Any, number: Value | int) -> Value:
 
 
 def _check_inside(low: Lowering, op: Any, matrix: Matrix, axis: int, size: Value) -> None:
-    """A check at run time that a slice whose extent is a value ends inside the tensor."""
+    """A run-time check that a slice of dynamic extent ends inside the tensor."""
     end = low.insert(arith.AddI(matrix.offsets[axis], size)).result
     inside = low.insert(arith.CmpI.of("sle", end, _extent_of(low, matrix, axis))).result
     dimension = op.source.type.rank - len(matrix.offsets) + axis
     low.insert(
-        nv_tileaa.Assert(inside, StringAttr(f"the slice ends beyond dimension {dimension} of its tensor"))
+        nv_tileaa.Assert(
+            inside, StringAttr(f"the slice is out of bounds in dimension {dimension} of its tensor")
+        )
     )
 
 
@@ -165,7 +167,7 @@ def _extent_of(low: Lowering, matrix: Matrix, axis: int) -> Value:
 
 
 def _within(low: Lowering, op: Any, matrix: Matrix, shape: tuple[int, ...]) -> Matrix:
-    """The matrix with a view that ends where its slice does, if that may be inside a tile of so many elements."""
+    """The matrix with a view bounded by its slice, if the slice may end inside a tile of this shape."""
     ends = matrix.slice.ends_within(shape) if matrix.slice is not None else ()
     if not any(ends):
         return matrix
@@ -181,17 +183,17 @@ def _within(low: Lowering, op: Any, matrix: Matrix, shape: tuple[int, ...]) -> M
 
 
 def matrix_of(low: Lowering, op: Any, value: Value) -> Matrix:
-    """The matrix that a memref in global memory stands for; a parameter of rank 1 or 2 is one itself."""
+    """The matrix of a memref in global memory; a parameter of rank 1 or 2 is itself a matrix."""
     found = low.matrices.get(value)
     if found is None and value in low.tensors and 1 <= (rank := value.type.rank) <= 2:  # type: ignore[attr-defined]
         found = low.matrices[value] = low.matrix(value, [], [low.number(0) for _ in range(rank)], op.location)
     if found is None:
-        raise op.error("takes a tensor where a matrix is expected; slice it with tile.compute_tensor_slice")
+        raise op.error("uses a tensor as a matrix; slice it with tile.compute_tensor_slice")
     return found
 
 
 def access_atom(primitive: str, matrix: Matrix, type: RankedTensorType) -> CopyAtomAttr:
-    """The widest access of a tile at a matrix's place."""
+    """The widest access of a tile of a matrix."""
     view: Any = matrix.view.defining_op
     count = vector_elements(view, matrix.offsets, type, Facts())
     return CopyAtomAttr.make(80, primitive, count * storage_bits(type.element), type.element)
@@ -199,7 +201,7 @@ def access_atom(primitive: str, matrix: Matrix, type: RankedTensorType) -> CopyA
 
 @handles("tile.cp_async", "tile.cp_async_cg", "tile.tma_load")
 def copy_async(low: Lowering, op: tile.CpAsync | tile.CpAsyncCg | tile.TmaLoad) -> None:
-    """cp.async, as wide as alignment allows."""
+    """cp.async, as wide as the alignment allows."""
     shared = low.stage(op, op.dest)
     type = RankedTensorType(op.dest.type.shape, op.dest.type.element)
     matrix = _within(low, op, matrix_of(low, op, op.source), type.shape)
@@ -221,7 +223,7 @@ def copy_async(low: Lowering, op: tile.CpAsync | tile.CpAsyncCg | tile.TmaLoad) 
 
 
 def _prefetch(low: Lowering, op: Any, matrix: Matrix, type: RankedTensorType) -> None:
-    """The tile of the next iteration, where the op asks for it."""
+    """Prefetch the tile of the next iteration, if the op requests it."""
     shape = DenseArrayAttr(I64, type.shape)
     prefetch(low, op, [matrix.view, *matrix.offsets], lambda v: nv_tileas.TiledPrefetch(v[0], v[1:], shape))
 
@@ -238,7 +240,7 @@ def wait(low: Lowering, op: tile.CpWaitGroup | tile.WaitGroup) -> None:
 
 @handles("tile.async_wait")
 def wait_all(low: Lowering, op: tile.AsyncWait) -> None:
-    """Commit what is in flight, and wait for it."""
+    """Commit all copies, and wait for them."""
     low.insert(nv_tileas.AsyncCommitGroup())
     low.insert(nv_tileas.AsyncWaitGroup(i32(0)))
 
@@ -250,7 +252,7 @@ def barrier(low: Lowering, op: tile.Barrier) -> None:
 
 @handles("tile.load_global_tile")
 def load_tile(low: Lowering, op: tile.LoadGlobalTile) -> None:
-    """A tiled load; zeros outside.  A vector is loaded once, and is every row of a tile."""
+    """A tiled load; elements out of bounds are zero.  A vector is loaded once, and broadcast to the rows of a tile."""
     from tessera_tools.dialects.nv_tileaa import MEM_TOKEN, PaddingAttr
 
     remark_ignored(op)
@@ -274,7 +276,7 @@ def load_tile(low: Lowering, op: tile.LoadGlobalTile) -> None:
 
 @handles("tile.store_global")
 def store_tile(low: Lowering, op: tile.StoreGlobal) -> None:
-    """A tiled store; what is outside is not written."""
+    """A tiled store; elements out of bounds are not written."""
     from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 
     remark_ignored(op)

@@ -1,4 +1,4 @@
-"""Accesses that every thread makes for itself: elements and vectors of shared and global memory, by its own indices."""
+"""Lowering of per-thread accesses: elements and vectors of shared and global memory, with indices by thread."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tessera_tools.passes.tile.lowering import Lowering, handles
 
 
 def _shared_place(low: Lowering, op: Any) -> tuple[Value, Value, list[Value]]:
-    """The buffer, the stage and the place in it that an op accesses."""
+    """The buffer, the stage and the indices in it that an op accesses."""
     shared = low.shared.get(op.buffer)
     if shared is None:
-        raise op.error(f"takes {op.buffer.type}; expected the result of tile.alloc_shared, or a part of it")
+        raise op.error(f"uses {op.buffer.type}; expected the result of tile.alloc_shared, or a part of it")
     buffer: Any = shared.buffer.type
     indices = [low.narrow(low.scalar(op, v)) for v in op.indices]
     ring = shared.ring
@@ -43,7 +43,7 @@ def _whole_bytes(op: Any) -> None:
 
 @handles("tile.load_shared", "tile.load_shared_vector")
 def load_shared(low: Lowering, op: tile.LoadShared | tile.LoadSharedVector) -> None:
-    """One element, or neighbors, of a buffer."""
+    """Load one element, or a vector, of a buffer."""
     _whole_bytes(op)
     low.values[op.res] = low.insert(nv_tileas.LoadElement(*_shared_place(low, op), res=op.res.type)).res
 
@@ -64,7 +64,7 @@ def _wide(low: Lowering, value: Value) -> Value:
 
 
 def _place(low: Lowering, op: Any) -> Value:
-    """The address of an element of a parameter, or of a matrix cut from one: base + the sum of index · stride."""
+    """The address of an element of a parameter, or of a slice of one: base + the sum of index · stride."""
     _whole_bytes(op)
     indices = [low.scalar(op, v) for v in op.indices]
     matrix = low.matrices.get(op.buffer)
@@ -97,7 +97,7 @@ def _place(low: Lowering, op: Any) -> Value:
 
 @handles("tile.load_global", "tile.load_global_vector")
 def load_global(low: Lowering, op: tile.LoadGlobal | tile.LoadGlobalVector) -> None:
-    """One element, or neighbors, of global memory."""
+    """Load one element, or a vector, of global memory."""
     remark_ignored(op)
     place = _place(low, op)
     low.values[op.res] = low.insert(nv_tileas.LoadGlobal(place, load_operator(op), res=op.res.type)).res
@@ -121,7 +121,7 @@ def prefetch(low: Lowering, op: tile.Prefetch) -> None:
 
 @handles("tile.spill")
 def spill(low: Lowering, op: tile.Spill) -> None:
-    """Each thread's registers to its own places."""
+    """Store each thread's registers to its own part of the slot."""
     for user in op.slot.users:
         kept = user.value if isinstance(user, tile.Spill) else getattr(user, "res", None)
         if not isinstance(user, tile.Spill | tile.Reload) or kept is None or kept.type is not op.value.type:
@@ -139,12 +139,12 @@ def reload(low: Lowering, op: tile.Reload) -> None:
     ).res
 
 
-# -- vectors of what a thread has loaded
+# -- vectors of loaded elements
 
 
 @handles("vector.extract")
 def extract(low: Lowering, op: vector.Extract) -> None:
-    """One element, at a constant place."""
+    """Extract one element at a constant position."""
     position = op.static_position.values
     if len(position) != 1 or position[0] in (DYNAMIC_INDEX, -1) or isinstance(op.result.type, VectorType):
         raise op.error("is not supported; expected one element at a constant position")

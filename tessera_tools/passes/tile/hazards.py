@@ -1,15 +1,15 @@
-"""What the ops of `tile` do to memory that threads share, and the barriers and waits that follow from it.
+"""The accesses of `tile` ops to memory shared by threads, and the barriers and waits that they require.
 
-    tile.cp_async %g, %s; tile.cp_commit_group      a copy in flight: %s is written when its group has been waited for
+    tile.cp_async %g, %s; tile.cp_commit_group      a copy in flight: %s is written after a wait for its group
     tile.mma %s, …                                  reads all of %s, by every thread
     tile.store_shared %v, %s[%tid]                  writes bytes of %s; its own, if the index is the thread's number
 
     in flight, then used     ──▶  tile.cp_wait_group n before the use, with n groups that were committed later
     complete, then used by other threads, and one of them writes         ──▶  tile.barrier
 
-How hazards are followed through loops and branches: analysis/hazards.py.  Buffers in shared memory are different ones
-if different ops allocate them.  Of global memory, accesses of one matrix by all threads together are ordered; between
-others, and those of single elements, barriers of the program stay where they order accesses, and none is inserted.
+analysis/hazards.py propagates hazards through loops and branches.  Buffers in shared memory are distinct if different
+ops allocate them.  In global memory, collective accesses of the same matrix are ordered.  For other accesses, and those
+of single elements, the program's barriers are kept if they order accesses, and none is inserted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _VIEWS = (tile.ComputeTensorSlice, ViewLike)
 
 
 def root_of(buffer: Value) -> Value:
-    """The allocation, parameter or other value that a view is a part of."""
+    """The allocation, parameter or other value that is the base of a view."""
     while isinstance(op := buffer.defining_op, _VIEWS):
         buffer = op.operand(0)
     return buffer
@@ -55,14 +55,14 @@ class TileHazards(Hazards):
         self.facts = Facts()
         self.divergent = divergent_values(function)
         self.free: set[Pair] | None = None
-        """Accesses of global memory that the program leaves in any order."""
+        """Accesses of global memory that the program does not order."""
         self.surveying = False
         self.commits = 0
-        """Commits that were inserted."""
+        """Inserted commits."""
         self.before_barriers = False
-        """Whether a missing wait may stand before a barrier that is there, if that makes another one unnecessary."""
+        """A missing wait may be inserted before an existing barrier, if that avoids another barrier."""
         self.ending: dict[Operation, set[Value]] = {}
-        """The ops before which copies into a buffer must be complete, as the buffer is not used any more."""
+        """The ops before which copies into a buffer must be complete, because the buffer is no longer used."""
         super().__init__(function)
         self._find_ends()
 
@@ -84,9 +84,11 @@ class TileHazards(Hazards):
         return list(found.values())
 
     def _bytes(self, op: Any, effect: Effect, value: Value) -> tuple[int, int]:
-        """The bytes of a buffer that an op may access, as far as the bounds of its indices are known."""
+        """The bytes of a buffer that an op may access, from the known bounds of its indices."""
         type: Any = value.type
-        bits = 64 if isinstance(type.element, IndexType) else storage_bits(type.element)  # index: on the host
+        bits = (
+            64 if isinstance(type.element, IndexType) else storage_bits(type.element)
+        )  # index: a host function
         known = type.is_static and type.layout is None
         size = max(1, type.num_elements * bits // 8) if known else 1 << 62
         if effect.reach is not Reach.BY_THREAD or root_of(value) is not value or not known:
@@ -121,8 +123,8 @@ class TileHazards(Hazards):
         return self.free is not None and pair not in self.free
 
     def _by_one_thread(self, earlier: Access, later: Access) -> bool:
-        """Whether each thread reaches by one access only what it reaches by the other: single elements (or vectors of
-        one width) whose indices agree in what tells threads apart."""
+        """True if each thread accesses the same addresses in both accesses: single elements (or vectors of
+        the same width) with the same thread-dependent part of their indices."""
         if earlier.buffer is not later.buffer or earlier.reach is not later.reach:
             return False
         if earlier.reach is not Reach.BY_THREAD:
@@ -142,16 +144,16 @@ class TileHazards(Hazards):
         return _is_own(shared, self.divergent)
 
     def _in_own_iterations(self, earlier: Access, later: Access) -> bool:
-        """Whether single elements are accessed in iterations of a loop whose bounds differ by thread, and of none
-        around it: no barrier may stand between them, and the program knows what its threads reach."""
+        """True if single elements are accessed in iterations of a loop with divergent bounds, and not of an enclosing
+        loop: barriers are not allowed there, so the program must avoid races."""
         if not isinstance(earlier.op, MemoryAccess) or not isinstance(later.op, MemoryAccess):
             return False
         return any(self.differs(loop) and not _is_around(loop, earlier.loops) for loop in earlier.loops)
 
     def _find_ends(self) -> None:
-        """Where copies must be complete because nobody uses their buffer any more: its bytes may become another's.
+        """Find where copies must be complete because their buffer is no longer used, so that its bytes can be reused.
 
-        Behind a loop the conversion waits for all copies.
+        After a loop, the conversion waits for all copies.
         """
         last: dict[Value, Operation] = {}
         copied: set[Value] = set()
@@ -178,7 +180,7 @@ class TileHazards(Hazards):
                 self.effects.setdefault(following, Step())
 
     def synchronizes(self, op: Operation) -> bool:
-        """Whether an op is a barrier, commits copies, or waits for them."""
+        """True if an op is a barrier, or commits or waits for copies."""
         return (step := self.step_of(op)) is not None and (
             step.is_barrier or bool(step.commits or step.waits)
         )
@@ -186,7 +188,7 @@ class TileHazards(Hazards):
     # -- walking
 
     def survey(self) -> set[Pair]:
-        """The accesses of global memory that the program as it is leaves in any order."""
+        """Collect the accesses of global memory that the input program does not order."""
         self.unordered.clear()
         self.surveying = True
         self.walk(inserting=True)
@@ -214,11 +216,11 @@ class TileHazards(Hazards):
         while around is not None and around is not self.function:
             if self.differs(around):
                 inside = [access for access in reasons if around.is_ancestor_of(access.op)]
-                # What an earlier iteration of a loop around did is before the branch, too.
+                # Accesses of an earlier iteration of an enclosing loop are also before the branch.
                 if not all(_is_around(around, access.loops) for access in inside):
                     raise op.error(
-                        "meets an access by other threads under a thread-dependent condition, where a barrier is "
-                        "not allowed; move one of them out"
+                        "conflicts with an access by other threads under a thread-dependent condition, where a barrier "
+                        "is not allowed; move one of them out"
                     )
                 place = super().place(around, reasons)
                 around = place
@@ -226,7 +228,7 @@ class TileHazards(Hazards):
         return place
 
     def differs(self, op: Operation) -> bool:
-        """Whether threads go different ways at an op."""
+        """True if threads diverge at an op."""
         return differs(op, self.divergent)
 
     # -- waits
@@ -238,11 +240,12 @@ class TileHazards(Hazards):
         if late:
             self._wait(op, late, len(late) < len(reasons))
         super().order_after(op, reasons, pending)
-        # What is pending before the new barrier is asked for later.
+        # The accesses pending before the new barrier are queried later.
         raise Restart
 
     def _wait(self, op: Operation, late: list[Access], needs_barrier: bool) -> None:
-        """Insert a wait for copies in flight before an op, or let one that stands there leave fewer groups."""
+        """Insert a wait for copies in flight before an op, or reduce the number of groups that an existing wait
+        leaves."""
         place = self.place(op, late)
         if place is op and self.before_barriers and not needs_barrier:
             place = self._barrier_between(op, late) or op
@@ -262,13 +265,13 @@ class TileHazards(Hazards):
         raise Restart
 
     def _groups(self, place: Operation, late: list[Access]) -> int:
-        """How many groups have been committed since the latest of some copies, where a walk comes to `place`."""
+        """The number of groups committed since the latest of `late`, at `place`."""
         wanted = {(access.op, access.buffer) for access in late}
         found = [a.groups for a in self.before[place] if a.in_flight and (a.op, a.buffer) in wanted]
         return min(found, default=0)
 
     def _barrier_between(self, op: Operation, late: list[Access]) -> Operation | None:
-        """The last barrier before an op, in its block, after which all of some copies have been committed."""
+        """The last barrier before an op, in its block, that is after the commits of all copies in `late`."""
         before = op.prev_op
         while before is not None and not isinstance(before, tile.Barrier):
             before = before.prev_op
@@ -282,7 +285,7 @@ class TileHazards(Hazards):
         self.add(wait)
 
     def reduce_waits(self) -> None:
-        """Erase the waits that nothing needs, and let the others leave as many groups as they may."""
+        """Erase redundant waits, and let the others leave as many groups as possible."""
         waits: list[Any] = [op for op in self.function.walk() if isinstance(op, WaitLike)]
         for wait in sorted(waits, key=depth, reverse=True):
             if self.without(wait):
@@ -298,7 +301,7 @@ class TileHazards(Hazards):
 
 
 def _is_around(op: Operation, loops: frozenset[Operation]) -> bool:
-    """Whether one of some loops stands around an op."""
+    """True if one of the loops encloses an op."""
     return any(loop is not op and loop.is_ancestor_of(op) for loop in loops)
 
 
@@ -307,7 +310,7 @@ def _is_allocated(buffer: Value) -> bool:
 
 
 def _same_each_time(x: Value, y: Value, earlier: Access) -> bool:
-    """Whether two values are one, also where the first is that of an earlier iteration."""
+    """True if two values are equal, even if the first is of an earlier iteration."""
     if x is not y:
         return False
     home: Operation | None = x.owner_block.parent_op if isinstance(x, BlockArgument) else x.defining_op
@@ -315,7 +318,7 @@ def _same_each_time(x: Value, y: Value, earlier: Access) -> bool:
 
 
 def _is_own(indices: list[tuple[Value, int]], divergent: set[Value]) -> bool:
-    """Whether any two threads differ in one of some indices, by as much as is given with it or more."""
+    """True if any two threads differ in one of the indices, by at least the distance given with it."""
     digits: set[Any] = set()
     for index, width in indices:
         digit, spacing = _digit(index, divergent)
@@ -327,8 +330,8 @@ def _is_own(indices: list[tuple[Value, int]], divergent: set[Value]) -> bool:
 
 
 def _digit(index: Value, divergent: set[Value]) -> tuple[Any, int]:
-    """Which digits of the thread's number an index tells, and how far apart indices of two threads are that differ in
-    them; None if none are known."""
+    """The bits of the thread id that an index determines, and the minimum distance of the indices of two threads that
+    differ in them; None if unknown."""
     op: Any = index.defining_op
     if isinstance(op, tile.ThreadId):
         return "thread", 1

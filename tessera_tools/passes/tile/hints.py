@@ -1,4 +1,4 @@
-"""Hints of tile-performance-annotation on their way to nv_tileas: cache operators, prefetches a step ahead."""
+"""Lowering of the hints of tile-performance-annotation: cache operators, and prefetches for the next iteration."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from tessera_tools.ir.core import Block, Builder, IRMapping, Region, Value
 from tessera_tools.passes.tile.lowering import Lowering
 
 CACHE, PREFETCH, WRITE = "tessera.cache_hint", "tessera.prefetch", "tessera.write_policy"
-"""Attributes: where what is loaded should be kept; whether to fetch what the next iteration takes; how to store."""
+"""Attributes: the cache level of a load; prefetch for the next iteration; the write policy of a store."""
 _LOADS = {
     "cache_all": "ca", "cache_global": "cg", "streaming": "cs", "evict_last": "L1::evict_last", "L1": "ca", "L2": "cg",
 }  # fmt: skip
 _STORES = {
     "write_back": "wb", "write_through": "wt", "cache_global": "cg", "streaming": "cs", "evict_last": "L1::evict_last",
 }  # fmt: skip
-"""What the words of `cache_policy`, `tessera.cache_hint` and `tessera.write_policy` are in PTX."""
+"""The PTX operators for the values of `cache_policy`, `tessera.cache_hint` and `tessera.write_policy`."""
 
 
 def load_operator(op: Any) -> StringAttr | None:
@@ -42,10 +42,10 @@ def _operator(op: Any, hint: str, words: dict[str, str], what: str) -> StringAtt
 
 
 def prefetch(low: Lowering, op: Any, values: Sequence[Value], make: Callable[[list[Value]], Any]) -> None:
-    """Where an op is to be prefetched: `make(values)` of the values that the next iteration has, if there is a next.
+    """Prefetch for an op, if requested: `make(values)` with the values of the next iteration, if there is one.
 
-    The op stands in the body of an scf.for; what it takes is computed from the counter by pure ops, which are repeated
-    for the next number.
+    The op must be in the body of an scf.for; its operands must be computed from the induction variable by pure ops,
+    which are repeated for the next value.
     """
     if op.attributes.get(PREFETCH) is not TRUE:
         return
@@ -66,7 +66,7 @@ def prefetch(low: Lowering, op: Any, values: Sequence[Value], make: Callable[[li
 
 
 def _at(low: Lowering, op: Any, value: Value, body: Block, mapping: dict[Value, Value]) -> Value:
-    """A value of the loop's body as it is in the next iteration."""
+    """A value of the loop's body in the next iteration."""
     if value in mapping:
         return mapping[value]
     maker = value.defining_op
@@ -80,7 +80,7 @@ def _at(low: Lowering, op: Any, value: Value, body: Block, mapping: dict[Value, 
         return value
     if maker.regions or not maker.name.startswith(("arith.", "nv_tileaa.")):
         raise op.error(
-            f"has {PREFETCH}, and a place that {maker.name} decides; expected arithmetic on the counter"
+            f"has {PREFETCH}, but its address depends on {maker.name}; expected arithmetic on the induction variable"
         )
     copy = low.insert(maker.clone(IRMapping(dict(zip(maker.operands, operands, strict=True)))))
     mapping.update(zip(maker.results, copy.results, strict=True))

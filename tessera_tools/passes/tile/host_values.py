@@ -1,9 +1,9 @@
-"""Functions on the host without changes in place: each op gives a new tensor.
+"""Host functions without in-place modification: each op returns a new tensor.
 
-tile.accumulate %d, %u        ─▶  %d1 = tile.add %d, %u                        what follows uses %d1
+tile.accumulate %d, %u        ─▶  %d1 = tile.add %d, %u                        later ops use %d1
 tile.scale_tensor %d, %x      ─▶  %d1 = tile.apply "arith.mulf"(%d, %x)
 tile.scale_accumulator %d, %r ─▶  %d1 = tile.mul_broadcast %d, %r
-tile.copy %s, %d              ─▶                                               what follows uses %s
+tile.copy %s, %d              ─▶                                               later ops use %s
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["CHANGES", "as_values", "replace_after"]
 
 
 CHANGES = (tile.Accumulate, tile.ScaleTensor, tile.BroadcastScale, tile.ScaleAccumulator, tile.Copy)
-"""Ops that change a tensor in place, and are the same as ops that give a new one."""
+"""In-place ops, and the equivalent ops that return a new tensor."""
 
 
 def as_values(function: func.Func) -> None:
-    """Replace the changes in place of a function that is a straight list of ops, but for those of arguments, which are
-    the caller's."""
+    """Replace the in-place ops of a straight-line function, except those on arguments, which belong to
+    the caller."""
     if len(function.body.blocks) != 1:
         return
     for op in list(function.body.entry):
@@ -40,7 +40,7 @@ def as_values(function: func.Func) -> None:
 
 
 def replace_after(op: Operation, old: Value, new: Value) -> None:
-    """Let the ops after one use a value for another."""
+    """Replace a value in the ops after `op`."""
     old.replace_all_uses_with(new, lambda use: not op.is_before_in_block(use.owner))
 
 

@@ -1,8 +1,8 @@
-"""Attributes of `tile` ops that change nothing in what is compiled, and why: a remark at the op says so.
+"""Attributes of `tile` ops that have no effect, with the reasons: a remark at the op reports it.
 
     tile.cp_async %m, %s {priority = "high"}      remark: priority is ignored: cp.async has no priorities
 
-Every other attribute of an op decides something, or states what the verifier checks.
+Every other attribute has an effect, or states a fact that the verifier checks.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ _GLOBAL_BY_ELEMENT = (
 
 
 def remark_ignored(op: Operation, source: str = "convert-tile-to-tileas", **facts: Any) -> None:
-    """Emits a remark for each attribute of an op that changes nothing.
+    """Emits a remark for each attribute of an op without effect.
 
     source: the pass that lowers the op.
-    facts: what the lowering knows of it: `bits` of one piece of a copy, `instruction` of a product.
+    facts: facts of the lowering: `bits` of one piece of a copy, `instruction` of a product.
     """
     for name, why in _ignored(op, facts):
         remark = Remark("remark", op.location, f"{name} is ignored: {why}")

@@ -1,4 +1,4 @@
-"""How PTX calls the instruction of a product: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32."""
+"""The PTX name of a product's instruction: mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def warp_instruction(atom: MmaAtomAttr) -> str | None:
 
 
 def ptx_type(type: Type) -> str:
-    """The name of an element type in PTX; integers are signed unless they say otherwise."""
+    """The name of an element type in PTX; integers are signed by default."""
     if isinstance(type, IntegerType):
         return f"{'u' if type.signedness == 'unsigned' else 's'}{type.width}"
     assert isinstance(type, FloatType)

@@ -1,15 +1,15 @@
-"""Which fragments of a `tile` program hold different values that are both still read, and so cannot be one.
+"""Interference of fragments in a `tile` program: fragments that are live at once with different values.
 
-                                    needed after it
+                                    live after it
     tile.fill %a, %zero             a
-    scf.for … {                     a            what the body reads before it writes it is needed around the loop
-      %b = tile.add %a, %a          b            %a is not read again before it is written: %a and %b may be one
+    scf.for … {                     a            read in the body before it is written: live around the loop
+      %b = tile.add %a, %a          b            %a is not read again before it is written: %a and %b can be merged
       tile.copy %b, %a              a
     }
     tile.store_global %a, %D        –
 
-What counts is not the stretch from a fragment's first to its last use, but from each write to the reads that it reaches
-(liveness.py).  A fragment that ops of other dialects pass around is `pinned`: nothing is known of it.
+Live ranges are from each write to the reads that it reaches, not from the first to the last use (liveness.py).  A
+fragment that is used by ops of other dialects is `pinned`: nothing is known about it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tessera_tools.passes.tile.lowering import writes_of
 
 
 def given(op: Operation) -> list[Value]:
-    """The fragments that an op makes or changes, which is all that it does; empty for an op that does more."""
+    """The fragments that an op defines or modifies, if it has no other effects; otherwise empty."""
     effects = op.effects()
     if effects is None or any(
         effect.kind not in UNNEEDED and effect.resource is not Resource.REGISTERS
@@ -36,7 +36,7 @@ def given(op: Operation) -> list[Value]:
 
 
 def _may_write(op: Operation) -> list[Value]:
-    """The fragments that an op may give another value."""
+    """The fragments that an op may modify."""
     if isinstance(op, tile.AllocRegister):
         return []
     if op.effects() is None and not op.regions:
@@ -45,7 +45,7 @@ def _may_write(op: Operation) -> list[Value]:
 
 
 def pinned(function: Any) -> set[Value]:
-    """The fragments that something else than an op of the dialect, a loop or a branch of scf around it touches."""
+    """The fragments that are used by ops other than those of the dialect and scf loops and branches."""
     found: set[Value] = set()
     for op in function.walk():
         for block in (b for region in op.regions for b in region.blocks):
@@ -58,8 +58,8 @@ def pinned(function: Any) -> set[Value]:
 
 
 def interferences(liveness: Liveness) -> set[frozenset[Value]]:
-    """The pairs of fragments of which one is written where what the other holds is needed.  A copy alone makes no such
-    pair of its two: they are equal then."""
+    """The pairs of fragments of which one is written while the other is live.  A copy does not make its operands
+    interfere, because they are equal after it."""
     found: set[frozenset[Value]] = set()
     for op, live in liveness.after.items():
         source = op.operand(0) if isinstance(op, tile.Copy) else None
@@ -69,7 +69,7 @@ def interferences(liveness: Liveness) -> set[frozenset[Value]]:
 
 
 def dominates(value: Value, op: Operation) -> bool:
-    """Whether a value is made before an op, in its block or in one around it."""
+    """True if a value is defined before an op, in its block or an enclosing one."""
     block = value.block if isinstance(value, BlockArgument) else None
     maker = value.defining_op
     place: Operation | None = op

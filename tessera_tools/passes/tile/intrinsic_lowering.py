@@ -1,15 +1,15 @@
-"""tile-intrinsic-lowering: what the hardware has, in place of what the program asks for.
+"""tile-intrinsic-lowering: selects instructions of the target for generic ops.
 
     arch has        tile.mma                     tile.cp_async of a slice                 tile.row_max, row_min, row_sum
     wgmma           tile.wgmma, else tile.wmma   tile.tma_load, else tile.cp_async_cg     tile.warp_reduce
-    tcgen05         as it is                     tile.tma_load, else tile.cp_async_cg     as they are
-    else            tile.wmma                    tile.tma_load where there is TMA,        as they are
+    tcgen05         unchanged                    tile.tma_load, else tile.cp_async_cg     unchanged
+    else            tile.wmma                    tile.tma_load if available,              unchanged
                                                  else tile.cp_async_cg
 
-An instruction is named only where it exists and serves the operands (PTX ISA, "wgmma.mma_async", "mma", "cp.async",
-"cp.async.bulk.tensor"); what none serves stays.  tcgen05 keeps its accumulators in tensor memory, not in fragments, so
-a product stays one for "whatever the target has" there.  In wgmma's accumulators a row lies in four lanes of one warp,
-so reductions by row are the warp's; those of mma.sync may lie in several warps.
+An instruction is selected only if it exists and supports the operands (PTX ISA, "wgmma.mma_async", "mma", "cp.async",
+"cp.async.bulk.tensor"); other ops are unchanged.  tcgen05 has its accumulators in tensor memory, not in fragments, so
+products are unchanged there.  In wgmma accumulators, a row is in four lanes of one warp, so row reductions are warp
+reductions; with mma.sync, a row may be in several warps.
 """
 
 from __future__ import annotations
@@ -43,13 +43,11 @@ _SIXTEEN_BYTES = 16
 
 @dataclass(frozen=True)
 class TileIntrinsicLowering(Pass):
-    """Name the instructions of a GPU architecture in a `tile` program."""
+    """Select the instructions of a GPU architecture in a `tile` program."""
 
     name: ClassVar = "tile-intrinsic-lowering"
     summary: ClassVar = "select the target's instructions for matrix products, copies and reductions"
-    ensures: ClassVar = (
-        "every tile.wgmma, tile.wmma, tile.tma_load and tile.cp_async_cg is one that the target has"
-    )
+    ensures: ClassVar = "the target supports every tile.wgmma, tile.wmma, tile.tma_load and tile.cp_async_cg"
     statistics: ClassVar = {
         "products": "products mapped to an instruction",
         "copies": "copies mapped to an instruction",
@@ -109,9 +107,9 @@ def _lower(function: Any, target: Target, context: PassContext) -> bool:
 
 
 def _product(op: Any, fragments: Fragments, target: Target) -> tuple[Any, dict[str, Any]] | None:
-    """The op for a product and its instruction; None where the product stays."""
+    """The op for a product, and its instruction; None if the product is unchanged."""
     if any(tile.space_of(v.type) == 0 for v in (op.lhs, op.rhs)):
-        return None  # operands in global memory have to be brought nearer first
+        return None  # operands in global memory must be copied to shared memory first
     if target.has(Feature.WGMMA):
         found = warpgroup_instruction(op, fragments)
         if found is not None:
@@ -123,12 +121,12 @@ def _product(op: Any, fragments: Fragments, target: Target) -> tuple[Any, dict[s
 
 
 def warpgroup_instruction(op: Any, fragments: Fragments) -> str | None:
-    """The wgmma instruction that serves a product, e.g. wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16; None
-    where none does.  PTX ISA, "Asynchronous warpgroup-level matrix instructions".
+    """The wgmma instruction for a product, e.g. wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16; None
+    if there is none.  PTX ISA, "Asynchronous warpgroup-level matrix instructions".
 
-    B lies in shared memory; A there, or in registers as it was computed.  Only 16-bit operands can be read the other
-    way round.  Each warpgroup has 64 rows, or a multiple, of a tile whose threads are counted; one warpgroup takes a
-    tile that is still whole, and its 64 rows may go beyond it: those are made from whatever lies after A, and hidden.
+    B must be in shared memory; A in shared memory or in registers.  Only 16-bit operands can be transposed.  Each
+    warpgroup computes 64 rows, or a multiple, of a tile with a known number of threads.  One warpgroup computes a tile
+    without it; its 64 rows may exceed the tile: those are computed from the data after A, and masked.
     """
     a, b, c = (v.type.element for v in (op.lhs, op.rhs, op.res))
     depth = _depth_of(a, b, c)
@@ -148,7 +146,7 @@ def warpgroup_instruction(op: Any, fragments: Fragments) -> str | None:
 
 
 def _depth_of(a: Type, b: Type, c: Type) -> int | None:
-    """Elements of K that one wgmma takes: 32 bytes of them; None where it does not take the types."""
+    """The K of one wgmma: 32 bytes of elements; None if it does not support the types."""
     if a in F8 and b in F8:
         return 32 if c in (F16, F32) else None
     if a is not b:
@@ -160,8 +158,8 @@ def _depth_of(a: Type, b: Type, c: Type) -> int | None:
 
 
 def _columns(n: int, integers: bool) -> int | None:
-    """The most columns that one wgmma has and that divide N: multiples of 8 up to 256; for integers, from 32 on, of
-    16."""
+    """The largest supported number of columns that divides N: multiples of 8 up to 256; for integers, from 32 on,
+    multiples of 16."""
     sizes = range(min(n, _WIDEST) // 8 * 8, 0, -8)
     return next((s for s in sizes if n % s == 0 and not (integers and s > 24 and s % 16)), None)
 
@@ -170,7 +168,7 @@ def _columns(n: int, integers: bool) -> int | None:
 
 
 def _copy(op: Any, facts: Facts, alignment: int, target: Target) -> tuple[Any, dict[str, Any]] | None:
-    """The op for a copy; None where it stays."""
+    """The op for a copy; None if it is unchanged."""
     if target.has(Feature.TMA):
         box = box_of(op, alignment)
         if box is not None:
@@ -182,17 +180,17 @@ def _copy(op: Any, facts: Facts, alignment: int, target: Target) -> tuple[Any, d
 
 
 def box_of(op: Any, alignment: int) -> tuple[int, ...] | None:
-    """The box in which TMA copies a slice into shared memory; None where it cannot.
+    """The box by which TMA copies a slice to shared memory; None if it cannot.
 
-    A tensor map needs an address and strides of a multiple of 16 bytes; rows of a box that is swizzled are no longer
-    than the swizzle's.  PTX ISA, "Tensors".
+    A tensor map requires an address and strides that are multiples of 16 bytes; rows of a swizzled box are at most as
+    wide as the swizzle.  PTX ISA, "Tensors".
     """
     found = slice_of(op.source)
     type = op.dest.type
     if found is None or alignment % _SIXTEEN_BYTES or not isinstance(found.tensor, BlockArgument):
         return None
     if any(found.ends_within(type.shape)):
-        return None  # the tensor map ends where the tensor does
+        return None  # the bounds of the tensor map are those of the tensor
     if not type.is_static or not isinstance(type.element, IntegerType | FloatType):
         return None
     buffer = op.dest.defining_op
@@ -212,7 +210,7 @@ def _largest_divisor(extent: int, most: int) -> int:
 
 
 def moves_sixteen_bytes(op: Any, facts: Facts, alignment: int) -> bool:
-    """Whether a copy is one of whole 16-byte pieces: address, strides, columns and the last extent are multiples."""
+    """True if a copy consists of whole 16-byte pieces: address, strides, columns and the last extent are multiples."""
     found = slice_of(op.source)
     type = op.dest.type
     if found is None or not isinstance(found.tensor, BlockArgument) or not type.is_static:

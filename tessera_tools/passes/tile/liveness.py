@@ -1,13 +1,13 @@
-"""When the fragments of a `tile` program are needed, and how many registers they take.
+"""Liveness and register pressure of the fragments of a `tile` program.
 
     tile.fill %a            after: a
-    scf.for {               a is needed before the loop, and around it
+    scf.for {               a is live before the loop, and around it
       %s = tile.mma …       a, s
       tile.accumulate %a, %s
     }
     tile.store_global %a    before: a; after: nothing
 
-A fragment is a variable: ops that write all of it begin a life, whatever it held before.
+A fragment is a variable: an op that writes all of it starts a new live range.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tessera_tools.dialects import scf, tile
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.effects import Kind, Reach, accesses
-from tessera_tools.passes.tile.compute import accumulated_into
+from tessera_tools.passes.tile.compute import fused_accumulate
 from tessera_tools.passes.tile.lowering import writes_of
 
 Live = frozenset[Value]
@@ -30,31 +30,31 @@ _NONE: Live = frozenset()
 
 
 def registers(value: Value) -> int:
-    """The 32-bit registers that a fragment takes of a thread."""
+    """The number of 32-bit registers of a fragment in a thread."""
     type: Any = value.type
     return -(-prod(type.shape) * storage_bits(type.element) // 32)
 
 
 def written_whole(op: Operation) -> list[Value]:
-    """The fragments of which an op leaves nothing as it was: its results, and what it writes and does not read."""
+    """The fragments that an op overwrites completely: its results, and operands that it writes without reading."""
     return [*(v for v in op.results if is_fragment(v)), *_overwritten(op)]
 
 
 def read(op: Operation) -> list[Value]:
-    """The fragments of which an op needs what they hold."""
+    """The fragments that an op reads."""
     overwritten = {id(v) for v in _overwritten(op)}
     return [v for v in op.operands if is_fragment(v) and id(v) not in overwritten]
 
 
 def _overwritten(op: Operation) -> list[Value]:
     found = list(accesses(op)) if op.effects() is not None else []
-    # What each thread writes at an index of its own is not the whole.
+    # Writes at an index by thread do not overwrite the whole fragment.
     kept = {id(v) for effect, v in found if effect.kind is Kind.READ or effect.reach is Reach.BY_THREAD}
     return [v for v in writes_of(op) if id(v) not in kept]
 
 
 class Liveness:
-    """Which fragments of a function are needed before and after each op."""
+    """The live fragments of a function before and after each op."""
 
     def __init__(self, function: Any) -> None:
         self.before: dict[Operation, Live] = {}
@@ -83,8 +83,8 @@ class Liveness:
             head = grown
 
     def pressure(self, op: Operation) -> int:
-        """Registers of fragments that are held at once while an op runs.  What works element by element gives back
-        those of its operands as it goes; a product that only adds to a fragment makes none of its own."""
+        """The number of live fragment registers during an op.  An elementwise op frees the registers of its operands
+        incrementally; a product that only accumulates to a fragment has no result registers."""
         before, after = self.before[op], self.after[op]
         if isinstance(op, Product | RowReduction) or op.regions:
             made = frozenset(v for v in op.results if is_fragment(v))
@@ -96,8 +96,8 @@ class Liveness:
 
 
 def _is_folded(value: Value) -> bool:
-    """Whether a fragment never is as a whole: a product is added as it is made, or what is reloaded is used at once,
-    element by element."""
+    """True if a fragment is never materialized as a whole: a product is accumulated directly, or a reload is used
+    immediately, element by element."""
     op = value.defining_op
     if isinstance(op, tile.Reload):
         following = op.next_op
@@ -107,4 +107,4 @@ def _is_folded(value: Value) -> bool:
             following, "regions", ()
         )
         return by_element and set(value.users) <= at_once
-    return isinstance(op, Product) and accumulated_into(op) is not None
+    return isinstance(op, Product) and fused_accumulate(op) is not None

@@ -1,4 +1,4 @@
-"""One kernel on its way from `tile` to nv_tileas: what each value has become."""
+"""The conversion of one kernel from `tile` to nv_tileas: its state."""
 
 from __future__ import annotations
 
@@ -53,17 +53,17 @@ REFUSALS: dict[str, str] = {
         _ON_HOST,
     ),
 }
-"""Op name → why an op of tile has no handler.  A test holds that each has one or the other."""
+"""Op name → why an op of tile has no handler.  A test checks that each op has one or the other."""
 
 
 @dataclass(slots=True)
 class Matrix:
-    """A matrix or vector in global memory: a view, and the place in it (row, column) where the matrix starts."""
+    """A matrix or vector in global memory: a view, and its start (row, column) in the view."""
 
     view: Value
     offsets: list[Value]
     slice: Slice | None = None
-    """What it was cut as; None for a whole tensor."""
+    """Its slice; None for a whole tensor."""
 
 
 @dataclass(slots=True)
@@ -73,42 +73,42 @@ class Shared:
     buffer: Value
     stage: Value
     ring: Ring | None = None
-    """Of a buffer that is cut into stages: how.  It stands for all of them."""
+    """The stages of a multi-stage buffer, which this value represents."""
 
 
 class Lowering:
-    """The kernel being built, and what each value of the program has become."""
+    """The new kernel, and the mapping of the program's values."""
 
     def __init__(self, builder: Builder, target: Target, fragments: Fragments, divergent: set[Value]) -> None:
         self.builder = builder
         self.target = target
         self.fragments = fragments
         self.divergent = divergent
-        """Values that differ by thread."""
+        """Divergent values."""
         self.values: dict[Value, Value] = {}
         """Numbers."""
         self.tiles: dict[Value, Value] = {}
-        """Fragments: the tile that each is part of, as it is now."""
+        """Fragment → its current tile."""
         self.tensors: dict[Value, tuple[Value, Sequence[Value], Sequence[Value], int]] = {}
         """Tensors that are parameters: address, extents, strides, alignment in bytes."""
         self.matrices: dict[Value, Matrix] = {}
         self.shared: dict[Value, Shared] = {}
         self.token: Value | None = None
         self.folded: set[Operation] = set()
-        """tile.accumulate ops whose product began with what they add to."""
+        """tile.accumulate ops that are fused into their product."""
         self.profile: tuple[Value, Value] | None = None
-        """Where markers leave their records, and room for how many a block there is."""
+        """The address of the records of markers, and their maximum number per block."""
         self.markers = 0
-        """Markers so far."""
+        """The number of markers so far."""
         self.by_thread = 0
-        """How many loops and branches around the current op threads take differently."""
+        """The number of enclosing divergent loops and branches."""
         self.copies = False
-        """Whether an asynchronous copy has been started so far."""
+        """An asynchronous copy has been started."""
 
     # -- building
 
     def start(self) -> None:
-        """What stands before everything: the first token."""
+        """Create the first token."""
         self.token = self.insert(nv_tileaa.CreateMemToken()).res
 
     def insert(self, op: Any) -> Any:
@@ -140,19 +140,19 @@ class Lowering:
     # -- values
 
     def tile_type(self, fragment: Value) -> RankedTensorType:
-        """The type of the tile that a fragment is part of."""
+        """The type of a fragment's tile."""
         type: Any = fragment.type
         return RankedTensorType(self.fragments.shape(fragment), type.element)
 
     def tile(self, op: Operation, fragment: Value) -> Value:
-        """The tile of a fragment as it is now; an error where nothing has been written to it."""
+        """The current tile of a fragment; raises an error if it has not been written."""
         found = self.tiles.get(fragment)
         if found is None:
             raise op.error("reads a fragment before it is written; initialize it with tile.fill")
         return found
 
     def scalar(self, op: Operation, value: Value) -> Value:
-        """What a number has become."""
+        """The converted value of a scalar."""
         found = self.values.get(value)
         if found is None:
             raise op.error(
@@ -161,27 +161,27 @@ class Lowering:
         return found
 
     def stage(self, op: Operation, buffer: Value) -> Shared:
-        """The one stage that a buffer in shared memory is; an error where it has several."""
+        """The stage of a single-stage buffer in shared memory; raises an error if it has several."""
         found = self.shared.get(buffer)
         if found is None:
-            raise op.error(f"takes {buffer.type}; expected the result of tile.alloc_shared, or a part of it")
+            raise op.error(f"uses {buffer.type}; expected the result of tile.alloc_shared, or a part of it")
         if found.ring is not None:
             raise op.error("uses all stages of a multi-stage buffer; select one stage with memref.subview")
         own: Any = found.buffer.type
         if own.tile != buffer.type.shape:  # type: ignore[attr-defined]
-            raise op.error(f"takes {buffer.type}, which has dimensions of extent 1; drop them")
+            raise op.error(f"uses {buffer.type}, which has dimensions of extent 1; drop them")
         return found
 
     def error(self, value: Value, message: str) -> DiagnosticError:
-        """An error at a value."""
+        """An error at the definition of a value."""
         return error(value.location, message)
 
     # -- operations
 
     def block(self, block: Block, skipped: Sequence[str] = ()) -> None:
-        """Lower the operations of a block, but for its terminator and ops of some names."""
+        """Lower the operations of a block, except its terminator and ops with a name in `skipped`."""
         last = block.last_op
-        # A view made in a region is not there after it.
+        # A view defined in a region is not available after it.
         matrices = dict(self.matrices)
         for op in block:
             if op.name not in skipped and (op is not last or not op.name.endswith(("yield", "return"))):
@@ -205,11 +205,11 @@ class Lowering:
             raise op.error("is not supported by convert-tile-to-tileas" + (f": {why}" if why else ""))
 
     def ordered(self, region_owner: Operation) -> bool:
-        """Whether an op with regions accesses tiles of global memory, so that what follows has to come after it."""
+        """True if an op with regions accesses tiles of global memory, so that later ops must be ordered after it."""
         return any(isinstance(op, tile.StoreGlobal | tile.LoadGlobalTile) for op in region_owner.walk())
 
     def written(self, region_owner: Operation) -> list[Value]:
-        """Fragments made outside an op with regions that something in them writes to, in order."""
+        """Fragments defined outside an op with regions that nested ops write, in order."""
         inside = {r for op in region_owner.walk() if op is not region_owner for r in op.results}
         found: dict[Value, None] = {}
         for op in region_owner.walk():
@@ -221,7 +221,7 @@ class Lowering:
     # -- global memory
 
     def matrix(self, tensor: Value, leading: list[Value], start: list[Value], location: Any) -> Matrix:
-        """The last one or two dimensions of a tensor at some indices of those before, from a place on."""
+        """A matrix of the last one or two dimensions of a tensor, for given leading indices and start."""
         pointer, _, strides, alignment = self.tensors[tensor]
         type: Any = tensor.type
         rank, element = type.rank, type.element
@@ -249,8 +249,7 @@ class Lowering:
         return Matrix(view, [self.narrow(place) for place in start])
 
     def extent(self, tensor: Value, axis: int) -> Value | int:
-        """The extent of a parameter along an axis: the type's, or what the caller passed (i32), with what is promised
-        of it."""
+        """The extent of a parameter along an axis: static, or a kernel parameter (i32) with its assumptions."""
         _, extents, _, alignment = self.tensors[tensor]
         type: Any = tensor.type
         if type.shape[axis] != DYNAMIC:
@@ -262,7 +261,7 @@ class Lowering:
     def view(
         self, base: Value, shape: Sequence[Value | int], strides: Sequence[Value], element: Any
     ) -> Value:
-        """A matrix of rows that lie a stride apart, or a vector; neighbors lie side by side."""
+        """A view of a matrix with a row stride, or of a vector; the last dimension is contiguous."""
         static = tuple(n if isinstance(n, int) else nv_tileaa.DYNAMIC_INDEX for n in shape)
         return self.insert(
             nv_tileaa.MakeMemRef(
@@ -292,7 +291,7 @@ def index_of(value: int) -> Any:
 
 
 def writes_of(op: Operation) -> list[Value]:
-    """The fragments that an op changes in place."""
+    """The fragments that an op modifies in place."""
     if op.effects() is None:
         return []
     return [

@@ -1,10 +1,10 @@
-"""tile-memory-management: where the buffers of a `tile` program lie best.
+"""tile-memory-management: chooses the memory layout of a `tile` program.
 
     shared memory    for each buffer the swizzle with the fewest wavefronts, counted; predictions on its accesses
-    global memory    coalesce = true where the lanes of a warp provably touch neighbors
-    registers        fragments of which no two are needed at once share one; too many are spilled to shared memory
+    global memory    coalesce = true if the lanes of a warp provably access adjacent elements
+    registers        fragments with disjoint live ranges are merged; excess ones are spilled to shared memory
 
-A buffer with an access that cannot be told is left as it is, and a remark says so.
+A buffer with an unknown access is not changed, and a remark reports it.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from tessera_tools.passes.tile.registers import Spiller, share
 from tessera_tools.passes.tile.shared_accesses import Accesses, SharedAccess
 
 PREDICTED = "tile.predicted_wavefronts"
-"""Attribute of an access of shared memory: wavefronts of all warps of a block together, each time that it runs."""
+"""Attribute of an access of shared memory: total wavefronts of all warps of a block, per execution."""
 IDEAL = "tile.ideal_wavefronts"
 """The same without bank conflicts."""
 _MODES = (0, 128, 64, 32)
-"""Bytes of swizzles, the preferred first."""
+"""Swizzle widths in bytes, the preferred first."""
 _BY_ELEMENT = (tile.LoadGlobal, tile.StoreGlobalElement, tile.LoadGlobalVector, tile.StoreGlobalVector)
 
 
@@ -47,7 +47,7 @@ class TileMemoryManagement(Pass):
     summary: ClassVar = "choose swizzles, mark coalesced accesses and spill fragments in the tile dialect"
     anchor: ClassVar = "builtin.module"
     ensures: ClassVar = (
-        "where accesses are known, no other swizzle has fewer bank conflicts; coalesced accesses are marked"
+        "for known accesses, no other swizzle has fewer bank conflicts; coalesced accesses are marked"
     )
     statistics: ClassVar = {
         "swizzled": "buffers whose swizzle was changed",
@@ -83,7 +83,7 @@ class TileMemoryManagement(Pass):
             _coalesce(function, accesses, context)
 
     def registers(self, function: Any, accesses: Accesses, module: Operation, context: PassContext) -> None:
-        """Fragments that may share registers do; those that are too many at once are spilled, until ptxas spills none
+        """Merge fragments with disjoint live ranges, and spill others until the rest fits and ptxas does not spill
         itself."""
         context.count("shared", share(function, accesses.fragments))
         spiller = Spiller(function, accesses.fragments, accesses.lanes.divergent, accesses.target)
@@ -101,29 +101,29 @@ class TileMemoryManagement(Pass):
             left = spilled_by_ptxas()
             if not left or place is not None:
                 break
-            # The model was wrong: leave as many registers more as ptxas lacks.
+            # The estimate was too low: reserve as many more registers as ptxas lacks.
             spiller.limit = min(spiller.limit, peak) - max(8, left // 4)
         if place is not None and left != 0:
             still = f"ptxas spills {left} bytes of each thread: " if left else ""
             context.remark(
                 place.location,
-                f"{still}fragments and operands take {peak} registers of each thread here, but only {spiller.limit} "
+                f"{still}fragments and operands need {peak} registers of each thread here, but only {spiller.limit} "
                 "are available; no other fragment can be spilled to shared memory",
                 source=self.name, rule="registers", kind="missed", function=name,
             )  # fmt: skip
 
     def shared_memory(self, function: Any, accesses: Accesses, context: PassContext) -> None:
-        """Choose the swizzle of each buffer, and write what the accesses cost with it."""
+        """Choose the swizzle of each buffer, and annotate the accesses with their wavefronts."""
         predictions: dict[Operation, Wavefronts | None] = {}
         for alloc in [op for op in function.walk() if isinstance(op, tile.AllocShared)]:
             size = alloc.res.type.num_elements * storage_bits(alloc.res.type.element) // 8
             if size > accesses.target.max_shared_per_block:
-                # What is counted is bounded by what fits; the program is refused where shared memory is laid out.
+                # Counting is limited to buffers that fit; the pass that allocates shared memory reports larger ones.
                 context.count("unknown")
                 context.remark(
                     alloc.location,
                     f"the bank conflicts of its accesses are not counted: {alloc.res.type} takes {size} bytes, and "
-                    f"{accesses.target.name} has {accesses.target.max_shared_per_block} bytes of shared memory a CTA",
+                    f"{accesses.target.name} has {accesses.target.max_shared_per_block} bytes of shared memory per CTA",
                     source=self.name, rule="too-large", kind="missed", function=function.sym_name.value,
                 )  # fmt: skip
                 predictions |= dict.fromkeys(use.owner for use in alloc.res.uses)
@@ -156,7 +156,7 @@ class TileMemoryManagement(Pass):
 
 
 def _layout(alloc: tile.AllocShared, size: int) -> LinearLayout | None:
-    """The layout with a swizzle of so many bytes; None where the buffer has none."""
+    """The layout with a swizzle of `size` bytes; None if the buffer has none."""
     type = alloc.res.type
     try:
         return swizzled(type.shape, storage_bits(type.element), swizzle_bytes=size)
@@ -167,8 +167,8 @@ def _layout(alloc: tile.AllocShared, size: int) -> LinearLayout | None:
 def _choose(
     alloc: tile.AllocShared, accesses: list[SharedAccess], alignment: int, context: PassContext
 ) -> None:
-    """The swizzle with the fewest bank conflicts over all accesses, each as often as it runs; of equals the one that
-    the buffer has, then the plainest, then the widest."""
+    """The swizzle with the fewest bank conflicts over all accesses, weighted by frequency.  Among equals: the current
+    one, then the simplest, then the widest."""
     now = swizzle_bytes(alloc)
     best: tuple[float, int] | None = None
     for size in sorted(_MODES, key=lambda mode: mode != now):
@@ -194,7 +194,7 @@ def _choose(
         alloc.attributes["swizzle"] = StringAttr("xor")
         alloc.attributes["swizzle_size"] = i64(best[1])
     for load, old in zip(loads, boxes, strict=True):
-        # The rows of a box are no longer than the swizzle; a box of the author's is cut where it must be.
+        # The rows of a box are at most as wide as the swizzle; an explicit box is reduced if necessary.
         new = box_of(load, alignment)
         if new is not None and (load.box == old or load.box[-1] > new[-1]):
             box = new if load.box == old else (*load.box[:-1], new[-1])

@@ -1,4 +1,4 @@
-"""tile-performance-annotation: what is hot, how it should be unrolled, and how memory is used.
+"""tile-performance-annotation: marks hot loops, and adds hints for unrolling and memory accesses.
 
     innermost loop                     tessera.hot_path, tessera.unroll_hint = n       n bodies per test
     product, load of global memory     tessera.performance_critical
@@ -7,8 +7,8 @@
     store to global memory             tessera.write_policy = "write_back" | "streaming"   st.global, st.global.cs
     option markers                     tile.profile_marker                             records of %globaltimer
 
-convert-tile-to-tileas carries the hints on; what a `cache_policy` of the author says, comes before.  Hints change no
-result.
+convert-tile-to-tileas lowers the hints; an explicit `cache_policy` takes precedence.  Hints do not change
+results.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _LOADS = (*_ELEMENT_LOADS, tile.LoadGlobalTile)
 _STORES = (tile.StoreGlobal, tile.StoreGlobalElement, tile.StoreGlobalVector)
 
 INSTRUCTIONS = 512
-"""Instructions that an unrolled body may have.  An instruction takes 16 bytes, and each of an SM's four partitions
-keeps 768 of them next to its scheduler (12 KiB, measured on Volta and Turing); the rest is for what is around the loop.
+"""Limit of instructions in an unrolled body.  An instruction has 16 bytes, and each of an SM's four partitions has an
+instruction cache for 768 of them (12 KiB, measured on Volta and Turing); the rest is for the code around the loop.
 """
 _LINE = 128
 _MMA_WORK = 64
@@ -94,11 +94,11 @@ def _annotate(function: Any, context: PassContext) -> None:
 
 
 def unroll_factor(loop: Any, threads: int = DEFAULT_THREADS) -> int:
-    """By what to unroll: so that the body stays within `INSTRUCTIONS`.
+    """The unroll factor, for a body of at most `INSTRUCTIONS`.
 
-    A loop of a known number of iterations that fits as a whole is unrolled as a whole, else by a power of two that
-    divides the number, so that nothing is left over.  Of a loop whose number is not known what is left over takes a
-    second body: that counts, too.
+    A loop with a known trip count is unrolled fully if it fits, otherwise by a power of two that divides the trip
+    count, so that there is no remainder.  A loop with an unknown trip count needs a second body for the remainder,
+    which is also counted.
     """
     size = max(1, sum(instructions(op, threads) for op in loop.walk() if op is not loop))
     trips = loop.trip_count
@@ -114,8 +114,8 @@ def unroll_factor(loop: Any, threads: int = DEFAULT_THREADS) -> int:
 
 
 def instructions(op: Any, threads: int = DEFAULT_THREADS) -> int:
-    """About how many instructions a thread runs for an op: one for each element of a fragment, for each mma.sync of a
-    product, for each 16 bytes of a copy."""
+    """The estimated number of instructions of a thread for an op: one for each element of a fragment, each mma.sync of
+    a product, and each 16 bytes of a copy."""
     if isinstance(op, Product):
         shared = op.rhs if tile.space_of(op.rhs.type) != tile.REGISTERS else op.lhs
         turned = op.transposes_b if shared is op.rhs else not op.transposes_a
@@ -126,7 +126,7 @@ def instructions(op: Any, threads: int = DEFAULT_THREADS) -> int:
         bits = op.dest.type.num_elements * _width(op.dest.type.element)
         return -(-bits // (128 * threads))
     if isinstance(op, tile.Copy):
-        return 0  # a copy of a fragment names it once more
+        return 0  # a copy of a fragment only renames it
     types = [t for t in (*op.operand_types, *op.result_types) if isinstance(t, MemRefType)]
     held = [t.num_elements for t in types if t.is_static and tile.space_of(t) == tile.REGISTERS]
     return max(held, default=1)
@@ -144,14 +144,14 @@ def _accesses_global(op: Operation) -> bool:
 
 
 def _buffer(op: Any) -> Value:
-    """The matrix or tensor in global memory that an access is to."""
+    """The matrix or tensor in global memory of an access."""
     if isinstance(op, CopyLike | tile.LoadGlobalTile):
         return op.source
     return op.dest if isinstance(op, tile.StoreGlobal) else op.buffer
 
 
 def _tensor(op: Any) -> Value:
-    """The tensor that the matrix is a slice of."""
+    """The tensor of which the matrix is a slice."""
     value = _buffer(op)
     while isinstance(value.defining_op, tile.ComputeTensorSlice | memref.SubView):
         value = value.defining_op.source
@@ -159,16 +159,16 @@ def _tensor(op: Any) -> Value:
 
 
 def _loop(op: Operation) -> Any:
-    """The loop whose body an op stands in, not in a branch of it; None for none."""
+    """The loop whose body directly contains an op; None if there is none."""
     loop = op.parent_op
     return loop if isinstance(loop, scf.For) else None
 
 
 def _reuse(op: Any, accesses: int) -> str:
-    """Where what is loaded should be kept.
+    """The cache level for a load.
 
-    "L1" (which is what ld.global does by itself) where the loop comes back to the line: it stays, or moves on by less.
-    "L2" where another access is to the tensor, too.  "streaming" where nothing comes back.
+    "L1" (the default of ld.global) if the loop reuses the line: the address is constant, or advances by less than a
+    line. "L2" if there is another access to the tensor.  "streaming" if there is no reuse.
     """
     loop = _loop(op)
     if loop is not None and isinstance(op, _ELEMENT_LOADS) and op.indices:
@@ -182,7 +182,7 @@ def _reuse(op: Any, accesses: int) -> str:
 
 
 def _place(op: Any, loop: Any) -> list[Any]:
-    """How what decides the place of an access moves from iteration to iteration; [0] if nothing moves."""
+    """The advances of the values that determine the address of an access; [0] if it is constant."""
     slice: Any = _buffer(op).defining_op
     indices = list(getattr(op, "indices", ()))
     if isinstance(slice, tile.ComputeTensorSlice):
@@ -193,7 +193,8 @@ def _place(op: Any, loop: Any) -> list[Any]:
 
 
 def _is_predictable(op: Any) -> bool:
-    """Whether the next iteration's place can be told in this one, and is another line: indices that advance evenly."""
+    """True if the next iteration's address can be computed in this one, and is in another line: indices with constant
+    steps."""
     loop = _loop(op)
     if loop is None or (isinstance(op, _LOADS) and _reuse(op, 0) == "L1"):
         return False
@@ -205,7 +206,8 @@ def _is_predictable(op: Any) -> bool:
 
 
 def _mark(function: Any) -> int:
-    """Markers at entry and exit, and around products; how many were added.  A function that has markers keeps them."""
+    """Add markers at entry and exit, and around products; returns their number.  A function with markers is not
+    changed."""
     if not function.body.blocks or not is_kernel(function):
         return 0
     if any(isinstance(op, tile.ProfileMarker) for op in function.walk()):

@@ -1,12 +1,12 @@
-"""tile-register-coalescing: fewer fragments, fewer copies of them, wider accesses to global memory.
+"""tile-register-coalescing: merges fragments, removes copies of them, and vectorizes accesses to global memory.
 
-    tile.copy %a, %b                 none, where %a and %b never hold different values that are both still read
-    tile.fill %x, …                  none, where nothing reads %x before it is written anew
+    tile.copy %a, %b                 removed, if %a and %b do not interfere
+    tile.fill %x, …                  removed, if %x is not read before it is written again
     %0 = tile.load_global %A[%i]     %v = tile.load_global_vector %A[%i] {vector_width = 2}
     %1 = tile.load_global %A[%i+1]   %0 = vector.extract %v[0]; %1 = vector.extract %v[1]
 
-Nothing changes a result, not even its rounding: a product that begins with what it is added to goes on to, and no other
-does.  Nor does it change how the program is distributed: an op that decides of what tile a fragment is part stays.
+The pass does not change results, including rounding: the set of products that are fused with their accumulation does
+not change.  It does not change the distribution either: an op that determines a fragment's tile is kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tessera_tools.dialects.tile.collectives import Collective
 from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tile.compute import accumulated_into
+from tessera_tools.passes.tile.compute import fused_accumulate
 from tessera_tools.passes.tile.interference import dominates, given, interferences, pinned
 from tessera_tools.passes.tile.liveness import Liveness, written_whole
 from tessera_tools.passes.tile.vector_accesses import vectorize
@@ -57,7 +57,7 @@ class TileRegisterCoalescing(Pass):
 
 
 def _merge_one(function: Any, context: PassContext) -> bool:
-    """Make one fragment of the two of a copy; whether there was such a copy."""
+    """Merge the two fragments of a copy; returns true if there was such a copy."""
     copies = [op for op in function.walk() if isinstance(op, tile.Copy) and is_fragment(op.dest)]
     if not copies:
         return False
@@ -85,8 +85,8 @@ def _merge_one(function: Any, context: PassContext) -> bool:
 
 
 def _may_replace(keep: Value, drop: Value, copy: Operation) -> bool:
-    """Whether a fragment may be the other's: that is an allocation, which gives no value, and the first one is there
-    wherever the other is used."""
+    """True if a fragment may replace another: the other is an allocation without initial value, and the first one
+    dominates all its uses."""
     alloc, maker = drop.defining_op, keep.defining_op
     if not isinstance(alloc, tile.AllocRegister):
         return False
@@ -98,7 +98,7 @@ def _may_replace(keep: Value, drop: Value, copy: Operation) -> bool:
 
 
 def _replace(function: Any, keep: Value, drop: Value) -> bool:
-    """Use one fragment for the other, and remove the copies between them; not if roundings would change."""
+    """Replace one fragment by the other, and remove the copies between them, unless rounding would change."""
     before = _fused(function)
     uses = [(use.owner, use.index) for use in drop.uses]
     for owner, index in uses:
@@ -121,16 +121,16 @@ def _replace(function: Any, keep: Value, drop: Value) -> bool:
 
 
 def _fused(function: Any) -> set[tuple[Operation, Operation]]:
-    """The sums that products begin with, on their way to nv_tileas."""
+    """The accumulators that the conversion to nv_tileas fuses with products."""
     products = (op for op in function.walk() if isinstance(op, Product))
-    return {(op, into) for op in products if (into := accumulated_into(op)) is not None}
+    return {(op, into) for op in products if (into := fused_accumulate(op)) is not None}
 
 
-# -- what nobody reads
+# -- dead fragments
 
 
 def _remove_one(function: Any, context: PassContext) -> bool:
-    """Remove one op whose fragment nobody reads; whether there was one."""
+    """Remove one op whose fragment is never read; returns true if there was one."""
     liveness: Liveness | None = None
     fixed = pinned(function)
     for op in function.walk(reverse=True, post_order=True):
@@ -157,13 +157,13 @@ def _remove_one(function: Any, context: PassContext) -> bool:
 
 
 def _is_written_elsewhere(op: Operation, value: Value) -> bool:
-    """Whether loops and branches after an op that write to a fragment still find one that was written before: the
-    conversion carries it around them, and needs something to begin with."""
+    """True if a fragment is written before each loop and branch after an op that writes it: the conversion carries it
+    through them, and needs an initial value."""
     return all(user.parent is op.parent or not _follows(user, op) for user in value.users)
 
 
 def _follows(user: Operation, op: Operation) -> bool:
-    """Whether an op stands in a region of one after another."""
+    """True if an op is nested in one after another op."""
     place: Operation | None = user
     while place is not None and place.parent is not op.parent:
         place = place.parent_op
@@ -171,7 +171,7 @@ def _follows(user: Operation, op: Operation) -> bool:
 
 
 def _take(function: Any, op: Operation) -> bool:
-    """Remove an op unless it decides how the program is distributed, or how a product is rounded."""
+    """Remove an op unless it determines the distribution of the program, or the rounding of a product."""
     before, sums = _distribution(function), _fused(function)
     operands, block, following = list(op.operands), op.parent, op.next_op
     assert block is not None
@@ -192,7 +192,7 @@ def _take(function: Any, op: Operation) -> bool:
 
 
 def _distribution(function: Any) -> Fragments | None:
-    """The tiles of the fragments, and the threads; None where the program does not say."""
+    """The tiles of the fragments, and the number of threads; None if they cannot be inferred."""
     try:
         return fragments_of(function)
     except DiagnosticError:

@@ -1,7 +1,8 @@
-"""The registers of a `tile` program: fragments share them where they can, and lie in shared memory where they must.
+"""The registers of a `tile` program: fragments share registers if possible, and are spilled to shared memory if
+necessary.
 
 tile.mma ──▶ %s              tile.mma ──▶ %s; tile.spill %s, %slot
-…                     ──▶    …                                          between: the registers of %s are free
+…                     ──▶    …                                          in between, the registers of %s are free
 tile.add %s, %x              %r = tile.reload %slot; tile.add %r, %x
 """
 
@@ -25,20 +26,20 @@ from tessera_tools.passes.tile.shared_accesses import operand_slices
 from tessera_tools.target import Target, max_registers_for
 
 RESERVED = 20
-"""Registers of a thread for what is no fragment and no operand of a product: addresses, counters, numbers.  That is the
-middle of what ptxas takes for the examples (docs/tile.md has the table)."""
+"""Registers of a thread for values other than fragments and operands of products: addresses, counters, scalars.  This
+is the median of ptxas's register counts for the examples (docs/tile.md has the table)."""
 MARGIN = 12
-"""More of them that a spiller leaves, since ptxas reads ahead."""
+"""Additional registers that the spiller keeps free, because ptxas loads early."""
 
 
 def budget(target: Target, threads: int) -> int:
-    """The registers that fragments and operands of a thread may take, so that a block of so many threads fits."""
+    """The number of registers for fragments and operands of a thread, for a block of `threads` threads."""
     return max_registers_for(target, threads=threads) - RESERVED - MARGIN
 
 
 def operand_registers(op: Operation, fragments: Fragments, target: Target) -> tuple[int, int]:
-    """The registers of a product's operands that are read from shared memory: for one step along K, which it cannot do
-    without, and for all of them, which ptxas reads ahead where there is room."""
+    """The registers for a product's operands from shared memory: the minimum, for one step along K, and for all steps,
+    which ptxas loads early if registers are available."""
     if not isinstance(op, Product) or op.res not in fragments.shapes:
         return 0, 0
     step = whole = 0
@@ -53,13 +54,13 @@ def operand_registers(op: Operation, fragments: Fragments, target: Target) -> tu
 
 
 _LEAST = 16
-"""Registers for what is on its way in ops that are no products."""
+"""Registers for temporaries of ops other than products."""
 _AT_ONCE = 32
-"""Registers of an operand that is read as one: ptxas reads it as it goes."""
+"""Registers for an operand that is read as a whole: ptxas reads it incrementally."""
 
 
 def share(function: Any, fragments: Fragments) -> int:
-    """Let fragments of one type, of which no two are needed at once, be one alloc_register; how many went."""
+    """Merge fragments of the same type with disjoint live ranges; returns the number of removed ones."""
     gone = 0
     fixed = pinned(function)
     meeting = interferences(Liveness(function))
@@ -91,25 +92,25 @@ def _alike(a: tile.AllocRegister, b: tile.AllocRegister, fragments: Fragments) -
 
 
 class Spiller:
-    """Spills fragments of one function until those that are needed at once fit."""
+    """Spills fragments of one function until the live ones fit."""
 
     def __init__(self, function: Any, fragments: Fragments, divergent: set[Value], target: Target) -> None:
         self.limit = budget(target, fragments.threads)
-        """The registers that there are for fragments and operands."""
+        """The number of registers for fragments and operands."""
         self.function = function
         self.fragments = fragments
         self.divergent = divergent
         self.target = target
-        self.settled: set[Value] = set()
-        """Fragments that are spilled, or hold one for an op."""
+        self.unspillable: set[Value] = set()
+        """Spilled fragments, and their reloads."""
         for op in function.walk():
             if isinstance(op, tile.Spill):
-                self.settled.add(op.value)
+                self.unspillable.add(op.value)
             elif isinstance(op, tile.Reload):
-                self.settled.add(op.res)
+                self.unspillable.add(op.res)
 
     def run(self) -> tuple[int, int, Operation | None]:
-        """(fragments spilled, the most registers needed in the end, where)."""
+        """(number of spilled fragments, the final maximum of registers, its op)."""
         spilled = 0
         while True:
             liveness = Liveness(self.function)
@@ -124,7 +125,7 @@ class Spiller:
             spilled += 1
 
     def _places(self, liveness: Liveness) -> dict[Operation, int]:
-        """The registers that each op needs for fragments and operands."""
+        """The number of registers at each op for fragments and operands."""
         return {
             op: liveness.pressure(op) + max(_LEAST, operand_registers(op, self.fragments, self.target)[0])
             for op in self.function.walk()
@@ -132,21 +133,26 @@ class Spiller:
         }
 
     def peak(self) -> tuple[int, Operation | None]:
-        """The most registers that are needed, and where."""
+        """The maximum number of registers, and its op."""
         places = self._places(Liveness(self.function))
         place = max(places, key=lambda op: places[op], default=None)
         return (places[place], place) if place is not None else (0, None)
 
     def _choose(self, liveness: Liveness, place: Operation) -> Value | None:
-        """Of the fragments that are held over an op which does not use them, the one whose stores and loads cost least
-        for the registers that it gives back."""
+        """The best fragment to spill among those live across an op that does not use them: the smallest cost of stores
+        and loads per freed register."""
         used = set(place.operands) | set(place.results)
         room = self.target.max_shared_per_block - _shared_bytes(self.function)
         best: tuple[float, Value] | None = None
         held = (liveness.before[place] & liveness.after[place]) - pinned(self.function)
         for value in [v for op in self.function.walk() for v in op.results if v in held]:
             type: Any = value.type
-            if value in used or value in self.settled or type.rank != 2 or storage_bits(type.element) != 32:
+            if (
+                value in used
+                or value in self.unspillable
+                or type.rank != 2
+                or storage_bits(type.element) != 32
+            ):
                 continue
             if value not in self.fragments.shapes or self._slot_elements(value) * 4 > room:
                 continue
@@ -159,7 +165,7 @@ class Spiller:
         return prod(value.type.shape) * self.fragments.threads  # type: ignore[attr-defined]
 
     def _units(self, value: Value) -> list[Operation]:
-        """The ops that use a fragment, once each; of those under a condition that differs by thread, the branch."""
+        """The ops that use a fragment, once each; for those in a divergent branch, the branch."""
         found: dict[Operation, None] = {}
         for use in value.uses:
             unit = use.owner
@@ -183,7 +189,7 @@ class Spiller:
         for unit in units:
             held = self._held(unit, value, slot.res)
             self.fragments.shapes[held] = shape
-            self.settled.add(held)
+            self.unspillable.add(held)
             for inner in (unit, *unit.walk()):
                 for index, operand in enumerate(inner.operands):
                     if operand is value:
@@ -192,10 +198,10 @@ class Spiller:
             definition.erase()
         elif definition is not None:
             self._after(definition, tile.Spill(value, slot.res, location=definition.location))
-            self.settled.add(value)
+            self.unspillable.add(value)
 
     def _held(self, unit: Operation, value: Value, slot: Value) -> Value:
-        """The fragment that stands for a spilled one in an op; reloaded if it is read, spilled again if changed."""
+        """The fragment that replaces a spilled one in an op; reloaded if it is read, spilled again if modified."""
         type: Any = value.type
         changed = any(value in writes_of(inner) for inner in (unit, *unit.walk()))
         if unit.regions or value in read(unit):
@@ -213,7 +219,7 @@ class Spiller:
 
 
 def _shared_bytes(function: Any) -> int:
-    """What the buffers of a function take together."""
+    """The total size of a function's buffers."""
     return sum(
         op.res.type.num_elements * storage_bits(op.res.type.element) // 8
         for op in function.walk()

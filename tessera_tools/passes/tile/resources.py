@@ -1,10 +1,11 @@
-"""What a kernel of the `tile` dialect takes of a GPU, and what the GPU offers it.
+"""The resources that a kernel of the `tile` dialect uses, and those of the GPU.
 
     func.func @k attributes {tessera.kernel} ──resources_of(function, target)──▶ Resources: numbers only
-                                                                              ──▶ strategy.py: what follows from them
+                                                                              ──▶ strategy.py: recommendations
 
-Shared memory and copies are counted, and instructions are those that tile-intrinsic-lowering would name.  Registers are
-ptxas's where the kernel was compiled, else estimated: fragments by liveness, operands of products by their layouts.
+Shared memory and copies are counted; instructions are those that tile-intrinsic-lowering selects.  Registers are
+reported by ptxas if the kernel was compiled.  Otherwise they are estimated: fragments by liveness, operands of products
+by layout.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Buffer:
 
 @dataclass(frozen=True, slots=True)
 class ProductUse:
-    """A matrix product, each time that it runs, by the whole block."""
+    """One execution of a matrix product by the whole block."""
 
     line: int
     m: int
@@ -57,7 +58,7 @@ class ProductUse:
     instruction: str
     """The PTX instruction of the tensor cores; "" for fused multiply-adds."""
     instructions: int
-    """How many of them a block issues; a warp's or a warpgroup's counts once."""
+    """The number of instructions that a block issues; one of a warp or a warpgroup is counted once."""
     operands: str
     accumulator: str
     in_loop: bool
@@ -69,7 +70,7 @@ class ProductUse:
 
 @dataclass(frozen=True, slots=True)
 class CopyUse:
-    """An asynchronous copy, each time that it runs."""
+    """One execution of an asynchronous copy."""
 
     line: int
     buffer: str
@@ -78,12 +79,12 @@ class CopyUse:
     """`cp.async.bulk.tensor`, `cp.async.cg` or `cp.async.ca`."""
     in_loop: bool
     overlaps: bool
-    """Whether it is in flight while the loop around it uses what another iteration has copied."""
+    """The copy overlaps with uses of another iteration's copy in the enclosing loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    """What a kernel takes. Sizes are bytes; registers are 32 bits wide."""
+    """The resources of a kernel. Sizes are in bytes; registers have 32 bits."""
 
     kernel: str
     target: Target
@@ -91,34 +92,34 @@ class Resources:
     buffers: tuple[Buffer, ...]
     shared: int
     fragment_registers: int
-    """The most that the fragments of a thread take at once."""
+    """The maximum number of live registers of fragments in a thread."""
     peak_line: int
-    """Where that is."""
+    """The line of this maximum."""
     operand_registers: int
-    """Of operands of products that ptxas reads ahead there, if it has the registers."""
+    """Registers for operands of products that ptxas loads early there, if registers are available."""
     estimate: int
-    """For a thread: those, and `RESERVED` for addresses and numbers; no more than the target has."""
+    """The sum for a thread, with `RESERVED` for addresses and scalars; at most the target's limit."""
     registers: int
-    """As ptxas says, where the kernel was compiled; else the estimate."""
+    """Reported by ptxas if the kernel was compiled, otherwise the estimate."""
     measured: Measured | None
-    """What the kernel takes as compiled; None where it was not."""
+    """The resources of the compiled kernel; None if it was not compiled."""
     register_limit: int
-    """The most that a thread may have, so that a block of so many threads runs at all."""
+    """The maximum per thread for a block of this size."""
     products: tuple[ProductUse, ...]
     reductions: int
     copies: tuple[CopyUse, ...]
     barriers: tuple[int, int]
-    """In the kernel; in its loops."""
+    """Number in the kernel; in its loops."""
     barriers_needed: tuple[int, int]
     """The same after tile-barrier-optimization."""
     waits: int
     occupancy: Occupancy
     swizzled_away: tuple[str, ...] = field(default=())
-    """Operands of products in shared memory without a swizzle, whose rows fall on the same banks."""
+    """Operands of products in shared memory without a swizzle, whose rows are in the same banks."""
 
     @property
-    def wants_registers(self) -> int:
-        """What a thread cannot do without."""
+    def required_registers(self) -> int:
+        """The minimum number of registers of a thread."""
         return self.fragment_registers + RESERVED
 
     @property
@@ -127,7 +128,7 @@ class Resources:
 
     @property
     def high_precision(self) -> bool:
-        """Whether products are summed in a wider type than that of their operands."""
+        """True if products accumulate in a wider type than that of their operands."""
         return any(p.operands != p.accumulator for p in self.products)
 
     @property
@@ -135,23 +136,25 @@ class Resources:
         return bool(self.copies) and all(c.instruction == "cp.async.bulk.tensor" for c in self.copies)
 
     @property
-    def waiting_copies(self) -> tuple[CopyUse, ...]:
-        """Copies in loops that nothing is computed beside."""
+    def unoverlapped_copies(self) -> tuple[CopyUse, ...]:
+        """Copies in loops that do not overlap with computation."""
         return tuple(c for c in self.copies if c.in_loop and not c.overlaps)
 
     @property
     def double_buffered_bytes(self) -> int:
-        """Shared memory with a second buffer for each copy that nothing is computed beside."""
-        names = {c.buffer for c in self.waiting_copies}
+        """Shared memory with a second buffer for each of these copies."""
+        names = {c.buffer for c in self.unoverlapped_copies}
         return self.shared + sum(b.bytes for b in self.buffers if b.name in names)
 
     @property
     def benefits_from_double_buffering(self) -> bool:
-        return bool(self.waiting_copies) and self.double_buffered_bytes <= self.target.max_shared_per_block
+        return (
+            bool(self.unoverlapped_copies) and self.double_buffered_bytes <= self.target.max_shared_per_block
+        )
 
     @property
     def flops_per_byte(self) -> float | None:
-        """Of what runs in loops (or of everything, where nothing does): operations of products for each byte copied."""
+        """Operations of products per copied byte, in loops, or in the whole kernel if there are no loops."""
         looping = any(p.in_loop for p in self.products)
         copied = sum(c.bytes for c in self.copies if c.in_loop or not looping)
         flops = sum(p.flops for p in self.products if p.in_loop or not looping)
@@ -159,9 +162,9 @@ class Resources:
 
 
 def resources_of(function: Any, target: Target, measured: Measured | None = None) -> Resources:
-    """Count what a kernel takes; occupancy follows from what was measured, if it was compiled.
+    """Count the resources of a kernel; occupancy is computed from measured resources if the kernel was compiled.
 
-    Errors as those of the passes that it asks: fragments of unknown tiles, barriers that not all threads come to.
+    Raises the errors of the analyses: fragments of unknown tiles, barriers that not all threads reach.
     """
     ops = [op for op in function.walk() if op.name.startswith("tile.")]
     has_fragments = any(is_fragment(v) for op in ops for v in (*op.operands, *op.results))
@@ -218,7 +221,7 @@ def _buffer(op: Any) -> Buffer:
 
 
 def _name(value: Value) -> str:
-    """As the program calls it; by its line where it has no name."""
+    """The name in the program, or the line if it has no name."""
     hint = value.name_hint
     op = value.defining_op
     return f"%{hint}" if hint and not hint.isdigit() else f"line {_line(op)}" if op is not None else "?"
@@ -243,7 +246,7 @@ def _product(op: Any, fragments: Fragments, target: Target) -> ProductUse:
     m, n = fragments.shape(op.res)
     source, axis = (op.lhs, 0 if op.transposes_a else 1)
     k = (fragments.shape(source) if is_fragment(source) else source.type.shape)[axis]
-    # Text that was lowered for a later GPU is compiled with the instructions of this one.
+    # A program that was lowered for a newer GPU is compiled with the instructions of this one.
     named = isinstance(op, tile.Wmma) or (isinstance(op, tile.Wgmma) and target.has(Feature.WGMMA))
     instruction = op.intrinsic.value if named else None
     if instruction is None and target.has(Feature.WGMMA):
@@ -287,8 +290,8 @@ def _copies(function: Any, ops: list[Any], target: Target) -> tuple[CopyUse, ...
 
 
 def _overlaps(op: Any, loops: list[Operation]) -> bool:
-    """Whether the loop around a copy computes while it is in flight: something multiplies, or reads shared memory,
-    between it and the wait after it, or before the next iteration waits."""
+    """True if the enclosing loop computes while a copy is in flight: there is a product or a read of shared memory
+    between the copy and its wait, or before the wait of the next iteration."""
     if not loops:
         return False
     body: Any = loops[0]
@@ -314,7 +317,7 @@ def _barriers(function: Operation) -> tuple[int, int]:
 
 
 def _conflicting(products: list[Any]) -> tuple[str, ...]:
-    """Operands whose rows are 32 bytes or longer and lie without a swizzle: eight rows of a matrix are read at once."""
+    """Operands without a swizzle whose rows have at least 32 bytes: eight rows of a matrix are read at once."""
     found: dict[str, None] = {}
     for op in products:
         for value in (op.lhs, op.rhs):

@@ -1,9 +1,10 @@
-"""Which dimensions of an op's tensors are the same, so that they may be cut together.
+"""Sharding rules: which dimensions of an op's tensors correspond, so that they can be sharded together.
 
-tile.mma %A, %B        A: m k, B: k n  ─▶  m n        k is summed over: ranks that have parts of it give summands
-tile.launch @kernel    as the kernel's `tile.dimensions` say
+tile.mma %A, %B        A: m k, B: k n  ─▶  m n        k is summed over: ranks with parts of it return partial sums
+tile.launch @kernel    from the kernel's `tile.dimensions`
 tile.add %x, %y        the same dimensions everywhere
-tile.flash_attention   Q: b h q _, K: b h s _, V: b h s e  ─▶  b h q e: what of s is combined is no sum (attention.py)
+tile.flash_attention   Q: b h q _, K: b h s _, V: b h s e  ─▶  b h q e: partial results along s are not sums
+(attention_sharding.py)
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ __all__ = ["Rule", "contraction_of", "cut_by", "is_fresh", "is_zero", "rule_of"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Names of the dimensions of each operand and result; "_" for one that every rank needs whole."""
+    """Names of the dimensions of each operand and result; "_" for one that must be replicated."""
 
     operands: list[tuple[str, ...]]
     results: list[tuple[str, ...]]
     addend: Value | None = None
-    """An operand that is added to the result once, not once by each rank."""
+    """An operand that must be added once, not by each rank."""
 
     @property
     def summed(self) -> set[str]:
@@ -49,7 +50,7 @@ class Rule:
 
 
 def rule_of(op: Operation) -> Rule | None:
-    """How the op may be cut; None where nothing is known of it."""
+    """The sharding rule of an op; None if unknown."""
     if isinstance(op, Product):
         a = ("k", "m") if op.transposes_a else ("m", "k")
         b = ("n", "k") if op.transposes_b else ("k", "n")
@@ -81,17 +82,17 @@ _LEADING = ("b", "h")
 
 
 def _positions(value: Value) -> tuple[str, ...]:
-    """Names of a tensor's dimensions by their places, rows first; none of a number."""
+    """Names of a tensor's dimensions by position, rows first; empty for a scalar."""
     return tuple(f"d{axis}" for axis in range(getattr(value.type, "rank", 0)))
 
 
 def cut_by(names: Sequence[str], chosen: Mapping[str, str]) -> Sharding:
-    """The sharding of a tensor whose dimensions have these names, where an axis is chosen for some of them."""
+    """The sharding of a tensor with these dimension names, for the axes chosen for some of them."""
     return Sharding(tuple(chosen.get(name) if name != WHOLE else None for name in names))
 
 
 def contraction_of(value: Value, known: frozenset[Value] = frozenset()) -> int | None:
-    """The dimension along which a product that uses the value sums, also in functions called (but for the arguments
+    """The contracted dimension of a value in a product that uses it, also in called functions (except for the arguments
     `known`); None if there is none."""
     from tessera_tools.dialects.func import Call, Func
     from tessera_tools.ir.symbols import lookup_symbol
@@ -115,7 +116,8 @@ def contraction_of(value: Value, known: frozenset[Value] = frozenset()) -> int |
 
 
 def is_fresh(value: Value) -> bool:
-    """Whether the value is a new buffer that is filled at most, and then used once: it may as well be made smaller."""
+    """True if the value is a new buffer that is at most filled, and then used once: it can be allocated with local
+    extents."""
     op = value.defining_op
     if not isinstance(op, tile.AllocRegister):
         return False
@@ -123,7 +125,7 @@ def is_fresh(value: Value) -> bool:
 
 
 def is_zero(value: Value) -> bool:
-    """Whether the value is a new buffer that holds zeros, or nothing that anybody may rely on."""
+    """Returns whether the value is a new buffer of zeros, or of undefined content."""
     if not is_fresh(value):
         return False
     for user in value.users:

@@ -1,10 +1,10 @@
-"""What a `tile` program does with each buffer in shared memory, and what it costs in wavefronts.
+"""The accesses of a `tile` program to each buffer in shared memory, and their cost in wavefronts.
 
     tile.load_shared, tile.store_shared, …   by element: index expressions         analysis/bank_conflicts.py
     tile.mma, tile.wgmma, tile.wmma          slices of operands by their layouts   passes/tile/compute.py
     tile.cp_async, _cg, tile.tma_load        pieces of rows, threads along rows    planning/layout_rules.py
 
-The layouts are those that convert-tile-to-tileas gives, which is what an instruction's name does not change.
+The layouts are those of convert-tile-to-tileas; they do not depend on the selected instruction.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tessera_tools.layout import (
     vector_access,
 )
 from tessera_tools.passes.tile.alignment import alignment_of
-from tessera_tools.passes.tile.compute import product_atom, wants_rows
+from tessera_tools.passes.tile.compute import prefers_rows, product_atom
 from tessera_tools.passes.tile.slices import slice_of
 from tessera_tools.planning.dot_layouts import operand_layouts, warp_grid
 from tessera_tools.planning.shared_memory import full_tile_registers, slice_plan
@@ -49,16 +49,16 @@ _MATRIX_ROW = 16
 
 
 class Cost(Protocol):
-    """What an access costs with each layout of its buffer."""
+    """The cost of an access for any layout of its buffer."""
 
     def wavefronts(self, memory: LinearLayout) -> list[Wavefronts]:
-        """Of a block, each time that the access runs: one for each case that is known to differ."""
+        """The wavefronts of a block per execution: one value for each distinct case."""
         ...
 
 
 @dataclass(frozen=True)
 class SharedAccess:
-    """One access of a buffer; `cost` is None where it cannot be told."""
+    """One access of a buffer; `cost` is None if unknown."""
 
     op: Operation
     cost: Cost | None
@@ -113,8 +113,8 @@ class Accesses:
         return _Pieces(layout, bits, vector * bits, self.fragments.threads // WARP)
 
     def _copied_elements(self, op: Any) -> int | None:
-        """How many elements a thread copies at a time: as analysis.access.vector_elements finds when the copy is
-        lowered, from what the kernel promises of its tensors."""
+        """The number of elements per access of a thread: the result of analysis.access.vector_elements when the copy is
+        lowered, from the declared alignment of the kernel's tensors."""
         found = slice_of(op.source)
         if found is None:
             return None
@@ -133,8 +133,8 @@ class Accesses:
 def operand_slices(
     op: Any, side: int, fragments: Fragments, target: Target
 ) -> tuple[LinearLayout, ...] | None:
-    """The layouts in which a product reads operand 0 or 1 from shared memory, slice by slice along K; None where that
-    cannot be told."""
+    """The layouts in which a product reads operand 0 or 1 from shared memory, slice by slice along K; None if
+    unknown."""
     if op.res not in fragments.shapes:
         return None
     m, n = fragments.shape(op.res)
@@ -143,7 +143,7 @@ def operand_slices(
     k = type.shape[(0 if side else 1) ^ turned]
     try:
         atom = product_atom(op, target)
-        grid = warp_grid((m, n), fragments.threads // WARP, along_rows=wants_rows(op))
+        grid = warp_grid((m, n), fragments.threads // WARP, along_rows=prefers_rows(op))
         step = k if is_fragment(op.lhs) or is_fragment(op.rhs) else max(atom.mnk[2], 1)
         slices: list[LinearLayout] = []
         for _ in range(0, k, step):
@@ -157,7 +157,7 @@ def operand_slices(
 
 @dataclass(frozen=True)
 class _Known:
-    """The same with every layout."""
+    """A cost that does not depend on the layout."""
 
     count: Wavefronts
 
@@ -166,7 +166,7 @@ class _Known:
 
 
 def _kept(op: Any, warps: int) -> Cost:
-    """A fragment to or from its slot: the lanes of a warp move whole lines."""
+    """A spill or reload: the lanes of a warp access whole lines."""
     type = op.value.type if isinstance(op, tile.Spill) else op.res.type
     count = warps * -(-type.num_elements * storage_bits(type.element) // 32)
     return _Known(Wavefronts(count, count))
@@ -190,7 +190,7 @@ class _Slices:
 
 @dataclass(frozen=True)
 class _Pieces:
-    """Copies of a tile by pieces of so many bits."""
+    """Copies of a tile in pieces of `bits` bits."""
 
     layout: LinearLayout
     element_bits: int
@@ -207,7 +207,7 @@ def counted(
 ) -> Wavefronts:
     """The wavefronts of the instructions of a plan, for all warps of a block.
 
-    idle: bits of `lane` and `warp` of which threads that have one do nothing.
+    idle: bits of `lane` and `warp`; threads with one of them set do not take part.
     """
     masks = idle or {}
     if isinstance(plan, MatrixAccess):

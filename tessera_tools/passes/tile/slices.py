@@ -1,9 +1,9 @@
-"""The matrices that `tile` programs cut from tensors in global memory, and where they end.
+"""Slices of tensors in global memory, and their bounds.
 
     memref.subview %Q[%b, %h, %row, 0][1, 1, 128, %d][1, 1, 1, 1]     rows %row to %row + 128, columns 0 to %d
 
-A slice is as long as the program says.  What a tile reads beyond its slice or beyond the tensor is zero, and what it
-writes there is dropped.
+The program defines the extents of a slice.  A tile reads zeros outside its slice or tensor; its writes there are
+ignored.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ class Slice:
 
     tensor: Value
     leading: tuple[Number, ...]
-    """The indices in the dimensions before; empty where the op has them from the block's coordinates."""
+    """The leading indices; empty if the op uses the block's coordinates."""
     start: tuple[Number, ...]
-    """Its first row and column; of a vector, its first element."""
+    """Its first row and column; for a vector, its first element."""
     sizes: tuple[Number | None, ...]
-    """Its rows and columns; None where it goes up to the tensor's end."""
+    """Its rows and columns; None if it extends to the end of the tensor."""
 
     def ends_within(self, shape: Sequence[int]) -> tuple[bool, ...]:
-        """Along each axis, whether a tile of so many elements may reach beyond the slice, and not beyond the tensor."""
+        """For each axis, true if a tile of this shape may exceed the slice but not the tensor."""
         return tuple(
             size is not None and (isinstance(size, Value) or size < extent)
             for size, extent in zip(self.sizes, shape, strict=True)
         )
 
     def column_divisors(self, shape: Sequence[int], facts: Facts, alignment: int) -> list[int]:
-        """Numbers of elements: what divides all of them divides the columns where the slice starts and ends."""
+        """Numbers of elements; a common divisor of them divides the start and end columns of the slice."""
         whole = max(1, alignment // max(1, storage_bits(self.tensor.type.element) // 8))  # type: ignore[attr-defined]
         last: int = self.tensor.type.shape[-1]  # type: ignore[attr-defined]
         found = [whole, last if last != DYNAMIC else whole, _divisor(self.start[-1], facts)]
@@ -55,7 +55,7 @@ class Slice:
 
 
 def slice_of(value: Value) -> Slice | None:
-    """The slice that a memref in global memory is; None where that cannot be seen."""
+    """The slice of a memref in global memory; None if unknown."""
     op: Any = value.defining_op
     if isinstance(op, tile.ComputeTensorSlice):
         return Slice(op.source, (), (op.start, 0), (op.res.type.shape[0], None))
@@ -67,7 +67,7 @@ def slice_of(value: Value) -> Slice | None:
 
 
 def _cut(op: memref.SubView) -> Slice | None:
-    """The matrix or vector of a subview: one index in each dimension but the last two (or one), unit strides."""
+    """The matrix or vector of a subview: one index in each leading dimension, unit strides."""
     rank, own = op.source.type.rank, op.result.type.rank
     offsets, sizes = mixed(op, "offsets"), mixed(op, "sizes")
     if not 1 <= own <= 2 or any(n != 1 for n in (*op.static_strides.values, *sizes[: rank - own])):
@@ -81,7 +81,7 @@ def _cut(op: memref.SubView) -> Slice | None:
 
 
 def mixed(op: Any, field: str) -> list[Number]:
-    """The offsets, sizes or strides of a view: numbers, and values where they are not known."""
+    """The offsets, sizes or strides of a view: numbers, or values if dynamic."""
     dynamic = iter(getattr(op, field))
     static = getattr(op, f"static_{field}").values
     return [n if n != memref.DYNAMIC_INDEX else next(dynamic) for n in static]
@@ -92,7 +92,7 @@ def _divisor(number: Number, facts: Facts) -> int:
 
 
 def _is_last_extent(number: Number) -> bool:
-    """Whether a number is the last extent of a parameter, which is a multiple of the kernel's alignment."""
+    """True if a number is the last extent of a parameter, which is a multiple of the kernel's alignment."""
     op: Any = number.defining_op if isinstance(number, Value) else None
     if not isinstance(op, memref.Dim) or not isinstance(op.source, BlockArgument):
         return False

@@ -1,4 +1,4 @@
-"""How a kernel of the `tile` dialect is best made, with reasons: sentences that follow from its resources.
+"""Recommends a strategy for a kernel of the `tile` dialect, with reasons, from its resources.
 
 Resources ──strategy_of()──▶ {"memory": [Choice("TMA for all 3 copies", "their boxes …")], "compute": […], …}
 """
@@ -13,14 +13,14 @@ from tessera_tools.target import Feature
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What to do, and why."""
+    """A recommendation, and its reason."""
 
     what: str
     why: str
 
 
 def strategy_of(r: Resources) -> dict[str, list[Choice]]:
-    """The choices for memory, compute, synchronization and registers."""
+    """The recommendations for memory, compute, synchronization and registers."""
     return {
         "memory": _memory(r),
         "compute": _compute(r),
@@ -44,7 +44,7 @@ def _memory(r: Resources) -> list[Choice]:
             found.append(Choice(f"cp.async.cg for {copies}", _without_tma(r) + why))
         else:
             found.append(Choice(f"cp.async.ca for {copies}", _without_tma(r) + "through L1"))
-    waiting = r.waiting_copies
+    waiting = r.unoverlapped_copies
     if waiting:
         names = ", ".join(dict.fromkeys(c.buffer for c in waiting))
         room = f"{r.double_buffered_bytes} of {r.target.max_shared_per_block} bytes of shared memory"
@@ -52,15 +52,13 @@ def _memory(r: Resources) -> list[Choice]:
             found.append(
                 Choice(
                     f"double buffering of {names}",
-                    f"nothing is computed while the loop copies them; a second buffer for each takes {room}",
+                    f"the loop does not compute while it copies them; a second buffer for each takes {room}",
                 )
             )
         else:
             found.append(Choice(f"one buffer for {names}", f"a second one for each would take {room}"))
     elif any(c.in_loop for c in r.copies):
-        found.append(
-            Choice("the buffers as they are", "copies in loops overlap with the use of other stages")
-        )
+        found.append(Choice("the current buffers", "copies in loops overlap with the use of other stages"))
     if r.swizzled_away:
         found.append(
             Choice(
@@ -91,18 +89,16 @@ def _compute(r: Resources) -> list[Choice]:
             Choice(
                 f"{instruction} for {number(len(uses), 'product')} of {shapes}",
                 f"the widest that {r.target.name} has for {uses[0].operands} operands summed in "
-                f"{uses[0].accumulator}; {sum(p.instructions for p in uses)} instructions a block each time",
+                f"{uses[0].accumulator}; {sum(p.instructions for p in uses)} instructions per block and execution",
             )
         )
     plain: list[ProductUse] = [p for p in r.products if not p.instruction]
     if plain:
-        why = f"no tensor core of {r.target.name} takes {plain[0].operands} operands without rounding them"
+        why = f"no tensor core of {r.target.name} supports {plain[0].operands} operands without rounding them"
         found.append(Choice(f"fused multiply-adds for {number(len(plain), 'product')}", why))
     if r.reductions:
         where = "shuffles within warps" if r.products else "shuffles, and shared memory between warps"
-        why = (
-            "rows of a product's result lie within a warp" if r.products else "rows may lie in several warps"
-        )
+        why = "rows of a product's result lie within a warp" if r.products else "rows may be in several warps"
         found.append(Choice(f"{number(r.reductions, 'reduction')} by row as {where}", why))
     intensity = r.flops_per_byte
     if intensity is not None and served:
@@ -127,7 +123,7 @@ def _synchronization(r: Resources) -> list[Choice]:
     elif all_needed > all_now:
         found.append(Choice("--tile-barrier-optimization", f"{now}, which allows races; {wanted} are needed"))
     elif all_now:
-        found.append(Choice("the barriers as they are", f"{now}; none can be removed"))
+        found.append(Choice("the current barriers", f"{now}; none can be removed"))
     else:
         found.append(Choice("no barrier", "no two threads access the same shared memory"))
     if r.can_use_tma and r.target.has(Feature.MBARRIER_TRY_WAIT):
@@ -155,10 +151,10 @@ def _registers(r: Resources) -> list[Choice]:
                 f"ptxas spills {r.measured.spilled} bytes of each thread: {estimate}, of {r.register_limit}",
             )
         )
-    elif r.measured is None and r.wants_registers > r.register_limit:
+    elif r.measured is None and r.required_registers > r.register_limit:
         found.append(
             Choice(
-                f"spill {r.wants_registers - r.register_limit} registers of a thread, or smaller fragments",
+                f"spill {r.required_registers - r.register_limit} registers of a thread, or smaller fragments",
                 f"{estimate}, of {r.register_limit} that {r.threads} threads may have each",
             )
         )

@@ -1,11 +1,11 @@
-"""Accesses of single elements of global memory that are neighbors, as one access of a vector.
+"""Vectorization of accesses to adjacent single elements of global memory.
 
     %A[%i + 4], … %A[%i + 7]     i a multiple of 4, rows and addresses of 16 bytes: vector_width = 4
 
-Neighbors are proven by their indices (equal but for the last, which differ by constants), alignment by divisors of the
-index and by tessera.alignment.  A vector takes exactly the elements that the program does, so that none lies outside.
-Loads go to the place of the first, stores to that of the last; between them nothing else accesses global memory in a
-way that matters, and no thread waits for others.
+Adjacency is proven by indices (equal except for the last, which differ by constants), alignment by divisors of the
+index and by tessera.alignment.  A vector has exactly the elements that the program accesses, so it is in bounds.  Loads
+move to the first, stores to the last of the accesses; in between there is no conflicting access of global memory, and
+no synchronization.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.interference import dominates
 
 WIDEST = 128
-"""Bits of an access, at most (PTX ISA, "ld", "st")."""
+"""The widest access, in bits (PTX ISA, "ld", "st")."""
 
 
 @dataclass
 class _Run:
-    """Accesses of one kind to one row, from one place in a block on: constant after the common index → the op."""
+    """Accesses of one kind to one row in a block: constant offset from the common index → the op."""
 
     base: Value | None
     members: dict[int, Any] = field(default_factory=dict)
 
 
 def vectorize(function: Any) -> int:
-    """Make vector accesses in a function; how many."""
+    """Vectorize accesses in a function; returns the number of vectors."""
     alignment = alignment_of(function)
     blocks = [function.body.entry, *(b for op in function.walk() for r in op.regions for b in r.blocks)]
     return sum(_in_block(block, alignment) for block in dict.fromkeys(blocks))
@@ -58,20 +58,20 @@ def _in_block(block: Block, alignment: int) -> int:
             _add(runs, found, op)
         elif isinstance(op, tile.StoreGlobalElement):
             close((tile.LoadGlobal,))
-            # Other stores may be to the same place: only neighbors of one run are known not to be.
+            # Other stores may have the same address; only those of one run are known to be distinct.
             mine = _key(op)
             for key in [k for k in runs if k != mine]:
                 found.append(runs.pop(key))
             _add(runs, found, op)
-        elif not _is_apart(op):
+        elif not _is_independent(op):
             close((tile.LoadGlobal, tile.StoreGlobalElement))
     close((tile.LoadGlobal, tile.StoreGlobalElement))
     facts = Facts()
     return sum(_vectors(run, facts, alignment) for run in found)
 
 
-def _is_apart(op: Operation) -> bool:
-    """Whether an op neither accesses global memory nor waits."""
+def _is_independent(op: Operation) -> bool:
+    """True if an op neither accesses global memory nor waits."""
     if op.regions or op.effects() is None:
         return False
     return all(effect.resource in (Resource.SHARED, Resource.REGISTERS) for effect, _ in accesses(op))
@@ -96,7 +96,7 @@ def _split(value: Value) -> tuple[Value | None, int]:
 
 
 def _key(op: Any) -> Any:
-    """What the accesses of a run share."""
+    """The common properties of the accesses of a run."""
     *leading, last = op.indices
     base, _ = _split(last)
     # Equal numbers may be several constants.
@@ -105,20 +105,20 @@ def _key(op: Any) -> Any:
 
 
 def _add(runs: dict[Any, _Run], found: list[_Run], op: Any) -> None:
-    if not op.indices or not _in_whole_registers(op.buffer.type.element):
+    if not op.indices or not _has_memory_form(op.buffer.type.element):
         return
     key = _key(op)
     base, constant = _split(op.indices[-1])
     run = runs.setdefault(key, _Run(base))
     if constant in run.members:
-        # The same place again: a store must stay after the one before.
+        # The same address again: the order of stores must be preserved.
         found.append(run)
         run = runs[key] = _Run(base)
     run.members[constant] = op
 
 
-def _in_whole_registers(element: Type) -> bool:
-    """Whether an element is in a register as it is in memory."""
+def _has_memory_form(element: Type) -> bool:
+    """True if an element has the same representation in registers and in memory."""
     if isinstance(element, FloatType):
         return element.width in (16, 32, 64)
     return isinstance(element, IntegerType) and element.width in (8, 16, 32, 64)
@@ -145,7 +145,7 @@ def _vectors(run: _Run, facts: Facts, alignment: int) -> int:
 
 
 def _widest(op: Any, base: Value | None, facts: Facts, alignment: int) -> int:
-    """The most elements of a vector for which alignment is proven: a power of two."""
+    """The maximum number of elements of a vector with proven alignment: a power of two."""
     type = op.buffer.type
     divisors = [facts.divisor(base) if base is not None else ZERO_DIVISOR]
     tensor, column = op.buffer, None
@@ -175,7 +175,7 @@ def _widest(op: Any, base: Value | None, facts: Facts, alignment: int) -> int:
 
 
 def _replace(members: Sequence[Any]) -> bool:
-    """One access for those of neighbors, in the order of their places; not where an index comes too late."""
+    """Replace adjacent accesses, in address order, by one; not if an index is defined too late."""
     first = members[0]
     width = len(members)
     attributes = {k: v for k, v in first.attributes.items() if k in _KEPT or k.startswith("tessera.")}
@@ -223,7 +223,7 @@ _KEPT = ("coalesce", "cache_policy")
 
 
 class _Place:
-    """Orders ops of a block."""
+    """A position in a block, for comparisons."""
 
     def __init__(self, op: Operation) -> None:
         self.op = op

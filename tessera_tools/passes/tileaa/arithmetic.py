@@ -1,7 +1,7 @@
 """Part A of the conversion: elementwise arithmetic; tiles of rank 0 are scalars.
 
-The ops of `arith` and `math` take scalars and tensors alike, so that one handler serves both.  What they cannot say
-exactly (directed rounding, approximations, flushing of subnormal numbers) is said by ops of `nv_tileaa`.
+The ops of `arith` and `math` support scalars and tensors, so one handler lowers both.  Directed rounding,
+approximations and flushing of subnormal numbers, which they cannot represent, are ops of `nv_tileaa`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _WORDS = {
 
 
 def _plain(name: str) -> Handler:
-    """The op of the same operands."""
+    """The op with the same operands."""
 
     def handler(op: Any, to: Lowering) -> None:
         to.replace(op, to.emit_named(op, name, *to.values(op.operands)))
@@ -42,7 +42,7 @@ def _plain(name: str) -> Handler:
 
 
 def _rounded(plain: str, default: str = "nearest_even") -> Handler:
-    """As `_plain` where the mode is `default` and subnormal numbers are kept, else the op of nv_tileaa."""
+    """As `_plain` if the mode is `default` and subnormal numbers are kept, otherwise the op of nv_tileaa."""
     own = "nv_tileaa." + plain.partition(".")[2]
 
     def handler(op: Any, to: Lowering) -> None:
@@ -71,7 +71,7 @@ def _extremum(number: str, nan: str, own: str) -> Handler:
 
 
 def overflow_flags(op: Any) -> IntegerOverflowFlagsAttr | None:
-    """The flags of arith for what an integer op says of overflow."""
+    """The overflow flags of arith for an integer op."""
     word = _OVERFLOW.get(op.overflow.value)
     return IntegerOverflowFlagsAttr(word) if word is not None else None
 
@@ -84,7 +84,7 @@ def _wrapping(kind: Callable[..., Any]) -> Handler:
 
 
 def is_signed(op: Any) -> bool:
-    """Whether an integer op reads its operands as signed."""
+    """True if an integer op reads its operands as signed."""
     return op.signedness.value == "signed"
 
 

@@ -1,4 +1,4 @@
-"""Atomic ops on elements, to nv_tileaa.
+"""Conversion of atomic ops on elements to nv_tileaa.
 
 atomic_rmw_tko relaxed device %p, add, %v          nv_tileaa.atomic_rmw add relaxed gpu %p, %v
 atomic_cas_tko …                                   nv_tileaa.atomic_cas …
@@ -28,7 +28,7 @@ def _read_modify_write(op: ct.AtomicRmwTko, to: Lowering) -> None:
 
 @handles(ct.AtomicRedViewTko)
 def _reduce_into_view(op: ct.AtomicRedViewTko, to: Lowering) -> None:
-    """Elements outside the view are left out."""
+    """Elements outside the view are masked."""
     pointers, mask = pointers_of_view(op, view_of(op, op.view, to), to)
     to.replace(op, _changed(op, pointers, to[op.value], mask, to).out_token)
 

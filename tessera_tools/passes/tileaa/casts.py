@@ -1,8 +1,8 @@
 """Part A of the conversion: casts between number formats, widths, addresses and bytes; tiles of rank 0 are scalars.
 
-What arith's casts say exactly is said with them: extf where the target has every number of the source, truncf where it
-is narrower and hardware does not saturate.  Hardware rounds to floats of 8 bits and fewer with saturation
-(nv_tileaa.truncf_satfinite); where integers are out of range, the dialect says infinity, or NaN in formats without.
+Casts of arith are used if they are exact equivalents: extf if the target represents every value of the source, truncf
+if it is narrower and the hardware does not saturate.  The hardware saturates floats of at most 8 bits
+(nv_tileaa.truncf_satfinite); for integers out of range, the dialect requires infinity, or NaN in formats without it.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _format(type: Type) -> FloatType:
 
 
 def _check_signed(op: ct.FToF | ct.IToF, target: FloatType, to: Lowering) -> None:
-    """f8E8M0FNU takes magnitudes; what another format without a sign does is not said."""
+    """f8E8M0FNU uses the magnitude; the behavior of other formats without a sign is undefined."""
     form = floats.FORMATS[target.keyword]
     if form.has_zero and not form.signed:
         raise to.refuse(op, f"rounding to '{target}', which has no negative numbers; use another format")
@@ -71,15 +71,15 @@ def _float_to_float(op: ct.FToF, to: Lowering) -> None:
         to.replace(op, to.emit(aa.TruncFSatfinite(value, mode, out=target)).out)
         return
     if bit_width(old) <= bit_width(new):
-        # Each number of f16, bf16 and the narrow formats is one of f32, so that only one step rounds.
+        # Each value of f16, bf16 and the narrow formats is exact in f32, so only one step rounds.
         value = to.emit(arith.ExtF(value, out=with_element(target, F32))).out
     to.replace(op, to.emit(arith.TruncF(value, mode, out=target)).out)
 
 
 @handles(ct.FToI)
 def _float_to_integer(op: ct.FToI, to: Lowering) -> None:
-    """To the nearest number of the type where the value is outside it, and 0 for a NaN: arith's casts are poison there,
-    and a select leaves the poison out.  This is what `saturating` says; without it any result will do there."""
+    """Clamps values out of range to the nearest number of the type, and NaN to 0: arith's casts return poison there,
+    which a select removes.  `saturating` requires it; otherwise any result is allowed."""
     value, target = to[op.from_], to.type_of(op.to.type, op)
     if _format(value.type) is TF32 or bit_width(_format(value.type)) <= 8:
         value = to.emit(arith.ExtF(value, out=with_element(value.type, F32))).out
@@ -94,7 +94,8 @@ def _float_to_integer(op: ct.FToI, to: Lowering) -> None:
 
 
 def _clamp(value: Value, predicate: str, limit: float, result: int, otherwise: Value, to: Lowering) -> Value:
-    """`result` where the number compares so with `limit`, a power of two: one of its format, or infinity there."""
+    """`result` if the comparison of the number with `limit` is true.  `limit` is a power of two in the format, or
+    infinity."""
     bound = splat([floats.encode(limit, _format(value.type).keyword)], value.type, to)
     outside = to.emit(arith.CmpF.of(predicate, value, bound)).result
     width = width_of(otherwise.type)
@@ -146,7 +147,7 @@ def _ptr_to_int(op: ct.PtrToInt, to: Lowering) -> None:
 
 @handles(ct.PtrToPtr)
 def _ptr_to_ptr(op: ct.PtrToPtr, to: Lowering) -> None:
-    """Pointers do not know what they point to."""
+    """No op: pointers are opaque."""
     to.replace(op, to[op.source])
 
 

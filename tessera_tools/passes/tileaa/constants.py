@@ -18,7 +18,7 @@ def _constant(op: ct.Constant, to: Lowering) -> None:
 
 
 def splat(bits: list[int], type: Type, to: Lowering) -> Value:
-    """A constant of a scalar or tensor type; `bits` holds the elements, or the one that all are."""
+    """A constant of a scalar or tensor type; `bits` has the elements, or a single one for a splat."""
     if isinstance(type, RankedTensorType):
         return to.emit(aa.ConstantTensor(DenseElementsAttr.of(type, bits), res=type)).res
     return to.emit(arith.Constant(element_attribute(bits[0], type))).result

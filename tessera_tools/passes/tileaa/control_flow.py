@@ -4,8 +4,8 @@
     if … { …; yield }               scf.if … { …; scf.yield }
     loop … { …; continue }          nv_tileaa.loop … { …; nv_tileaa.continue }
 
-An `if` that `break`, `continue` or `return` leaves is an `nv_tileaa.if`.  A `for` with a `continue` inside of an `if`
-counts by itself:
+An `if` that contains `break`, `continue` or `return` becomes an `nv_tileaa.if`.  A `for` with a `continue` in an `if`
+becomes a loop with an explicit counter:
 
     for %i in (%l to %u, step %s)   %r = nv_tileaa.loop (%i = %l, %a = %x) {
         iter_values(%a = %x) {        %more = arith.cmpi slt, %i, %u
@@ -14,7 +14,7 @@ counts by itself:
       …                               …
       continue %d                     %k = arith.addi %i, %s; nv_tileaa.continue %k, %d
 
-Where %i + %s might wrap, %more is carried, too: the next number is there if %s is less than %u - %i, read as unsigned.
+If %i + %s may wrap, %more is also carried: there is a next iteration if %s is less than %u - %i, unsigned.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tessera_tools.passes.tileaa.lowering import Counter, Lowering, handles
 
 
 def _is_left_early(op: Operation, to: Lowering) -> bool:
-    """Whether a terminator inside, not the op's own, ends the op's region."""
+    """True if a nested terminator, not the op's own, ends the op's region."""
     entry = op
     while not isinstance(entry, ct.Entry) and entry.parent_op is not None:
         entry = entry.parent_op
@@ -92,7 +92,7 @@ def _lower_loop(op: ct.Loop, to: Lowering) -> None:
 
 
 def _lower_counting(op: ct.For, to: Lowering) -> None:
-    """A counted loop whose iterations end early."""
+    """A counted loop with early `continue`."""
     lower, upper, step = (to[v] for v in (op.lowerBound, op.upperBound, op.step))
     unsigned = op.unsignedCmp is not None
     wraps = may_wrap(upper, step, unsigned, to.facts)
@@ -156,7 +156,7 @@ def _lower_end(last: Any, to: Lowering, structured: bool) -> None:
 
 
 def _loop_around(op: Operation) -> Operation:
-    """The loop that a `continue` goes on with."""
+    """The loop of a `continue`."""
     parent = op.parent_op
     while isinstance(parent, ct.If):
         parent = parent.parent_op
@@ -182,7 +182,7 @@ def _left_early(entry: Operation) -> set[Operation]:
 def _with_bounds(
     induction: Value, lower: Value, upper: Value, unsigned: bool, to: Lowering, builder: Builder
 ) -> Value:
-    """The counter with what its bounds say of it: `nv_tileaa.loop` does not say that it counts."""
+    """The counter with an assumption about its bounds, because `nv_tileaa.loop` has no induction variable."""
     low, high = to.facts.fact(lower).lower, to.facts.fact(upper).upper - 1
     if induction.type is I1 or (unsigned and (low < 0 or to.facts.fact(upper).lower < 0)) or low > high:
         return induction

@@ -2,8 +2,8 @@
 
     builtin.module { cuda_tile.module @m { entry @k … } }  ─▶  builtin.module { nv_tileaa.func @k … }
 
-Every function is built anew, beside the old program, which is replaced when all of them stand: a failure changes
-nothing.  The work is linear in the size of the program.
+New functions are built next to the old program, which is replaced at the end: a failure does not change it.  The time
+is linear in the size of the program.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ConvertCudaTileToTileAA(Pass):
     title = "ConvertCudaTileToTileAA"
     summary = "lower cuda_tile to nv_tileaa: plain tensors, token chains, copy atoms"
     anchor = "builtin.module"
-    ensures = "no cuda_tile op is left; the module says its target; every tiled access has a copy atom"
+    ensures = "no cuda_tile op remains; the module has a target; every tiled access has a copy atom"
     statistics: ClassVar = {"num-functions": "Number of entries lowered"}
 
     gpu_name: str = option("sm_90", "the GPU architecture to compile for")
@@ -97,8 +97,8 @@ class ConvertCudaTileToTileAA(Pass):
 
 
 def _members(module: Operation) -> Iterator[ct.Entry | ct.Global]:
-    """The entries and globals at the top of a module and of the cuda_tile.modules there; anything else of cuda_tile is
-    refused."""
+    """The entries and globals at the top level of a module and of its cuda_tile.modules; refuses other ops of
+    cuda_tile."""
     for block in module.regions[0].blocks:
         for op in block:
             if isinstance(op, ct.Entry | ct.Global):
@@ -116,7 +116,7 @@ def _members(module: Operation) -> Iterator[ct.Entry | ct.Global]:
 
 
 def _check_names(module: Operation, members: list[ct.Entry | ct.Global]) -> None:
-    """The members move up into the module: their names must be free there."""
+    """Check that the members' names are free in the module to which they are moved."""
     taken = {
         name: op
         for op in module.regions[0].entry
@@ -134,7 +134,7 @@ def _check_names(module: Operation, members: list[ct.Entry | ct.Global]) -> None
 
 
 def _function(entry: ct.Entry, target: Target) -> aa.Func:
-    """The function that an entry becomes, detached."""
+    """The converted function of an entry, detached."""
     body = entry.body.entry
     block = Block()
     to = Lowering(target, block)
@@ -165,7 +165,7 @@ def _function(entry: ct.Entry, target: Target) -> aa.Func:
 
 
 def _replace(module: Operation, made: Sequence[Operation]) -> None:
-    """Put what was made in the places of the entries and globals that it comes from."""
+    """Replace entries and globals by their converted ops."""
     waiting = iter(made)
     block = module.regions[0].entry
     for op in list(block):

@@ -1,4 +1,4 @@
-"""The conversion of matrix products: cuda_tile's three ops are one nv_tileaa.dot with attributes and scales."""
+"""The conversion of matrix products: cuda_tile's three ops become one nv_tileaa.dot with attributes and scales."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tessera_tools.ir.types import F32, TF32, element_type
 from tessera_tools.passes.tileaa.lowering import Lowering, handles
 
 _PRECISION = {F32: "ieee", TF32: "tf32"}
-"""How the inputs of a dot are read; for other types there is no choice."""
+"""The input precision of a dot, for types with a choice."""
 
 
 @handles(ct.MmaF)

@@ -1,4 +1,4 @@
-"""Messages, assertions, memory of a tile block's own, dependent launches and fences, to ops of nv_tileaa."""
+"""Conversion of prints, assertions, block-private memory, dependent launches and fences to nv_tileaa."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from tessera_tools.target import Feature
 
 @handles(ct.Alloca)
 def _alloca(op: ct.Alloca, to: Lowering) -> None:
-    """From the heap: pointers are addresses in global memory, of which a tile block has none of its own.  So other
-    tile blocks may use the address too, whether `global` allows it or not."""
+    """Allocated from the heap: pointers are addresses in global memory, and there is no memory that is private to a
+    tile block. Therefore other tile blocks can also use the address, independent of `global`."""
     bits = op.num_elem.value * storage_bits(op.result.type.element.pointee)
     size = max(1, -(-bits // 8))
     to.replace(op, to.emit(aa.HeapAlloc(i64(size), op.alignment, res=GLOBAL_POINTER)).res)
@@ -33,7 +33,7 @@ def _assert(op: ct.Assert, to: Lowering) -> None:
 
 @handles(ct.PrintTko)
 def _print(op: ct.PrintTko, to: Lowering) -> None:
-    """As in C, a format ends at its first NUL."""
+    """A format ends at its first NUL, as in C."""
     text = op.str_.value.partition("\0")[0]
     try:
         _, conversions = pieces(text)
@@ -50,7 +50,7 @@ def _print(op: ct.PrintTko, to: Lowering) -> None:
 
 
 def _printable(value: Value, to: Lowering) -> Value:
-    """Floats narrower than f32 as f32, which has all their numbers."""
+    """Convert floats narrower than f32 to f32, which represents all their values."""
     element = element_type(value.type)
     if not isinstance(element, FloatType) or element in (F32, F64):
         return value
@@ -58,7 +58,7 @@ def _printable(value: Value, to: Lowering) -> Value:
 
 
 def _dependency(kind: Any) -> Any:
-    """Nothing where grids do not overlap: every grid waits for the one before to end."""
+    """No op if grids do not overlap: every grid then waits for the end of the previous one."""
 
     def handler(op: Any, to: Lowering) -> None:
         token = token_of(op, to)

@@ -22,7 +22,7 @@ def _get_global(op: ct.GetGlobal, to: Lowering) -> None:
 
 
 def global_variable(op: ct.Global) -> Global:
-    """The variable that a global becomes: a public one can be found by the host, a private one may be dropped."""
+    """The variable of a global: a public one is visible to the host, a private one may be removed."""
     element = op.value.shaped.element
     count = op.value.shaped.num_elements
     bits = op.value.bits()
@@ -49,7 +49,7 @@ def global_variable(op: ct.Global) -> Global:
 
 
 def _held(element: Type, bits: int) -> Type:
-    """What LLVM calls the elements: of formats that it lacks, the bits."""
+    """The LLVM type of the elements; the bits for formats that LLVM lacks."""
     return element if element in (F16, BF16, F32, F64) else IntegerType(bits)
 
 

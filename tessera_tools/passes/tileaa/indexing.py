@@ -1,6 +1,6 @@
-"""Integers of a program that is being lowered: numbers known now, scalars, tiles; read as unsigned.
+"""Unsigned integers during lowering: constants, scalars, tiles.
 
-Indices, extents and strides of cuda_tile are unsigned.  An op is made only where not all is known now.
+Indices, extents and strides of cuda_tile are unsigned.  An op is created only if an operand is not constant.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tessera_tools.passes.tileaa.constants import splat
 from tessera_tools.passes.tileaa.lowering import Lowering
 
 Int = int | Value
-"""A number known now, or a scalar or tile of integers."""
+"""A constant, or a scalar or tile of integers."""
 
 LARGEST_SIGNED = (1 << 31) - 1
 LARGEST_UNSIGNED = (1 << 32) - 1
@@ -37,12 +37,12 @@ NO_UNSIGNED_WRAP = IntegerOverflowFlagsAttr("nuw")
 
 
 def most(item: Int, to: Lowering) -> int:
-    """The greatest number that an item may be."""
+    """The upper bound of an item."""
     return unsigned_range(item, to.facts)[1]
 
 
 def signed_type(greatest: int) -> IntegerType:
-    """i32 if that number is one of it, read as signed; else i64."""
+    """i32 if the number fits as signed, otherwise i64."""
     return I32 if greatest <= LARGEST_SIGNED else I64
 
 
@@ -91,18 +91,18 @@ def plus(a: Int, b: Int, type: Type, to: Lowering) -> Int:
 
 
 def below(a: Value, b: Int, to: Lowering) -> Value:
-    """Whether a < b, read as unsigned, for each element."""
+    """True if a < b, read as unsigned, for each element."""
     return to.emit(arith.CmpI.of("ult", a, as_value(b, a.type, to))).result
 
 
 def rest(extent: Int, place: Int, limit: int, to: Lowering) -> Int:
-    """How many of `limit` elements from `place` lie below `extent`, as an i32 read as unsigned (or more than `limit`);
-    0 where none does."""
+    """The number of the `limit` elements from `place` that are below `extent`, as an unsigned i32 (or more than
+    `limit`); 0 if there are none."""
     if isinstance(extent, int) and isinstance(place, int):
         return min(max(extent - place, 0), limit)
     type = I32 if max(most(extent, to), most(place, to)) <= LARGEST_UNSIGNED else I64
     end, start = as_value(extent, type, to), as_value(place, type, to)
-    # The greater of the two less the start is 0 where the start is beyond the end.
+    # max(start, extent) - start is 0 if the start is beyond the end.
     left = to.emit(arith.SubI(to.emit(arith.MaxUI(end, start)).result, start)).result
     if type is I32:
         return left
@@ -116,7 +116,7 @@ def indices(size: int, element: Type, to: Lowering) -> Value:
 
 
 def along(tile: Value, axis: int, shape: Sequence[int], to: Lowering) -> Value:
-    """A tile of rank 1 laid along an axis of a shape, and repeated along the others."""
+    """A tile of rank 1, broadcast along the other axes of a shape."""
     element = element_type(tile.type)
     line = tuple(extent if i == axis else 1 for i, extent in enumerate(shape))
     if len(shape) > 1:

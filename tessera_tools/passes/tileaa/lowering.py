@@ -1,8 +1,8 @@
-"""What the populators share: the function being built, the values that stand for values, types, refusals.
+"""The state of the conversion of one function: the new function, the value mapping, types, refusals.
 
     cuda_tile op ──handler(op, lowering)──▶ lowering.emit(new ops) ──▶ lowering.replace(op, values)
 
-Nothing of the old program is touched: a conversion that fails leaves it as it was.
+The old program is not modified, so a failed conversion leaves it unchanged.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ Handler = Callable[[Any, "Lowering"], None]
 HANDLERS: Registry[Handler] = Registry("handler")
 """Op name → the function that lowers it."""
 
-_OLDER = "it is of an older spelling and stands where none is read"
-_AT_TOP = "it stands at the top of a module only"
+_OLDER = "it is an older spelling in a position where none is supported"
+_AT_TOP = "it is only allowed at the top level of a module"
 REFUSALS: dict[str, str] = {
     **dict.fromkeys(("cuda_tile.module", "cuda_tile.entry", "cuda_tile.global"), _AT_TOP),
     **dict.fromkeys(
@@ -51,7 +51,7 @@ REFUSALS: dict[str, str] = {
     ),
     "cuda_tile.testing$func": "it is a function for tests, which nothing launches",
 }
-"""Op name → why an op of cuda_tile has no handler.  A test holds that each has one or the other."""
+"""Op name → why an op of cuda_tile has no handler.  A test checks that each op has one or the other."""
 
 
 def handles(*kinds: type[Operation]) -> Callable[[Handler], Handler]:
@@ -61,7 +61,7 @@ def handles(*kinds: type[Operation]) -> Callable[[Handler], Handler]:
 
 @dataclass
 class Counter:
-    """What a `for` that became an `nv_tileaa.loop` counts with: new values."""
+    """The counter of a `for` that became an `nv_tileaa.loop`: new values."""
 
     induction: Value
     upper: Value
@@ -70,14 +70,14 @@ class Counter:
 
 
 class TileView(NamedTuple):
-    """What stands for a view of tiles: a memref whose axes are those of the tile."""
+    """The lowered form of a view of tiles: a memref whose axes are those of the tile."""
 
     memref: Value
     type: ct.TileViewType
 
 
 class Lowering:
-    """One entry on its way."""
+    """The lowering of one entry."""
 
     def __init__(self, target: Target, entry: Block) -> None:
         self.target = target
@@ -86,16 +86,16 @@ class Lowering:
         self.facts = Facts()
         self.views: dict[Value, TileView] = {}
         self.left_early: dict[Operation, set[Operation]] = {}
-        """The ops of an entry that something inside leaves before their end."""
+        """The ops of an entry that a nested terminator ends early."""
         self.counters: dict[Operation, Counter] = {}
-        """Loops being lowered that count by themselves."""
+        """Loops in conversion that have an explicit counter."""
         self._values: dict[Value, Value] = {}
         self._start: Value | None = None
 
     # -- types
 
     def type_of(self, type: Type, op: Operation) -> Type:
-        """The type that stands for a type of cuda_tile.  Refused: views, which other values stand for."""
+        """The lowered type of a cuda_tile type.  Refuses views, which are lowered to other values."""
         if isinstance(type, ct.TokenType):
             return aa.MEM_TOKEN
         if isinstance(type, ct.TileType):
@@ -111,32 +111,32 @@ class Lowering:
     # -- values
 
     def __getitem__(self, value: Value) -> Value:
-        """What stands for a value."""
+        """The lowered value."""
         return self._values[value]
 
     def values(self, values: Sequence[Value]) -> list[Value]:
-        """What stands for each of several values."""
+        """The lowered values of several values."""
         return [self._values[value] for value in values]
 
     def define(self, old: Value, new: Value) -> None:
-        """Let `new` stand for `old`, and take over its name if it has none."""
+        """Map `old` to `new`; if `new` has no name, it gets the name of `old`."""
         self._values[old] = new
         if new.name_hint is None:
             new.name_hint = old.name_hint
 
     def replace(self, op: Operation, *values: Value) -> None:
-        """Let values stand for the results of an op, one each."""
+        """Map the results of an op to values."""
         for old, new in zip(op.results, values, strict=True):
             self.define(old, new)
 
     # -- operations
 
     def emit(self, op: OpT) -> OpT:
-        """Insert an operation at the place being built, with the location of what is being lowered."""
+        """Insert an operation at the insertion point, with the location of the current op."""
         return self.builder.insert(op)
 
     def emit_named(self, op: Operation, name: str, *operands: Value, **attributes: Any) -> Value:
-        """Insert the op of that full name, whose result type follows from its operands."""
+        """Insert the op with that full name; its result types are inferred."""
         kind = find_op(name)
         if kind is None:
             raise self.refuse(op, f"no '{name}'")
@@ -147,7 +147,7 @@ class Lowering:
         return self.emit(arith.Constant(IntegerAttr.wrap(value, type))).result
 
     def start_token(self) -> Value:
-        """The token before any memory operation, made at the top of the function when it is first asked for."""
+        """The initial token, created at the top of the function on first use."""
         start = self._start
         if start is None:
             op = aa.CreateMemToken(location=self.builder.location)
@@ -156,7 +156,7 @@ class Lowering:
         return start
 
     def region(self, body: Block, types: Sequence[Type]) -> Region:
-        """A region of one block whose arguments stand for those of `body`; its operations are not lowered yet."""
+        """A region of one block whose arguments are mapped from those of `body`; its operations are not lowered yet."""
         block = Block(list(types), [a.location for a in body.arguments])
         for old, new in zip(body.arguments, block.arguments, strict=True):
             self.define(old, new)
@@ -191,7 +191,7 @@ class Lowering:
             self.replace(op, *copy.results)
 
     def refuse(self, op: Operation, what: str = "") -> DiagnosticError:
-        """The error for what this version does not lower; `what` says what is missing or supported instead."""
+        """The error for an unsupported op; `what` describes what is missing, or supported instead."""
         return refusal(op, what)
 
 

@@ -1,7 +1,7 @@
 """Part B of the conversion, continued: tokens, the grid, assumptions, and the width of every access.
 
-Copy atoms are chosen when the whole function stands (`choose_copy_atoms`), since what is known of an offset may depend
-on the loop around it.
+Copy atoms are chosen after the conversion of the whole function (`choose_copy_atoms`), because facts about an offset
+may depend on the enclosing loop.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _join_tokens(op: ct.JoinTokens, to: Lowering) -> None:
 
 
 def _grid(kind: Any) -> Any:
-    """One query for each coordinate that is used."""
+    """One query for each used coordinate."""
 
     def handler(op: Any, to: Lowering) -> None:
         for axis, coordinate in enumerate(op.results):
@@ -43,7 +43,7 @@ def _grid(kind: Any) -> Any:
 
 @handles(ct.Assume)
 def _assume(op: ct.Assume, to: Lowering) -> None:
-    """Facts of scalars, tiles and pointers are kept, and so is the alignment of a view."""
+    """Keeps facts about scalars, tiles and pointers, and the alignment of a view."""
     value, predicate = to[op.value], op.predicate
     facts: dict[str, Any] = {}
     if isinstance(op.value.type, ct.TensorViewType):
@@ -68,7 +68,7 @@ def _assume(op: ct.Assume, to: Lowering) -> None:
 
 
 def choose_copy_atoms(function: Operation) -> None:
-    """Give every access the widest copy atom that is provably legal; a mask that is always true goes."""
+    """Give every access the widest copy atom that is provably legal; remove masks that are always true."""
     facts = Facts()
     axes = Axes(facts)
     for op in function.walk():

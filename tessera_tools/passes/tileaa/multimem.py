@@ -1,4 +1,4 @@
-"""Accesses to multicast memory, to nv_tileaa: pointers and a mask (`pointers_of_view`), an op on each element."""
+"""Conversion of accesses to multicast memory: pointers and a mask (`pointers_of_view`), and an op on each element."""
 
 from __future__ import annotations
 

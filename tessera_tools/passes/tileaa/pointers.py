@@ -22,7 +22,7 @@ from tessera_tools.passes.tileaa.lowering import Lowering, handles
 from tessera_tools.target import Target
 
 SCOPES = {"tl_blk": "cta", "device": "gpu", "sys": "sys"}
-"""cuda_tile's word for a scope → nv_tileaa's."""
+"""The scopes of cuda_tile → those of nv_tileaa."""
 
 
 @handles(ct.Offset)
@@ -31,23 +31,23 @@ def _offset(op: ct.Offset, to: Lowering) -> None:
     to.replace(op, to.emit(aa.Offset(to[op.ptr], to[op.offset], pointee)).res)
 
 
-# -- what all accesses have
+# -- common parts of accesses
 
 
 def ordering_of(op: Any) -> tuple[aa.OrderingAttr, aa.ScopeAttr | None]:
-    """The ordering of a memory op of cuda_tile, and its scope, None where it is weak."""
+    """The ordering of a memory op of cuda_tile, and its scope, None if it is weak."""
     ordering = aa.OrderingAttr(MEMORY_ORDERING.text(op.memory_ordering_semantics))
     scope = aa.ScopeAttr(SCOPES[MEMORY_SCOPE.text(op.memory_scope)]) if op.memory_scope is not None else None
     return ordering, scope
 
 
 def token_of(op: Any, to: Lowering) -> Value:
-    """The token that an op of cuda_tile waits for; without one, the function's first."""
+    """The token operand of an op of cuda_tile; by default the function's first token."""
     return to[op.token] if op.token is not None else to.start_token()
 
 
 def hints_for(hints: ct.OptimizationHintsAttr | None, target: Target) -> DictionaryAttr | None:
-    """What the hints say to a target: those for it, and the default ones of which it has none; None if nothing."""
+    """The hints for a target: its own, and the default ones that it does not override; None if there are none."""
     found: dict[str, Attribute] = {}
     for key in ("default", target.name):
         entry = hints.value.get(key) if hints is not None else None
@@ -63,14 +63,14 @@ def hint_attributes(op: Any, to: Lowering) -> dict[str, Attribute]:
 
 
 def atom(primitive: str, element: Type, count: int) -> CopyAtomAttr:
-    """`primitive`, moving `count` elements; accesses of up to 128 bits are as old as the oldest target."""
+    """The atom of `primitive` for `count` elements; every target supports accesses of up to 128 bits."""
     return CopyAtomAttr.make(80, primitive, count * storage_bits(element), element)
 
 
 def load_elements(
     op: Any, pointers: Value, mask: Value | None, padding: Value | None, to: Lowering
 ) -> tuple[Value, Value]:
-    """Load the elements of a load of cuda_tile from pointers; (the elements, the token after)."""
+    """Load the elements of a load of cuda_tile from pointers; returns (the elements, the token after)."""
     element = _whole_bytes(op, to)
     result = with_element(pointers.type, element)
     ordering, scope = ordering_of(op)
@@ -86,7 +86,7 @@ def load_elements(
 
 
 def store_elements(op: Any, pointers: Value, value: Value, mask: Value | None, to: Lowering) -> Value:
-    """Store the elements of a store of cuda_tile to pointers; the token after."""
+    """Store the elements of a store of cuda_tile to pointers; returns the token after."""
     element = _whole_bytes(op, to)
     ordering, scope = ordering_of(op)
     token, attributes = token_of(op, to), hint_attributes(op, to)
@@ -98,15 +98,15 @@ def store_elements(op: Any, pointers: Value, value: Value, mask: Value | None, t
 
 
 def _whole_bytes(op: Operation, to: Lowering) -> Type:
-    """The element type of the tile that an op moves.  Refused: elements that have no address of their own."""
+    """The element type of the tile that an op moves.  Refuses elements without an address."""
     moved: Any = next(v for v in (*op.results, *op.operands) if isinstance(v.type, ct.TileType)).type
     if isinstance(moved.element, ct.PointerType):
         moved = next(v.type for v in op.operands[1:] if isinstance(v.type, ct.TileType))
     if storage_bits(moved.element) % 8:
         raise to.refuse(
             op,
-            f"no sub-byte elements ('{moved.element}') one by one; weak accesses through partition and "
-            "strided views along whose last axis they lie side by side are supported",
+            f"no accesses of single sub-byte elements ('{moved.element}'); weak accesses through partition "
+            "and strided views with a contiguous last axis are supported",
         )
     return moved.element
 

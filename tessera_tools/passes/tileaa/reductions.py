@@ -1,4 +1,4 @@
-"""Part D of the conversion: reductions and scans, whose regions are lowered as they stand."""
+"""Part D of the conversion: reductions and scans; their regions are lowered unchanged."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def _scan(op: ct.Scan, to: Lowering) -> None:
 
 
 def _identities(op: Any, to: Lowering) -> ArrayAttr:
-    """The identities, each of its operand's element type: those of f16 and bf16 operands may be of the other one."""
+    """The identities, converted to the operands' element types: for f16 and bf16 operands they may have the other
+    type."""
     elements = [element_type(to[source].type) for source in op.inputs]
     pairs = zip(op.identities.elements, elements, strict=True)
     return ArrayAttr(tuple(_of_type(number, element) for number, element in pairs))
@@ -56,7 +57,7 @@ def _of_type(number: Attribute, element: Type) -> Attribute:
 
 
 def _body(op: Any, to: Lowering) -> Region:
-    """The region, in which tiles have rank 0 and so are scalars."""
+    """The region; its tiles have rank 0, so they are scalars."""
     body = op.body.entry
     *ops, last = body
     for inner in ops:
@@ -72,5 +73,5 @@ def _refuse_tiles(op: Operation, inner: Operation, to: Lowering) -> None:
         if not isinstance(type, ct.TileType) or type.shape:
             raise to.refuse(
                 inner,
-                f"a value of type '{type}' in the region of a '{op.name}'; single numbers are supported",
+                f"a value of type '{type}' in the region of a '{op.name}'; only scalars are supported",
             )

@@ -1,11 +1,11 @@
-"""Elements of half a byte in memory: their tiles are loaded and stored as bytes, and unpacked and packed in registers.
+"""4-bit elements in memory: tiles are loaded and stored as bytes, and unpacked and packed in registers.
 
     tiled_load tensor<16x64xf4E2M1FN>    ─▶  tiled_load tensor<16x32xi8>, unpack
     tiled_store tensor<16x64xf4E2M1FN>   ─▶  pack, tiled_store tensor<16x32xi8>
 
-Along one axis of unit stride the elements lie densely, two a byte, the first in the low bits, and each line starts at
-a byte (the public dialect's tensor_view).  So the view is one of bytes, with half the extent and half the place along
-that axis and half the strides along the others.  Permuting and reshaping around the packing moves nothing.
+Along one axis of unit stride the elements are packed, two per byte, the first in the low bits, and each line starts at
+a byte (the public dialect's tensor_view).  The view is converted to bytes: half the extent and offset along that axis,
+and half the strides along the others.  Permutes and reshapes around the packing need no data movement.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PER_BYTE = 2
 
 
 def access_by_bytes(function: Operation) -> None:
-    """Rewrite the tiled accesses of elements of half a byte, before their copy atoms are chosen."""
+    """Rewrite the tiled accesses of 4-bit elements, before their copy atoms are chosen."""
     accesses = [
         op
         for op in function.walk()
@@ -98,8 +98,8 @@ def _rewrite(
 
 
 def _packed_axis(memref: aa.MakeMemRef, tile: RankedTensorType) -> int | None:
-    """The last axis along which a byte holds two elements of the tile; None if there is none, or a line of elements
-    along it could start within a byte."""
+    """The last axis along which a byte holds two elements of the tile; None if there is none, or if a line along it may
+    start within a byte."""
     extents, strides = memref.extents(), memref.strides()
     for axis in reversed(range(tile.rank)):
         if strides[axis] == 1 and tile.shape[axis] % PER_BYTE == 0:
@@ -126,7 +126,7 @@ def _view_of_bytes(memref: aa.MakeMemRef, axis: int) -> Value:
 
 
 def _half(item: int | Value, builder: Builder) -> int | Value:
-    """Half of an even number, read as unsigned."""
+    """Half of an even unsigned number."""
     if isinstance(item, int):
         return item // PER_BYTE
     one = builder.insert(arith.Constant(IntegerAttr(1, item.type))).result
@@ -136,7 +136,7 @@ def _half(item: int | Value, builder: Builder) -> int | Value:
 def _repacked(
     kind: type[aa.Pack] | type[aa.Unpack], value: Value, target: RankedTensorType, axis: int, builder: Builder
 ) -> Value:
-    """A tile packed or unpacked along an axis: that axis is put last, and the tile is one line meanwhile."""
+    """A tile packed or unpacked along an axis: the axis is moved last, and the tile is flattened in between."""
     source = value.type
     assert isinstance(source, RankedTensorType)
     rank = source.rank

@@ -1,4 +1,4 @@
-"""Part C of the conversion: what rearranges a whole tile.  A tile of rank 0 is a scalar, so that some ops on it are
+"""Part C of the conversion: ops that rearrange a whole tile.  A tile of rank 0 is a scalar, so some ops on it become
 splats."""
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _permute(op: ct.Permute, to: Lowering) -> None:
 
 
 def _same_elements(op: Any, value: Value, to: Lowering) -> Value | None:
-    """The tile of the op's result type whose elements are all the one of `value`; None if it may have several."""
+    """A splat of the single element of `value` with the op's result type; None if it may have several elements."""
     target = to.type_of(op.result.type, op)
     if value.type is target:
         return value

@@ -1,13 +1,13 @@
 """Part B of the conversion, continued: views of tensors in global memory, and loads and stores of tiles through them.
 
     make_tensor_view %p, shape = [%m, %k], strides = [%s, 1]     nv_tileaa.make_memref %p, …
-    make_partition_view, make_strided_view                       nothing: the memref, its axes in the tile's order
-    load_view_tko %v[%i, %j]                                     muli by the distance of tiles, addptr, tiled_load
+    make_partition_view, make_strided_view                       no op: the memref, with its axes in the tile's order
+    load_view_tko %v[%i, %j]                                     muli by the tile distance, addptr, tiled_load
     load_view_tko %gathered[%rows, %j], or not weak              pointers and a mask (`pointers_of_view`), load
     get_index_space_shape                                        (extent + distance - 1) / distance
 
-Extents, strides and indices are read as unsigned.  An index lies in the index space, so that an offset is less than the
-extent and fits 32 bits where that does.
+Extents, strides and indices are unsigned.  An index is in the index space, so an offset is less than the extent, and
+fits 32 bits if the extent does.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ from tessera_tools.passes.tileaa.pointers import (
 )
 
 UNBOUNDED = (1 << 63) - 1
-"""The extent of an axis along which an access is promised to lie inside."""
+"""The extent of an axis along which an access is declared in bounds."""
 
 
-# -- making views
+# -- creation of views
 
 
 def _mixed(static: Sequence[int], dynamic: list[Value], to: Lowering) -> list[Int]:
-    """Extents or strides, values in 32 bits or more."""
+    """Extents or strides, as values of at least 32 bits."""
     values = iter(dynamic)
     return [_at_least_32(next(values), to) if extent == DYNAMIC else extent for extent in static]
 
@@ -72,7 +72,7 @@ def _at_least_32(value: Value, to: Lowering) -> Value:
 def make_memref(
     base: Value, shape: Sequence[Int], strides: Sequence[Int], element: Type, builder: Builder
 ) -> Value:
-    """A view of global memory; extents and strides are numbers or values."""
+    """A view of global memory; extents and strides are constants or values."""
     op = aa.MakeMemRef(
         base,
         [v for v in shape if isinstance(v, Value)],
@@ -99,7 +99,7 @@ def _tensor_view(op: ct.MakeTensorView, to: Lowering) -> None:
 
 @handles(ct.MakePartitionView, ct.MakeStridedView, ct.MakeGatherScatterView)
 def _tile_view(op: Any, to: Lowering) -> None:
-    """Nothing but the memref, its axes put into the order of the tile's."""
+    """The memref with its axes in the order of the tile's; no op."""
     memref, view = to[op.tensor_view], op.result.type
     order = getattr(view, "dim_map", ()) or tuple(range(len(view.tile)))
     if order != tuple(range(len(order))):
@@ -113,7 +113,7 @@ def _tile_view(op: Any, to: Lowering) -> None:
 
 
 def _source(op: Operation, memref: Value, to: Lowering) -> aa.MakeMemRef:
-    """The op that made a view, and knows its extents and strides."""
+    """The op that defines a view, with its extents and strides."""
     source = memref.defining_op
     if not isinstance(source, aa.MakeMemRef):
         raise to.refuse(op, "its make_tensor_view must be in the same region")
@@ -121,7 +121,7 @@ def _source(op: Operation, memref: Value, to: Lowering) -> aa.MakeMemRef:
 
 
 def _distances(view: ct.TileViewType) -> tuple[int, ...]:
-    """How many elements apart neighboring tiles start, along each axis; gathers and scatters name elements."""
+    """The distance of adjacent tiles in elements, along each axis; gathers and scatters index elements."""
     if isinstance(view, ct.StridedViewType):
         return view.traversal_strides
     if isinstance(view, ct.GatherScatterViewType):
@@ -134,7 +134,7 @@ def _sparse_axis(view: ct.TileViewType) -> int | None:
 
 
 def view_of(op: Operation, value: Value, to: Lowering) -> TileView:
-    """What stands for a view of tiles, the operand of an op."""
+    """The lowered form of an op's operand that is a view of tiles."""
     view = to.views.get(value)
     if view is None:
         raise to.refuse(
@@ -165,7 +165,7 @@ def _index_space_shape(op: ct.GetIndexSpaceShape, to: Lowering) -> None:
 
 
 def _tiles(extent: Int, distance: int, to: Lowering) -> Int:
-    """How many tiles start within an extent."""
+    """The number of tiles that start within an extent."""
     if isinstance(extent, int):
         return -(-extent // distance)
     if distance == 1:
@@ -179,11 +179,11 @@ def _tiles(extent: Int, distance: int, to: Lowering) -> Int:
     return to.emit(arith.DivUI(total, divisor)).result
 
 
-# -- where a tile lies
+# -- offsets of tiles
 
 
 def _promised(op: Any, view: TileView) -> tuple[bool, ...]:
-    """For each index of an access, whether the program promises that what it names lies inside."""
+    """For each index of an access, true if the program declares it in bounds."""
     flags = getattr(op, "inbounds", None)
     return tuple(map(bool, flags)) if flags is not None else (False,) * view.type.index_rank
 
@@ -196,7 +196,7 @@ def _places(op: Any, view: TileView, extents: Sequence[Int], to: Lowering) -> li
         type = I32 if greatest <= LARGEST_UNSIGNED else I64
         value = to[index]
         if isinstance(value.type, RankedTensorType):
-            # A sparse index may lie outside, and is not to come inside by being cut off.
+            # A sparse index may be out of bounds, and truncation must not make it valid.
             type = I32 if max(bit_width(value.type.element), bit_width(type)) <= 32 else I64
             places.append(resized(value, type, to))
             continue
@@ -209,8 +209,8 @@ def _places(op: Any, view: TileView, extents: Sequence[Int], to: Lowering) -> li
 def _moved(op: Any, view: TileView, to: Lowering) -> Value:
     """The view moved to the tile at the op's indices.
 
-    An axis along which the tile is promised to lie inside loses its extent.  Where an offset may take more than 32
-    bits, the base address moves instead, and the extents shrink to what is left of them.
+    The extent of an axis that is declared in bounds is removed.  If an offset may need more than 32 bits, the base
+    address is moved instead, and the extents are reduced accordingly.
     """
     source = _source(op, view.memref, to)
     extents, promised = source.extents(), _promised(op, view)
@@ -219,7 +219,7 @@ def _moved(op: Any, view: TileView, to: Lowering) -> Value:
         memref = view.memref
         if any(promised):
             shape = [UNBOUNDED if safe else extent for safe, extent in zip(promised, extents, strict=True)]
-            # Beside the view, so that it is as far outside of loops.
+            # At the view, so that it is hoisted out of the same loops.
             builder = Builder.after(source)
             builder.location = source.location
             memref = make_memref(source.base, shape, source.strides(), source.res.type.element, builder)
@@ -236,7 +236,7 @@ def _moved(op: Any, view: TileView, to: Lowering) -> Value:
 
 
 def _moved_pointer(source: aa.MakeMemRef, places: Sequence[Value], to: Lowering) -> Value:
-    """The address of the element at a place of a view, scalars along each axis (tiles are left out)."""
+    """The address of the element at scalar offsets in a view (offsets that are tiles are omitted)."""
     terms = [
         (place, stride)
         for place, stride in zip(places, source.strides(), strict=True)
@@ -259,10 +259,10 @@ def _offset(pointers: Value, total: Int, source: aa.MakeMemRef, type: Type, to: 
 
 
 def pointers_of_view(op: Any, view: TileView, to: Lowering) -> tuple[Value, Value | None]:
-    """The addresses of the elements of the tile at the indices of `op`, and which of them lie inside the view.
+    """The addresses of the elements of the tile at the indices of `op`, and the mask of those in bounds.
 
-    op: an access of cuda_tile with `index`, and perhaps `inbounds`.
-    Returns a tile of pointers of the view's tile shape, and a tile of i1, None where all elements lie inside.
+    op: an access of cuda_tile with `index`, and optionally `inbounds`.
+    Returns a tile of pointers of the view's tile shape, and a tile of i1, None if all elements are in bounds.
     """
     source = _source(op, view.memref, to)
     extents, strides = source.extents(), source.strides()
@@ -294,7 +294,7 @@ def pointers_of_view(op: Any, view: TileView, to: Lowering) -> tuple[Value, Valu
 def _inside(
     op: Any, view: TileView, source: aa.MakeMemRef, places: list[Value], to: Lowering
 ) -> Value | None:
-    """Which elements of the tile at a place lie inside the view; None if all of them are known or promised to."""
+    """The mask of a tile's elements in bounds; None if all are known or declared to be."""
     shape, sparse = view.type.tile_type.shape, _sparse_axis(view.type)
     known = in_bounds(source, [0 if d == sparse else p for d, p in enumerate(places)], shape, to.facts)
     mask: Value | None = None
@@ -315,12 +315,12 @@ def _inside(
 
 
 def _is_tiled(op: Any) -> bool:
-    """Whether an access is one of whole tiles, which later passes may do in several ways."""
+    """True if an access moves whole tiles, which later passes may implement in several ways."""
     return ordering_of(op)[1] is None and not isinstance(op.view.type, ct.GatherScatterViewType)
 
 
 def padding_of(op: Any, view: TileView, element: Type, to: Lowering) -> tuple[aa.PaddingAttr, int] | None:
-    """What a load gives outside the view, and its bits; refused where the format has no such value."""
+    """The padding of a load, and its bits; refused if the format has no such value."""
     padding = view.type.padding  # type: ignore[attr-defined]
     if padding is None:
         return None

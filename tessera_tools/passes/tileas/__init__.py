@@ -1,1 +1,1 @@
-"""Passes on `nv_tileas`, and the conversion that makes it."""
+"""Passes on `nv_tileas`, and the conversion to it."""

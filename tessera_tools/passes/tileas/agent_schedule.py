@@ -1,10 +1,10 @@
-"""The schedule of a loop of asynchronous products: what the producer brings, the tensor cores do, and the threads do.
+"""The schedule of a loop with asynchronous products: work of the producer, the tensor cores, and the threads.
 
-    start of a product ──▶ tensor cores ──▶ its end: the sums may be read, the buffers of its factors released
+    start of a product ──▶ tensor cores ──▶ its end: the accumulator may be read, the operand buffers released
 
-A product takes no time of the threads that start it; all other work on tiles does, one op after the other, as each
-warp runs its instructions in order.  The end of a product is an op of its own, so that the schedule says how many other
-products are started before it is waited for.  Sums that only later products add to are never waited for (`chained`).
+A product does not occupy the threads that start it.  All other ops on tiles do, one at a time, because each warp runs
+its instructions in order.  The end of a product is a separate op: the schedule then defines how many other products
+start before the wait for it.  There is no wait for an accumulator that only later products use (`chained`).
 """
 
 from __future__ import annotations
@@ -30,21 +30,22 @@ __all__ = ["DONE", "AgentLoop", "chained"]
 
 DONE = "nv_tileas.done"
 START_CYCLES = 16
-"""Cycles of the threads that the start of a product takes: the wait for its factors, their descriptors."""
+"""Cycles that the start of a product takes in the threads: the wait for its operands, and their descriptors."""
 SWAPPED = 8
 """Rounds in which neighbors may change places."""
 OTHER_REGISTERS = 48
 """Registers of a thread for what is not a tile: addresses, descriptors, counters, the rows' numbers, and what ptxas
 computes ahead.  Attention of depth 128 with 192 registers of tiles spills, and with 160 takes 205 to 211."""
 MOST_INSTANCES = 2
-"""Iterations that the consumer has in flight: each further one is one more copy of the code around the loop."""
+"""The maximum number of iterations that the consumer has in flight: each adds a copy of the code in the prologue and
+epilogue."""
 FEWEST_STAGES = 2
-"""Buffers of a load in a loop: one is filled while the other is read."""
+"""The minimum number of buffers of a load in a loop: one is filled while the other is read."""
 
 
 def chained(dot: Operation, among: Mapping[Operation, Any]) -> bool:
-    """Whether nothing but other products of its block, as what they add to, uses the sums of a product; the results of
-    the loop do not count."""
+    """True if the accumulator of a product is used only by other products of its block, as their accumulator; results
+    of the loop are not counted."""
     block = dot.parent
     assert block is not None
     loop, end = block.parent_op, block.last_op
@@ -101,7 +102,7 @@ class AgentLoop(ScheduledLoop):
         yield from super()._dependences()
         for number, end in self.ends.items():
             yield Dependence(number, end, self.costs[number].latency)
-            # The registers of a factor are read until the end.
+            # The registers of an operand are read until the end.
             factor: Any = self.ops[number].operands[0]
             found = (
                 self._origin(self._through_free(factor))
@@ -135,7 +136,7 @@ class AgentLoop(ScheduledLoop):
         found = schedule(operations, self.dependences, least)
         loads = [n for n, op in enumerate(self.ops) if op in self.boxes or not self.costs[n].cycles]
         found = self._shortened(delayed(found, operations, self.dependences, loads))
-        # Tiles of few registers are made where they are used.
+        # Tiles of few registers are computed at their uses.
         small = [
             n for n, op in enumerate(self.ops) if op not in self.products and not self._moves_registers(op)
         ]
@@ -144,17 +145,16 @@ class AgentLoop(ScheduledLoop):
         return queued if self._fits(queued) else found
 
     def _moves_registers(self, op: Operation) -> bool:
-        """Whether a tile that an op reads takes registers that it would take longer if the op came later."""
+        """True if delaying an op extends the live range of a tile in registers that it reads."""
         return any(
             self._size(v.type)
             for value in values_used(op)
-            for n, _ in self._makers(value, set())
+            for n, _ in self._definitions(value, set())
             for v in self.ops[n].results
         )
 
     def _shortened(self, found: Schedule) -> Schedule:
-        """The schedule in which neighbors in the threads have changed places where they do not need each
-        other, and the tiles then live shorter."""
+        """The schedule after swaps of adjacent independent ops that shorten the live ranges of tiles."""
         cycles = list(found.cycles)
         threads = [n for n, cost in enumerate(self.costs) if "threads" in cost.cycles]
         best = self._lifetimes(found)
@@ -180,7 +180,7 @@ class AgentLoop(ScheduledLoop):
         return Schedule(found.interval, tuple(cycles), found.resources, found.recurrence)
 
     def _holds(self, found: Schedule, moved: tuple[int, int]) -> bool:
-        """Whether the dependences of the ops that moved hold, and nothing else has its place in the threads."""
+        """True if the dependences of the moved ops hold, and their slots in the threads are free."""
         for one in self.dependences:
             if (one.source in moved or one.target in moved) and (
                 found.cycles[one.target] + one.distance * found.interval
@@ -190,11 +190,11 @@ class AgentLoop(ScheduledLoop):
         return not conflicts(found, [cost.cycles for cost in self.costs], moved)
 
     def _lifetimes(self, found: Schedule) -> int:
-        """Registers times the cycles for which they hold tiles."""
+        """The sum over tiles of registers times live cycles."""
         return sum(size * (end - start) for start, end, size in self._spans(found))
 
     def _queued(self, found: Schedule) -> Schedule:
-        """The schedule in which a product whose sums only others add to ends behind the start of the next one, so that
+        """The schedule in which a product with a chained accumulator ends after the start of the next one, so that
         the tensor cores have work while the threads wait."""
         cycles = list(found.cycles)
         for number, end in self.ends.items():
@@ -221,15 +221,15 @@ class AgentLoop(ScheduledLoop):
         outside = sum(
             _bytes(op.results[0].type)
             for op in self.boxes
-            if op not in self.numbers  # held while the loop runs
+            if op not in self.numbers  # live during the loop
         )
         if needed + outside > pipeline_room(self.target) and not least:
             return False
         return self.registers(found) <= self.limit_of_registers and not self._crosses(found)
 
     def _crosses(self, found: Schedule) -> bool:
-        """Whether sums that are read are under way from one instance of the loop to the next: moves between registers,
-        which a loop may need for what it carries, must not read them."""
+        """True if an accumulator that is read is in flight between two instances of the loop.  Register moves, which a
+        loop may need for carried values, must not read it."""
         first = min(
             c for n, c in enumerate(found.cycles) if n >= len(self.ops) or self.agent(n) == "consumer"
         )
@@ -240,7 +240,7 @@ class AgentLoop(ScheduledLoop):
         )
 
     def depths(self, found: Schedule | None = None) -> dict[int, int]:
-        """For each load of a product of the loop: the buffers that its tile needs, until the product ends."""
+        """For each load of a product of the loop: the number of buffers that its tile needs, until the product ends."""
         found = found or self.schedule
         depths: dict[int, int] = {}
         for number, op in enumerate(self.ops):
@@ -252,14 +252,14 @@ class AgentLoop(ScheduledLoop):
         return depths
 
     def instances(self, found: Schedule) -> int:
-        """How many iterations the consumer has in flight.  Each pipeline has as many buffers, or the producer, which
-        fills them in the order of the program, could wait for one that is released behind what the consumer waits
-        for."""
+        """The number of iterations that the consumer has in flight.  Each pipeline has at least as many buffers.
+        Otherwise there could be a deadlock: the producer fills the buffers in program order, and could wait for a
+        buffer that the consumer releases only after a later one is filled."""
         own = [c for n, c in enumerate(found.cycles) if n >= len(self.ops) or self.agent(n) == "consumer"]
         return (max(own) - min(own)) // found.interval + 1
 
     def registers(self, found: Schedule) -> int:
-        """The most registers of a thread that tiles take at one time, of all iterations in flight."""
+        """The maximum number of live registers of tiles in a thread, over all iterations in flight."""
         spans = list(self._spans(found))
         slots = sorted({start % found.interval for start, _, _ in spans})
         most = 0
@@ -270,7 +270,7 @@ class AgentLoop(ScheduledLoop):
         return most + self.outside
 
     def _spans(self, found: Schedule) -> Iterator[tuple[int, int, int]]:
-        """(from, to, registers) of each tile that an op of the loop makes."""
+        """(from, to, registers) of each tile that an op of the loop computes."""
         cycles, interval = found.cycles, found.interval
         last: dict[int, int] = {}
         for source, reader, distance in self.tile_uses:
@@ -299,17 +299,17 @@ class AgentLoop(ScheduledLoop):
         ]
 
     def _tile_uses(self) -> Iterator[Dependence]:
-        """Uses of tiles by ops that cost something, also through ops that cost nothing; latency 1 where the registers
-        are a factor of a product."""
+        """Uses of tiles by ops with a cost, also through ops without; latency 1 if the registers are an operand of a
+        product."""
         for number, op in enumerate(self.ops):
             if not self.costs[number].cycles:
                 continue
             for value in values_used(op):
-                for source, distance in self._makers(value, set()):
+                for source, distance in self._definitions(value, set()):
                     factor = op in self.products and value is op.operands[0] and self.products[op].a is None
                     yield Dependence(source, number, int(factor), distance)
 
-    def _makers(self, value: Value, seen: set[Value]) -> Iterator[tuple[int, int]]:
+    def _definitions(self, value: Value, seen: set[Value]) -> Iterator[tuple[int, int]]:
         found = self._origin(value)
         if found is None or value in seen or not isinstance(value.type, RankedTensorType):
             return
@@ -319,21 +319,21 @@ class AgentLoop(ScheduledLoop):
             yield source, distance
             return
         for inner in values_used(self.ops[source]):
-            for maker, further in self._makers(inner, seen):
-                yield maker, distance + further
+            for definition, further in self._definitions(inner, seen):
+                yield definition, distance + further
 
     def _size(self, type: Any) -> int:
         if not isinstance(type, RankedTensorType):
             return 0
         if type.element is I1:
-            # Comparisons are made again where they are needed.
+            # Comparisons are recomputed at their uses.
             return 0
         threads = 32 * WARPS_OF_WARPGROUP * self.choice.groups
         return prod(type.shape) * storage_bits(type.element) // (32 * threads)
 
     @cached_property
     def outside(self) -> int:
-        """Registers of tiles that are computed before the loop."""
+        """Registers of tiles that are defined before the loop."""
         found: set[Value] = set()
         for op in self.ops:
             for value in values_used(op):
@@ -348,23 +348,23 @@ class AgentLoop(ScheduledLoop):
         """Whether an op is in the loop, perhaps in a region there."""
         return self.loop.is_ancestor_of(op)
 
-    # -- the answer
+    # -- the result
 
     def agent(self, number: int) -> str | None:
-        """Who runs an op: the producer starts what TMA brings."""
+        """The agent that runs an op: the producer starts TMA loads."""
         if self.ops[number] in self.boxes:
             return "producer"
         return "consumer" if self.costs[number].cycles else None
 
     def write(self) -> None:
-        """Also when each product ends."""
+        """Also writes the end cycle of each product."""
         super().write()
         for number, end in self.ends.items():
             self.ops[number].attributes[DONE] = i32(self.schedule.cycles[end])
 
 
 def _alive(start: int, end: int, slot: int, interval: int) -> int:
-    """How many iterations' values live at a slot, if each lives from start to end."""
+    """The number of iterations whose value is live at a slot, if each is live from start to end."""
     first = -(-(start - slot) // interval)
     return max(0, -(-(end - slot) // interval) - first)
 

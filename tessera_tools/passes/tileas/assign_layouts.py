@@ -1,10 +1,10 @@
-"""tileas-assign-layouts: every tensor value gets a layout; conversions stand where a use wants another.
+"""tileas-assign-layouts: assigns a layout to every tensor value; conversions are inserted where a use needs another.
 
-    tie values into classes  →  anchors choose for theirs, strongest first  →  layouts spread along copies to classes
-    that have none  →  what is left takes the default  →  conversions where an op's operands and results disagree
+    tie values into classes  →  anchors choose the layouts of their classes, strongest first  →  layouts propagate
+    through copies  →  other classes get the default layout  →  conversions where an op's operands and results disagree
 
-Values that must agree (operands and results of an elementwise op, what flows around a loop) form a class.  What each op
-ties, prefers and demands is in layout_rules.py.
+Values that must agree (operands and results of an elementwise op, carried values of a loop) form a class.
+layout_rules.py defines what each op ties, prefers and demands.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from tessera_tools.planning.shared_memory import fit_access
 from tessera_tools.target import ExecutionUnit
 
 MOST_ELEMENTS = 1024
-"""Elements of one tile in one thread beyond which a kernel would be spills and little else."""
+"""The maximum number of elements of a tile in one thread; more would mostly be spilled."""
 
 _COST = {"identity": 0, "registers": 0, "select": 1, "shuffle": 4, "shared": 8}
-"""What a conversion costs an element, by kind (layout.classify); only the order counts."""
+"""The cost of a conversion per element, by kind (layout.classify); only the order matters."""
 _ROUND_TRIP = 64
-"""What the barriers of a conversion through shared memory cost, in the same unit."""
+"""The cost of the barriers of a conversion through shared memory, in the same unit."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class AssignLayouts(Pass):
                 access
                 for access in function.walk()
                 if isinstance(access, nv_tileas.Store | nv_tileas.Load)
-                and _waits_for_layout(access.value if isinstance(access, nv_tileas.Store) else access.res)
+                and _needs_layout(access.value if isinstance(access, nv_tileas.Store) else access.res)
             ]
             assignment = Assignment(function)
             context.count("conversions", assignment.run())
@@ -77,15 +77,15 @@ class AssignLayouts(Pass):
 
 
 class Reason(NamedTuple):
-    """Why a class of tiles has its layout: the op that asked for it, and how many copies lie between."""
+    """The reason for the layout of a class: the op that requested it, and the number of copies in between."""
 
     op: Operation | None
-    """None for the default layout, which is for tiles that no op asks anything of."""
+    """None for the default layout, of tiles without a request."""
     copies: int = 0
 
 
 def conversion_cost(old: LinearLayout, new: LinearLayout) -> int:
-    """What converting a tile costs a thread."""
+    """The cost of a conversion for a thread."""
     if old == new:
         return 0
     kind = classify(old, new)
@@ -106,14 +106,14 @@ class Assignment:
         self.reasons: dict[Value, Reason] = {}
         """By class."""
         self.tying: list[tuple[Operation, Value]] = []
-        """(an op that ties tiles, one of these)."""
+        """(an op that ties tiles, one of the tiles)."""
         self.overruled: list[tuple[Operation, Value]] = []
-        """(an op that asked for a layout, the class that has another)."""
+        """(an op that requested a layout, the class that has another)."""
         self.made: list[tuple[nv_tileas.ConvertLayout, Operation, Value]] = []
         """(a conversion, the op that needs it, the tile before or after it whose layout was chosen)."""
 
     def unit(self, op: Operation | None) -> ExecutionUnit:
-        """Who runs an op; the function's whole CTA for None."""
+        """The execution unit of an op; for None, the function's CTA."""
         block = op.parent if op is not None else None
         if block not in self.units:
             self.units[block] = unit_of(op if op is not None else self.function)
@@ -122,7 +122,7 @@ class Assignment:
     # -- classes
 
     def find(self, value: Value) -> Value:
-        """The value that stands for a value's class."""
+        """The representative of a value's class."""
         root = value
         while (up := self.parent.get(root, root)) is not root:
             root = up
@@ -140,11 +140,11 @@ class Assignment:
     # -- the pass
 
     def run(self) -> int:
-        """Assign layouts; the number of conversions inserted."""
+        """Assign layouts; returns the number of inserted conversions."""
         ops = list(self.function.walk())
         tiles: list[Value] = []
         for op in ops:
-            if not is_known(op) and any(map(_waits_for_layout, (*op.operands, *op.results))):
+            if not is_known(op) and any(map(_needs_layout, (*op.operands, *op.results))):
                 raise op.error("carries tiles, and has no layout assignment in this version")
             for first, *rest in ties(op):
                 self.tying.append((op, first))
@@ -157,14 +157,14 @@ class Assignment:
         self.tiles = tiles
         self.choose(ops, tiles)
         for argument in self.function.regions[0].entry.arguments:
-            if _waits_for_layout(argument):
+            if _needs_layout(argument):
                 raise self.function.error(
-                    f"takes a tile of type {argument.type}; expected pointers, views and numbers"
+                    f"has an argument of type {argument.type}; expected pointers, views and scalars"
                 )
         for value in tiles:
             self.set_type(value)
         for op in ops:
-            self.settle(op)
+            self.convert(op)
         return self.conversions
 
     def choose(self, ops: list[Operation], tiles: list[Value]) -> None:
@@ -185,7 +185,7 @@ class Assignment:
             )
         ]
         self.spread(anchors, neighbors)
-        # Of what nothing decides, the largest tiles decide: the others follow from them.
+        # Without a request, the largest tiles get the default layout first; the others follow from them.
         free = sorted((v for v in tiles if v.type.encoding is None), key=lambda v: -v.type.num_elements)  # type: ignore[attr-defined]
         for value in free:
             root = self.find(value)
@@ -198,8 +198,8 @@ class Assignment:
         anchors: list[tuple[int, int, Value, LinearLayout, Reason]],
         neighbors: dict[Value, list[Copy]],
     ) -> None:
-        """Give classes the layouts of their anchors, and their neighbors those that move nothing: what is near a
-        strong anchor follows it."""
+        """Give classes the layouts of their anchors, and neighboring classes the layouts that need no data movement,
+        nearest and strongest anchors first."""
         heapq.heapify(anchors)
         count = len(anchors)
         while anchors:
@@ -219,7 +219,7 @@ class Assignment:
                         found = map_layout(layout)
                     except LayoutError:
                         continue
-                    # A copy that repeats elements says nothing of the layout of the larger tile.
+                    # A copy that repeats elements does not determine the layout of the larger tile.
                     if found is not None and (
                         value is copy.source or copy.source.type.num_elements >= copy.result.type.num_elements  # type: ignore[attr-defined]
                     ):
@@ -246,17 +246,17 @@ class Assignment:
 
     # -- conversions
 
-    def settle(self, op: Operation) -> None:
+    def convert(self, op: Operation) -> None:
         """Insert the conversions that an op's operands or results need."""
         for group in ties(op):
             self.agree(op, group)
         made = copies(op)
-        if made and not all(_moves_nothing(c) for c in made):
-            self.settle_copies(op, made)
+        if made and not all(_needs_no_movement(c) for c in made):
+            self.convert_copies(op, made)
             for group in ties(op):
                 self.agree(op, group)
         if op.name in DEMANDS:
-            self.settle_demands(op, DEMANDS[op.name](op, self.unit(op).warps))
+            self.convert_demands(op, DEMANDS[op.name](op, self.unit(op).warps))
         if isinstance(op, nv_tileaa.Load | nv_tileaa.Store):
             narrow_atom(op)
         if op.name == "arith.constant" and is_tile(op.results[0]):
@@ -264,8 +264,8 @@ class Assignment:
             assert isinstance(value, DenseElementsAttr)
             op.attributes["value"] = DenseElementsAttr(op.results[0].type, value.data)
 
-    def settle_demands(self, op: Operation, demands: list[tuple[Value, LinearLayout]]) -> None:
-        """Convert what an op demands: of a value that is several operands, one use for each demand, in order."""
+    def convert_demands(self, op: Operation, demands: list[tuple[Value, LinearLayout]]) -> None:
+        """Convert the demanded operands: if a value is several operands, one use for each demand, in order."""
         uses = list(op.op_operands)
         for value, layout in demands:
             if isinstance(value, OpResult) and value.op is op:
@@ -278,13 +278,13 @@ class Assignment:
                     break
 
     def agree(self, op: Operation, group: list[Value]) -> None:
-        """Tied operands whose types were given before (partly assigned input) follow the last of the group."""
+        """Tied operands that already have layouts (partly assigned input) are converted to the last of the group."""
         wanted = nv_tileas.layout_of(group[-1].type)
         for use in op.op_operands:
             if use.value in group:
                 self.convert_use(use, wanted)
 
-    def settle_copies(self, op: Operation, made: list[Copy]) -> None:
+    def convert_copies(self, op: Operation, made: list[Copy]) -> None:
         """Convert the operands of a copying op, or its results, whichever is cheaper."""
         inputs = self.input_layouts(made)
         price = sum(
@@ -306,13 +306,11 @@ class Assignment:
                 if c.result in op.results:
                     self.convert_result(c.result, layout)
         else:
-            raise op.error(
-                "has no layout for its operands and results that would keep elements in their threads"
-            )
+            raise op.error("has no layouts of operands and results without data movement between threads")
 
     @staticmethod
     def input_layouts(made: list[Copy]) -> list[LinearLayout] | None:
-        """The operands' layouts that move nothing, for the results' as they are; None if there are none."""
+        """The operands' layouts that need no data movement for the results' layouts; None if there are none."""
         found = []
         for c in made:
             try:
@@ -325,7 +323,7 @@ class Assignment:
         return found
 
     def convert_use(self, use: OpOperand, layout: LinearLayout) -> None:
-        """Let a use see its value in a layout."""
+        """Convert a use of a value to a layout."""
         value = use.value
         if nv_tileas.layout_of(value.type) == layout:
             return
@@ -336,7 +334,7 @@ class Assignment:
         self.conversions += 1
 
     def convert_result(self, result: Any, layout: LinearLayout) -> None:
-        """The op makes `layout`; its users go on seeing the class's layout."""
+        """The op produces `layout`; its users still see the layout of the class."""
         if nv_tileas.layout_of(result.type) == layout:
             return
         seen = result.type
@@ -349,7 +347,7 @@ class Assignment:
 
 
 def _outside_loops(use: OpOperand) -> Operation:
-    """The op before which a conversion for a use is made: the outermost loop in which the value does not change."""
+    """The op before which a conversion for a use is inserted: the outermost loop in which the value does not change."""
     place: Operation = use.owner
     home = use.value.owner_block
     while (loop := place.parent_op) is not None and isinstance(loop, LoopLike) and place.parent is not home:
@@ -360,18 +358,18 @@ def _outside_loops(use: OpOperand) -> Operation:
 
 
 def _place(value: Value) -> Operation | None:
-    """An op in the block in which a value is known; None for a parameter of the function."""
+    """An op in the block that defines a value; None for a parameter of the function."""
     block = value.owner_block
     return block.first_op if block is not None else None
 
 
-def _waits_for_layout(value: Value) -> bool:
-    """Whether a value is a tile without a layout."""
+def _needs_layout(value: Value) -> bool:
+    """True if a value is a tile without a layout."""
     return isinstance(value.type, RankedTensorType) and value.type.encoding is None
 
 
-def _moves_nothing(copy: Copy) -> bool:
-    """Whether each thread holds what its part of the result is made of."""
+def _needs_no_movement(copy: Copy) -> bool:
+    """True if each thread already holds the source of its part of the result."""
     source, result = nv_tileas.layout_of(copy.source.type), nv_tileas.layout_of(copy.result.type)
     try:
         if copy.seen is None:

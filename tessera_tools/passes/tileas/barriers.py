@@ -1,10 +1,10 @@
-"""Where the threads of a CTA must wait for each other, in nv_tileas: the effects and conflicts of its ops.
+"""Barriers in nv_tileas: the effects and conflicts of its ops.
 
-Two accesses conflict if one of them writes, and they may touch the same place through different threads: of shared
-memory, if their byte intervals overlap; of global memory, if tokens order them (`memory_order.py`).  A `cp.async`
-writes when its group is waited for; until then only what the pipeline does with its own buffer may follow.
+Two accesses conflict if one of them writes, and different threads may access the same address: in shared memory, if
+their byte intervals overlap; in global memory, if tokens order them (`memory_order.py`).  The write of a `cp.async` is
+complete after the wait for its group; until then, only the pipeline may access its buffer.
 
-How barriers are found and placed from that: `analysis/hazards.py`.
+`analysis/hazards.py` finds and places the barriers.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _ON_PHASE = (Kind.ARRIVE, Kind.WAIT)
 
 
 def insert_barriers(function: Operation, allocation: Allocation) -> tuple[int, int]:
-    """Make the barriers of a function those that it needs; how many were (inserted, removed)."""
+    """Insert missing and remove redundant barriers of a function; returns the numbers (inserted, removed)."""
     analysis = _Analysis(function, allocation)
     analysis.complete()
     removed = analysis.reduce()
-    # A barrier that was inserted and then not needed was never there.
+    # Do not count barriers that were inserted and removed again.
     both = min(analysis.inserted, removed)
     return analysis.inserted - both, removed - both
 
@@ -68,11 +68,11 @@ class _Analysis(Hazards):
         return list(found.values())
 
     def _access(self, op: Operation, effect: Effect, value: Value | None) -> Access | None:
-        """The access that an effect is; None if it is none that threads meet in."""
+        """The access of an effect; None if it cannot conflict between threads."""
         if effect.kind is Kind.ALLOCATE:
             return None
         if value is None or effect.resource is Resource.GLOBAL or effect.resource is Resource.MEMORY:
-            # What only keeps its place is ordered by tokens, as a write is.
+            # An op with only an ordering effect is ordered by tokens, like a write.
             if (value is None and not is_ordered(op)) or effect.reach is Reach.OWN:
                 return None
             kind = effect.kind if value is not None else Kind.WRITE
@@ -86,7 +86,7 @@ class _Analysis(Hazards):
         return Access.of(op, effect, first, first + size, buffer, barrier)
 
     def _allocated(self, op: Operation, value: Value) -> Operation:
-        """The op that allocates the bytes or barriers that a value stands for."""
+        """The op that allocates the bytes or barriers of a value."""
         found = nv_tileas.storage_of(value)
         if found in self.allocation.offsets:
             return found
@@ -105,7 +105,7 @@ class _Analysis(Hazards):
         accesses = self.accesses_of(op)
         first, size = self.allocation.offsets[op], self.allocation.sizes[op]
         store, load = (Access(op, kind, first, first + size) for kind in (Kind.WRITE, Kind.READ))
-        # What comes out of scratch was got from memory before.
+        # Results that pass through scratch were read from memory before.
         gives = any(result.type is not MEM_TOKEN for result in op.results)
         after = () if gives else tuple(accesses)
         return Step((store, *accesses), own_barrier=True, after_barriers=(*after, load))
@@ -114,13 +114,13 @@ class _Analysis(Hazards):
         place = super().place(op, reasons)
         for around in self.apart:
             if around.is_ancestor_of(place):
-                # The outermost comes first.
+                # The outermost is first.
                 return super().place(around, reasons)
         return place
 
     def _only_by_thread(self, earlier: Access, later: Access) -> bool:
-        """Whether two accesses of single elements stand in one loop or branch that threads take differently, and no way
-        from one to the other leaves it: the program knows their order, as each thread has its own."""
+        """True if two accesses of single elements are in the same divergent loop or branch, and no path between them
+        leaves it: each thread then executes them in program order."""
         if not earlier.reach is later.reach is Reach.BY_THREAD:
             return False
         return any(
@@ -131,11 +131,11 @@ class _Analysis(Hazards):
         )
 
     def conflict(self, earlier: Access, later: Access) -> bool:
-        """Whether threads that make one access may have to wait for threads that make the other."""
+        """True if threads with one access may have to wait for threads with the other."""
         if earlier.is_global != later.is_global or not (earlier.writes or later.writes):
             return False
         if later.kind is Kind.FREE:
-            # Nobody is still at the memory, whatever tokens say.
+            # The access is complete, independent of tokens.
             return True
         if earlier.by_element or later.by_element:
             self.unordered.add((earlier.op, later.op, earlier.loops))
@@ -155,11 +155,12 @@ class _Analysis(Hazards):
         if not earlier.in_flight:
             if earlier.buffer is not later.buffer:
                 return True
-            # Of a slot for spilled tiles, each thread has its own part; an mbarrier is what threads meet at.
+            # Each thread has its own part of a spill slot; an mbarrier synchronizes by itself.
             own = earlier.reach is later.reach is Reach.OWN
             return not (own or (earlier.kind in _ON_PHASE and later.kind in _ON_PHASE))
         if earlier.buffer is later.buffer and not _has_one_stage(earlier.buffer):
-            # The stages of a pipeline: what is read was waited for, what is filled was read before the last barrier.
+            # The stages of a pipeline: the copy to a stage is complete before it is read, and the reads before it is
+            # filled again.
             return False
         raise later.op.error(
             "uses shared memory that a pending copy may still write; insert an nv_tileas.async.wait_group before it"

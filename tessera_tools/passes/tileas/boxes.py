@@ -1,10 +1,10 @@
-"""Whether TMA can copy a tile of a view, and by which boxes: decided from facts.
+"""Decides from facts whether TMA can copy a tile of a view, and with which boxes.
 
     make_memref %p, shape = [%m, %n], stride = [%s, 1]      order (0, 1): the axis of stride 1 last
     a tile 128x256 of f16, swizzle of 128 bytes             boxes 128x64: as wide as the swizzle, four of them
 
-The base and the other strides must be multiples of 16 bytes, and the tensor map must follow from parameters.  `Refusal`
-says what is missing.
+The base and the other strides must be multiples of 16 bytes, and the tensor map must be computable from parameters.
+Otherwise a `Refusal` has the reason.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 
 TMA_ALIGNMENT = 16
-"""Bytes that base and strides of a tensor are multiples of (CUDA driver API, `cuTensorMapEncodeTiled`)."""
+"""Required alignment of the base and strides of a tensor, in bytes (CUDA driver API, `cuTensorMapEncodeTiled`)."""
 MOST_AXES = 5
-"""Axes of a tensor map."""
+"""The maximum rank of a tensor map."""
 ENOUGH_BLOCKS = 4
 """CTAs of a multiprocessor that suffice where TMA moves the tiles of all of them at once: buffers may lower the number
 to so many, but no further."""
 
 
 class Refusal(Exception):
-    """Why an op stays as it is: the op, and what is wrong with it."""
+    """The reason why an op is not changed: the op, and its problem."""
 
     def __init__(self, op: Operation, why: str) -> None:
         super().__init__(why)
@@ -44,20 +44,20 @@ class Refusal(Exception):
 
 @dataclass(frozen=True)
 class Boxes:
-    """How TMA copies a tile of a view."""
+    """The boxes by which TMA copies a tile of a view."""
 
     order: tuple[int, ...]
-    """The axes of the view as the tensor map has them: the one whose neighbors lie side by side last."""
+    """The axes of the view in the order of the tensor map: the contiguous one is last."""
     tile: tuple[int, ...]
-    """The tile, its axes in that order."""
+    """The extents of the tile, in that order."""
     box: tuple[int, ...]
     swizzle: int
     bits: int
-    """Of an element in memory."""
+    """The size of an element in memory."""
 
     @property
     def count(self) -> int:
-        """Boxes of a tile."""
+        """The number of boxes in a tile."""
         found = 1
         for n, m in zip(self.tile, self.box, strict=True):
             found *= n // m
@@ -65,13 +65,13 @@ class Boxes:
 
     @property
     def layout(self) -> LinearLayout:
-        """How the boxes of a tile lie in the buffer."""
+        """The layout of the boxes of a tile in the buffer."""
         return swizzled(self.tile, self.bits, None, self.swizzle)
 
 
 def axes_of(op: Any, type: RankedTensorType, facts: Facts, verb: str) -> tuple[int, ...]:
-    """The axes of an access's view in the order of its tensor map.  Refusal unless TMA can copy boxes of the view;
-    `verb`: whether the op `reads` or `writes` it."""
+    """The axes of an access's view in the order of its tensor map.  Raises Refusal if TMA cannot copy boxes of the
+    view. `verb`: "reads" or "writes"."""
     view = op.view.defining_op
     if not isinstance(view, nv_tileaa.MakeMemRef):
         raise Refusal(op, f"{verb} a view that is not created in the kernel")
@@ -80,7 +80,7 @@ def axes_of(op: Any, type: RankedTensorType, facts: Facts, verb: str) -> tuple[i
     if hint(op, "allow_tma") == 0:
         raise Refusal(op, "has the hint allow_tma = false")
     if op.cache is not None:
-        raise Refusal(op, "names a cache operator, which TMA does not have")
+        raise Refusal(op, "has a cache operator, which TMA does not support")
     fast = [axis for axis, stride in enumerate(view.strides()) if stride == 1]
     if not fast:
         raise Refusal(op, f"{verb} a view without a dimension of known unit stride")
@@ -104,7 +104,7 @@ def axes_of(op: Any, type: RankedTensorType, facts: Facts, verb: str) -> tuple[i
 
 
 def boxes_of(op: Any, type: RankedTensorType, axes: tuple[int, ...], swizzle: int, verb: str) -> Boxes:
-    """The boxes of a tile for a swizzle (0 for none).  Refusal if there are none, or no tensor map."""
+    """The boxes of a tile for a swizzle (0 for none).  Raises Refusal if there are none, or no tensor map."""
     view = op.view.defining_op
     size = element_bytes(type.element)
     tile = tuple(type.shape[axis] for axis in axes)
@@ -133,7 +133,7 @@ def box_of(tile: tuple[int, ...], size: int, swizzle: int) -> tuple[int, ...] | 
     if swizzle and tile[-1] != width and panel % SWIZZLE_ALIGNMENT[swizzle]:
         # The swizzle follows from the address: each box begins where its pattern does.
         return None
-    # An axis that is cut leaves one element of those outside of it, or the box would not lie in one piece.
+    # If an axis is split, the axes outside of it have one element per box: the box must be contiguous.
     box = [width]
     whole = width == tile[-1] or bool(swizzle)
     for extent in reversed(tile[:-1]):
@@ -144,7 +144,7 @@ def box_of(tile: tuple[int, ...], size: int, swizzle: int) -> tuple[int, ...] | 
 
 @dataclass(frozen=True, slots=True)
 class _Permuted:
-    """A view with its axes in another order, as `describe` reads one."""
+    """A view with its axes in another order, in the form that `describe` expects."""
 
     op: nv_tileaa.MakeMemRef
     axes: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""convert-tileaa-to-tileas: memory ops take their element offsets, dots their mma atom, kernels their number of warps.
+"""convert-tileaa-to-tileas: sets the offsets of memory ops, the mma atom of dots, and the number of warps of kernels.
 
 addptr + tiled_load  →  nv_tileas.tiled_load view[offsets]        dot  →  nv_tileas.dot {atom}
 addptr + tiled_store →  nv_tileas.tiled_store view[offsets]       constant_tensor → arith.constant
@@ -23,7 +23,7 @@ from tessera_tools.planning.mma_atoms import is_chained, mma_atom
 from tessera_tools.target import Feature, Target, max_registers_for
 
 FEWEST_REGISTERS = 24
-"""Registers a thread below which ptxas takes no limit; a hint that would need fewer is not followed."""
+"""The minimum register limit that ptxas accepts; a hint that needs fewer registers is ignored."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class ConvertTileAAToTileAS(Pass):
             if function.kernel_spec is None:
                 choice = choose_warps(function, target)
                 warps = self.num_warps or choice.number
-                why = "as num-warps says" if self.num_warps else choice.why
+                why = "as set by num-warps" if self.num_warps else choice.why
                 context.passed(
                     function, f"{warps} warp{'s' if warps != 1 else ''}: {why}", "warps", "schedule"
                 )
@@ -71,7 +71,7 @@ def _tell_of_latencies(function: nv_tileaa.Func, target: Target, context: PassCo
 
 
 def apply_hints(function: nv_tileaa.Func, target: Target) -> None:
-    """The occupancy that the author hints at, where the target can give it with registers enough to work with."""
+    """Apply the occupancy hint, if the target supports it with enough registers."""
     wanted, spec = hint(function, "occupancy"), function.kernel_spec
     if "nv_tileaa.occupancy" in function.attributes or wanted is None or wanted < 1 or spec is None:
         return
@@ -125,7 +125,7 @@ def convert(function: nv_tileaa.Func, target: Target) -> None:
 
 
 def _product(op: nv_tileaa.Dot, chained: bool, warps: int, target: Target) -> nv_tileas.Dot:
-    """The product with its instruction; with a grid of warps of its own where it is one of a chain."""
+    """The product with its atom, and, if it is part of a chain, with its own warp grid."""
     atom = mma_atom(op, target)
     shape, piece = op.c.type.shape, piece_of(atom)
     grid = warp_grid(shape, warps, piece, along_rows=chained and not atom.is_fma)
@@ -134,7 +134,7 @@ def _product(op: nv_tileaa.Dot, chained: bool, warps: int, target: Target) -> nv
 
 
 def _place(view: Value, builder: Builder) -> tuple[Value, list[Value]]:
-    """The whole view after chains of addptr, and the sum of their offsets (zeros where there is none)."""
+    """The whole view behind chains of addptr, and the sum of their offsets (zeros if there is none)."""
     offsets: list[Value] = []
     while isinstance(op := view.defining_op, nv_tileaa.AddPtr):
         if offsets:

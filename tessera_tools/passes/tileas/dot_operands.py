@@ -3,8 +3,8 @@
     load ─▶ [reshape] ─▶ [permute] ─▶ [cast] ─▶ convert_layout ─▶ dot
       ──▶  buffer ← load;  for each slice along K: nv_tileas.load ─▶ [reshape] ─▶ [permute] ─▶ [cast] ─▶ dot
 
-What stands between is done to the fragments instead: reshape and permute rename registers, and a cast there reads less
-from memory.  Which operands these are, and the layout of their buffers: dot_sources.py.
+The ops in between are applied to the fragments instead: reshape and permute rename registers, and a cast there reads
+less from memory.  Which operands these are, and the layout of their buffers: dot_sources.py.
 """
 
 from __future__ import annotations
@@ -50,15 +50,15 @@ from tessera_tools.target import Target
 
 @dataclass
 class DirectReads:
-    """How fragments of a load's tile come from global memory: `at` one place, or each at its product (None); `token`
-    stands for the accesses before the next."""
+    """How the fragments of a load's tile are read from global memory: all `at` one op, or each at its product (None).
+    `token` orders the next read."""
 
     at: Builder | None
     token: Value
 
 
 class DotOperand:
-    """A or B of a product, on its way through shared memory."""
+    """Operand A or B of a product that passes through shared memory."""
 
     def __init__(self, source: DotSource, warps: int, target: Target) -> None:
         self.source = source
@@ -78,21 +78,21 @@ class DotOperand:
 
     @property
     def bytes(self) -> int:
-        """Bytes of one stage."""
+        """Size of one stage, in bytes."""
         return self.type.num_elements * self.bits // 8
 
     def tile_text(self) -> str:
-        """What is copied, for messages."""
+        """A description of the copied tile, for messages."""
         return tile_text(self.type.shape, self.element)
 
     # -- the buffer
 
     def share(self, owner: DotOperand) -> None:
-        """Read from the buffer of another operand that the same load feeds."""
+        """Use the buffer of another operand with the same load."""
         self.memory, self.buffer, self.stage = owner.memory, owner.buffer, owner.stage
 
     def allocate(self, builder: Builder, stages: int) -> None:
-        """Make the buffer."""
+        """Create the buffer."""
         type = SmemType((stages, *self.type.shape), self.element, SharedAttr(self.memory))
         alloc = builder.insert(nv_tileas.AllocTensor(res=type, location=self.tile.location))
         self.buffer = alloc.res
@@ -110,7 +110,7 @@ class DotOperand:
         )
 
     def finish_load(self) -> None:
-        """Drop the load: its token is the one before it."""
+        """Erase the load: its token is replaced by its token operand."""
         self.load.out_token.replace_all_uses_with(self.load.token)
 
     def stage_through_registers(self) -> None:
@@ -127,10 +127,10 @@ class DotOperand:
         builder.insert(nv_tileas.Store(self.tile, self.buffer, self.stage, atom))
 
     def read_directly(self, owner: DotOperand | None) -> None:
-        """Read fragments from global memory, each where it is needed: for tiles that no buffer can hold.
+        """Read fragments from global memory at their uses, for tiles that do not fit in a buffer.
 
-        Where the order of memory could tell the difference, all are read where the load stands.  `owner` is another
-        operand that the same load feeds, if there is one.
+        If the memory order requires it, all are read at the load.  `owner` is another operand with the same load, if
+        any.
         """
         load = self.load
         if owner is not None:
@@ -144,7 +144,7 @@ class DotOperand:
     # -- fragments
 
     def fragment(self, builder: Builder, start: int, depth: int, target: Target) -> Value:
-        """The product's fragment of `depth` along K from `start`, read from the buffer."""
+        """The fragment of the product from `start`, of `depth` elements along K, read from the buffer."""
         wanted, shape, offsets = part(self.dot, self.position, start, depth, self.warps)
         layout, source_shape, place = self.source.in_tile(wanted, shape, offsets)
         type = nv_tileas.with_layout(RankedTensorType(source_shape, self.element), layout)
@@ -175,7 +175,7 @@ class DotOperand:
     def from_global(
         self, builder: Builder, reads: DirectReads, type: RankedTensorType, place: tuple[int, ...]
     ) -> Value:
-        """A part of the tile, from global memory, as wide at a time as its layout allows."""
+        """A part of the tile, from global memory, with accesses as wide as its layout allows."""
         load, layout = self.load, nv_tileas.layout_of(type)
         bits = storage_bits(self.element) * access_vector(load, layout)
         indices = [
@@ -200,7 +200,7 @@ class DotOperand:
         return read.res
 
     def erase_steps(self) -> None:
-        """Erase the ops between tile and product that nothing uses any more, and the load."""
+        """Erase the unused ops between tile and product, and the load."""
         for op in (*reversed(self.steps), *([self.load] if self.load is not None else [])):
             if op.parent is not None and not op.results[0].has_uses:
                 for token in op.results[1:]:
@@ -209,7 +209,7 @@ class DotOperand:
 
 
 def first_token(load: Any) -> Value:
-    """The token before a load and the loads that it is chained to, which need no order among themselves."""
+    """The token before a load and the loads that it is chained to; loads need no order among each other."""
     token = load.token
     while isinstance(before := token.defining_op, nv_tileas.TiledLoad):
         token = before.token
@@ -217,7 +217,7 @@ def first_token(load: Any) -> Value:
 
 
 def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOperand]]:
-    """The operands that go through shared memory, those of one block together."""
+    """The operands that pass through shared memory, grouped by block."""
     by_tile: dict[Value, list[DotOperand]] = {}
     for dot in [o for o in function.walk() if isinstance(o, nv_tileas.Dot)]:
         for position in (0, 1):
@@ -227,7 +227,7 @@ def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOpera
                 by_tile.setdefault(operand.tile, []).append(operand)
     by_block: dict[Any, list[DotOperand]] = {}
     for tile, operands in by_tile.items():
-        # A load that a product reads from registers stays there for all.
+        # If one product reads a load from registers, all do.
         if operands[0].load is None or len(operands) == product_uses(tile, operands[0].dot.parent):
             for operand in operands:
                 by_block.setdefault(operand.dot.parent, []).append(operand)
@@ -235,7 +235,7 @@ def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOpera
 
 
 def _repeated(builder: Builder, step: Any, value: Value, layout: LinearLayout) -> tuple[Value, LinearLayout]:
-    """A step done to a fragment of its operand in `layout`, and the layout of what comes out."""
+    """Apply a step to a fragment of its operand in `layout`; returns the result and its layout."""
     if isinstance(step, nv_tileas.ConvertLayout):
         return value, layout
     type = value.type
@@ -260,7 +260,7 @@ def _repeated(builder: Builder, step: Any, value: Value, layout: LinearLayout) -
 def part(
     dot: Any, position: int, start: int, depth: int, warps: int
 ) -> tuple[LinearLayout, tuple[int, ...], tuple[int, ...]]:
-    """Layout, shape and offsets of the part of A or B of `depth` along K from `start`."""
+    """Layout, shape and offsets of the part of A or B from `start`, of `depth` elements along K."""
     shape = list(dot.operand(position).type.shape)
     axis = len(shape) - 1 if position == 0 else len(shape) - 2
     offsets = [0] * len(shape)
@@ -270,9 +270,9 @@ def part(
 
 
 def slice_dot(dot: Any, operands: dict[int, DotOperand], warps: int, target: Target) -> None:
-    """Replace a product by one for each slice along K, with fragments read from the buffers just before each.
+    """Replace a product by one product per slice along K; the fragments are read from the buffers just before each.
 
-    What an operand has in registers is sliced there; so are scales, of which a slice has one for each row or column.
+    Operands in registers are sliced in registers.  So are scales: a slice has one for each row or column.
     """
     k, depth = dot.a.type.shape[-1], _depth(dot, warps)
     accumulator = dot.c
@@ -298,7 +298,7 @@ def slice_dot(dot: Any, operands: dict[int, DotOperand], warps: int, target: Tar
 
 
 def _depth(dot: Any, warps: int) -> int:
-    """How deep a slice is: one instruction, one block of scales, or what leaves registers free."""
+    """The depth of a slice: that of one instruction, of one block of scales, or limited by registers."""
     k = dot.a.type.shape[-1]
     if dot.scales:
         return k // dot.scales[0].type.shape[-1]

@@ -3,7 +3,7 @@
     load ─▶ [reshape] ─▶ [permute] ─▶ [cast] ─▶ convert_layout ─▶ dot
     tile    steps …
 
-Of a tile that is no load, the buffer replaces the conversion of its layout, where fragments of the whole tile would
+If a tile is not a load, the buffer replaces its layout conversion if fragments of the whole tile would
 take too many registers.
 """
 
@@ -33,7 +33,8 @@ from tessera_tools.planning.shared_memory import conversion_plan
 from tessera_tools.target import Feature, Target
 
 MOST_FRAGMENT = 64
-"""32-bit registers of a thread that the fragments of a whole operand may take; more are read slice by slice."""
+"""The maximum number of 32-bit registers per thread for the fragments of a whole operand; larger operands are read in
+slices."""
 _CASTS = frozenset(
     f"arith.{name}"
     for name in (
@@ -46,7 +47,7 @@ _CASTS = frozenset(
 class DotSource:
     """A or B of a product, and what it is made of.
 
-    `tile` is what is to lie in shared memory, `steps` the ops between the tile and the product, in order.
+    `tile` is the tile in shared memory, `steps` the ops between the tile and the product, in order.
     """
 
     dot: Any
@@ -93,8 +94,8 @@ class DotSource:
         return ""
 
     def copied_axis(self, target: Target) -> int | None:
-        """The axis along which a cp.async moves several elements at once: neighbors in global memory must be
-        neighbors in the buffer.  None if any order will do."""
+        """The axis along which a cp.async moves several elements: they must be contiguous in global memory and in the
+        buffer.  None if any order is allowed."""
         if self.not_copied_alone(target) or self.load.atom.bits <= self.bits:
             return None
         return contiguous_axis(self.load.view.defining_op)
@@ -102,7 +103,7 @@ class DotSource:
     def in_tile(
         self, layout: LinearLayout, shape: tuple[int, ...], offsets: tuple[int, ...] | None = None
     ) -> tuple[LinearLayout, tuple[int, ...], tuple[int, ...]]:
-        """Layout, shape and offsets of a part of the product's operand, as those of a part of the tile."""
+        """Map layout, shape and offsets of a part of the product's operand to a part of the tile."""
         place = offsets if offsets is not None else (0,) * len(shape)
         for step in reversed(self.steps):
             if isinstance(step, nv_tileaa.Permute):
@@ -118,7 +119,7 @@ class DotSource:
 
 
 class BufferChoice(NamedTuple):
-    """How a tile lies in shared memory."""
+    """The layout of a tile in shared memory."""
 
     memory: LinearLayout
     obstacle: str
@@ -146,8 +147,8 @@ def choose_buffer(source: DotSource, warps: int, target: Target) -> BufferChoice
 
 
 def match(dot: Any, position: int, target: Target) -> DotSource | None:
-    """The operand, if a load in the product's block feeds it and only products use what is between, or if its
-    fragments are too many for registers."""
+    """The operand, if a load in the product's block feeds it and only products use the ops in between, or if its
+    fragments need too many registers."""
     steps: list[Any] = []
     value = dot.operand(position)
     while isinstance(op := value.defining_op, Operation) and op.parent is dot.parent:
@@ -172,7 +173,7 @@ def match(dot: Any, position: int, target: Target) -> DotSource | None:
 
 
 def product_uses(value: Value, block: Any) -> int | None:
-    """How many operands of products in a block a tile becomes; None if anything else uses it."""
+    """The number of operands of products in a block that use a tile; None if it has other uses."""
     count = 0
     for use in value.uses:
         op = use.owner
@@ -191,9 +192,9 @@ def product_uses(value: Value, block: Any) -> int | None:
 
 
 def _follows(op: Operation) -> bool:
-    """Whether an op between a load and a product can be done to fragments."""
+    """True if an op between a load and a product can be applied to fragments."""
     if isinstance(op, nv_tileaa.Reshape):
-        # A part of a reshaped tile is a part of the tile where only axes of one element come and go.
+        # A part of a reshaped tile is a part of the tile if only axes of extent 1 are added or removed.
         return _solid(op.source.type.shape) == _solid(op.res.type.shape)
     return isinstance(op, nv_tileas.ConvertLayout | nv_tileaa.Permute) or op.name in _CASTS
 
@@ -203,7 +204,7 @@ def _solid(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def kept_axes(source: tuple[int, ...], result: tuple[int, ...]) -> list[int | None]:
-    """For each axis of the source, the axis of the result that it is; None for one of one element."""
+    """For each axis of the source, the corresponding axis of the result; None for an axis of extent 1."""
     axes = iter([axis for axis, size in enumerate(result) if size > 1])
     return [next(axes) if size > 1 else None for size in source]
 
@@ -213,6 +214,6 @@ def inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def words(type: Any, layout: LinearLayout | None = None) -> int:
-    """32-bit registers that a tile takes in a thread."""
+    """The number of 32-bit registers of a tile in a thread."""
     found = layout if layout is not None else nv_tileas.layout_of(type)
     return found.in_size("register") * padded_bits(type.element) // 32

@@ -1,5 +1,5 @@
-"""Remarks on a kernel with layouts: why each tile has its layout, the instruction of each product, the width of each
-access and why it is not wider.
+"""Remarks on a kernel with layouts: the reason for each layout, the instruction of each product, and the width of each
+access with its limit.
 
     %0 = nv_tileas.dot …          remark[passed]: product by #cute_nvgpu.mma_atom<…> [product]
     %1 = nv_tileas.tiled_load …   remark[missed]: access of 16 bits at a time, not 128: the base is not known … [width]
@@ -27,14 +27,14 @@ __all__ = ["explain_layouts", "explain_loads", "explain_products", "explain_stor
 
 _WAYS = {
     "identity": "nothing",
-    "registers": "other names for registers",
+    "registers": "renamed registers",
     "select": "selects between registers",
     "shuffle": "shuffles between the lanes of a warp",
     "shared": "a round trip through shared memory",
 }
-"""What a conversion takes, by kind (layout.classify)."""
+"""The implementation of a conversion, by kind (layout.classify)."""
 _ATOMS = {"dot": "mma_atom", "async.dot": "mma_atom", "tiled_load": "copy_atom", "tiled_store": "copy_atom"}
-"""What asks for a layout in an op that has an atom, by the op's name without its dialect; others ask themselves."""
+"""The attribute that requests a layout, by the op's name without its dialect; for other ops, the op itself."""
 
 
 def explain_layouts(assignment: Assignment, context: PassContext) -> None:
@@ -72,7 +72,7 @@ def explain_layouts(assignment: Assignment, context: PassContext) -> None:
         context.missed(
             op,
             f"'{op.name}' prefers another layout for its tile of type {_plain_text(root)}, but must use the layout of "
-            f"the tiles that it is tied to, which is {reason(root)}; the price is {price}",
+            f"its tied tiles, which is {reason(root)}; the cost is {price}",
             "layout",
             "layout",
         )
@@ -113,7 +113,7 @@ def _listed(items: list[str]) -> str:
 
 
 def explain_products(function: Operation, context: PassContext) -> None:
-    """A remark at each product: its instruction; missed if it has none of the tensor cores."""
+    """A remark at each product with its instruction; missed if it does not use tensor cores."""
     for op in function.walk():
         if isinstance(op, nv_tileas.AsyncDot) or (isinstance(op, nv_tileas.Dot) and not op.atom.is_fma):
             context.passed(op, f"product by {op.atom}", "product", "tensorcore")
@@ -121,7 +121,7 @@ def explain_products(function: Operation, context: PassContext) -> None:
             a, b, c = (value.type.element for value in (op.a, op.b, op.c))
             context.missed(
                 op,
-                f"product by {op.atom}: no instruction of the tensor cores multiplies {a} by {b} into {c}",
+                f"product by {op.atom}: no tensor core instruction multiplies {a} by {b} into {c}",
                 "product",
                 "tensorcore",
                 *(
@@ -156,7 +156,7 @@ def _explain_accesses(
             plain = RankedTensorType(moved.shape, moved.element)
             bits, limits = op.atom.bits, vector_limits(view, op.indices, plain, facts)
             count = min(limit.elements for limit in limits)
-            # The first of several limits is the widest access itself, which is no reason not to be wider.
+            # The first limit is the widest access itself, which is not a reason.
             reasons = [limit.why for limit in limits[len(limits) > 1 :] if limit.elements == count]
         elif isinstance(op, nv_tileaa.Load | nv_tileaa.Store):
             moved = (op.res if isinstance(op, nv_tileaa.Load) else op.value).type
@@ -168,7 +168,7 @@ def _explain_accesses(
         else:
             continue
         if bits < count * storage_bits(moved.element):
-            reasons = ["no more neighbors are in one thread in the layout of the tile"]
+            reasons = ["the layout of the tile has no more adjacent elements in one thread"]
         if bits == WIDEST_ACCESS:
             context.passed(op, f"access of {bits} bits at a time", "width", "memory")
         else:

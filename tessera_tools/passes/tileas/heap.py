@@ -1,4 +1,4 @@
-"""The end of memory from the heap: it lives as long as the block in which it was asked for.
+"""Frees heap memory at the end of the block that allocates it.
 
 %p = heap_alloc; if %c { break }; use %p; continue   ─▶   %p = heap_alloc; if %c { heap_free %p; break }; use %p;
                                                           heap_free %p; continue
@@ -12,7 +12,7 @@ from tessera_tools.ir.core import Builder, Operation
 
 
 def free_heap(function: Operation) -> None:
-    """Give memory of the heap back wherever the block that asked for it ends."""
+    """Free heap memory at every end of the block that allocates it."""
     for alloc in function.walk():
         if isinstance(alloc, nv_tileaa.HeapAlloc):
             for end in _ends(alloc):
@@ -32,7 +32,7 @@ def _ends(alloc: Operation) -> list[Operation]:
 
 
 def _leaves(terminator: Operation, op: Operation) -> bool:
-    """Whether a terminator inside an op leaves the op's block."""
+    """True if a terminator inside an op leaves the op's block."""
     if isinstance(terminator, nv_tileaa.Return):
         return True
     if isinstance(terminator, nv_tileaa.Break | nv_tileaa.Continue):

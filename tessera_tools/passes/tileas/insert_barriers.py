@@ -1,6 +1,6 @@
-"""tileas-insert-barriers: buffers get their place in shared memory, and threads wait where they would meet.
+"""tileas-insert-barriers: allocates shared memory and inserts barriers between conflicting accesses.
 
-alloc_tensor, convert_layout, …  → the same with {nv_tileas.offset = …}: bytes whose lives do not meet are shared
+alloc_tensor, convert_layout, …  → the same with {nv_tileas.offset = …}: bytes with disjoint live ranges are shared
 store; load of the same bytes    → store; barrier; load
 store %t; load after %t          → store; barrier; load
 barrier; barrier                 → barrier
@@ -23,12 +23,12 @@ from tessera_tools.planning.shared_memory import OFFSET, allocate, record
 from tessera_tools.target import Target
 
 INSERTED = "nv_tileaa.barriers_inserted"
-"""Attribute of a kernel: the pass has run, so its barriers are those that it needs."""
+"""Attribute of a kernel: the pass has run, so its barriers are complete."""
 
 
 @dataclass(frozen=True)
 class InsertBarriers(Pass):
-    """Place buffers in shared memory, and barriers where threads would meet."""
+    """Allocate shared memory, and insert barriers between conflicting accesses."""
 
     name: ClassVar = "tileas-insert-barriers"
     summary: ClassVar = "allocate shared memory, and insert barriers between conflicting accesses"
@@ -55,7 +55,7 @@ class InsertBarriers(Pass):
             self.run_on_kernel(function, target, context)
 
     def run_on_kernel(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
-        """Place what one kernel needs, and make its barriers those that it needs."""
+        """Allocate the shared memory of one kernel, and make its barriers complete and minimal."""
         before = _Placed.of(function)
         allocation = allocate(function, target)
         record(allocation)
@@ -72,13 +72,13 @@ class InsertBarriers(Pass):
 
 @dataclass(frozen=True)
 class _Placed:
-    """The barriers of a kernel, in order, and the places of its ops in shared memory."""
+    """The barriers of a kernel, in order, and the offsets of its ops in shared memory."""
 
     barriers: dict[Operation, Operation | None]
     """Barrier → the op after it."""
     offsets: dict[Operation, Attribute]
     ran: bool
-    """Whether the pass has run on the kernel: its mark is there, or a place that the pass gave."""
+    """The pass has run on the kernel: its attribute is present, or an offset that the pass sets."""
 
     @classmethod
     def of(cls, function: Operation) -> _Placed:
@@ -96,7 +96,7 @@ class _Placed:
         for op, offset in now.offsets.items():
             old = self.offsets.get(op)
             if old is not offset:
-                was = "that the input lacks" if old is None else f"replacing {old}"
+                was = "which was missing" if old is None else f"replacing {old}"
                 context.remark(
                     op.location, f"'{op.name}' gets {OFFSET} = {offset}, {was}", source=InsertBarriers.name
                 )

@@ -1,14 +1,14 @@
-"""tileas-materialize-pipeline: dot operands reach registers through swizzled shared memory, in loops asynchronously.
+"""tileas-materialize-pipeline: moves dot operands through swizzled shared memory, asynchronously in loops.
 
     for k: a = convert(load A[k]); b = convert(load B[k]); acc = dot(a, b, acc)
       ──▶
     for s in 0..S-2: copy A[s], B[s] → stage s; commit                     (prologue)
     for k: wait for the oldest group; barrier                              (also frees the stage read last)
            copy A[k+S-1], B[k+S-1] → the freed stage; commit
-           for each k slice of the instruction: load the fragments (ldmatrix), dot
+           for each slice of K: load the fragments (ldmatrix), dot
 
-A load whose accesses are too narrow for cp.async, or padded with anything but zero, goes through registers instead,
-with a store.  What goes through shared memory, and how products are sliced: dot_operands.py; barriers: barriers.py.
+A load with accesses too narrow for cp.async, or with nonzero padding, passes through registers instead, with a store.
+dot_operands.py chooses the operands and slices the products; barriers.py inserts the barriers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from tessera_tools.target import Target
 
 MOST_STAGES = 4
 LARGE_STAGE = 24 * 1024
-"""Stages of more bytes than this are limited to three: more would leave a multiprocessor room for one CTA only."""
+"""Stages larger than this are limited to three: with more, only one CTA would fit on a multiprocessor."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class MaterializePipeline(Pass):
             self.run_on_kernel(function, target, context)
 
     def run_on_kernel(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
-        """Materialize with as many stages as fit beside everything else that the kernel keeps in shared memory; without
-        buffers for the largest tiles if one stage does not fit."""
+        """Materialize with as many stages as fit in shared memory with the kernel's other buffers.  If one stage does
+        not fit, the largest tiles get no buffer."""
         most, largest = MOST_STAGES, sys.maxsize
         while operands := dot_operands(function, target):
             backup = cast(nv_tileaa.Func, function.clone())
@@ -110,13 +110,14 @@ class MaterializePipeline(Pass):
         chosen: list[_Stages],
         slow: list[_Detour],
     ) -> tuple[int, int]:
-        """One block's dots; how many loads were pipelined, and how many staged through registers. Adds to `chosen` and
+        """Materialize one block; returns the numbers of loads that were pipelined and staged through registers. Adds to
+        `chosen` and
         `slow`.
 
-        Tiles of `largest` bytes and more are read from global memory, fragment by fragment.
+        Tiles of at least `largest` bytes are read from global memory, fragment by fragment.
         """
         loop = operands[0].dot.parent_op
-        # What several products read of one load lies in one buffer.
+        # Products with the same load share a buffer.
         owners: dict[Any, DotOperand] = {}
         direct: dict[Any, DotOperand] = {}
         for operand in operands:
@@ -154,7 +155,8 @@ class MaterializePipeline(Pass):
         loop: Operation,
         most: int,
     ) -> _Stages:
-        """How many stages fit the target's shared memory, at most `most`; an error if not even one does."""
+        """The number of stages that fit in the target's shared memory, at most `most`.  Raises an error if none
+        fits."""
         each = sum(o.bytes for o in pipelined)
         room = target.max_shared_per_block - sum(o.bytes for o in staged)
         fitting = room // each
@@ -162,18 +164,18 @@ class MaterializePipeline(Pass):
             what = ", ".join(f"{o.bytes} bytes for {o.tile_text()}" for o in (*pipelined, *staged))
             raise loop.error(
                 f"needs {each} bytes of shared memory for one stage of its buffers ({what}), but {target.name} has "
-                f"{target.max_shared_per_block} a CTA; use smaller tiles"
+                f"{target.max_shared_per_block} per CTA; use smaller tiles"
             )
         if self.num_stages:
             if self.num_stages > fitting:
                 raise loop.error(
                     f"has shared memory for {fitting} stages on {target.name}, but num-stages={self.num_stages}"
                 )
-            return _Stages(loop, self.num_stages, each, "as num-stages says")
+            return _Stages(loop, self.num_stages, each, "as set by num-stages")
         usual = 3 if each > LARGE_STAGE else MOST_STAGES
         if usual <= min(fitting, most):
             larger = f" for stages of more than {LARGE_STAGE} bytes" if each > LARGE_STAGE else ""
-            return _Stages(loop, usual, each, f"{usual} are the most{larger}")
+            return _Stages(loop, usual, each, f"the maximum is {usual}{larger}")
         if fitting < most:
             return _Stages(loop, fitting, each, f"one more does not fit in {room} bytes of shared memory")
         why = "with one more, the buffers of the kernel do not fit in shared memory together"
@@ -186,9 +188,9 @@ class _Stages(NamedTuple):
     loop: Operation
     number: int
     bytes: int
-    """Of one stage."""
+    """The size of one stage."""
     why: str
-    """Why there are no more."""
+    """Why there are not more."""
 
     def explain(self, context: PassContext, function: Operation) -> None:
         """The remark at the loop."""
@@ -265,10 +267,10 @@ def _index_slice(load: Any, loop: scf.For) -> list[Operation] | None:
 
 
 def _may_run_early(op: Any, loop: scf.For) -> bool:
-    """Whether an index computation may be done for iterations that do not exist.
+    """True if an index computation may be executed for iterations that do not exist.
 
-    A division may not, unless its divisor is a harmless constant or comes from outside the loop and is positive: what
-    is known of a divisor inside the loop need not hold after the last iteration.
+    A division may not, unless its divisor is a safe constant, or is defined outside the loop and positive.  Facts about
+    a divisor inside the loop may not hold after the last iteration.
     """
     if op.is_speculatable():
         return True
@@ -281,7 +283,7 @@ def _may_run_early(op: Any, loop: scf.For) -> bool:
 
 
 def _pipeline(loop: scf.For, operands: list[DotOperand], stages: int) -> None:
-    """Turn the loop's loads into copies that run `stages - 1` iterations ahead."""
+    """Convert the loop's loads to copies that run `stages - 1` iterations ahead."""
     before = Builder.before(loop)
     for operand in operands:
         operand.allocate(before, stages)
@@ -300,7 +302,8 @@ def _pipeline(loop: scf.For, operands: list[DotOperand], stages: int) -> None:
     def following_iteration(
         builder: Builder, value: Value, exists: Value | None
     ) -> tuple[Value, Value | None]:
-        """The next iteration's number, and whether none so far has wrapped around (None: none ever does)."""
+        """The next value of the induction variable, and whether no value so far has wrapped around (None: cannot
+        wrap)."""
         later = builder.insert(arith.AddI(value, step)).results[0]
         if guard:
             grew = less(builder, value, later)
@@ -369,7 +372,7 @@ def _issue(
     mapping = IRMapping({loop.induction[0]: iteration})
     for op in dict.fromkeys(o for operand in operands for o in _index_slice(operand.load, loop) or ()):
         copy = builder.insert(op.clone(mapping))
-        # What the program promises of its own iterations need not hold for those after the last.
+        # Assumptions about the loop's iterations may not hold after the last one.
         copy.attributes.pop("overflowFlags", None)
     for operand in operands:
         operand.copy(builder, [mapping.value(v) for v in operand.load.indices], stage, when)
@@ -377,7 +380,7 @@ def _issue(
 
 
 def with_carried(loop: scf.For, extra: list[Value]) -> scf.For:
-    """The loop carrying more values (their yields are the caller's to add); the body moves over."""
+    """The loop with more carried values; the caller adds their yields. The body is moved."""
     if not extra:
         return loop
     new = scf.For(

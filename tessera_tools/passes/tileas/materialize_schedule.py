@@ -4,10 +4,10 @@
       ──▶  agent_switch { for k { produce_one: tma_load a, b } }
                         { for k { acc = consume_one: async.dot; wait }; store acc }
 
-The consumer is the program with its loads taken out.  The producer is what decides where the loads are: the loops
-around them, their bounds, and the scalars that the indices follow from, computed once more.  Loads that one product
-uses in their own block are the stages of one pipeline; a load before the loop of its product has a pipeline of its own,
-whose stage is released where the load's block ends.  In a kernel without products, each load has a pipeline of its own,
+The consumer is the program without its loads.  The producer has the loads, and a copy of everything that determines
+their addresses: the enclosing loops, their bounds, and the scalars of the indices.  Loads of one product in the same
+block share a pipeline.  A load before the loop of its product has a separate pipeline, whose stage is released at the
+end of the load's block.  In a kernel without products, each load has a pipeline of its own,
 and the consumer reads its tile.
 """
 
@@ -47,13 +47,13 @@ from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
 _PRODUCER_REGISTERS = {1: None, 2: 40, 4: 24}
-"""Registers of the producer's threads by consumer warpgroups: what the consumers leave of a multiprocessor's.  With one
-there are enough for all."""
+"""Registers of the producer's threads by number of consumer warpgroups: what the consumers leave of the register file.
+With one warpgroup there are enough for all."""
 
 
 @dataclass(frozen=True)
 class MaterializeSchedule(Pass):
-    """Turn kernels of products into agents with pipelines."""
+    """Convert kernels with products to agents with pipelines."""
 
     name: ClassVar = "tileas-materialize-schedule"
     summary: ClassVar = (
@@ -76,15 +76,15 @@ class MaterializeSchedule(Pass):
             return
         for function in functions:
             multiplies = any(isinstance(inner, nv_tileas.Dot) for inner in function.walk())
-            tell = self.tell if multiplies else self.tell_of_load
+            explain = self.explain_refusal if multiplies else self.explain_refused_load
             try:
                 kernel, banned = _specialized(function, target, multiplies)
                 kernel.run()
             except Refusal as refusal:
-                tell(context, function, refusal)
+                explain(context, function, refusal)
                 continue
             for refusal in kernel.choice.refused:
-                tell(context, function, refusal)
+                explain(context, function, refusal)
             for refusal in banned if multiplies else ():
                 if refusal not in kernel.choice.refused:
                     text = f"TMA does not load the tile, the consumer does: {refusal.op.name} {refusal.why}"
@@ -92,8 +92,8 @@ class MaterializeSchedule(Pass):
             context.count("agents")
             kernel.explain(context)
 
-    def tell(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
-        """A remark that says why an op does not become asynchronous."""
+    def explain_refusal(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
+        """A remark with the reason why an op does not become asynchronous."""
         context.remark(
             refusal.op.location,
             f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}",
@@ -103,7 +103,7 @@ class MaterializeSchedule(Pass):
             function=function.sym_name.value,
         )
 
-    def tell_of_load(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
+    def explain_refused_load(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
         """A remark that says why TMA does not make a load of a kernel without products."""
         if isinstance(refusal.op, nv_tileas.TiledLoad):
             text = f"TMA does not load the tile: {refusal.op.name} {refusal.why}"
@@ -132,12 +132,12 @@ def _specialized(function: nv_tileaa.Func, target: Target, multiplies: bool) -> 
         except Refusal as refusal:
             if not isinstance(refusal.op, nv_tileas.TiledLoad) or refusal.op in banned:
                 raise
-            # A load that only the consumer can make.
+            # A load that only the consumer can execute.
             banned[refusal.op] = refusal
 
 
 class _Kernel:
-    """One kernel on its way."""
+    """One kernel in conversion."""
 
     def __init__(self, function: nv_tileaa.Func, choice: Choice, target: Target) -> None:
         self.function, self.choice, self.target = function, choice, target
@@ -150,12 +150,12 @@ class _Kernel:
         self.slice = Slice([load.load for pipeline in self.pipelines for load in pipeline.loads])
         self.views: dict[BoxLoad, Value] = {}
         self.staged: dict[tuple[AsyncProduct, int], Value] = {}
-        """The buffers of factors that the consumer computes."""
+        """The buffers of operands that the consumer computes."""
         self.computed: dict[tuple[AsyncProduct, int], str] = {}
         """Why it does."""
 
     def group(self) -> list[Pipeline]:
-        """The pipelines, and as many stages as there is room for."""
+        """Create the pipelines, with as many stages as fit."""
         found: list[Pipeline] = []
         for product in self.choice.products:
             inside = [load for load in product.loads if load.load.parent is product.dot.parent]
@@ -206,13 +206,13 @@ class _Kernel:
         if looped:
             one_more = sum(p.bytes * (p.stages + 1) for p in looped)
             why = (
-                "as many as the schedule has in flight"
+                "as many as the schedule needs"
                 if self.schedules.products
-                else f"{self.choice.stages} are the most"
+                else f"the maximum is {self.choice.stages}"
                 if looped[0].stages >= self.choice.stages
                 else f"one more would take {one_more} bytes of shared memory, and pipelines have {self.room}"
                 if one_more > self.room
-                else "as many as are in flight"
+                else "as many as are needed"
             )
             for p in looped:
                 text = f"pipeline of {p.stages} stages of {p.bytes} bytes: {why}"
@@ -253,7 +253,7 @@ class _Kernel:
         propagate(self.function)
 
     def split(self) -> list[Operation]:
-        """The ops of the function's block that become the consumer's; what is left are scalars that both may use."""
+        """The ops of the function's block that the consumer runs; the others are scalars that both agents may use."""
         kept: set[Value] = set(self.top.arguments)
         own: list[Operation] = []
         for op in self.top:
@@ -287,7 +287,7 @@ class _Kernel:
     # -- the producer
 
     def produce(self, source: Block, target: Block) -> None:
-        """The producer's code: a copy of what is needed of the program, its loads as stages."""
+        """The producer's code: a copy of the needed ops, with loads to stages."""
         builder = Builder.at_end(target, self.function.location)
         state = {p: first(p, builder) for p in self.pipelines}
         mapping = IRMapping()
@@ -298,7 +298,7 @@ class _Kernel:
         builder.insert(nv_tileas.Yield([]))
 
     def copy(self, source: Block, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]) -> None:
-        """Copy the needed ops of a block; `state` has the iterators, and keeps them up to date."""
+        """Copy the needed ops of a block; `state` holds the current iterators."""
         left = {p: list(p.loads) for p in self.pipelines if p.block is source}
         for op in source:
             found = self.by_load.get(op)  # type: ignore[arg-type]
@@ -379,7 +379,7 @@ class _Kernel:
     # -- the consumer
 
     def consume(self, block: Block) -> None:
-        """Turn the program into the consumer's code, in place."""
+        """Rewrite the program to the consumer's code, in place."""
         start = Builder.at_start(block, self.function.location)
         state = {p: first(p, start) for p in self.pipelines}
         Builder.at_end(block, self.function.location).insert(nv_tileas.Yield([]))
@@ -453,7 +453,7 @@ class _Kernel:
             state.update(zip(moving, branch.results[-len(moving) :], strict=True))
 
     def wait(self, pipeline: Pipeline, builder: Builder, state: dict[Pipeline, Value]) -> Value:
-        """Wait for the stage of loads before the loop of their product; the token to release it by."""
+        """Wait for the stage of loads before the loop of their product; returns the token for its release."""
         iterator = state[pipeline]
         waited = nv_tileas.ConsumerWait(pipeline.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType())
         token = builder.insert(waited).res
@@ -463,18 +463,18 @@ class _Kernel:
         return token
 
     def read(self, pipeline: Pipeline, load: BoxLoad, builder: Builder, state: dict[Pipeline, Value]) -> None:
-        """The tile of a load, out of its stage, which is then empty."""
+        """Read the tile of a load from its stage, and release the stage."""
         token = self.wait(pipeline, builder, state)
         tile = read(load, self.views[load], builder)
         load.load.res.replace_all_uses_with(tile)
         builder.insert(nv_tileas.ConsumerRelease(token, location=load.load.location))
 
     def view(self, pipeline: Pipeline, load: BoxLoad, iterator: Value, builder: Builder) -> Value:
-        """The stage, as the product's operand."""
+        """A view of the stage, as operand of the product."""
         return view(load, pipeline.brought[load].buffer, iterator, builder)
 
     def multiply(self, product: AsyncProduct, state: dict[Pipeline, Value]) -> None:
-        """The asynchronous product in place of the other."""
+        """Replace a product by an asynchronous one."""
         dot = product.dot
         own = next((p for p in self.pipelines if p.product is product and p.is_inside), None)
         builder = Builder.before(dot)
@@ -521,7 +521,7 @@ class _Kernel:
                 op.erase()
 
     def stage(self, product: AsyncProduct, builder: Builder) -> None:
-        """Write the factors that are computed, and do not stay in registers, to shared memory."""
+        """Write the computed operands that do not stay in registers to shared memory."""
         for position in product.staged:
             location = product.dot.location
             value: Any = product.factor(position)
@@ -541,7 +541,7 @@ class _Kernel:
     def start(
         self, product: AsyncProduct, own: Pipeline | None, builder: Builder, state: dict[Pipeline, Value]
     ) -> Value:
-        """The product of a loop with a schedule, its start apart from its end; see overlap.py."""
+        """The product of a loop with a schedule, with separate start and end; see overlap.py."""
         location = product.dot.location
         stage = None
         if own is not None:
@@ -562,7 +562,7 @@ class _Kernel:
         return builder.insert(made).results[0]
 
     def started(self, product: AsyncProduct, builder: Builder) -> nv_tileas.AsyncDot:
-        """The product, under way."""
+        """The started product."""
         old = product.dot
         a, b = (
             self.views[load]

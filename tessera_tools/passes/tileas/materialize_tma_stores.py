@@ -1,12 +1,12 @@
-"""tileas-materialize-tma-stores: a tile goes to global memory through shared memory, by TMA, where that costs less.
+"""tileas-materialize-tma-stores: stores tiles through shared memory by TMA if that costs less.
 
     tiled_store %view[%i, %j], convert_layout(%x)
       ──▶  store %x, %buffer; fence_proxy; async.tiled_tma_store %desc[%i, %j], %buffer        … async.store_wait 0 read
 
-TMA writes whole boxes, checks bounds by itself, and needs no conversion to a layout of whole lines.  A store stays as
-it is where TMA cannot copy boxes of its view, where the buffer does not fit, or where the price is higher: both ways
-are counted in cycles of a warp.  Before its buffer is filled again, and before the kernel ends, the boxes have been
-read; before an access that a token orders behind the store, they have been written.
+TMA writes whole boxes, checks bounds, and needs no conversion to a layout with whole cache lines.  A store is not
+changed if TMA cannot copy boxes of its view, if the buffer does not fit, or if the cost is higher: both alternatives
+are estimated in cycles of a warp.  The reads of the boxes complete before the buffer is filled again and before the
+kernel ends; their writes complete before an access that a token orders after the store.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ BARRIER = 16
 CHECK = 2
 """Instructions of a bounds check: a comparison and a branch."""
 _LINE = 128
-"""Bytes of a cache line; the lines that an access of a warp touches are served one after the other."""
+"""The size of a cache line, in bytes; the lines of a warp's access are served one at a time."""
 _FIXED = 4
 """A proxy fence, the choice of the thread that stores, a commit, and a wait."""
 
@@ -79,7 +79,7 @@ class MaterializeTmaStores(Pass):
 
 @dataclass(eq=False)
 class _Plan:
-    """A store by TMA: what is written to shared memory, how, and by which boxes it goes on."""
+    """A store by TMA: the tile that is written to shared memory, how, and the boxes of the TMA copy."""
 
     store: nv_tileas.TiledStore
     value: Value
@@ -89,12 +89,12 @@ class _Plan:
 
     @property
     def conversion(self) -> Operation | None:
-        """The conversion of layout that the store saves."""
+        """The layout conversion that the store makes unnecessary."""
         return self.store.value.defining_op if self.value is not self.store.value else None
 
     @property
     def bytes(self) -> int:
-        """Bytes of the tile in memory."""
+        """The size of the tile in memory, in bytes."""
         type: Any = self.value.type
         return type.num_elements * self.boxes.bits // 8
 
@@ -115,7 +115,7 @@ class _Kernel:
         try:
             self.total = allocate(self.function, self.target).total
         except DiagnosticError:
-            # What does not fit is an error of the pass that places it.
+            # The pass that allocates shared memory reports an error if the buffers do not fit.
             return
         chosen: dict[Operation, _Plan] = {}
         for store in self.stores:
@@ -147,20 +147,20 @@ class _Kernel:
     # -- the choice
 
     def plan(self, store: nv_tileas.TiledStore, chosen: set[Operation]) -> _Plan:
-        """The cheapest way by TMA.  Refusal if there is none, or if the store as it is costs less."""
+        """The cheapest store by TMA.  Raises Refusal if there is none, or if the direct store costs less."""
         type = store.value.type
         assert isinstance(type, RankedTensorType)
         axes = axes_of(store, type, self.facts, "writes")
         for op in self.order.before(store):
             if op is not store and op not in chosen and writes_memory(op):
                 raise Refusal(
-                    store, f"is ordered by its token after '{op.name}', whose writes TMA would have to see"
+                    store, f"is ordered by its token after '{op.name}', whose writes must be visible to TMA"
                 )
         for other in self.stores:
             ordered = other in self.order.before(store) or store in self.order.before(other)
             if other is not store and not ordered and _parameter(other) == _parameter(store):
                 raise Refusal(
-                    store, "writes a tensor that another store writes, too, and no token says in which order"
+                    store, "writes a tensor that another store also writes, without a token that orders them"
                 )
         value = store.value
         conversion = value.defining_op
@@ -186,12 +186,13 @@ class _Kernel:
         if best.price >= direct:
             raise Refusal(
                 store,
-                f"takes about {direct} cycles of a warp as it is, and {best.price} through shared memory",
+                f"takes about {direct} cycles of a warp directly, and {best.price} through shared memory",
             )
         return best
 
     def direct_price(self, store: nv_tileas.TiledStore, value: Value) -> int:
-        """Cycles of a warp for a store from registers, with the conversion before it that the other way saves."""
+        """Cycles of a warp for a direct store from registers, including a conversion that TMA would make
+        unnecessary."""
         type = store.value.type
         layout = nv_tileas.layout_of(type)
         vector = access_vector(store, layout)
@@ -217,11 +218,11 @@ class _Kernel:
         saved = {plan.conversion for plan in plans if plan.conversion is not None}
         others = allocate(self.function, self.target, saved).total
         total = others + sum(plan.bytes for plan in plans)
-        # Buffers of swizzles are aligned; those of pipelines, too, so that the largest leave no gaps between them.
+        # Swizzled buffers and pipelines are aligned; with the largest first, there are no gaps between them.
         gap = max(SWIZZLE_ALIGNMENT[plan.boxes.swizzle] for plan in plans)
 
         threads = 32 * spec.num_warps
-        # Agents that share out registers take all of a multiprocessor's; of other kernels, they are not known yet.
+        # Agents with setmaxnreg use the whole register file; the registers of other kernels are not known yet.
         agents = any(isinstance(op, nv_tileas.AgentSwitch) and op.registers for op in self.function.walk())
         registers = self.target.registers_per_sm // threads // 8 * 8 if agents else 0
 
@@ -233,17 +234,17 @@ class _Kernel:
             raise Refusal(
                 plans[-1].store,
                 f"would take {plans[-1].bytes} bytes of shared memory, with which "
-                + ("fewer CTAs run at a time" if fits else "the kernel does not fit"),
+                + ("fewer CTAs would fit on a multiprocessor" if fits else "the kernel does not fit"),
             )
 
     def is_followed(self, store: Operation) -> bool:
-        """Whether a token orders another access behind a store."""
+        """True if a token orders another access after a store."""
         return any(store in self.order.before(op) for op in self.accesses if op is not store)
 
     # -- the code
 
     def rewrite(self, plan: _Plan, followed: bool, repeated: bool) -> nv_tileas.TiledTmaStore:
-        """The store through shared memory in place of the other."""
+        """Replace a store by one through shared memory."""
         store, boxes, value = plan.store, plan.boxes, plan.value
         location = store.location
         type: Any = value.type
@@ -286,7 +287,7 @@ class _Kernel:
         return copy
 
     def wait_at_ends(self, stores: list[nv_tileas.TiledTmaStore]) -> None:
-        """Wait where the threads that store leave the kernel: its shared memory must have been read."""
+        """Insert waits before the storing threads exit the kernel: the reads of shared memory must be complete."""
         agents = {nv_tileas.agent_of(op) for op in stores}
         ends = [agent.entry.last_op for agent in agents if agent is not None]
         if None in agents:
@@ -297,7 +298,7 @@ class _Kernel:
 
 
 def _parameter(store: nv_tileas.TiledStore) -> int | None:
-    """The parameter of the kernel that a store's view begins at; None if it is not known."""
+    """The kernel parameter that is the base of a store's view; None if unknown."""
     view = store.view.defining_op
     base = expression_of(view.base) if isinstance(view, nv_tileaa.MakeMemRef) else None
     return None if base is None else base.parameter
@@ -308,7 +309,7 @@ def _wait(location: Location, read: bool) -> nv_tileas.AsyncStoreWait:
 
 
 def _lines(layout: LinearLayout, axis: int, size: int) -> int:
-    """Cache lines that an access of a warp touches, `size` bytes a lane."""
+    """The number of cache lines of a warp's access with `size` bytes per lane."""
     rows, run = 1, size
     place = layout.out_dims.index(f"dim{axis}")
     for basis in layout.bases["lane"]:

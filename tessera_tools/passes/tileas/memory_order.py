@@ -1,11 +1,10 @@
-"""What tokens say: which accesses of memory come before which.
+"""Memory order by tokens.
 
 store %t, view, %tok ──▶ %tok2; load view, %tok2      the load comes after the store, in every thread
 
-A token stands for the accesses that made it and for all that came before those.  Accesses that no token orders may run
-in any order, and loads need no order among themselves.  Nor need two accesses that are known to be of different places,
-or of which each thread reaches by one only places that it reaches by the other: the order of its own instructions is
-kept.
+A token represents the access that produced it and all earlier ones.  Accesses without a token between them may run in
+any order, and loads need no order among each other.  The same holds for accesses to disjoint addresses, and for two
+accesses in which each thread accesses the same elements: the instructions of a thread stay in order.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ from tessera_tools.ir.interfaces import LoopLike
 
 
 def is_ordered(op: Operation) -> bool:
-    """Whether an op stands in a chain of tokens."""
+    """True if an op is in a chain of tokens."""
     return not op.regions and any(v.type is MEM_TOKEN for v in (*op.operands, *op.results))
 
 
 def is_access(op: Operation) -> bool:
-    """Whether an op in a chain of tokens accesses memory, or keeps its place among those that do.
+    """True if an op in a chain of tokens accesses memory, or is ordered like an access.
 
-    An op that has no summary is taken to.
+    An op with unknown effects is treated as an access.
     """
     effects = op.effects()
     return is_ordered(op) and (effects is None or bool(effects.own))
 
 
 def writes_memory(op: Operation) -> bool:
-    """Whether an op in a chain of tokens, or one inside it, does more to global memory than read it."""
+    """True if an op in a chain of tokens, or a nested one, may modify global memory."""
     return any(_writes(inner) for inner in (op, *op.walk()) if is_ordered(inner))
 
 
@@ -47,22 +46,22 @@ def _writes(op: Operation) -> bool:
 
 
 class MemoryOrder:
-    """The accesses before each access of one function, looked up once each."""
+    """The accesses before each access of one function, cached."""
 
     def __init__(self) -> None:
         self._before: dict[tuple[Operation, bool], frozenset[Operation]] = {}
         self._facts = Facts()
 
     def concerns_others(self, earlier: Operation, later: Operation, again: bool = True) -> bool:
-        """Whether tokens order two accesses, and they may be of one place by different threads.
+        """True if tokens order two accesses, and different threads may access the same address.
 
-        `again`: whether the first may be that of an earlier iteration of a loop around both.
+        `again`: the first access may be of an earlier iteration of an enclosing loop.
         """
-        return earlier in self.before(later, again) and not _are_apart(earlier, later, self._facts)
+        return earlier in self.before(later, again) and not _are_independent(earlier, later, self._facts)
 
     def before(self, op: Operation, again: bool = True) -> frozenset[Operation]:
-        """The accesses that come before an op by its tokens: itself among them where a loop carries its token, unless
-        earlier iterations do not count."""
+        """The accesses before an op in token order.  Includes the op itself if a loop carries its token and `again` is
+        set."""
         known = self._before.get((op, again))
         if known is None:
             known = self._before[op, again] = self._find_before(op, again)
@@ -84,7 +83,7 @@ class MemoryOrder:
                 continue
             if is_access(source):
                 found.add(source)
-            # What comes before an op of the same block is the same for both: it is in the same loops.
+            # Accesses before an op of the same block are the same for both: they have the same enclosing loops.
             known = self._before.get((source, again)) if source.parent is op.parent else None
             if known is not None:
                 found |= known
@@ -94,7 +93,7 @@ class MemoryOrder:
 
 
 def _at_first(token: Value, op: Operation) -> Value | None:
-    """What a token is in the first iteration, if a loop around `op` carries it."""
+    """The initial value of a token that an enclosing loop of `op` carries."""
     loop = token.owner_block.parent_op if isinstance(token, BlockArgument) else None
     if not isinstance(loop, LoopLike) or not loop.is_ancestor_of(op):
         return None
@@ -103,7 +102,7 @@ def _at_first(token: Value, op: Operation) -> Value | None:
 
 
 def _sources(token: Value) -> list[Value]:
-    """The tokens that a token may be which a loop carries, or which a loop or branch gives."""
+    """The tokens that may flow into a carried token or the result of a loop or branch."""
     found = sources(token)
     return (
         found
@@ -115,7 +114,8 @@ def _sources(token: Value) -> list[Value]:
 
 
 def _all_tokens(op: Operation | None) -> list[Value]:
-    """Every token that goes into an op or ends a part of one: what may come out of an op that says no more."""
+    """Every token operand of an op or of its terminators: the possible sources of the op's results without further
+    information."""
     if op is None or isinstance(op, nv_tileaa.Func):
         return []
     ends = [block.last_op for inner in op.walk() for region in inner.regions for block in region.blocks]
@@ -123,11 +123,11 @@ def _all_tokens(op: Operation | None) -> list[Value]:
     return [value for value in values if value.type is MEM_TOKEN]
 
 
-def _are_apart(a: Any, b: Any, facts: Facts) -> bool:
-    """Whether no place in memory is reached by one thread through one access and by another through the other.
+def _are_independent(a: Any, b: Any, facts: Facts) -> bool:
+    """True if no address is accessed by one thread in one access and by another thread in the other.
 
-    So it is for accesses of one view whose elements have places of their own, if the tiles do not meet, or are parts of
-    one grid and have one layout, in which each element has one holder.
+    This holds for accesses of one injective view if the tiles are disjoint, or if they are parts of the same grid with
+    the same layout, in which one thread holds each element.
     """
     kinds = (nv_tileas.TiledLoad, nv_tileas.TiledStore)
     if not isinstance(a, kinds) or not isinstance(b, kinds) or a.view is not b.view:
@@ -151,14 +151,14 @@ def _are_apart(a: Any, b: Any, facts: Facts) -> bool:
 
 
 def _ends_before(start: Value, extent: int, other: Value, facts: Facts) -> bool:
-    """Whether `extent` places from one index on lie before another index, as far as both are known."""
+    """True if `extent` elements from one index are known to end before another index."""
     last, first = facts.upper(start), facts.lower(other)
     return last is not None and first is not None and last + extent <= first
 
 
 def _is_injective(view: Operation | None) -> bool:
-    """Whether the elements of a view are known to be in different places: each stride is beyond what the axes of
-    smaller strides reach."""
+    """True if the elements of a view are known to have distinct addresses: each stride exceeds the span of the axes
+    with smaller strides."""
     if not isinstance(view, nv_tileaa.MakeMemRef):
         return False
     reached = 0

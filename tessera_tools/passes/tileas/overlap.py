@@ -1,12 +1,12 @@
-"""What a schedule makes of the consumer's loops: products start in one place and end in another.
+"""Applies schedules to the consumer's loops: the start and the end of a product are separate ops.
 
     schedule: dot cycle 0, done 1049, interval 1024      prologue   wait; async.dot
     for { wait; async.dot; dot_wait; release }     ──▶   kernel     wait; async.dot; dot_wait 1; release the one before
                                                          epilogue   dot_wait 0; release
 
 `Schedules` reads the attributes of tileas-schedule before the loops change, places the parts of each product at the
-cycles of its start and its end, and pipelines the loops.  How many products may be under way behind a wait is counted
-by playing the pipelined loop.
+cycles of its start and its end, and pipelines the loops.  The number of products that may be in flight at a wait is
+counted by simulating the pipelined loop.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tessera_tools.passes.tileas.software_pipelining import Pipelined, Placement
 __all__ = ["Schedules"]
 
 _PLAYED = 4
-"""Instances of the kernel after which nothing new follows."""
+"""Instances of the kernel to simulate; more give no new states."""
 
 
 @dataclass(eq=False)
@@ -51,8 +51,8 @@ class Schedules:
 
     @classmethod
     def read(cls, choice: Choice) -> Schedules:
-        """What the attributes say of the products.  A loop in which the consumer computes a factor, or a product
-        stays as it is, is left alone: who writes to shared memory would have to wait for products under way."""
+        """Read the attributes of the products.  A loop in which the consumer computes an operand, or a product
+        is not asynchronous, is not changed: writes to shared memory would have to wait for products in flight."""
         found = cls()
         dots: dict[Operation, Any] = {product.dot: product for product in choice.products}
         left = {p.dot.parent_op for p in choice.products if p.staged or p.read}
@@ -74,11 +74,11 @@ class Schedules:
         return found
 
     def has(self, dot: Operation) -> bool:
-        """Whether a product has a schedule."""
+        """True if a product has a schedule."""
         return dot in self.products
 
     def depth(self, loads: Sequence[BoxLoad], dot: Operation) -> int | None:
-        """The buffers that the schedule gives the loads of a product; None without one."""
+        """The number of buffers in the schedule for the loads of a product; None without a schedule."""
         depths = [n for load in loads if (n := _number(load.load, DEPTH)) is not None]
         return max(depths) if dot in self.products and len(depths) == len(loads) else None
 
@@ -89,7 +89,7 @@ class Schedules:
         stage: nv_tileas.ConsumerWait | None,
         builder: Builder,
     ) -> Value:
-        """The end of a product that has been started, and of its stage; its sums."""
+        """Create the end of a started product, and the release of its stage; returns the accumulator."""
         product = self.products[dot]
         self.split_products.append(product)
         product.dot = started
@@ -124,11 +124,11 @@ class Schedules:
             [pair for pair in self.order if pair[0] in ops],
         )
         inside = [product for product in self.split_products if product.dot in ops]
-        under_way = {p.dot.res for p in inside if p.chained}
+        in_flight = {p.dot.res for p in inside if p.chained}
 
         def finish(value: Value, made: Value, builder: Builder) -> Value:
-            """The sums that leave the loop have been waited for."""
-            if value not in under_way:
+            """Insert waits for accumulators that leave the loop."""
+            if value not in in_flight:
                 return made
             return builder.insert(nv_tileas.AsyncDotResult(made, location=loop.location)).res
 
@@ -138,7 +138,7 @@ class Schedules:
             return
         for number, value in enumerate(end.operands):
             result = loop.results[number]
-            if value in under_way:
+            if value in in_flight:
                 uses = list(result.uses)
                 builder = Builder.after(loop)
                 waited = finish(value, result, builder)
@@ -147,7 +147,7 @@ class Schedules:
 
 
 def _count(found: Pipelined, products: list[_Product]) -> None:
-    """Let each wait leave as many products under way as have always been started behind its own."""
+    """Set the number of products that each wait may leave in flight: those always started after its own."""
     dots = {product.dot: product for product in products}
     waits = {product.wait: product for product in products}
     pending: dict[Any, int] = {}

@@ -113,7 +113,7 @@ def decompose_tiled_load_store_view(function: nv_tileaa.Func, target: Target, co
 
 
 def _is_factor(user: Operation, value: Value) -> bool:
-    """Whether a value goes into a product as a factor, and nowhere else, at most through ops that move no element."""
+    """True if a value goes into a product as a factor, and nowhere else, at most through ops that move no element."""
     if isinstance(user, nv_tileas.Dot):
         return value is not user.c and value not in user.scales
     if not isinstance(user, nv_tileaa.Permute | nv_tileaa.Reshape | arith.NegF):

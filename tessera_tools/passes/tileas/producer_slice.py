@@ -1,4 +1,4 @@
-"""What a producer must compute of a kernel: where the tiles are that it loads.
+"""The slice of a kernel that the producer must compute: the addresses of its loads.
 
 for %k { %r = muli %k, %c; if %g { load %v[%r, %z]; … } }  ──▶  ops {muli}, control {for, if}; or a Refusal
 for %k { %p = load %table[%k]; load %v[%p, %z]; … }  ──▶  ops {load}: the producer reads the table, too
@@ -22,7 +22,7 @@ class Slice:
     """What the producer must compute: the ops, the loops and branches around the loads, and the values that loops carry
     for them.
 
-    Refusal where something that only the consumer does decides over a load.
+    Raises Refusal if a load depends on an op that only the consumer executes.
     """
 
     def __init__(self, loads: Iterable[nv_tileas.TiledLoad]) -> None:
@@ -42,7 +42,7 @@ class Slice:
                 self.need(index, load)
 
     def around(self, op: Operation, load: Operation) -> None:
-        """The loops and branches around an op are the producer's too."""
+        """Add the enclosing loops and branches of an op."""
         outer = op.parent_op
         while isinstance(outer, scf.For | scf.If):
             if outer not in self.control:
@@ -53,13 +53,13 @@ class Slice:
         if not isinstance(outer, nv_tileaa.Func):
             raise Refusal(
                 load,
-                f"has an index that follows from a '{outer.name}', which a producer cannot execute in this version"
+                f"has an index that depends on a '{outer.name}', which a producer cannot execute in this version"
                 if outer is not None
                 else "has an index that nothing in the kernel computes",
             )
 
     def need(self, value: Value, load: Operation) -> None:
-        """A value that the producer computes."""
+        """Add a value."""
         if value in self.seen:
             return
         self.seen.add(value)
@@ -93,7 +93,7 @@ class Slice:
         if op.regions or not is_pure(op) or isinstance(value.type, RankedTensorType):
             raise Refusal(
                 load,
-                f"has an index or a bound that follows from '{op.name}', which only the consumer executes",
+                f"has an index or a bound that depends on '{op.name}', which only the consumer executes",
             )
         self.around(op, load)
         self.ops.add(op)
@@ -101,7 +101,7 @@ class Slice:
             self.need(operand, load)
 
     def is_number(self, op: nv_tileaa.Load) -> bool:
-        """Whether a load gives one number, which is the same for whoever loads it whenever: tokens order nothing
+        """True if a load gives one number, which is the same for whoever loads it whenever: tokens order nothing
         that writes before or after it."""
         if isinstance(op.res.type, RankedTensorType) or op.mask is not None:
             return False

@@ -1,11 +1,10 @@
-"""Which products run asynchronously, and how their operands reach shared memory: decided from facts.
+"""Decides from facts which products run asynchronously, and how their operands reach shared memory.
 
     tiled_load ─▶ [reshape] ─▶ [permute] ─▶ [negf] ─▶ dot      a: by TMA, or computed in registers;  b: by TMA
 
 wgmma negates its factors itself.
 
-Every product of a kernel must be one that wgmma does, and every tile that it reads from memory one that TMA copies, or
-the kernel stays as it is; `Refusal` says why.
+wgmma must support the product, and TMA must support the loads of its operands.  Otherwise a `Refusal` has the reason.
 """
 
 from __future__ import annotations
@@ -35,12 +34,12 @@ from tessera_tools.planning.layout_rules import FREE, ties
 from tessera_tools.target import Feature, Target
 
 REGISTER_BYTES = 2
-"""Bytes of the elements of A that wgmma takes from registers here."""
+"""Size of the elements of A, in bytes, for which A may be in registers."""
 MOST_ACCUMULATOR = 128
-"""Registers of a thread that the sums of one product may take."""
+"""Limit of the accumulator registers of one product in a thread."""
 _WARPGROUPS = ((1, 96), (2, MOST_ACCUMULATOR), (4, 64))
-"""Warpgroups, and the registers up to which so few serve: an epilogue of 128 sums spills in a kernel of two groups of
-threads, which have 255 registers, and does not in one of three, where the consumers have 232.  Of four, each thread has
+"""(consumer warpgroups, limit of accumulator registers).  An epilogue of 128 sums spills with two warpgroups in total,
+which have 255 registers, but not with three, where the consumers have 232.  With four consumers, each thread has
 112."""
 
 CONSUMER_WARPGROUPS = "nv_tileas.consumer_warpgroups"
@@ -48,8 +47,8 @@ CONSUMER_WARPGROUPS = "nv_tileas.consumer_warpgroups"
 MOST_STAGES = 4
 
 WARPGROUP_REGISTERS = {1: 255, 2: 232, 4: 112}
-"""Registers of a consumer's thread by consumer warpgroups: with those of the producer no more than a multiprocessor
-has."""
+"""Registers of a consumer's thread by number of consumer warpgroups: with those of the producer, they fit the register
+file."""
 
 
 PROMOTED = "nv_tileas.promoted"
@@ -62,12 +61,12 @@ _NONE: Mapping[Operation, Refusal] = MappingProxyType({})
 
 @dataclass(eq=False)
 class BoxLoad:
-    """A tile that TMA brings: its load, the box, and how the product sees the buffer."""
+    """A tile loaded by TMA: its load, the box, and the product's view of the buffer."""
 
     load: nv_tileas.TiledLoad
     boxes: Boxes
     steps: list[Operation]
-    """The ops between the load and the product, in order: nothing of them is left."""
+    """The ops between the load and the product, in order; they are removed."""
 
     @property
     def bytes(self) -> int:
@@ -77,7 +76,7 @@ class BoxLoad:
 
     @property
     def seen(self) -> LinearLayout:
-        """How the product's operand lies in the buffer."""
+        """The layout of the product's operand in the buffer."""
         order = self.boxes.order
         back = tuple(sorted(range(len(order)), key=order.__getitem__))
         layout = transpose(self.boxes.layout, back)
@@ -91,17 +90,17 @@ class BoxLoad:
 
 @dataclass(eq=False)
 class AsyncProduct:
-    """A product by wgmma: where its factors come from."""
+    """A product by wgmma, and the sources of its operands."""
 
     dot: nv_tileas.Dot
     atom_n: int
     grid: tuple[int, int]
     a: BoxLoad | None
-    """None where A is computed."""
+    """None if A is computed."""
     b: BoxLoad | None
-    """None where B is computed."""
+    """None if B is computed."""
     read: list[BoxLoad] = field(default_factory=list[BoxLoad])
-    """Tiles that TMA brings and the consumer reads to compute a factor of them."""
+    """Tiles that TMA loads and from which the consumer computes an operand."""
 
     @property
     def loads(self) -> list[BoxLoad]:
@@ -112,7 +111,7 @@ class AsyncProduct:
         return _without_sign(self.dot.operand(position))[0]
 
     def negates(self, position: int) -> bool:
-        """Whether wgmma inverts the sign of a factor."""
+        """True if wgmma inverts the sign of a factor."""
         load = (self.a, self.b)[position]
         if load is None:
             return _without_sign(self.dot.operand(position))[1]
@@ -131,7 +130,8 @@ class AsyncProduct:
 
     @property
     def staged(self) -> list[int]:
-        """The factors that the consumer computes and writes to shared memory: B, and A unless it stays in registers."""
+        """The operands that the consumer computes and writes to shared memory: B, and A unless it stays in
+        registers."""
         a = self.a is None and element_bytes(self.dot.a.type.element) != REGISTER_BYTES
         return [0] * a + [1] * (self.b is None)
 
@@ -144,7 +144,7 @@ class AsyncProduct:
 
 @dataclass(eq=False)
 class Choice:
-    """The asynchronous products of a kernel, the warpgroups that compute them, and why other products are not."""
+    """The asynchronous products of a kernel, the warpgroups that compute them, and the reasons for other products."""
 
     products: list[AsyncProduct] = field(default_factory=list[AsyncProduct])
     groups: int = 1
@@ -158,8 +158,8 @@ class Choice:
 
 
 def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Refusal] = _NONE) -> Choice:
-    """The asynchronous products of a kernel, without TMA for the loads that are `banned`.  Refusal where there is none,
-    and where the kernel as a whole cannot become agents."""
+    """The asynchronous products of a kernel, without TMA for `banned` loads.  Raises Refusal if there are none, or if
+    the kernel cannot be split into agents."""
     dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
     if not dots:
         raise Refusal(function, "has no product")
@@ -172,7 +172,7 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Refusal] = _NONE
             found[dot] = _operands(dot, facts, order, banned)
         except Refusal as refusal:
             refused[dot] = refusal
-    _keep_together(function, found, refused)
+    _refuse_chained(function, found, refused)
     if not any(factors.loads for factors in found.values()):
         raise next(iter(refused.values()), Refusal(dots[0], "has no operand that TMA can load"))
     choice = Choice(refused=list(refused.values()))
@@ -202,14 +202,14 @@ def check_exits(function: nv_tileaa.Func) -> None:
 
 
 def _staged(dot: nv_tileas.Dot) -> tuple[int, ...]:
-    """The factors that go through shared memory if they are computed."""
+    """The computed operands that pass through shared memory."""
     return (1,) if element_bytes(dot.a.type.element) == REGISTER_BYTES else (0, 1)
 
 
-def _keep_together(
+def _refuse_chained(
     function: nv_tileaa.Func, found: dict[nv_tileas.Dot, Any], refused: dict[nv_tileas.Dot, Refusal]
 ) -> None:
-    """Refuse the products whose sums go on in a product that is refused: they would be converted back and forth."""
+    """Refuse products whose accumulator is used by a refused product: it would be converted back and forth."""
     parent: dict[Value, Value] = {}
 
     def root(value: Value) -> Value:
@@ -219,7 +219,7 @@ def _keep_together(
 
     for op in function.walk() if refused else ():
         for group in ties(op):
-            # Whatever costs nothing is made once for each.
+            # Ops without cost are duplicated.
             first, *rest = [
                 v for v in group if v.defining_op is None or v.defining_op.name not in FREE
             ] or group
@@ -230,7 +230,7 @@ def _keep_together(
         other = bad.get(root(dot.res))
         if other is not None:
             del found[dot]
-            refused[dot] = Refusal(dot, f"has sums that go on in a product that {other.why}")
+            refused[dot] = Refusal(dot, f"has an accumulator that is used by a product that {other.why}")
 
 
 # -- products
@@ -246,7 +246,7 @@ def _without_sign(value: Value) -> tuple[Value, bool]:
 
 @dataclass(eq=False)
 class _Factors:
-    """A and B where they come from memory, None where they are computed; the tiles of which they are computed."""
+    """The loads of A and B, None for a computed operand; and the tiles from which operands are computed."""
 
     a: BoxLoad | None = None
     b: BoxLoad | None = None
@@ -260,7 +260,7 @@ class _Factors:
 def _operands(
     dot: nv_tileas.Dot, facts: Facts, order: MemoryOrder, banned: Mapping[Operation, Refusal]
 ) -> _Factors:
-    """Where A and B come from.  Refusal unless the product is one of wgmma's."""
+    """The sources of A and B.  Raises Refusal if wgmma does not support the product."""
     types = [v.type.element for v in (dot.a, dot.b, dot.c)]
     if dot.scales:
         raise Refusal(dot, "has scales, which wgmma does not support")
@@ -276,7 +276,7 @@ def _operands(
     while around is not None and not isinstance(around, nv_tileaa.Func):
         if not isinstance(around, scf.For | scf.If):
             raise Refusal(
-                dot, f"stands in a '{around.name}', which the consumer does not support in this version"
+                dot, f"is nested in a '{around.name}', which the consumer does not support in this version"
             )
         around = around.parent_op
     (m, k), n = dot.a.type.shape, dot.b.type.shape[1]
@@ -304,8 +304,8 @@ def _factor(
     order: MemoryOrder,
     banned: Mapping[Operation, Refusal],
 ) -> BoxLoad | None:
-    """The load of a factor; None if the consumer computes it, with the tile that it is computed of in `read` if TMA
-    brings that.  Refusal if neither is possible."""
+    """The load of an operand; None if the consumer computes it.  If TMA loads the tile from which it is computed, that
+    is added to `read`.  Raises Refusal if neither is possible."""
     traced = _trace(dot, position)
     if isinstance(traced, tuple):
         if traced[0] in banned:
@@ -324,7 +324,7 @@ def _factor(
         if position in _staged(dot):
             raise Refusal(
                 dot,
-                f"has a {SIDES[position]} operand that is computed of a tile, which cp.async copies ahead of its use, "
+                f"has a {SIDES[position]} operand computed from a tile that cp.async copies ahead of its use, "
                 f"and the load {refusal.why}",
             ) from None
     return None
@@ -334,7 +334,8 @@ SIDES = ("left", "right")
 
 
 def _copied_load(dot: nv_tileas.Dot, position: int) -> nv_tileas.TiledLoad | None:
-    """The load in the block of a product that makes a factor by ops on fragments alone: cp.async brings its tile."""
+    """The load in the block of a product whose operand is computed from it by ops on fragments only: cp.async loads its
+    tile."""
     value: Value = dot.operand(position)
     while isinstance(op := value.defining_op, Operation) and op.parent is dot.parent and not op.regions:
         if isinstance(op, nv_tileas.TiledLoad):
@@ -347,8 +348,8 @@ def _copied_load(dot: nv_tileas.Dot, position: int) -> nv_tileas.TiledLoad | Non
 
 
 def staged_layout(dot: nv_tileas.Dot, position: int) -> tuple[LinearLayout, int]:
-    """How a factor that the consumer writes lies in shared memory, and the bytes of its swizzle.  Refusal if wgmma
-    cannot read it: elements of other than 16 bits lie along K, others as the program has them."""
+    """The layout in shared memory of an operand that the consumer writes, and the bytes of its swizzle.  Raises Refusal
+    if wgmma cannot read it.  16-bit elements keep the program's order, others are contiguous along K."""
     type: Any = dot.operand(position).type
     size = element_bytes(type.element)
     k_axis = 1 - position
@@ -363,7 +364,7 @@ def staged_layout(dot: nv_tileas.Dot, position: int) -> tuple[LinearLayout, int]
 
 
 def _trace(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]] | None:
-    """The load of an operand and the steps between; None where something else makes it."""
+    """The load of an operand and the ops in between; None if the operand is computed."""
     steps: list[Operation] = []
     value: Value = dot.operand(position)
     while isinstance(op := value.defining_op, Operation):
@@ -454,7 +455,7 @@ def _fits(dot: nv_tileas.Dot, groups: int, chained: bool, most: int) -> bool:
 
 
 def _grid(dot: nv_tileas.Dot, groups: int, chained: bool) -> tuple[int, tuple[int, int]]:
-    """(n of the instruction, the grid of warps): all warpgroups along M as far as it goes, then along N."""
+    """(n of the instruction, the grid of warps): as many warpgroups along M as possible, the rest along N."""
     m, n = dot.c.type.shape
     along_m = min(groups, m // 64)
     along_n = groups // along_m
@@ -475,7 +476,7 @@ def read_load(
     of the swizzles that fits it.  Refusal if it cannot."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
-    axes = _brought(load, type, facts)
+    axes = _tma_axes(load, type, facts)
     size = element_bytes(type.element)
     width = type.shape[axes[-1]] * size
     stage = type.num_elements * size
@@ -492,15 +493,16 @@ def read_load(
     raise why
 
 
-def _brought(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -> tuple[int, ...]:
-    """The axes of a load's view as its tensor map has them.  Refusal unless TMA, by a producer, can make the load."""
+def _tma_axes(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -> tuple[int, ...]:
+    """The axes of a load's view in the order of its tensor map.  Raises Refusal if TMA in a producer cannot execute the
+    load."""
     if load.padding.value not in ("undef", "zero"):
         raise Refusal(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
     around = load.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
         if not isinstance(around, scf.For | scf.If):
             raise Refusal(
-                load, f"stands in a '{around.name}', which a producer cannot execute in this version"
+                load, f"is nested in a '{around.name}', which a producer cannot execute in this version"
             )
         around = around.parent_op
     return axes_of(load, type, facts, "reads")
@@ -514,10 +516,10 @@ def _box_load(
     facts: Facts,
     order: MemoryOrder,
 ) -> BoxLoad:
-    """Refusal unless TMA can copy the tile of a load to where wgmma reads it."""
+    """Raises Refusal if TMA cannot copy the tile of a load to a buffer that wgmma can read."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
-    axes = _brought(load, type, facts)
+    axes = _tma_axes(load, type, facts)
     size = element_bytes(type.element)
     width = type.shape[axes[-1]] * size
     swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
@@ -527,7 +529,7 @@ def _box_load(
     if stage % SWIZZLE_ALIGNMENT[swizzle]:
         raise Refusal(
             load,
-            f"reads a tile of {stage} bytes, no multiple of the {SWIZZLE_ALIGNMENT[swizzle]} of its swizzle",
+            f"reads a tile of {stage} bytes; its swizzle requires a multiple of {SWIZZLE_ALIGNMENT[swizzle]}",
         )
     made = BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), steps)
     _check_major(dot, position, made, size)
@@ -536,7 +538,7 @@ def _box_load(
 
 
 def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) -> None:
-    """Refusal where the operand does not lie along K, and wgmma wants it so."""
+    """Raises Refusal if the operand is not contiguous along K, and wgmma requires it."""
     k_axis = 1 - position
     first = made.seen.apply({"offset": 1})
     if first[f"dim{k_axis}"] != 1 and size != 2:
@@ -547,7 +549,7 @@ def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) ->
 
 
 def _check_order(load: nv_tileas.TiledLoad, user: Operation, order: MemoryOrder) -> None:
-    """Refusal where tokens order a load and a write, which a producer that runs ahead would not keep.
+    """Raises Refusal if tokens order a load and a write, because a producer runs ahead of the consumer.
 
     A write after the op that waits for the tile comes after the load by itself.
     """

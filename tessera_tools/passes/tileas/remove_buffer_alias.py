@@ -150,5 +150,5 @@ def _rename(op: Any, index: int, first: Value, merged: Value) -> None:
 
 
 def _passes_on(op: Operation) -> bool:
-    """Whether an op gives its operands another name."""
+    """True if an op gives its operands another name."""
     return isinstance(op, HasFlow | arith.Select) or op.has_trait(Terminator)

@@ -1,4 +1,4 @@
-"""tileas-remove-layout-conversions: conversions that nothing needs go away.
+"""tileas-remove-layout-conversions: removes redundant layout conversions.
 
 convert(x) to x's own layout             → x
 convert(convert(x))                      → convert(x)
@@ -27,7 +27,7 @@ from tessera_tools.planning.kernel import kernels
 from tessera_tools.planning.layout_rules import FREE, copies, is_tile
 
 MOST_REMATERIALIZED = 8
-"""Ops that are done once more, at most, in place of one conversion."""
+"""The maximum number of ops to recompute in place of one conversion."""
 _EXPENSIVE = ("arith.divf", "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.remf")
 
 
@@ -54,7 +54,7 @@ class RemoveLayoutConversions(Pass):
 
 
 def _simplify(op: nv_tileas.ConvertLayout) -> list[nv_tileas.ConvertLayout] | None:
-    """Apply the first rule that fits; the conversions that may now be simpler, or None where none fits."""
+    """Apply the first rule that matches; returns the conversions to revisit, or None if no rule matches."""
     source = op.source.defining_op
     near = [user for user in op.res.users if isinstance(user, nv_tileas.ConvertLayout)]
     if not op.res.has_uses:
@@ -85,8 +85,8 @@ def _simplify(op: nv_tileas.ConvertLayout) -> list[nv_tileas.ConvertLayout] | No
 
 
 def _rematerialize(op: nv_tileas.ConvertLayout) -> list[nv_tileas.ConvertLayout] | None:
-    """Compute the tile once more in the other layout, where a few cheap ops make it of tiles that can be made in any;
-    None where they do not, or where converting costs less."""
+    """Recompute the tile in the other layout, if a few cheap ops compute it from tiles available in any layout.
+    None if that is not possible, or if a conversion costs less."""
     given, wanted_layout = (nv_tileas.layout_of(v.type) for v in (op.source, op.res))
     if not _is_free(op.source) and register_move(given, wanted_layout) is not None:
         return None
@@ -136,7 +136,7 @@ def _is_free(value: Value) -> bool:
 
 
 def _operand_layouts(op: Any, layout: LinearLayout) -> list[tuple[Value, LinearLayout]] | None:
-    """The tiles that a cheap op needs, with their layouts, to make its tile in a layout; None if it is not cheap."""
+    """The operand tiles of a cheap op, with the layouts needed for a result layout; None if the op is not cheap."""
     if op is None:
         return None
     if op.name in FREE:
@@ -154,7 +154,7 @@ def _operand_layouts(op: Any, layout: LinearLayout) -> list[tuple[Value, LinearL
 
 
 def _erase_unused(op: Any) -> None:
-    """Erase a pure op that nothing uses any more, and then those that made its operands."""
+    """Erase an unused pure op, and then the ops of its operands."""
     work = [op]
     while work:
         unused = work.pop()
@@ -179,7 +179,7 @@ def _store_directly(op: nv_tileas.ConvertLayout) -> bool:
 
 
 def _feeds_dot(op: nv_tileas.ConvertLayout) -> bool:
-    """Dot operands go through shared memory, where a warp's fragments are shared by other warps."""
+    """True for operands of dots: they pass through shared memory, where warps share fragments."""
     return any(
         isinstance(user, nv_tileas.Dot) and use_index < 2
         for user, use_index in ((u.owner, u.index) for u in op.res.uses)

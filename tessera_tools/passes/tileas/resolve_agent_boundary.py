@@ -168,7 +168,7 @@ class _Boundary:
         return True
 
     def may_read_later(self, op: Operation) -> bool:
-        """Whether an op only loads from global memory, and nothing between it and the agents writes."""
+        """True if an op only loads from global memory, and nothing between it and the agents writes."""
         if not isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Load):
             return False
         following = op.next_op

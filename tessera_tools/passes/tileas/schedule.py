@@ -1,14 +1,14 @@
-"""tileas-schedule: when each op of an innermost loop starts, so that iterations overlap.
+"""tileas-schedule: computes the start cycle of each op of an innermost loop, so that iterations overlap.
 
-It writes attributes and moves nothing; `nv_tileas.` is left out here:
+The pass only writes attributes (`nv_tileas.` is omitted here):
 
     scf.for %k … {                      {interval = 813, stages = 3}
       %a, %t = nv_tileas.tiled_load …   {agent = "producer", cycle = 0, depth = 3, stage = 0}
       %c = nv_tileas.dot %a, %b, %acc   {agent = "consumer", cycle = 1626, stage = 2}
 
-The loop becomes a graph: what an op costs is analysis/tile_costs.py, and analysis/modulo_scheduling.py finds the
-interval.  A value that a load brings needs a buffer for each iteration between the start of the load and the end of its
-last user; where the buffers do not fit the target's shared memory, the interval grows until they do.
+The loop is converted to a graph with the costs of analysis/tile_costs.py, and analysis/modulo_scheduling.py finds the
+interval.  A loaded tile needs a buffer for each iteration between the start of the load and the end of its last user.
+If the buffers do not fit the target's shared memory, the interval is increased until they do.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ScheduleLoops(Pass):
     summary: ClassVar = "compute a modulo schedule for each innermost loop"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops with atoms, before copies and buffers are made explicit"
-    ensures: ClassVar = "each op of an innermost loop that works on tiles has a stage, a cycle and an agent"
+    ensures: ClassVar = "each op on tiles in an innermost loop has a stage, a cycle and an agent"
     statistics: ClassVar = {"scheduled": "loops scheduled"}
 
     chart: bool = option(False, "print each schedule as a chart, on stderr")
@@ -73,7 +73,7 @@ class ScheduleLoops(Pass):
                 try:
                     scheduled = self.scheduled(loop, target, choice)
                 except SchedulingError:
-                    # Effects of one iteration that wait for each other: the loop stays in its order.
+                    # Effects of one iteration depend on each other: the loop is not reordered.
                     continue
                 scheduled.write()
                 _tell_of_hints(scheduled, function, context)
@@ -118,9 +118,9 @@ class ScheduleLoops(Pass):
                 context.missed(op, why, "latency", "schedule", function=function)
 
     def scheduled(self, loop: scf.For, target: Target, choice: Choice | None) -> ScheduledLoop:
-        """The schedule of a loop: with products that are asynchronous, if it has some."""
+        """The schedule of a loop, with asynchronous products if it has any."""
         inside = [] if choice is None else [p for p in choice.products if p.dot.parent is loop.body.entry]
-        # Sums of 16 bits share registers, and a loop that carries them takes them apart: they are waited for at once.
+        # 16-bit accumulators share registers, and a loop that carries them unpacks them: the wait follows immediately.
         if choice is not None and inside and all(element_bytes(p.dot.c.type.element) == 4 for p in inside):
             return AgentLoop(loop, target, choice, self.num_stages)
         return ScheduledLoop(loop, target, self.num_stages)
@@ -141,7 +141,7 @@ def _tell_of_hints(scheduled: ScheduledLoop, function: Operation, context: PassC
 
 
 def innermost_loops(function: Operation) -> list[scf.For]:
-    """The counted loops that hold no other loop."""
+    """The counted loops that contain no other loop."""
     loops = [op for op in function.walk() if isinstance(op, scf.For)]
     return [
         loop

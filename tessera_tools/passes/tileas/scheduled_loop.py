@@ -1,4 +1,4 @@
-"""A loop as a graph of what its ops cost and need of each other, and the schedule of that graph."""
+"""A loop as a graph of costs and dependences, and its schedule."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHART_COLUMNS = 64
 class ScheduledLoop:
     """One loop as a graph, and its schedule.
 
-    loop: an innermost counted loop.  most: the most iterations of a load in flight, 0 for what fits.
+    loop: an innermost counted loop.  most: the maximum number of iterations of a load in flight, 0 for as many as fit.
     """
 
     def __init__(self, loop: scf.For, target: Target, most: int = 0) -> None:
@@ -54,7 +54,7 @@ class ScheduledLoop:
                 if found is not None:
                     source, distance = found
                     yield self._dependence(source, number, op, value, distance)
-        # Effects that no token orders keep their order, also from one iteration to the next.
+        # Effects without tokens keep their order, also between iterations.
         ordered = [n for n, op in enumerate(self.ops) if not is_pure(op) and not _has_token(op)]
         for first, second in pairwise(ordered):
             yield Dependence(first, second, self._latency(first))
@@ -67,7 +67,7 @@ class ScheduledLoop:
         return Dependence(source, number, self._latency_between(source, user, value), distance)
 
     def _origin(self, value: Value) -> tuple[int, int] | None:
-        """(the op of the loop that makes a value, how many iterations before); None for what comes from outside."""
+        """(the op of the loop that defines a value, distance in iterations); None for a value from outside."""
         distance, seen = 0, set[Value]()
         while isinstance(value, BlockArgument):
             if value.owner_block is not self.loop.body.entry or value.index == 0 or value in seen:
@@ -87,7 +87,7 @@ class ScheduledLoop:
             and value is user.c
             and isinstance(self.ops[source], nv_tileas.Dot)
         ):
-            # Each fragment of the accumulator waits for itself only: the products follow one another.
+            # Each fragment of the accumulator depends only on itself: consecutive products overlap.
             return self.costs[source].cycles["tensor" if "tensor" in self.costs[source].cycles else "fma"]
         return self._latency(source)
 
@@ -110,11 +110,11 @@ class ScheduledLoop:
         if self.most and max(depths.values(), default=1) > self.most:
             return False
         needed = sum(depth * _tile_bytes(self.ops[number]) for number, depth in depths.items())
-        # One copy of each is not a matter of the schedule.
+        # Loads with a single buffer do not depend on the schedule.
         return needed <= self.target.max_shared_per_block or max(depths.values(), default=1) == 1
 
     def depths(self, found: Schedule | None = None) -> dict[int, int]:
-        """For each load that feeds a product: the buffers that its tile needs."""
+        """For each load of a product: the number of buffers that its tile needs."""
         found = found or self.schedule
         depths: dict[int, int] = {}
         for number, op in enumerate(self.ops):
@@ -150,14 +150,15 @@ class ScheduledLoop:
         return False
 
     def agent(self, number: int) -> str | None:
-        """Who runs an op: "producer" for loads, "consumer" for other work on tiles, None for what costs nothing."""
+        """The agent that runs an op: "producer" for loads, "consumer" for other ops on tiles, None for ops without
+        cost."""
         cost = self.costs[number]
         if cost.asynchronous:
             return "producer"
         return "consumer" if cost.cycles else None
 
     def write(self) -> None:
-        """Put the schedule on the loop and its ops, in place of an earlier one."""
+        """Write the schedule to attributes of the loop and its ops, and replace an earlier one."""
         self.loop.attributes[INTERVAL] = i32(self.schedule.interval)
         self.loop.attributes[STAGES] = i32(self.schedule.stages)
         depths = self.depths()
@@ -173,19 +174,20 @@ class ScheduledLoop:
             if number in depths:
                 op.attributes[DEPTH] = i32(depths[number])
 
-    # -- for people
+    # -- reports
 
     def limit(self) -> str:
-        """What keeps the interval from being shorter, in words."""
+        """The limiting factor of the interval, as text."""
         found = self.schedule
         if self.is_limited_by_buffers:
             return "the buffers of loads in flight"
         if found.limited_by == "recurrence":
-            return "values carried from iteration to iteration"
+            return "values carried between iterations"
         return RESOURCES.get(found.limited_by, found.limited_by)
 
     def chart(self) -> list[str]:
-        """A row for each op with an agent, in the order of their cycles: `#` where it occupies its busiest resource."""
+        """A row for each op with an agent, in the order of their cycles: `#` marks cycles in which it occupies its
+        busiest resource."""
         found = self.schedule
         rows = [n for n in range(len(self.ops)) if self.agent(n) is not None]
         lines = []

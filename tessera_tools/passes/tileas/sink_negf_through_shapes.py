@@ -40,7 +40,7 @@ class ExchangeNegWithBroadcast(RewritePattern):
 
 
 def _expands(op: Operation | None) -> bool:
-    """Whether an op only adds axes of one element."""
+    """True if an op only adds axes of one element."""
     if not isinstance(op, nv_tileaa.Reshape):
         return False
     old, new = op.source.type.shape, op.res.type.shape

@@ -1,4 +1,4 @@
-"""Software pipelining of a counted loop: iterations overlap as the cycles of a modulo schedule say.
+"""Software pipelining of a counted loop: iterations overlap according to the cycles of a modulo schedule.
 
     interval 100, cycles A 0, B 120        if lower < upper {
     for i { A(i); B(i) }            ──▶      A(lower)                                         prologue
@@ -6,11 +6,11 @@
                                              B(last)                                          epilogue
                                            } else { initial values }
 
-An op of cycle c runs in stage c // interval, at slot c % interval of the kernel.  *Instance* n of the kernel runs the
-ops of stage s for iteration n - s: instances 0 … S-2 are the prologue, where only stages up to n run, and the S-1
-instances behind the last are the epilogue, where only the later stages run.  A value that is used Δ instances after the
-one that makes it is carried by Δ values of the loop.  Pure ops without a cycle (scalars, views, shapes) are made again
-where they are used, so that no register carries them.
+An op with cycle c runs in stage c // interval, at slot c % interval of the kernel.  *Instance* n of the kernel runs the
+ops of stage s for iteration n - s.  Instances 0 … S-2 are the prologue, where only stages up to n run.  The S-1
+instances after the last one are the epilogue, where only the later stages run.  A value that is used Δ instances after
+its definition is carried by Δ values of the loop.  Pure ops without a cycle (scalars, views, shapes) are recomputed
+at their uses, so that no register carries them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ __all__ = ["Pipelined", "Placement", "pipelined"]
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """When the ops of a loop run: `cycles` of an interval each; `order` are pairs of ops of one iteration that no value
-    orders and that keep their order."""
+    """The start cycle of each op, and the interval; `order` has pairs of ops of one iteration that must keep their
+    order without a use of a value."""
 
     interval: int
     cycles: Mapping[Operation, int]
@@ -42,7 +42,7 @@ class Placement:
 
 @dataclass(eq=False)
 class Pipelined:
-    """A loop that has been pipelined: the copies of its ops, part by part."""
+    """A pipelined loop: the copies of its ops, by part."""
 
     stages: int
     stage: Mapping[Operation, int]
@@ -52,7 +52,7 @@ class Pipelined:
     epilogue: list[list[tuple[Operation, Operation]]] = field(default_factory=list)
 
     def played(self, instances: int) -> Iterator[tuple[Operation, Operation, int]]:
-        """(op, copy, iteration), in the order in which they run, with so many instances of the kernel."""
+        """(op, copy, iteration) in execution order, for the given number of instances of the kernel."""
         parts = [*self.prologue, *([self.kernel] * instances), *self.epilogue]
         for number, part in enumerate(parts):
             for op, copy in part:
@@ -60,13 +60,13 @@ class Pipelined:
 
 
 Finish = Callable[[Value, Value, Builder], Value]
-"""(what the loop yields, what it is behind the last iteration, where) → the result."""
+"""(yielded value, its value after the last iteration, builder) → the result."""
 
 
 def pipelined(loop: scf.For, placement: Placement, finish: Finish) -> Pipelined | None:
-    """Replace a loop by its pipelined form, before which the caller's placement is checked; None, and the loop as it
-    was, where it cannot be: an op with effects has no cycle, a yielded value is not computed in the loop, or the first
-    numbers of the induction variable may not fit its type."""
+    """Replace a loop by its pipelined form, after a check of the placement.  Returns None and does not change the loop
+    if that is not possible: an op with effects has no cycle, a yielded value is not computed in the loop, or the first
+    values of the induction variable may not fit its type."""
     made = _Pipeliner(loop, placement, finish)
     return made.run() if made.is_possible() else None
 
@@ -85,9 +85,9 @@ class _Pipeliner:
         self.slot = {op: (cycle - first) % placement.interval for op, cycle in self.cycles.items()}
         self.stages = max(self.stage.values(), default=0) + 1
         self.depths: dict[Value, int] = {}
-        """Value, or the carried argument that starts otherwise → how many instances it outlives."""
+        """Value, or the carried argument with another initial value → its live range in instances."""
 
-    # -- what can be pipelined
+    # -- legality
 
     def is_possible(self) -> bool:
         """See `pipelined`."""
@@ -101,7 +101,7 @@ class _Pipeliner:
         return self.stages == 1 or self._starts_within_type()
 
     def _starts_within_type(self) -> bool:
-        """Whether lower + (stages - 1) · step fits the type of the induction variable, if the loop runs at all."""
+        """True if lower + (stages - 1) · step fits the type of the induction variable, if the loop runs at all."""
         loop, facts, ahead = self.loop, Facts(), self.stages - 1
         if self._runs():
             return True
@@ -112,12 +112,12 @@ class _Pipeliner:
         return ahead == 1 and not may_wrap(loop.upper, loop.step, loop.unsigned_cmp, facts, ahead)
 
     def _runs(self) -> bool:
-        """Whether the loop is known to have enough iterations for the prologue."""
+        """True if the loop is known to have enough iterations for the prologue."""
         trips = self.loop.trip_count
         return trips is not None and trips >= self.stages - 1
 
     def _place_yielded(self) -> None:
-        """Give ops without a cycle whose results are carried the first one that their operands allow."""
+        """Give ops without a cycle whose results are carried the earliest cycle that their operands allow."""
         yielded = [v.op for v in self.end.operands if isinstance(v, OpResult) and v.op in self.numbers]
         for op in yielded:
             if op not in self.cycles and is_pure(op):
@@ -145,8 +145,8 @@ class _Pipeliner:
         return isinstance(value, BlockArgument) and value.block is self.block and value.index > 0
 
     def _sources(self, op: Operation) -> Iterator[Value]:
-        """What an op uses of the loop: results of ops with a cycle, the induction variable and carried values, also
-        through ops that are made again."""
+        """The values of the loop that an op uses: results of ops with a cycle, the induction variable and carried
+        values, also through recomputed ops."""
         for value in _values_used(op):
             if isinstance(value, OpResult):
                 if value.op in self.stage:
@@ -157,30 +157,30 @@ class _Pipeliner:
                 yield value
 
     def _made(self, value: Value) -> Value | None:
-        """What makes a carried value in the iteration before; None if it never changes."""
+        """The value that the previous iteration yields for a carried value; None if it never changes."""
         source = self.end.operands[value.index - 1]  # type: ignore[attr-defined]
         return None if source is value else source
 
-    def _behind(self, stage: int, value: Value) -> int:
-        """How many instances before the one of a user in `stage` a value is made."""
+    def _instances_since(self, stage: int, value: Value) -> int:
+        """The number of instances between the definition of a value and a user in `stage`."""
         if self._is_carried(value):
             source: Any = self._made(value)
             return 0 if source is None else stage + 1 - self.stage[source.op]
         return stage - (self.stage[value.op] if isinstance(value, OpResult) else 0)
 
     def _distance(self, op: Operation, value: Value) -> int:
-        return self._behind(self.stage[op], value)
+        return self._instances_since(self.stage[op], value)
 
-    def _key(self, value: Value, behind: int) -> Value:
-        """The value that the loop carries for a use: a carried value itself where it has its initial value when the
-        kernel begins, else what makes it."""
+    def _key(self, value: Value, distance: int) -> Value:
+        """The value that the loop carries for a use: the carried value itself if it has its initial value when the
+        kernel begins, otherwise the value that the previous iteration yields."""
         if not self._is_carried(value):
             return value
         source: Any = self._made(value)
-        return value if self.stages - self.stage[source.op] - behind == 0 else source
+        return value if self.stages - self.stage[source.op] - distance == 0 else source
 
     def _kernel_order(self) -> list[Operation]:
-        """The ops by slot, each behind those of its instance that it uses."""
+        """The ops by slot, each after those of its instance that it uses."""
         before: dict[Operation, set[Operation]] = {op: set() for op in self.cycles}
         for op in self.cycles:
             for value in self._sources(op):
@@ -205,7 +205,7 @@ class _Pipeliner:
                 left[user] -= 1
                 if not left[user]:
                     heappush(ready, (self.slot[user], self.numbers[user], user))
-        assert len(order) == len(self.cycles), "the schedule orders ops in a circle"
+        assert len(order) == len(self.cycles), "the schedule orders ops in a cycle"
         return order
 
     # -- code
@@ -225,23 +225,23 @@ class _Pipeliner:
             results = self._guarded(builder, order, found)
         for old, new, value in zip(loop.results, results, self.end.operands, strict=True):
             old.replace_all_uses_with(self.finish(value, new, builder))
-        if loop.parent is not None and loop.parent.parent is not None and not self._keeps_loop():
+        if loop.parent is not None and loop.parent.parent is not None and not self._is_unchanged():
             loop.erase()
         return found
 
-    def _keeps_loop(self) -> bool:
+    def _is_unchanged(self) -> bool:
         return self.stages > 2 and not self._runs()
 
     def _carry(self, stage: int, value: Value) -> None:
         if self._is_carried(value) and self._made(value) is None:
             return
-        behind = self._behind(stage, value)
-        if behind:
-            key = self._key(value, behind)
-            self.depths[key] = max(self.depths.get(key, 0), behind)
+        distance = self._instances_since(stage, value)
+        if distance:
+            key = self._key(value, distance)
+            self.depths[key] = max(self.depths.get(key, 0), distance)
 
     def _guarded(self, builder: Builder, order: list[Operation], found: Pipelined) -> list[Value]:
-        """The code for loops that may have too few iterations for the prologue: those run as they were."""
+        """The code for loops that may have too few iterations for the prologue: the original loop runs in that case."""
         loop = self.loop
         last = self._moved(loop.lower, self.stages - 2, builder)
         runs = builder.insert(arith.CmpI.of(loop.less_than, last, loop.upper, loop.location)).result
@@ -255,7 +255,7 @@ class _Pipeliner:
         inside.insert(scf.Yield(results))
         other = Builder.at_end(otherwise, loop.location)
         values = list(loop.inits)
-        if self._keeps_loop():
+        if self._is_unchanged():
             copy = loop.clone()
             other.insert(copy)
             values = list(copy.results)
@@ -281,12 +281,12 @@ class _Pipeliner:
 
             ops = [op for op in order if self.stage[op] <= n]
             found.prologue.append(self._instance(ops, env, before, builder))
-        keys = [(key, behind) for key, depth in self.depths.items() for behind in range(1, depth + 1)]
+        keys = [(key, distance) for key, depth in self.depths.items() for distance in range(1, depth + 1)]
         for number, value in enumerate(self.end.operands):
             extra = self._result_key(number, value)
             if extra is not None and extra not in keys:
                 keys.append(extra)
-        inits = [self._initial(key, behind, made) for key, behind in keys]
+        inits = [self._initial(key, distance, made) for key, distance in keys]
         kernel = scf.For(
             self._moved(loop.lower, ahead, builder), loop.upper, loop.step, inits,
             results=[v.type for v in inits], location=loop.location,
@@ -300,71 +300,71 @@ class _Pipeliner:
         inside = Builder.at_end(block, loop.location)
 
         def carried(value: Value, stage: int) -> Value:
-            behind = self._behind(stage, value)
-            if behind:
-                return arguments[self._key(value, behind), behind]
+            distance = self._instances_since(stage, value)
+            if distance:
+                return arguments[self._key(value, distance), distance]
             return env_k[self._made(value) if self._is_carried(value) else value]  # type: ignore[index]
 
         found.kernel = self._instance(order, env_k, carried, inside)
         following = []
-        for key, behind in keys:
-            if behind > 1:
-                following.append(arguments[key, behind - 1])
+        for key, distance in keys:
+            if distance > 1:
+                following.append(arguments[key, distance - 1])
             else:
                 source: Any = self._made(key) if self._is_carried(key) else key
                 following.append(env_k[source])
         inside.insert(scf.Yield(following))
         left = dict(zip(keys, kernel.results, strict=True))
-        behind_last: list[dict[Value, Value]] = []
+        after_last: list[dict[Value, Value]] = []
         for e in range(ahead):
             env_e: dict[Value, Value] = {}
-            behind_last.append(env_e)
+            after_last.append(env_e)
 
             def after(value: Value, stage: int, e: int = e) -> Value:
-                behind = self._behind(stage, value)
-                if behind > e:
-                    return left[self._key(value, behind), behind - e]
+                distance = self._instances_since(stage, value)
+                if distance > e:
+                    return left[self._key(value, distance), distance - e]
                 source: Any = self._made(value) if self._is_carried(value) else value
-                return behind_last[e - behind][source]
+                return after_last[e - distance][source]
 
             ops = [op for op in order if self.stage[op] > e]
             found.epilogue.append(self._instance(ops, env_e, after, builder))
-        return [self._result(number, left, behind_last) for number in range(len(self.end.operands))]
+        return [self._result(number, left, after_last) for number in range(len(self.end.operands))]
 
     def _prologue_value(self, value: Value, stage: int, n: int, made: list[dict[Value, Value]]) -> Value:
         if self._is_carried(value) and n == stage:
             return self.loop.inits[value.index - 1]  # type: ignore[attr-defined]
         source: Any = self._made(value) if self._is_carried(value) else value
-        return made[n - self._behind(stage, value)][source]
+        return made[n - self._instances_since(stage, value)][source]
 
-    def _initial(self, key: Value, behind: int, made: list[dict[Value, Value]]) -> Value:
-        """What a carried value of the kernel is in its first instance."""
+    def _initial(self, key: Value, distance: int, made: list[dict[Value, Value]]) -> Value:
+        """The initial value of a carried value of the kernel."""
         if self._is_carried(key):
-            iteration = self.stages - self.stage[self._made(key).op] - behind  # type: ignore[union-attr]
+            iteration = self.stages - self.stage[self._made(key).op] - distance  # type: ignore[union-attr]
             if iteration <= 0:
                 return self.loop.inits[key.index - 1]  # type: ignore[attr-defined]
-            return made[self.stages - 1 - behind][self._made(key)]  # type: ignore[index]
-        return made[self.stages - 1 - behind][key]
+            return made[self.stages - 1 - distance][self._made(key)]  # type: ignore[index]
+        return made[self.stages - 1 - distance][key]
 
     def _result_key(self, number: int, value: Value) -> tuple[Value, int] | None:
-        """What the kernel must carry for a result that its last instance computes."""
+        """The value that the kernel must carry for a result that its last instance computes."""
         if self._is_carried(value) or self.stage[value.op]:  # type: ignore[attr-defined]
             return None
         return (value, 1) if self.stages > 1 else (self.loop.iter_args[number], 1)
 
     def _result(
-        self, number: int, left: Mapping[tuple[Value, int], Value], behind_last: list[dict[Value, Value]]
+        self, number: int, left: Mapping[tuple[Value, int], Value], after_last: list[dict[Value, Value]]
     ) -> Value:
         value: Any = self.end.operands[number]
         if self._is_carried(value):
             return self.loop.inits[number]
         key = self._result_key(number, value)
-        return left[key] if key is not None else behind_last[self.stage[value.op] - 1][value]
+        return left[key] if key is not None else after_last[self.stage[value.op] - 1][value]
 
     def _instance(
         self, ops: Sequence[Operation], env: dict[Value, Value], find: Any, builder: Builder
     ) -> list[tuple[Operation, Operation]]:
-        """Copies of ops, each with what it uses of ops that are made again; `env` learns the results."""
+        """Copy ops, each with the recomputed ops that it uses; the results are added to `env`."""
         again: dict[tuple[Value, int], Value] = {}
         found: list[tuple[Operation, Operation]] = []
 
@@ -400,7 +400,7 @@ class _Pipeliner:
 
 
 def _values_used(op: Operation) -> Iterator[Value]:
-    """What an op and the ops in its regions use, as far as it comes from outside of it."""
+    """The values defined outside an op that the op and its nested ops use."""
     for inner in (op, *op.walk()):
         for value in inner.operands:
             source = value.op if isinstance(value, OpResult) else value.block.parent_op  # type: ignore[attr-defined]

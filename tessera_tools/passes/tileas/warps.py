@@ -1,14 +1,14 @@
-"""How many warps a kernel has: what the command line says, else what the author hints at, else what its tiles want.
+"""The number of warps of a kernel: from the command line, otherwise from the author's hint, otherwise from its tiles.
 
-    elementwise     1 → 4 warps, as long as a thread keeps 16 bytes of the largest tile: the widest access
-                    4 → 16, as long as it would hold more than 32 registers of it
-    with products   no more than there are pieces for (16x8 of the accumulator for mma.sync), at most 4;
-                    8 where a thread would hold more than 64 registers of the largest tile
-    any             more, as long as a thread would hold more than `MOST_ELEMENTS` of a tile
+    elementwise     1 → 4 warps, while a thread has 16 bytes of the largest tile: the widest access
+                    4 → 16, while a thread would hold more than 32 registers of it
+    with products   at most one per piece (16x8 of the accumulator for mma.sync), at most 4;
+                    8 if a thread would hold more than 64 registers of the largest tile
+    any             more, while a thread would hold more than `MOST_ELEMENTS` of a tile
 
-Registers have 32 bits; a smaller element counts as one.  Tiles of equal elements count only in the last line: they take
-one register.  More than 8 warps give a kernel no more registers (a multiprocessor has 65,536, a thread 255), only
-shorter stretches of code and more accesses in flight.
+Registers have 32 bits; a smaller element counts as one.  Uniform tiles count only in the last line: they take one
+register.  More than 8 warps do not give a kernel more registers (a multiprocessor has 65,536, a thread 255), but
+less code per thread and more accesses in flight.
 """
 
 from __future__ import annotations
@@ -28,52 +28,50 @@ from tessera_tools.target import Target
 
 LANES = 32
 FEW_WARPS = 4
-"""Warps that fill the four schedulers of a multiprocessor once."""
+"""One warp for each of the four schedulers of a multiprocessor."""
 VECTOR = 4
 """Registers of the widest access, 16 bytes."""
 TILE_REGISTERS = 32
-"""Registers a thread that an elementwise kernel's largest tile may take before more warps are used."""
+"""Registers per thread of the largest tile of an elementwise kernel above which more warps are used."""
 ACCUMULATOR_REGISTERS = 64
 """Registers a thread that the largest tile of a kernel with products may take before more warps are used."""
 
 
 class Warps(NamedTuple):
-    """How many warps a kernel has, and why."""
+    """The number of warps of a kernel, and the reason."""
 
     number: int
     why: str
     unfollowed: str = ""
-    """Why the author's hint is not followed; "" if it is, or if there is none."""
+    """Why the author's hint is ignored; "" if it is not, or if there is none."""
 
 
 def choose_warps(function: Operation, target: Target) -> Warps:
     """The warps of a kernel, from the author's hint or from its tiles; see the module's docstring.
 
-    A hint that is not a power of two, or more than a CTA may have, is not followed.
+    A hint that is not a power of two, or exceeds the limit of a CTA, is ignored.
     """
     most = target.max_threads_per_block // LANES
     hinted = hint(function, "num_worker_warps_per_cta")
     unfollowed = ""
     if hinted is not None:
         if 0 < hinted <= most and hinted & (hinted - 1) == 0:
-            return Warps(hinted, "as the hint num_worker_warps_per_cta says")
-        unfollowed = (
-            f"num_worker_warps_per_cta = {hinted} is not followed: expected a power of two up to {most}"
-        )
+            return Warps(hinted, "as set by the hint num_worker_warps_per_cta")
+        unfollowed = f"num_worker_warps_per_cta = {hinted} is ignored: expected a power of two up to {most}"
     tiles = [
         (result, result.type)
         for op in function.walk()
         for result in op.results
         if isinstance(result.type, RankedTensorType)
     ]
-    registers = max((_registers(t) for value, t in tiles if _is_held(value)), default=0)
+    registers = max((_registers(t) for value, t in tiles if _is_in_registers(value)), default=0)
     products = [op for op in function.walk() if isinstance(op, nv_tileaa.Dot)]
     warps = 1
     if products:
         pieces = max(_pieces(op, target) for op in products)
         while warps < FEW_WARPS and 2 * warps <= pieces:
             warps *= 2
-        why = f"as many as the products have pieces for ({pieces}), up to {FEW_WARPS}"
+        why = f"one per piece of the products ({pieces}), up to {FEW_WARPS}"
         few = warps
         while FEW_WARPS <= warps < 8 and registers > ACCUMULATOR_REGISTERS * LANES * warps:
             warps *= 2
@@ -82,7 +80,7 @@ def choose_warps(function: Operation, target: Target) -> Warps:
     else:
         while warps < FEW_WARPS and registers >= VECTOR * LANES * 2 * warps:
             warps *= 2
-        why = f"as many as leave a thread {VECTOR} registers of the largest tile, up to {FEW_WARPS}"
+        why = f"as many as give a thread {VECTOR} registers of the largest tile, up to {FEW_WARPS}"
         few = warps
         while warps < 16 and registers > TILE_REGISTERS * LANES * warps:
             warps *= 2
@@ -98,18 +96,18 @@ def choose_warps(function: Operation, target: Target) -> Warps:
 
 
 def _full(registers: int, warps: int, most: int) -> str:
-    """Why a kernel has more than so many warps."""
+    """The reason for more than `warps` warps."""
     each = registers // (LANES * warps)
-    return f"with {warps}, the largest tile would take {each} registers a thread, more than {most}"
+    return f"with {warps}, the largest tile would need {each} registers per thread, more than {most}"
 
 
 def _registers(type: RankedTensorType) -> int:
-    """32-bit registers of all threads together that a tile takes."""
+    """The number of 32-bit registers of a tile, over all threads."""
     return type.num_elements * -(-storage_bits(type.element) // 32)
 
 
-def _is_held(value: Value) -> bool:
-    """Whether a tile's elements are in registers: not one number for all, and not an operand that comes to a product
+def _is_in_registers(value: Value) -> bool:
+    """True if a tile's elements are in registers: the tile is not uniform, and not an operand of a product that passes
     through shared memory."""
     op = value.defining_op
     if isinstance(op, nv_tileaa.ConstantTensor | nv_tileaa.Splat):
@@ -126,7 +124,7 @@ def _feeds_products(value: Value) -> bool:
 
 
 def _pieces(op: nv_tileaa.Dot, target: Target) -> int:
-    """How many warps can have a part of a product of their own."""
+    """The number of warps that can compute separate parts of a product."""
     *batches, m, n = op.c.type.shape
     rows, columns = piece_of(mma_atom(op, target))
     return prod(batches) * -(-m // rows) * -(-n // columns)

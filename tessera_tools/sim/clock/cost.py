@@ -96,7 +96,7 @@ def costs(program: Program, functions: Sequence[Function], table: Timing, sass: 
             if sass:
                 listed = Counter(opcode for _, opcode in sass.get(inst.line, ()))
                 opcodes = {opcode: number / copies[pc] for opcode, number in listed.items()}
-                # What is removed stays behind what is before it.
+                # A removed instruction stays after the one before it.
                 place = _place(inst, sass.get(inst.line, ()), place)
             else:
                 opcodes, place = _estimate(inst), float(pc)

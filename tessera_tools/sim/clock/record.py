@@ -1,4 +1,4 @@
-"""The trace of a launch: the instructions of each warp in order, with what they touch and whom they wait for.
+"""The trace of a launch: the instructions of each warp in order, with their accesses and the warps that they wait for.
 
 The launch runs with asynchronous operations that complete at once (`early`), so that no warp spins: what a warp waits
 for is recorded as the phase of an mbarrier or the generation of a barrier, and the replay decides when that is.
@@ -32,7 +32,7 @@ class Step:
     def __init__(self, pc: int) -> None:
         self.pc = pc
         self.count = 1
-        """How many instructions it stands for: a run of products executes as one."""
+        """The number of instructions that it represents: a run of products executes as one."""
         self.wavefronts = 0
         """Of shared memory."""
         self.sectors: Any = None

@@ -382,7 +382,7 @@ class _Replay:
     def special(
         self, warp: _Warp, cost: Cost, step: Step | None, at: float, following: float
     ) -> tuple[float, str, float | None]:
-        """Memory, tensor cores and synchronization: when the result is there, what it is, when the warp goes on."""
+        """Memory, tensor cores and synchronization: when the result is available, its kind, when the warp continues."""
         value, sm, kind = self.value, warp.sm, cost.kind
         sectors: Sequence[int] = ()
         if step is not None and step.sectors is not None:
@@ -446,7 +446,7 @@ class _Replay:
         return at + cost.latency, "arithmetic", following
 
     def meet(self, warp: _Warp, phase: Phase, at: float) -> tuple[float, str, float | None]:
-        """A barrier: the warp goes on when the last one has arrived."""
+        """A barrier: the warp continues after the last arrival."""
         over = self.done.get(phase)
         if over is None:
             self.parked.setdefault(phase, []).append(warp)

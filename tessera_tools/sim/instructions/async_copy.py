@@ -415,7 +415,7 @@ FULL_MASK = mask_of(FULL)
 
 
 def _due(copy: Copy, mask: Mask, limit: Array) -> bool:
-    """Whether some lane of `mask` waits for the copy; all lanes of a copy complete together."""
+    """True if some lane of `mask` waits for the copy; all lanes of a copy complete together."""
     if copy.lanes.full and mask.full:
         return bool((copy.group < limit).any())
     both = copy.lanes.array & mask.array

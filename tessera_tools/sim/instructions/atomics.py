@@ -71,7 +71,7 @@ def atom(ctx: Context) -> Execute:
     if len(sources) != vector or (
         vector > 1 and isinstance(targets, Vector) and len(targets.elements) != vector
     ):
-        raise ctx.error(f"takes vectors of {vector}")
+        raise ctx.error(f"expects vectors of {vector}")
     destinations = None
     if targets is not None and getattr(targets, "name", "") != "_":
         destinations = ctx.writes(targets, raw)

@@ -132,7 +132,7 @@ def mapa(ctx: Context) -> Execute:
     type = ctx.type("u32", "u64")
     target, source, which = ctx.operands(3)
     if isinstance(source, Address):
-        raise ctx.error("takes an address without brackets")
+        raise ctx.error("expects an address without brackets")
     wide = TYPES["u64"]
     if isinstance(source, Name) and ctx.inst.scope.register(source.name) is None:
         a = ctx.read(source, wide)

@@ -236,7 +236,7 @@ def _quick(to: Type, source: Type, how: _How, d: int, a: int) -> Execute | None:
 def _packed(ctx: Context, to: Type, source: Type, how: _How) -> Execute:
     """Converts two elements at once; with two sources, the first is the high element."""
     if how.rounding in _WHOLE or how.rounding == "rna" or how.sat or how.ftz:
-        raise ctx.error(f"from {source} to {to} takes .rn, .rz, .rp, .relu and .satfinite only")
+        raise ctx.error(f"from {source} to {to} supports .rn, .rz, .rp, .relu and .satfinite only")
     if to.name in _SMALL:
         allowed = ("f32", "bf16x2") if to.name == "ue8m0x2" else ("f32", "f16x2")
         roundings = ("rz", "rp") if to.name == "ue8m0x2" else ("rn",)

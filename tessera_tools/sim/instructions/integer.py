@@ -19,7 +19,7 @@ def _types(ctx: Context) -> str:
 
 
 def is_integer(ctx: Context) -> bool:
-    """Whether the instruction's type is one of the plain integers."""
+    """True if the instruction's type is one of the plain integers."""
     return _types(ctx) in _INTEGERS
 
 

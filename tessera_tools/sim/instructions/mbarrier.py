@@ -16,7 +16,7 @@ from tessera_tools.sim.warp import Mask, Warp, mask_of
 _POLLS = 32
 """Failed tests of an object after which an awaited copy completes: the tests may be a loop that never blocks."""
 _EARLY = 0.125
-_EARLY_AT_FIRST = 0.875
+_EARLY_FIRST_WAIT = 0.875
 """The probabilities that try_wait fails early, as its time limit allows: in general, and at a warp's first wait."""
 
 
@@ -91,7 +91,7 @@ def arrive(ctx: Context) -> Execute:
         raise ctx.error("needs an address" + (" and a count" if expects or no_complete else ""))
     sink = target is None or (isinstance(target, Name) and target.name == "_")
     if space == "shared::cluster" and not sink:
-        raise ctx.error("gives no state for .shared::cluster; write to '_'")
+        raise ctx.error("returns no state for .shared::cluster; write to '_'")
     address = ctx.address(operands[0])
     amount = ctx.read(operands[1], TYPES["u32"]) if len(operands) == 2 else None
     destination = ctx.write(target, TYPES["b64"]) if target is not None and not sink else None
@@ -108,7 +108,7 @@ def arrive(ctx: Context) -> Execute:
             if barrier is None:
                 continue
             if destination is not None and barrier.cta is not warp.cta:
-                warp.report("mbarrier", f"arrive at {barrier.place}, of another CTA, gives no state", group)
+                warp.report("mbarrier", f"arrive at {barrier.place}, of another CTA, returns no state", group)
             value = int(amounts[first]) if amounts is not None else 1
             count = 1 if expects else value
             if 0 < count * group.count <= barrier.pending and not drop and not no_complete:
@@ -233,7 +233,7 @@ def wait(ctx: Context) -> Execute:
         cluster = warp.cta.cluster
         first = pc not in warp.state.setdefault("try_wait", set())
         warp.state["try_wait"].add(pc)
-        likely = _EARLY_AT_FIRST if first else _EARLY
+        likely = _EARLY_FIRST_WAIT if first else _EARLY
         if not blocking or (not cluster.launch.timed and cluster.launch.random.random() < likely):
             barrier.polled += 1
             if barrier.polled % _POLLS == 0:

@@ -95,7 +95,7 @@ def ports_of(ctx: Context, operand: Operand, what: str, count: int, bits: int, *
 
 
 def whole_warp(warp: Warp, mask: Mask) -> bool:
-    """Whether all 32 lanes run the instruction; otherwise reports a finding."""
+    """True if all 32 lanes run the instruction; otherwise reports a finding."""
     if mask.full:
         return True
     warp.report("illegal", f"{mask.count} of 32 lanes run it; it needs the whole warp", mask)
@@ -274,9 +274,9 @@ def mma(ctx: Context) -> Execute:
         return _quad_pairs(ctx, operands, layouts, (b, c, d))
     _check(ctx, shape, layouts, (a, b, c, d), kind)
     if rounding != "rn" and a != "f64":
-        raise ctx.error(f"has .{rounding}, which only .f64 takes")
+        raise ctx.error(f"has .{rounding}, which only .f64 supports")
     if saturate and d != "s32":
-        raise ctx.error("has .satfinite, which only integers take")
+        raise ctx.error("has .satfinite, which only integers support")
     a_type, b_type = ELEMENTS[a], ELEMENTS[b]
     product = product_of(ctx, a, rounding)
     found = (

@@ -119,7 +119,7 @@ def slots_of(ctx: Context, operand: Operand) -> list[int] | None:
 
 
 def _is_target(ctx: Context) -> bool:
-    """Whether a label is at this instruction."""
+    """True if a label is at this instruction."""
     scope = ctx.inst.scope
     while scope is not None:
         if ctx.pc in scope.labels.values():

@@ -43,12 +43,12 @@ def _by_members(execute: Callable[[Warp, Mask], None], members: int | None) -> E
         else:
             groups = [(int(bits), mask_of((row == bits) & mask.array)) for bits in np.unique(row[mask.array])]
         for wanted, part in groups:
-            strangers = part.bits & ~wanted
-            if strangers:
+            unexpected = part.bits & ~wanted
+            if unexpected:
                 warp.report(
                     "illegal",
-                    f"lanes {strangers:#010x} run it, and are not in the mask {wanted:#010x}",
-                    mask_of(strangers),
+                    f"lanes {unexpected:#010x} run it, but are not in the mask {wanted:#010x}",
+                    mask_of(unexpected),
                 )
             execute(warp, part)
 
@@ -169,7 +169,7 @@ def match(ctx: Context) -> Execute:
     operands = ctx.operands(3)
     target, predicate = ctx.pair(operands[0])
     if predicate is not None and not every:
-        raise ctx.error("has a predicate, which only match.all gives")
+        raise ctx.error("has a predicate, which only match.all has")
     d, a = ctx.write(target, TYPES["b32"]), ctx.read(operands[1], type)
     p = ctx.write(predicate, TYPES["pred"]) if predicate is not None else None
     members = _members(ctx, operands[2])

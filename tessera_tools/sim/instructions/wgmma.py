@@ -251,7 +251,7 @@ def _read(ctx: Context) -> _Spelling:
     if any(sign not in (1, -1) for sign in signs) or any(flag not in (0, 1) for flag in transposes):
         raise ctx.error("has a scale other than 1 and -1, or a transpose other than 0 and 1")
     if saturate and floats:
-        raise ctx.error("has .satfinite, which only integers take")
+        raise ctx.error("has .satfinite, which only integers support")
     transposed = (bool(halves and transposes[0]), bool(halves and transposes[-1]))
     return _Spelling(
         shape, n, d_name, a_name, b_name, saturate, (d, a, b, scale), float(prod(signs)), transposed
@@ -490,7 +490,7 @@ def _ready(
             mask,
         )
     state.touched -= used
-    for other in state.flying():
+    for other in state.in_flight():
         if other.a_registers & d or other.d_registers & a:
             warp.report("in-flight", f"registers of A of a wgmma overlap D of the one at PTX line {other.line}, or "
                         "the other way round, before a wgmma.wait_group", mask)  # fmt: skip
@@ -502,19 +502,19 @@ def _ready(
 
 
 def _is_ready(state: State, d: frozenset[Register], a: frozenset[Register], shape: str) -> bool:
-    """Whether `_ready` finds no error."""
+    """True if `_ready` finds no error."""
     return (
         state.fenced
         and not state.touched & (d | a)
         and not any(
             other.a_registers & d or other.d_registers & a or (other.shape != shape and other.d_registers & d)
-            for other in state.flying()
+            for other in state.in_flight()
         )
     )
 
 
 def _are_in_step(warps: list[Warp], pc: int, descriptors: tuple[int, ...]) -> bool:
-    """Whether all warps issue the same wgmma, as the warps before them did."""
+    """True if all warps issue the same wgmma, as the warps before them did."""
     log = warps[0].cta.state.setdefault("wgmma order", {}).setdefault(warps[0].index // 4, [])
     issued = state_of(warps[0]).issued
     entry = (pc, *[int(warps[0].ports[port][0]) for port in descriptors])

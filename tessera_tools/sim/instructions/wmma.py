@@ -240,7 +240,7 @@ def wmma_mma(ctx: Context) -> Execute:
     if product is None:
         product = product_of(ctx, a, rounding)
     if rounding != "rn" and a != "f64":
-        raise ctx.error(f"has .{rounding}, which only .f64 takes")
+        raise ctx.error(f"has .{rounding}, which only .f64 supports")
     m, n, k = extents(shape)
     found = (
         _fragment(shape, "a", a),

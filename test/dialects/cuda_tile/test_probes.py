@@ -71,8 +71,8 @@ def test_fresh_programs_are_judged_as_the_reference_judges_them():
     templates = rng.sample(list(probes.templates()), 40)
     found = [p for t in templates for p in tool.sample_of(t, 8, rng)]
     for probe in found:
-        tool.ask_ours(probe)
-    tool.ask_theirs(found, jobs=2, compile_on="")
+        tool.run_ours(probe)
+    tool.run_reference(found, jobs=2, compile_on="")
     refused = [(p.text, p.ours) for p in found if p.ours and p.theirs == ""]
     assert not refused, refused[0]
 

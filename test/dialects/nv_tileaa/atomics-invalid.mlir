@@ -9,7 +9,7 @@ func.func @weak(%p: !llvm.ptr<1>, %x: i32, %t: !nv_tileaa.mem_token) {
 // -----
 
 func.func @shapes(%p: tensor<4x!llvm.ptr<1>>, %x: tensor<8xi32>, %t: !nv_tileaa.mem_token) {
-  // expected-error @below {{takes operands of one shape, got tensor<4x!llvm.ptr<1>> and tensor<8xi32>}}
+  // expected-error @below {{expects operands of one shape, got tensor<4x!llvm.ptr<1>> and tensor<8xi32>}}
   %r, %u = nv_tileaa.atomic_rmw add relaxed gpu %p, %x, %t : tensor<4x!llvm.ptr<1>>, tensor<8xi32>, !nv_tileaa.mem_token
   return
 }

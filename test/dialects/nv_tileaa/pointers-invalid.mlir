@@ -18,7 +18,7 @@ nv_tileaa.func @no_pointers(%p: tensor<8xi64>, %o: tensor<8xi32>) {
 
 nv_tileaa.func @loaded(%p: tensor<8x!llvm.ptr<1>>) {
   %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
-  // expected-error @+1 {{'nv_tileaa.load' op takes operands of one shape, got tensor<8x!llvm.ptr<1>> and tensor<4xf32>}}
+  // expected-error @+1 {{'nv_tileaa.load' op expects operands of one shape, got tensor<8x!llvm.ptr<1>> and tensor<4xf32>}}
   %v, %t1 = nv_tileaa.load %p, %t {copy_atom = #cute.copy_atom<sm80_ldg_32_f32>} : tensor<8x!llvm.ptr<1>> -> tensor<4xf32>, !nv_tileaa.mem_token
   nv_tileaa.return
 }
@@ -27,7 +27,7 @@ nv_tileaa.func @loaded(%p: tensor<8x!llvm.ptr<1>>) {
 
 nv_tileaa.func @stored(%p: !llvm.ptr<1>, %x: tensor<4xf32>) {
   %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
-  // expected-error @+1 {{'nv_tileaa.store' op takes operands of one shape, got !llvm.ptr<1> and tensor<4xf32>}}
+  // expected-error @+1 {{'nv_tileaa.store' op expects operands of one shape, got !llvm.ptr<1> and tensor<4xf32>}}
   %t1 = nv_tileaa.store %p, %x, %t {copy_atom = #cute.copy_atom<sm80_stg_32_f32>} : !llvm.ptr<1>, tensor<4xf32>, !nv_tileaa.mem_token
   nv_tileaa.return
 }

@@ -56,7 +56,7 @@ func.func @f(%x: tensor<8xi32>) {
 // -----
 
 func.func @f(%x: tensor<8xi32>) {
-  // expected-error @below {{expects a region that takes i32, i32, got i32}}
+  // expected-error @below {{expects a region with arguments i32, i32, got i32}}
   %0 = nv_tileaa.reduce %x axis = 0 identities = [0 : i32] : tensor<8xi32> -> i32 {
   ^bb0(%a: i32):
     nv_tileaa.yield %a : i32
@@ -69,7 +69,7 @@ func.func @f(%x: tensor<8xi32>) {
 func.func @f(%x: tensor<8xi32>) {
   %0 = nv_tileaa.reduce %x axis = 0 identities = [0 : i32] : tensor<8xi32> -> i32 {
   ^bb0(%a: i32, %b: i32):
-    // expected-error @below {{gives nothing; expected i32}}
+    // expected-error @below {{yields nothing; expected i32}}
     nv_tileaa.yield
   }
   return

@@ -17,7 +17,7 @@ func.func @atom(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
 // -----
 
 func.func @outside(%a: tensor<16x16xf16>) {
-  // expected-error @below {{takes [16, 8] at [0, 12], outside the tile or not aligned to it: [16, 16]}}
+  // expected-error @below {{extracts [16, 8] at [0, 12], outside the tile or not aligned to it: [16, 16]}}
   %0 = nv_tileas.slice %a offsets = [0, 12] : tensor<16x16xf16> -> tensor<16x8xf16>
   return
 }

@@ -25,7 +25,7 @@ func.func @f(%b: !nv_tileas.smem<1x8x8xf16>, %i: i32) {
 // -----
 
 func.func @f(%x: tensor<8x8xf16>, %slot: !nv_tileas.smem<1x64xf32>, %i: i32) {
-  // expected-error @below {{keeps tensor<8x8xf16> in !nv_tileas.smem<1x64xf32>: the element types must match}}
+  // expected-error @below {{spills tensor<8x8xf16> to !nv_tileas.smem<1x64xf32>: the element types must match}}
   nv_tileas.spill %x, %slot[%i] : tensor<8x8xf16>, !nv_tileas.smem<1x64xf32>
   return
 }

@@ -13,7 +13,7 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
 func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
   %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
   %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
-  // expected-error @below {{gives a token that is used more than once}}
+  // expected-error @below {{yields a token that is used more than once}}
   %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
   %w = nv_tileas.async.pipeline.producer_write %a, %i {
   }
@@ -166,7 +166,7 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
-  // expected-error @below {{agent 0 requests 100 registers; setmaxnreg takes multiples of 8 from 24 to 256}}
+  // expected-error @below {{agent 0 requests 100 registers; setmaxnreg supports multiples of 8 from 24 to 256}}
   nv_tileas.async.pipeline.agent_switch num_warps = [4] warp_id = [0] registers = [100] {
   }
   return
@@ -177,7 +177,7 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
 func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
   %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
   %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
-  // expected-error @below {{gives (tensor<64x64xf32>), but its region yields ()}}
+  // expected-error @below {{returns (tensor<64x64xf32>), but its region yields ()}}
   %r = nv_tileas.async.pipeline.consume_one %p, %i consumer_idx = 0 -> tensor<64x64xf32> {
   }
   return
@@ -186,7 +186,7 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
-  // expected-error @below {{describes boxes [64, 32] of !nv_tileaa.memref<?x?xf16>, but gives}}
+  // expected-error @below {{describes boxes [64, 32] of !nv_tileaa.memref<?x?xf16>, but returns}}
   %z = nv_tileas.make_tiled_tma_desc %v, box = [64, 32] {atom = #cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_128B>} : !nv_tileaa.memref<?x?xf16> -> !nv_tileas.tma_desc<64x64xf16>
   return
 }
@@ -240,7 +240,7 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
-  // expected-error @below {{takes buffers of one stage; nv_tileas.view gives one}}
+  // expected-error @below {{requires buffers of one stage; select one with nv_tileas.view}}
   %o = nv_tileas.async.dot %b, %b, %c {atom = #cute.mma_atom<sm90_wgmma_m64n64k16_f32_f16_f16>, warps = array<i64: 4, 1>} : !nv_tileas.smem<2x64x64xf16>, !nv_tileas.smem<2x64x64xf16>, tensor<64x64xf32>
   return
 }

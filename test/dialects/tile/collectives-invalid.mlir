@@ -87,9 +87,9 @@ func.func @k(%a: memref<?xf32> {tile.dimensions = ["m"]}, %b: memref<?xf32> {til
   return
 }
 func.func @f(%a: memref<8xf32>, %h: memref<8xf16>) {
-  // expected-error@+1 {{gives @k 1 operands and 0 results; it has 2 arguments}}
+  // expected-error@+1 {{passes @k 1 operands and 0 results; it has 2 arguments}}
   tile.launch @k grid [1] (%a) : (memref<8xf32>) -> ()
-  // expected-error@+1 {{gives @k memref<8xf16> as argument 0, which is memref<?xf32>}}
+  // expected-error@+1 {{passes @k memref<8xf16> as argument 0, which is memref<?xf32>}}
   %0 = tile.launch @k grid [1] (%h) : (memref<8xf16>) -> memref<8xf32>
   // expected-error@+1 {{has extents 8 and 9 of dimension 'm' of @k}}
   %1 = tile.launch @k grid [1] (%a) : (memref<8xf32>) -> memref<9xf32>

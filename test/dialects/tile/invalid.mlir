@@ -153,7 +153,7 @@ func.func @f(%f: memref<4x8xf32, 5>, %x: f16) {
 // -----
 
 func.func @f(%t: memref<?x?xf16>, %i: index) {
-  // expected-error @below {{'tile.compute_tensor_slice' op takes rows of memref<?x?xf16> as memref<16x?xf32>; expected a tensor of rank 2 to 4, and a matrix of it}}
+  // expected-error @below {{'tile.compute_tensor_slice' op slices memref<?x?xf16> to memref<16x?xf32>; expected a tensor of rank 2 to 4, and a matrix of it}}
   %0 = tile.compute_tensor_slice %t, %i : memref<?x?xf16>, index -> memref<16x?xf32>
   return
 }
@@ -161,7 +161,7 @@ func.func @f(%t: memref<?x?xf16>, %i: index) {
 // -----
 
 func.func @f(%t: memref<?xf16>, %i: index) {
-  // expected-error @below {{'tile.compute_tensor_slice' op takes rows of memref<?xf16> as memref<16x?xf16>; expected a tensor of rank 2 to 4, and a matrix of it}}
+  // expected-error @below {{'tile.compute_tensor_slice' op slices memref<?xf16> to memref<16x?xf16>; expected a tensor of rank 2 to 4, and a matrix of it}}
   %0 = tile.compute_tensor_slice %t, %i : memref<?xf16>, index -> memref<16x?xf16>
   return
 }
@@ -169,7 +169,7 @@ func.func @f(%t: memref<?xf16>, %i: index) {
 // -----
 
 func.func @f(%t: memref<?x?xf16>, %i: index) {
-  // expected-error @below {{'tile.compute_tensor_slice' op gives memref<?x?xf16>; the number of rows must be static}}
+  // expected-error @below {{'tile.compute_tensor_slice' op returns memref<?x?xf16>; the number of rows must be static}}
   %0 = tile.compute_tensor_slice %t, %i : memref<?x?xf16>, index -> memref<?x?xf16>
   return
 }
@@ -177,7 +177,7 @@ func.func @f(%t: memref<?x?xf16>, %i: index) {
 // -----
 
 func.func @f(%t: memref<?x64xf16>, %i: index) {
-  // expected-error @below {{'tile.compute_tensor_slice' op gives memref<16x32xf16>, whose columns are not those of memref<?x64xf16>}}
+  // expected-error @below {{'tile.compute_tensor_slice' op returns memref<16x32xf16>, whose columns differ from those of memref<?x64xf16>}}
   %0 = tile.compute_tensor_slice %t, %i : memref<?x64xf16>, index -> memref<16x32xf16>
   return
 }
@@ -337,7 +337,7 @@ func.func @f(%f: memref<4x8xf32, 5>, %m: memref<32x?xf32>) {
 // -----
 
 func.func @f(%f: memref<4xf16, 5>, %m: memref<?x?xf16>) {
-  // expected-error @below {{'tile.load_global_tile' op loads memref<?x?xf16> into memref<4xf16, 5>: element types must agree, and ranks, but for a vector in each row}}
+  // expected-error @below {{'tile.load_global_tile' op loads memref<?x?xf16> into memref<4xf16, 5>: element types and ranks must match, except for a vector in each row}}
   tile.load_global_tile %m, %f : memref<?x?xf16>, memref<4xf16, 5>
   return
 }
@@ -457,7 +457,7 @@ func.func @f(%a: memref<64x32xi8, 3>, %b: memref<32x64xi8, 3>) {
 // -----
 
 func.func @f(%a: memref<64x32xf16, 3>, %b: memref<32x64xf16, 3>, %c: memref<8x4xf32, 5>) {
-  // expected-error @below {{'tile.mma' op adds to memref<8x4xf32, 5>, but gives memref<4x8xf32, 5>}}
+  // expected-error @below {{'tile.mma' op adds to memref<8x4xf32, 5>, but returns memref<4x8xf32, 5>}}
   %0 = tile.mma %a, %b, %c : memref<64x32xf16, 3>, memref<32x64xf16, 3>, memref<8x4xf32, 5> -> memref<4x8xf32, 5>
   return
 }
@@ -553,7 +553,7 @@ func.func @f(%r: memref<4xf32, 5>) {
 // -----
 
 func.func @f(%r: memref<4xf32, 5>) {
-  // expected-error @below {{'tile.broadcast' op takes memref<4xf32, 5> for memref<8x4xf32, 5>; expected one element for each row of the fragment}}
+  // expected-error @below {{'tile.broadcast' op has memref<4xf32, 5> for memref<8x4xf32, 5>; expected one element for each row of the fragment}}
   %0 = tile.broadcast %r : memref<4xf32, 5> -> memref<8x4xf32, 5>
   return
 }
@@ -569,7 +569,7 @@ func.func @f(%f: memref<4x8xf32, 5>, %r: memref<4xf32, 5>) {
 // -----
 
 func.func @f(%f: memref<4x8xf32, 5>, %r: memref<8xf32, 5>) {
-  // expected-error @below {{'tile.exp_subtract' op takes memref<8xf32, 5> for memref<4x8xf32, 5>; expected one element for each row of the fragment}}
+  // expected-error @below {{'tile.exp_subtract' op has memref<8xf32, 5> for memref<4x8xf32, 5>; expected one element for each row of the fragment}}
   %0 = tile.exp_subtract %f, %r : memref<4x8xf32, 5>, memref<8xf32, 5> -> memref<4x8xf32, 5>
   return
 }
@@ -577,7 +577,7 @@ func.func @f(%f: memref<4x8xf32, 5>, %r: memref<8xf32, 5>) {
 // -----
 
 func.func @f(%f: memref<4x8xf32, 5>, %r: memref<4xf32, 5>) {
-  // expected-error @below {{'tile.mul_broadcast' op takes memref<4xf32, 5> for memref<4xf32, 5>; expected one element for each row of the fragment}}
+  // expected-error @below {{'tile.mul_broadcast' op has memref<4xf32, 5> for memref<4xf32, 5>; expected one element for each row of the fragment}}
   %0 = tile.mul_broadcast %r, %r : memref<4xf32, 5>, memref<4xf32, 5> -> memref<4xf32, 5>
   return
 }
@@ -609,7 +609,7 @@ func.func @f(%f: memref<4x8xf32, 5>, %x: f16) {
 // -----
 
 func.func @f(%f: memref<4x8xf32, 5>, %r: memref<8xf32, 5>) {
-  // expected-error @below {{'tile.scale_accumulator' op takes memref<8xf32, 5> for memref<4x8xf32, 5>; expected one element for each row of the fragment}}
+  // expected-error @below {{'tile.scale_accumulator' op has memref<8xf32, 5> for memref<4x8xf32, 5>; expected one element for each row of the fragment}}
   tile.scale_accumulator %f, %r : memref<4x8xf32, 5>, memref<8xf32, 5>
   return
 }
@@ -705,7 +705,7 @@ func.func @f(%f: memref<4xf32, 5>) {
 // -----
 
 func.func @f(%f: memref<4xf32, 5>, %g: memref<2xf32, 5>) {
-  // expected-error @below {{'tile.apply' op gives memref<4xf32, 5>; expected fragments of this shape as operands, one or more, and numbers}}
+  // expected-error @below {{'tile.apply' op returns memref<4xf32, 5>; expected fragments of this shape as operands, one or more, and numbers}}
   %r = tile.apply "arith.addf"(%f, %g) : (memref<4xf32, 5>, memref<2xf32, 5>) -> memref<4xf32, 5>
   return
 }

@@ -65,7 +65,7 @@ func.func @f(%a: memref<8xf32, 5>, %b: memref<8xf32, 5>) {
 // -----
 
 func.func @f(%a: memref<8xf32, 5>, %b: memref<8xf32, 5>) {
-  // expected-error @below {{'tile.accumulate' gives 0 results; expected an op with one in the place of an operand}}
+  // expected-error @below {{'tile.accumulate' has 0 results; expected an op with one in place of an operand}}
   %0 = tile.add %a, tile.accumulate(%a, %b) : memref<8xf32, 5>, memref<8xf32, 5> -> memref<8xf32, 5>
   return
 }

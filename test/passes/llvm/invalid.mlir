@@ -58,7 +58,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 // -----
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  // expected-error @below {{has unstructured control flow; convert-tileas-to-llvm takes structured control flow only}}
+  // expected-error @below {{has unstructured control flow; convert-tileas-to-llvm supports only structured control flow}}
   func.func @kernel() attributes {cute.kernel, nvvm.reqntid = array<i32: 32>} {
     cf.br ^next
   ^next:
@@ -156,7 +156,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @beyond() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
-    // expected-error @below {{has 65536 bytes at nv_tileas.offset = 131072, but sm_80 has 166912 bytes of shared memory a CTA}}
+    // expected-error @below {{has 65536 bytes at nv_tileas.offset = 131072, but sm_80 has 166912 bytes of shared memory per CTA}}
     %0 = nv_tileas.alloc_tensor {nv_tileas.offset = 131072 : i64} : !nv_tileas.smem<1x128x128xf32>
     nv_tileaa.return
   }

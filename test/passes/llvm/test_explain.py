@@ -44,23 +44,23 @@ def test_other_names_for_registers_cost_nothing():
 
 def test_selects_are_counted_by_register():
     """The lane's lowest bit moves its registers by one."""
-    assert cost(layout([32], LANES), layout([32], [33, 2, 4, 8, 16])) == "2 selects a thread"
+    assert cost(layout([32], LANES), layout([32], [33, 2, 4, 8, 16])) == "2 selects per thread"
 
 
 @pytest.mark.parametrize(("element", "count"), [(F16, 2), (F32, 2), (F64, 4)])
 def test_shuffles_are_counted_by_words(element: FloatType, count: int):
     src, dst = layout([32], LANES), layout([32], [2, 1, 4, 8, 16])
-    assert cost(src, dst, element) == f"{count} shuffles a thread"
+    assert cost(src, dst, element) == f"{count} shuffles per thread"
 
 
 def test_a_round_trip_names_its_bytes():
     src, dst = layout([128], LANES, [32, 64]), layout([1], [2, 4, 8, 16, 32], [64, 128])
-    assert cost(src, dst) == "2 stores and 1 load a thread through 1024 bytes of shared memory"
+    assert cost(src, dst) == "2 stores and 1 load per thread through 1024 bytes of shared memory"
 
 
 def test_a_round_trip_in_parts_says_how_many():
     """The bit 256 is a register's in both layouts: each half of the tile goes through the same bytes."""
     src, dst = layout([256, 128], LANES, [32, 64]), layout([256, 1], [2, 4, 8, 16, 32], [64, 128])
     assert cost(src, dst, parts=2) == (
-        "4 stores and 2 loads a thread through 1024 bytes of shared memory, in 2 parts"
+        "4 stores and 2 loads per thread through 1024 bytes of shared memory, in 2 parts"
     )

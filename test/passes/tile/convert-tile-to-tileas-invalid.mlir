@@ -44,7 +44,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'tile.alloc_register' op gives a fragment whose tile cannot be inferred; expected it to be used with the result of a tile.mma, or with a load from or store to a matrix of static extents}}
+  // expected-error @below {{'tile.alloc_register' op produces a fragment whose tile cannot be inferred; expected it to be used with the result of a tile.mma, or with a load from or store to a matrix of static extents}}
   %u = tile.alloc_register : memref<2x2xf32, 5>
   tile.fill %u, %x : memref<2x2xf32, 5>
   return
@@ -244,7 +244,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'memref.dim' op takes an extent; expected a kernel parameter and a constant dimension}}
+  // expected-error @below {{'memref.dim' op queries an extent; expected a kernel parameter and a constant dimension}}
   %r = memref.dim %m, %c0 : memref<64x?xf16>
   return
 }
@@ -270,7 +270,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %c7 = arith.constant 7 : index
-  // expected-error @below {{'memref.dim' op takes dimension 7 of memref<?x?xf16>}}
+  // expected-error @below {{'memref.dim' op queries dimension 7 of memref<?x?xf16>}}
   %r = memref.dim %A, %c7 : memref<?x?xf16>
   return
 }
@@ -571,7 +571,7 @@ func.func @f(%a: memref<?x?xi1>) attributes {tessera.kernel} {
 
 func.func @f(%a: memref<?x?x?xf16>) attributes {tessera.kernel} {
   %s = tile.alloc_shared : memref<8x64x64xf16, 3>
-  // expected-error @below {{'tile.cp_async' op takes a tensor where a matrix is expected; slice it with tile.compute_tensor_slice}}
+  // expected-error @below {{'tile.cp_async' op uses a tensor as a matrix; slice it with tile.compute_tensor_slice}}
   tile.cp_async %a, %s : memref<?x?x?xf16>, memref<8x64x64xf16, 3>
   return
 }
@@ -646,7 +646,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'memref.subview' op cuts 32x32 from memref<64x64xf16, 3>; expected a stage of it: one index, or a part that divides an extent, and the following dimensions whole}}
+  // expected-error @below {{'memref.subview' op takes 32x32 from memref<64x64xf16, 3>; expected a stage of it: one index, or a part that divides an extent, and the following dimensions whole}}
   %q = memref.subview %a[0, 0] [32, 32] [1, 1] : memref<64x64xf16, 3> to memref<32x32xf16, strided<[64, 1]>, 3>
   return
 }
@@ -697,7 +697,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'tile.mma' op takes 64 threads, but another product takes 128}}
+  // expected-error @below {{'tile.mma' op needs 64 threads, but another product needs 128}}
   %q = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<8x8xf32, 5>
   return
 }
@@ -724,7 +724,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %b = tile.alloc_shared : memref<128x64xf16, 3>
   %e = tile.alloc_shared : memref<64x32xf16, 3>
-  // expected-error @below {{'tile.mma' op makes a tile of 128x32, but its fragment is part of one of 64x64}}
+  // expected-error @below {{'tile.mma' op computes a tile of 128x32, but its fragment is part of a tile of 64x64}}
   %r = tile.mma %b, %e : memref<128x64xf16, 3>, memref<64x32xf16, 3> -> memref<4x8xf32, 5>
   %u = tile.add %r, %p : memref<4x8xf32, 5>, memref<4x8xf32, 5> -> memref<4x8xf32, 5>
   return
@@ -750,7 +750,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   tile.fill %acc, %x : memref<4x8xf32, 5>
   tile.accumulate %acc, %p0 : memref<4x8xf32, 5>, memref<4x8xf32, 5>
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
-  // expected-error @below {{'tile.alloc_register' op gives a fragment whose tile cannot be inferred; expected it to be used with the result of a tile.mma, or with a load from or store to a matrix of static extents}}
+  // expected-error @below {{'tile.alloc_register' op produces a fragment whose tile cannot be inferred; expected it to be used with the result of a tile.mma, or with a load from or store to a matrix of static extents}}
   %r = tile.alloc_register : memref<4xf32, 5>
   tile.fill %r, %x : memref<4xf32, 5>
   %u = tile.broadcast %r : memref<4xf32, 5> -> memref<4x8xf32, 5>
@@ -1006,7 +1006,7 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) attri
   %p = tile.mma %a, %a : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   %v = arith.index_cast %t : index to i32
   %w = arith.sitofp %v : i32 to f32
-  // expected-error @below {{'tile.scale_tensor' op takes a thread-dependent number; it must be the same in all threads of a block}}
+  // expected-error @below {{'tile.scale_tensor' op uses a thread-dependent number; it must be the same in all threads of a block}}
   tile.scale_tensor %p, %w : memref<4x8xf32, 5>, f32
   return
 }
@@ -1082,7 +1082,7 @@ func.func @f(%A: memref<?x?xf32>) attributes {tessera.kernel} {
   %g = tile.alloc_register : memref<2x4xf32, 5>
   // expected-note @below {{the other op is here}}
   tile.load_global_tile %m, %f : memref<16x64xf32, strided<[?, 1]>>, memref<2x4xf32, 5>
-  // expected-error @below {{'tile.load_global_tile' op takes 64 threads, but another op takes 128}}
+  // expected-error @below {{'tile.load_global_tile' op needs 64 threads, but another op needs 128}}
   tile.load_global_tile %n, %g : memref<8x64xf32, strided<[?, 1]>>, memref<2x4xf32, 5>
   return
 }
@@ -1092,7 +1092,7 @@ func.func @f(%A: memref<?x?xf32>) attributes {tessera.kernel} {
 func.func @f(%A: memref<?x?xf32>) attributes {tessera.kernel, tessera.threads = 64} {
   %m = memref.subview %A[0, 0] [16, 64] [1, 1] : memref<?x?xf32> to memref<16x64xf32, strided<[?, 1]>>
   %f = tile.alloc_register : memref<2x4xf32, 5>
-  // expected-error @below {{'tile.load_global_tile' op takes 128 threads, but the kernel has tessera.threads = 64}}
+  // expected-error @below {{'tile.load_global_tile' op needs 128 threads, but the kernel has tessera.threads = 64}}
   tile.load_global_tile %m, %f : memref<16x64xf32, strided<[?, 1]>>, memref<2x4xf32, 5>
   return
 }
@@ -1104,7 +1104,7 @@ func.func @f(%A: memref<?x?xf32>) attributes {tessera.kernel} {
   %n = memref.subview %A[0, 0] [8, 64] [1, 1] : memref<?x?xf32> to memref<8x64xf32, strided<[?, 1]>>
   %f = tile.alloc_register : memref<2x4xf32, 5>
   tile.load_global_tile %m, %f : memref<16x64xf32, strided<[?, 1]>>, memref<2x4xf32, 5>
-  // expected-error @below {{'tile.store_global' op moves a tile of 8x64, but its fragment is part of one of 16x64}}
+  // expected-error @below {{'tile.store_global' op moves a tile of 8x64, but its fragment is part of a tile of 16x64}}
   tile.store_global %f, %n : memref<2x4xf32, 5>, memref<8x64xf32, strided<[?, 1]>>
   return
 }
@@ -1114,7 +1114,7 @@ func.func @f(%A: memref<?x?xf32>) attributes {tessera.kernel} {
 func.func @f(%A: memref<?x?xf32>) attributes {tessera.kernel} {
   %m = memref.subview %A[0, 0] [16, 64] [1, 1] : memref<?x?xf32> to memref<16x64xf32, strided<[?, 1]>>
   %f = tile.alloc_register : memref<3x4xf32, 5>
-  // expected-error @below {{'tile.load_global_tile' op moves a tile of 16x64 in fragments of 3x4; expected those of a power of two of threads, from 32 to 1024}}
+  // expected-error @below {{'tile.load_global_tile' op moves a tile of 16x64 in fragments of 3x4; expected fragments of a power of two of threads, from 32 to 1024}}
   tile.load_global_tile %m, %f : memref<16x64xf32, strided<[?, 1]>>, memref<3x4xf32, 5>
   return
 }
@@ -1123,7 +1123,7 @@ func.func @f(%A: memref<?x?xf32>) attributes {tessera.kernel} {
 
 func.func @f(%A: memref<?xf32>) attributes {tessera.kernel, tessera.threads = 64} {
   %m = memref.subview %A[0] [1024] [1] : memref<?xf32> to memref<1024xf32, strided<[1]>>
-  // expected-error @below {{'tile.alloc_register' op gives fragments of 4 of a tile of 1024, which cannot be distributed evenly over 64 threads; choose other fragments, or another tessera.threads}}
+  // expected-error @below {{'tile.alloc_register' op has fragments of 4 of a tile of 1024, which cannot be distributed evenly over 64 threads; choose other fragments, or another tessera.threads}}
   %f = tile.alloc_register : memref<4xf32, 5>
   tile.load_global_tile %m, %f : memref<1024xf32, strided<[1]>>, memref<4xf32, 5>
   return
@@ -1132,7 +1132,7 @@ func.func @f(%A: memref<?xf32>) attributes {tessera.kernel, tessera.threads = 64
 // -----
 
 func.func @f(%A: memref<?x?xf32>) attributes {tessera.kernel} {
-  // expected-error @below {{'tile.alloc_register' op gives a fragment whose tile cannot be inferred; expected it to be used with the result of a tile.mma, or with a load from or store to a matrix of static extents}}
+  // expected-error @below {{'tile.alloc_register' op produces a fragment whose tile cannot be inferred; expected it to be used with the result of a tile.mma, or with a load from or store to a matrix of static extents}}
   %f = tile.alloc_register : memref<4x4xf32, 5>
   tile.load_global_tile %A, %f : memref<?x?xf32>, memref<4x4xf32, 5>
   return
@@ -1155,7 +1155,7 @@ func.func @f(%D: memref<64x64xf32>) attributes {tessera.kernel} {
 func.func @f(%D: memref<?x?xf32>) attributes {tessera.kernel} {
   %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
   %p = tile.alloc_register : memref<4x8xf16, 5>
-  // expected-error @below {{'tile.mma' op multiplies fragments whose tile is not known; expected the result of a product of shared memory, or what is loaded from a matrix of static extents}}
+  // expected-error @below {{'tile.mma' op multiplies fragments of an unknown tile; expected the result of a product of shared memory, or of a load from a matrix of static extents}}
   %q = tile.mma %p, %b : memref<4x8xf16, 5>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
   tile.store_global %q, %D : memref<4x8xf32, 5>, memref<?x?xf32>
   return

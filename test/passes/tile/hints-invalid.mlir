@@ -29,7 +29,7 @@ func.func @from_memory(%A: memref<?xf32>, %I: memref<?xi32>, %n: index) attribut
   scf.for %i = %c0 to %n step %c1 {
     %p = tile.load_global %I[%i] : memref<?xi32>
     %j = arith.index_cast %p : i32 to index
-    // expected-error@+1 {{has tessera.prefetch, and a place that nv_tileas.load_global decides; expected arithmetic on the counter}}
+    // expected-error@+1 {{has tessera.prefetch, but its address depends on nv_tileas.load_global; expected arithmetic on the induction variable}}
     %0 = tile.load_global %A[%j] {tessera.prefetch = true} : memref<?xf32>
   }
   return

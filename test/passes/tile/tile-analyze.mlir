@@ -2,22 +2,22 @@
 // RUN: tessera-opt %s --tile-analyze=arch=sm_90 2>&1 >/dev/null | filecheck %s --check-prefix=HOPPER
 // RUN: tessera-opt %s --tile-analyze | filecheck %s --check-prefix=IR
 
-// CHECK: kernel product for sm_80: 32 threads a block
+// CHECK: kernel product for sm_80: 32 threads per block
 // CHECK-NEXT: shared memory 6144 bytes %a 2048, %b 4096
 // CHECK: tensor cores yes 1 product
 // CHECK-NEXT: line {{[0-9]+}} 16x32x64 16 mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32
-// CHECK-NEXT: async copies 2 6144 bytes, each once
+// CHECK-NEXT: async copies 2 6144 bytes, counted once
 // CHECK: line {{[0-9]+}} 2048 bytes cp.async.cg to %a
 // CHECK: line {{[0-9]+}} 4096 bytes cp.async.ca to %b, in a loop
 // CHECK: barriers 0 0 in loops; needed: 2, 2 in loops
 // CHECK: high precision yes
 // CHECK: TMA possible no
 // CHECK: double buffering helps
-// CHECK: sm_80 offers wgmma no, TMA no, async barriers no, 167936 bytes shared an SM, 166912 a block, 255 registers a thread
+// CHECK: sm_80 offers wgmma no, TMA no, async barriers no, 167936 bytes shared per SM, 166912 per block, 255 registers per thread
 // CHECK-NEXT: memory strategy
 // CHECK-NEXT: cp.async.cg for 1 of 2 asynchronous copies: sm_80 has no TMA; whole 16-byte pieces
 // CHECK-NEXT: cp.async.ca for 1 of 2 asynchronous copies: sm_80 has no TMA; through L1
-// CHECK-NEXT: double buffering of %b: nothing is computed while the loop copies them; a second buffer for each takes 10240 of 166912 bytes
+// CHECK-NEXT: double buffering of %b: the loop does not compute while it copies them; a second buffer for each takes 10240 of 166912 bytes
 // CHECK-NEXT: swizzle = "xor" for %b: products read eight rows at once
 // CHECK-NEXT: compute strategy
 // CHECK-NEXT: mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 for 1 product of 16x32x64
@@ -25,7 +25,7 @@
 // CHECK-NEXT: --tile-barrier-optimization: 0 barriers, 0 in loops, which allows races; 2 barriers, 2 in loops are needed
 // CHECK: registers strategy
 // CHECK-NEXT: accumulators in registers: 16 for fragments
-// CHECK: kernel plain for sm_90a: 128 threads a block
+// CHECK: kernel plain for sm_90a: 128 threads per block
 // CHECK: tensor cores no 0 products
 // CHECK: async copies 0
 // CHECK: barriers 1 0 in loops; needed: 0, 0 in loops

@@ -31,7 +31,7 @@ func.func @within(%v: f32, %i: index, %j: index) attributes {tessera.kernel} {
   %some = arith.cmpi ult, %t, %j : index
   scf.if %some {
     tile.store_shared %v, %s[%i] : memref<128xf32, 3>
-    // expected-error@+1 {{meets an access by other threads under a thread-dependent condition, where a barrier is not allowed; move one of them out}}
+    // expected-error@+1 {{conflicts with an access by other threads under a thread-dependent condition, where a barrier is not allowed; move one of them out}}
     %w = tile.load_shared %s[%j] : memref<128xf32, 3>
   }
   return

@@ -10,7 +10,7 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 // -----
 
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
-  // expected-error@+1 {{has argument 0 of @f of type memref<128x66xf16>, of which dimension 1 has 66 elements, which is not divisible by the 4 ranks of 'x'}}
+  // expected-error@+1 {{has argument 0 of @f of type memref<128x66xf16>: dimension 1 has 66 elements, which is not divisible by the 4 ranks of 'x'}}
   func.func @f(%A: memref<128x66xf16> {sharding = #tile.sharding<[{}, {x}]>}) {
     return
   }
@@ -28,8 +28,8 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 // -----
 
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
-  // expected-error@+2 {{argument 0 of @f has sharding = "x", which stands for the dimension over which a product sums, and there is no such product}}
-  // expected-note@+1 {{say the dimension}}
+  // expected-error@+2 {{argument 0 of @f has sharding = "x", which means the contracted dimension of a product, but there is no such product}}
+  // expected-note@+1 {{specify the dimension}}
   func.func @f(%A: memref<128x64xf16> {sharding = "x"}) {
     return
   }
@@ -67,7 +67,7 @@ module attributes {tile.mesh = #tile.mesh<x = 4>} {
 module attributes {tile.mesh = #tile.mesh<x = 4>} {
   func.func @f(%A: memref<128x64xf16> {sharding = #tile.sharding<[{}, {x}]>}, %B: memref<64x32xf16>)
       -> (memref<128x30xf32, 5> {sharding = #tile.sharding<[{}, {x}]>}) {
-    // expected-error@+1 {{has a buffer of type memref<128x30xf32, 5>, of which dimension 1 has 30 elements, which is not divisible by the 4 ranks of 'x'}}
+    // expected-error@+1 {{has a buffer of type memref<128x30xf32, 5>: dimension 1 has 30 elements, which is not divisible by the 4 ranks of 'x'}}
     %c = tile.alloc_register : memref<128x30xf32, 5>
     return %c : memref<128x30xf32, 5>
   }

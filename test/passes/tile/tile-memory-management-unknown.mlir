@@ -44,7 +44,7 @@ func.func @divided() attributes {tessera.threads = 32} {
 func.func @large(%A: memref<65536x65536xf32>) attributes {tessera.threads = 64} {
   %c0 = arith.constant 0 : index
   %l = tile.lane_id : index
-  // expected-remark @below {{the bank conflicts of its accesses are not counted: memref<65536x65536xf32, 3> takes 17179869184 bytes, and sm_80 has 166912 bytes of shared memory a CTA}}
+  // expected-remark @below {{the bank conflicts of its accesses are not counted: memref<65536x65536xf32, 3> takes 17179869184 bytes, and sm_80 has 166912 bytes of shared memory per CTA}}
   %s = tile.alloc_shared : memref<65536x65536xf32, 3>
   tile.cp_async %A, %s : memref<65536x65536xf32>, memref<65536x65536xf32, 3>
   %x = tile.load_shared %s[%c0, %l] : memref<65536x65536xf32, 3>

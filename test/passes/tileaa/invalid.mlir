@@ -3,7 +3,7 @@
 entry @nibbles(%q: tile<ptr<f4E2M1FN>>) {
   %r = reshape %q : tile<ptr<f4E2M1FN>> -> tile<1xptr<f4E2M1FN>>
   %p = broadcast %r : tile<1xptr<f4E2M1FN>> -> tile<2xptr<f4E2M1FN>>
-  // expected-error @+1 {{'cuda_tile.load_ptr_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: no sub-byte elements ('f4E2M1FN') one by one; weak accesses through partition and strided views along whose last axis they lie side by side are supported}}
+  // expected-error @+1 {{'cuda_tile.load_ptr_tko' op is not supported by convert-cuda-tile-to-tileaa in this version: no accesses of single sub-byte elements ('f4E2M1FN'); weak accesses through partition and strided views with a contiguous last axis are supported}}
   %0, %1 = load_ptr_tko weak %p : tile<2xptr<f4E2M1FN>> -> tile<2xf4E2M1FN>, token
   return
 }

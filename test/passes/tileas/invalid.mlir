@@ -112,7 +112,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 // -----
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  // expected-error @below {{takes a tile of type tensor<64x64xf32>; expected pointers, views and numbers}}
+  // expected-error @below {{has an argument of type tensor<64x64xf32>; expected pointers, views and scalars}}
   nv_tileaa.func @argument(%a: tensor<64x64xf32>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
     %0 = arith.addf %a, %a : tensor<64x64xf32>
     nv_tileaa.return

@@ -37,20 +37,20 @@ entry @single(%r: tile<ptr<f32>>) {
 }
 
 // Remarks come in the order of the program.
-// CHECK:      :4:1: remark[passed]: 4 warps: as many as the products have pieces for (32), up to 4 [warps]
+// CHECK:      :4:1: remark[passed]: 4 warps: one per piece of the products (32), up to 4 [warps]
 // CHECK:      :4:1: remark: {{[0-9]+}} of 166912 bytes of shared memory [shared-memory]
-// CHECK:      :17:10: remark[passed]: 4 stages of 16384 bytes by cp.async: 4 are the most [stages]
+// CHECK:      :17:10: remark[passed]: 4 stages of 16384 bytes by cp.async: the maximum is 4 [stages]
 // CHECK:      :18:15: remark[passed]: access of 128 bits at a time [width]
 // CHECK:      :20:10: remark[passed]: layout of 5 tiles of type 64x64xf32: from mma_atom at {{.*}}:20:10, through 1 loop and 1 elementwise op [layout]
 // CHECK:      :20:10: remark[missed]: 'nv_tileas.dot' needs a tile of type 64x64xf16 in a different layout than it has, which is from copy_atom at {{.*}}:18:15; the conversion uses a round trip through shared memory [conversion]
 // CHECK:      :20:10: remark[passed]: product by #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32> [product]
-// CHECK:      :24:8: remark[missed]: 'nv_tileas.tiled_store' prefers another layout for its tile of type 64x64xf32, but must use the layout of the tiles that it is tied to, which is from mma_atom at {{.*}}:20:10, through 1 loop and 1 elementwise op; the price is a conversion that uses a round trip through shared memory [layout]
-// CHECK:      :24:8: remark: layout conversion of 64x64xf32: {{[0-9]+}} stores and {{[0-9]+}} loads a thread through 16384 bytes of shared memory
-// CHECK:      :34:8: remark[missed]: product by #cute_nvgpu.mma_atom<fma, f32, f32, f32>: no instruction of the tensor cores multiplies f32 by f32 into f32 [product]
+// CHECK:      :24:8: remark[missed]: 'nv_tileas.tiled_store' prefers another layout for its tile of type 64x64xf32, but must use the layout of its tied tiles, which is from mma_atom at {{.*}}:20:10, through 1 loop and 1 elementwise op; the cost is a conversion that uses a round trip through shared memory [layout]
+// CHECK:      :24:8: remark: layout conversion of 64x64xf32: {{[0-9]+}} stores and {{[0-9]+}} loads per thread through 16384 bytes of shared memory
+// CHECK:      :34:8: remark[missed]: product by #cute_nvgpu.mma_atom<fma, f32, f32, f32>: no tensor core instruction multiplies f32 by f32 into f32 [product]
 // CHECK:      :34:8: note: convert the operands to tf32, f16 or bf16 if their precision suffices
 
 // SM90:       :18:15: remark[passed]: load by TMA in boxes of 64x64 elements, swizzled by 128 bytes [tma]
-// SM90:       :20:10: remark[passed]: pipeline of 4 stages of 16384 bytes: as many as the schedule has in flight [stages]
+// SM90:       :20:10: remark[passed]: pipeline of 4 stages of 16384 bytes: as many as the schedule needs [stages]
 // SM90:       :20:10: remark[passed]: product by #cute.mma_atom<sm90_wgmma_m64n64k16_f32_f16_f16> [product]
 // SM90:       :24:8: remark[missed]: TMA does not store the tile: nv_tileas.tiled_store writes to a base that is not known to be a multiple of 16 bytes: add an assume [tma]
 // SM90:       :34:8: remark[missed]: TMA and wgmma are not used: nv_tileas.dot multiplies f32 by f32 into f32, which wgmma does not support [agents]

@@ -9,7 +9,7 @@
 // CHECK:     :33:15: remark[missed]: access of 16 bits at a time, not 128: the stride of dimension 0 is not known to be a multiple of 8: add an assume [width]
 // CHECK:     :35:10: remark[passed]: product by #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32> [product]
 
-// PLAIN-DAG: :19:1: remark[passed]: 4 warps: as num-warps says [warps]
+// PLAIN-DAG: :19:1: remark[passed]: 4 warps: as set by num-warps [warps]
 // PLAIN-DAG: :19:1: remark[missed]: TMA and wgmma are not used: agents and their pipelines choose the warps of a kernel, which --num-warps fixes [agents]
 
 // An option decides, whatever the facts; sm_80 has no TMA.

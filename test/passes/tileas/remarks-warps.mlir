@@ -4,17 +4,17 @@
 // RUN: not grep remark %t.out
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  // CHECK:     remark[passed]: 8 warps: as the hint num_worker_warps_per_cta says [warps]
+  // CHECK:     remark[passed]: 8 warps: as set by the hint num_worker_warps_per_cta [warps]
   // CHECK:     func @hinted
   // CHECK-NOT: is not followed
-  // CHECK:     remark[passed]: 1 warp: as many as leave a thread 4 registers of the largest tile, up to 4 [warps]
-  // CHECK:     remark[missed]: num_worker_warps_per_cta = 6 is not followed: expected a power of two up to 32 [warps]
+  // CHECK:     remark[passed]: 1 warp: as many as give a thread 4 registers of the largest tile, up to 4 [warps]
+  // CHECK:     remark[missed]: num_worker_warps_per_cta = 6 is ignored: expected a power of two up to 32 [warps]
   // CHECK:     func @odd
-  // CHECK:     remark[passed]: 16 warps: with 4, the largest tile would take 256 registers a thread, more than 32 [warps]
+  // CHECK:     remark[passed]: 16 warps: with 4, the largest tile would need 256 registers per thread, more than 32 [warps]
 
-  // TWO:       remark[passed]: 2 warps: as num-warps says [warps]
+  // TWO:       remark[passed]: 2 warps: as set by num-warps [warps]
   // TWO:       func @hinted
-  // TWO:       remark[passed]: 2 warps: as num-warps says [warps]
+  // TWO:       remark[passed]: 2 warps: as set by num-warps [warps]
   // TWO-NEXT:  func @odd
   // TWO-NOT:   is not followed
   nv_tileaa.func @hinted() attributes {nv_tileaa.hints = {num_worker_warps_per_cta = 8 : i32}} {

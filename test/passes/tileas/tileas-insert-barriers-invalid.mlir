@@ -1,7 +1,7 @@
 // RUN: tessera-opt %s --tileas-insert-barriers --split-input-file --verify-diagnostics
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
-  // expected-error @below {{needs 262144 bytes of shared memory, but sm_80 has 166912 a CTA: 262144 bytes for 4 stages of tile 128x128xf32; use smaller tiles}}
+  // expected-error @below {{needs 262144 bytes of shared memory, but sm_80 has 166912 per CTA: 262144 bytes for 4 stages of tile 128x128xf32; use smaller tiles}}
   nv_tileaa.func @large() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
     %0 = nv_tileas.alloc_tensor : !nv_tileas.smem<4x128x128xf32>
     nv_tileaa.return

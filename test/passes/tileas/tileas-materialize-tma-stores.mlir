@@ -247,7 +247,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %z = arith.constant dense<0.0> : tensor<64x128xf32>
     %d = nv_tileas.dot %x, %y, %z {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x16xf16>, tensor<16x128xf16>, tensor<64x128xf32>
     %h = arith.truncf %d : tensor<64x128xf32> to tensor<64x128xf16>
-    // expected-remark @below {{TMA does not store the tile: nv_tileas.tiled_store names a cache operator, which TMA does not have}}
+    // expected-remark @below {{TMA does not store the tile: nv_tileas.tiled_store has a cache operator, which TMA does not support}}
     %w = nv_tileas.tiled_store %c[%i, %i], %h, %t {atom = #cute.copy_atom<sm80_stg_128_f16>, cache = "cs"} : tensor<64x128xf16>, !view, !tok
     nv_tileaa.return
   }
@@ -276,7 +276,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %f = arith.constant dense<1.0> : tensor<8x8xf16>
     // expected-remark @below {{TMA does not store the tile: nv_tileas.tiled_store takes about}}
     %e = nv_tileas.tiled_store %c[%i, %i], %f, %t {atom = #cute.copy_atom<sm80_stg_16_f16>} : tensor<8x8xf16>, !view, !tok
-    // expected-remark @below {{TMA does not store the tile: nv_tileas.tiled_store is ordered by its token after 'nv_tileas.tiled_store', whose writes TMA would have to see}}
+    // expected-remark @below {{TMA does not store the tile: nv_tileas.tiled_store is ordered by its token after 'nv_tileas.tiled_store', whose writes must be visible to TMA}}
     %w = nv_tileas.tiled_store %c[%i, %i], %h, %e {atom = #cute.copy_atom<sm80_stg_128_f16>} : tensor<64x128xf16>, !view, !tok
     nv_tileaa.return
   }

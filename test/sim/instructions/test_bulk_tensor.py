@@ -288,7 +288,7 @@ def test_bytes_that_do_not_match_expect_tx_deadlock_and_say_how_many_are_missing
     result, _ = load(lambda b: sim.tensor_map("f32", b, (8, 4), (8, 4)), tensor, (0, 0), 128, 160)
     mismatch, finding = result.findings
     assert mismatch.kind == "mbarrier"
-    assert "expect_tx announced 160 bytes" in mismatch.message and "brought 128:" in mismatch.message
+    assert "expect_tx announced 160 bytes" in mismatch.message and "transferred 128:" in mismatch.message
     assert finding.kind == "deadlock"
     assert "phase 0 (parity 0) is incomplete: 0 of 1 arrivals and 32 bytes missing" in finding.notes[0]
 

@@ -109,7 +109,7 @@ AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd1; @!%p0 bra AGAIN;
     assert mismatch.kind == "mbarrier"
     assert (
         "expect_tx announced 0 bytes" in mismatch.message
-        and "brought 32: the phase cannot end" in mismatch.message
+        and "transferred 32: the phase cannot end" in mismatch.message
     )
     assert "32 bytes arrived without an expect_tx" in deadlock.notes[0]
 
@@ -150,7 +150,7 @@ def test_a_generic_address_names_the_same_object() -> None:
 
 
 def test_a_state_from_another_cta_is_refused_at_load_time() -> None:
-    with pytest.raises(Exception, match="gives no state for .shared::cluster"):
+    with pytest.raises(Exception, match="returns no state for .shared::cluster"):
         single("mbarrier.arrive.release.cluster.shared::cluster.b64 %rd1, [%r0];")
 
 

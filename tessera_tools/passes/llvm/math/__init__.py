@@ -1,15 +1,15 @@
-"""The elementary functions, which NVPTX lacks or has as approximations only.
+"""The elementary functions that NVPTX lacks, or supports only as approximations.
 
     f32, f64    by the formulas of the modules here, without tables or calls
     f16, bf16   in f32, then rounded; a remainder is exact
     `afn`       the hardware's approximations instead (approximations.py)
 
-Errors in units of the last place, as found for 2^28 numbers of f32 spread over all, and 2^21 of f64:
+Errors in units of the last place, measured for 2^28 numbers of f32 and 2^21 of f64:
 
     exp, exp2 1.0    log 0.9    log2 1.6    pow 1.3    sin, cos 0.9    tan 1.7
     sinh 1.6    cosh 1.5    tanh 1.4    atan2 1.5
 
-The functions of inverses.py and errors.py are off by up to 4 units in the tests.
+The functions of inverses.py and errors.py have errors of up to 4 units in the tests.
 
 In f32, exp2 and rsqrt are instructions, whose errors are at most 2 units (CUDA C++ Programming Guide, "Mathematical
 Functions": exp2f, rsqrtf, which are these instructions).
@@ -34,7 +34,7 @@ from tessera_tools.passes.llvm.math.remainder import remainder
 
 
 def _function(formula: Callable[..., Number]) -> Scalar:
-    """A function of floats of f32 or f64, also for the narrow formats."""
+    """A function of f32 or f64, also applied to the narrow formats."""
 
     def scalar(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
         if type is F32 or type is F64:
@@ -47,7 +47,7 @@ def _function(formula: Callable[..., Number]) -> Scalar:
 
 
 def _approximable(name: str, exact: Scalar) -> Scalar:
-    """A function that is approximated where the op's fastmath allows it; f64 never is."""
+    """A function that is approximated if the op's fastmath flags allow it, except for f64."""
     approximate = _function(APPROXIMATIONS[name])
 
     def scalar(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
@@ -58,7 +58,7 @@ def _approximable(name: str, exact: Scalar) -> Scalar:
 
 
 def _angle(formula: Callable[[Number, float], Number]) -> Scalar:
-    """A function of an angle: an f16 is never so large that its reduction is long."""
+    """A function of an angle: an f16 is never large enough for the expensive reduction."""
 
     def scalar(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
         most = 65504.0 if type is F16 else math.inf
@@ -68,7 +68,7 @@ def _angle(formula: Callable[[Number, float], Number]) -> Scalar:
 
 
 def _instruction(name: str, formula: Callable[[Number], Number]) -> Scalar:
-    """The hardware's instruction in f32, where it is within 2 units of the last place; the formula in f64."""
+    """The hardware's instruction in f32, if its error is at most 2 units of the last place; the formula in f64."""
 
     def instruction(x: Number) -> Number:
         if x.type is F64:
@@ -89,8 +89,8 @@ def _power_of_integer(e: Emitter, op: Operation, operands: Sequence[Value], type
 
 
 def _test(formula: Callable[[Number, float], Number]) -> Scalar:
-    """A question about a float: of the narrow formats, about the same number in f32.  The formula is given the least
-    normal number of the format, too."""
+    """A predicate on a float; a narrow format is converted to f32.  The formula also receives the least
+    normal number of the format."""
 
     def scalar(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
         x = Number(e, operands[0])
@@ -102,7 +102,7 @@ def _test(formula: Callable[[Number, float], Number]) -> Scalar:
 
 
 def _count(name: str) -> Scalar:
-    """A count of bits; where none is set, the zeros of a number are all of them."""
+    """A count of bits; the number of zeros of 0 is the width."""
 
     def scalar(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
         defined = [] if name == "llvm.ctpop" else [e.constant(0, I1)]
@@ -112,7 +112,7 @@ def _count(name: str) -> Scalar:
 
 
 def _integer_power(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
-    """By squaring, bit by bit of the exponent; a negative one leaves 1 and -1 only."""
+    """By squaring, for each bit of the exponent; with a negative exponent, only 1 and -1 have a nonzero result."""
     base, exponent = (Number(e, value) for value in operands)
     assert isinstance(type, IntegerType)
     result, square = base.of(1), base
@@ -170,4 +170,4 @@ MATH: dict[str, Scalar] = {
     "math.cttz": _count("llvm.cttz"),
     "math.ctpop": _count("llvm.ctpop"),
 }
-"""How each op works on scalars."""
+"""The lowering of each op on scalars."""

@@ -1,9 +1,9 @@
 """sin, cos, tan of any finite number, and atan2.
 
-x = q · π/2 + r, |r| ≤ π/4, r as a pair      q mod 4 says which of ±sin(r), ±cos(r) is wanted
+x = q · π/2 + r, |r| ≤ π/4, r as a pair      q mod 4 selects one of ±sin(r), ±cos(r)
 
-Up to a limit r is x less q times π/2 in three parts; beyond it, where q would not be exact, the product of x with
-the binary digits of 2/π around its exponent is taken, as an integer (Payne and Hanek): after a branch, for it is long.
+Up to a limit, r is x minus q times π/2 in three parts.  Beyond it, where q would not be exact, x is multiplied with the
+binary digits of 2/π around its exponent, as an integer (Payne and Hanek), in a branch because it is expensive.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ from tessera_tools.passes.llvm.math.numbers import (
 )
 
 _LIMITS = {24: 2.0**16, 53: 2.0**28}
-"""By precision: how far three parts of π/2 leave r enough digits, however near x is to a multiple of π/2."""
+"""By precision: the limit up to which three parts of π/2 give r enough digits, for any distance of x to a multiple of
+π/2."""
 
 
 class Angle(NamedTuple):
-    """q · π/2 + r; of q, an integer of the format's width, the two lowest bits count."""
+    """q · π/2 + r; only the two lowest bits of q, an integer of the format's width, are relevant."""
 
     q: Number
     r: Pair
@@ -58,10 +59,10 @@ def _near(x: Number) -> Angle:
 def _far(x: Number) -> Angle:
     """The reduction of a finite |x| beyond the limit.
 
-    |x| = m · 2^(e - W + 1), m an integer of W bits, W the format's width. Of the digits of 2/π, those that make whole
-    multiples of 4 are left out, and 3 W are taken: three words a, so that |x| · 2/π = m · a · 2^(2 - 3W) mod 4.  The
-    upper 2 W bits of the product have q in their top two bits, and a fraction right to 2^(2 - 2W): the nearest that a
-    number of either format comes to a multiple of π/2 leaves more than `precision` of its bits.
+    |x| = m · 2^(e - W + 1), where m is an integer of W bits and W is the format's width. The digits of 2/π that
+    contribute multiples of 4 are omitted, and the next 3 W are used: three words a, so that |x| · 2/π = m · a · 2^(2 -
+    3W) mod 4.  The upper 2 W bits of the product have q in their top two bits, and a fraction accurate to 2^(2 - 2W).
+    For the number of either format that is nearest to a multiple of π/2, more than `precision` of its bits remain.
     """
     form = x.format
     width = form.integer.width
@@ -75,7 +76,7 @@ def _far(x: Number) -> Angle:
     table = [x.bits().of(word) for word in (0, *two_over_pi(width, most + 3))]
     for step in reversed(range(most.bit_length())):
         taken = ~(index & (1 << step)).equals(0)
-        # The words from `index` on, so far as the steps that are left can reach.
+        # The words from `index` on that the remaining steps can reach.
         reach = min(len(table), (1 << step) + 3)
         table = [
             taken.choose(table[i + (1 << step)], table[i]) if i + (1 << step) < len(table) else table[i]
@@ -105,7 +106,7 @@ def _far(x: Number) -> Angle:
 
 
 def reduced(x: Number, most: float) -> Angle:
-    """The angle of a finite x whose magnitude is at most `most`; anything for infinity and NaN."""
+    """The angle of a finite x whose magnitude is at most `most`; undefined for infinity and NaN."""
     near = _near(x)
     limit = _LIMITS[x.format.precision]
     if most <= limit:
@@ -126,7 +127,7 @@ def _sin(r: Pair, u: Number) -> Number:
 
 
 def _cos(r: Pair, u: Number) -> Number:
-    """1 - u/2 with what its rounding loses, and the rest."""
+    """1 - u/2 with its rounding error, and the rest."""
     half = u * 0.5
     head = 1.0 - half
     tail = (u * u).fma(polynomial(coefficients.COS, u), -(r.high * r.low))
@@ -134,7 +135,7 @@ def _cos(r: Pair, u: Number) -> Number:
 
 
 def _tiny(x: Number) -> Number:
-    """Where x is its own sine and tangent, also as -0 or subnormal."""
+    """True if x is its own sine and tangent, also for -0 and subnormal numbers."""
     return abs(x) < 2.0 ** (-x.format.precision // 2 - 1)
 
 
@@ -143,7 +144,7 @@ def _defined(x: Number, result: Number) -> Number:
 
 
 def _quarter_turn(angle: Angle, turns: int) -> Number:
-    """The sine of the angle and so many quarter turns."""
+    """The sine of the angle plus `turns` quarter turns."""
     q = angle.q + turns if turns else angle.q
     u = angle.r.high * angle.r.high
     result = (q & 1).equals(0).choose(_sin(angle.r, u), _cos(angle.r, u))

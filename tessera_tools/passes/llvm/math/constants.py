@@ -1,4 +1,4 @@
-"""π, log 2 and their like as exact rational numbers, to 1300 bits: more than any reduction needs."""
+"""π, log 2 and other constants as rational numbers, accurate to 1300 bits: more than any reduction needs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ BITS = 1300
 
 
 def _inverse(value: int, one: int, *, alternating: bool) -> int:
-    """one · atan(1/value), or atanh where the signs do not alternate."""
+    """one · atan(1/value), or atanh if the signs do not alternate."""
     power = total = one // value
     square, n, sign = value * value, 3, -1
     while power:

@@ -4,7 +4,7 @@
     x ≥ 1/2      erfc x = e^-x² · ERFC(q) / (1 + 2 x), q = (x - 4) / (x + 4)
     x < -1/2     erfc x = 2 - erfc(-x)              between: erfc x = 1 - erf x
 
-x² is taken with what its rounding loses, for e^-x² has its absolute error as a relative one.
+x² is computed with its rounding error, because the absolute error of x² is the relative error of e^-x².
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def erf(x: Number) -> Number:
 
 
 def erfc(x: Number) -> Number:
-    """1 - erf(x), also where that is tiny."""
+    """1 - erf(x), accurate also if it is tiny."""
     magnitude = abs(x)
     far = _far(magnitude)
     result = (x < 0.0).choose(2.0 - far, far)

@@ -22,9 +22,9 @@ from tessera_tools.passes.llvm.math.numbers import (
 
 
 def clamped(x: Number, limit: float) -> Number:
-    """x between -limit and limit; a NaN stays."""
+    """x clamped to -limit and limit; a NaN is preserved."""
     if x.type is F32:
-        # One instruction each, of which f64 has none that keeps a NaN.
+        # One instruction each; f64 has none that preserves a NaN.
         return x.make(llvm.Maximum, (x.make(llvm.Minimum, (x, limit)), -limit))
     x = (x > limit).choose(limit, x)
     return (x < -limit).choose(-limit, x)
@@ -38,8 +38,8 @@ def near_one(r: Number, low: Number | None = None) -> Number:
 
 
 def _reduced(x: Number) -> tuple[Number, Number]:
-    """(r, n): x = n · log 2 + r. By fused operations with log 2 in two parts, r is wrong by a unit of its last place,
-    at most a quarter of one of e^r."""
+    """(r, n): x = n · log 2 + r. With fused operations and log 2 in two parts, the error of r is one unit of its last
+    place, at most a quarter of a unit of e^r."""
     high, low = constant_pair(ln2(), x.format.precision)
     whole, n = rounded_to_integer(x, 1 / math.log(2))
     return (-whole).fma(low, (-whole).fma(high, x)), n
@@ -91,7 +91,7 @@ TANH_SMALL = 0.6
 def tanh(x: Number) -> Number:
     """The hyperbolic tangent: 1 - 2 / (e^2|x| + 1), and a polynomial near 0."""
     magnitude = abs(x)
-    # Behind 32 there is nothing but 1, in either format.
+    # Beyond 32 the result is 1 in either format.
     power = exp((magnitude > 32.0).choose(32.0, magnitude) * 2.0)
     large = 1.0 - 2.0 / (power + 1.0)
     return (magnitude < TANH_SMALL).choose(_odd(coefficients.TANH, magnitude), large).with_sign_of(x)

@@ -1,7 +1,7 @@
 """Functions that follow from those of the other modules: inverses, expm1, log1p, log10, cbrt.
 
 asin x = atan2(x, √((1-x)(1+x)))         acos x = atan2(√((1-x)(1+x)), x)         atan x = atan2(x, 1)
-log1p x = log u · x / (u - 1), u = 1 + x rounded: what the rounding of u loses cancels (Kahan)
+log1p x = log u · x / (u - 1), u = 1 + x rounded: the rounding error of u cancels (Kahan)
 asinh |x| = log1p(|x| + x² / (1 + √(1 + x²)))      acosh x = log1p(t + √(t (t + 2))), t = x - 1
 atanh |x| = log1p(2|x| / (1 - |x|)) / 2            cbrt: a power, and a step of Newton's
 """
@@ -61,7 +61,7 @@ def log10(x: Number) -> Number:
 
 
 def _logarithm_of_double(x: Number) -> Number:
-    """log(2 x), also where 2 x is not finite."""
+    """log(2 x), also if 2 x is not finite."""
     return log(x) + float(ln2())
 
 
@@ -73,7 +73,7 @@ def asinh(x: Number) -> Number:
     square = bounded * bounded
     small = log1p(bounded + square / ((square + 1.0).sqrt() + 1.0))
     result = large.choose(_logarithm_of_double(magnitude), small)
-    # Numbers without a square are their own.
+    # Numbers whose square underflows are unchanged.
     return (magnitude < 2.0**-x.format.precision).choose(magnitude, result).with_sign_of(x)
 
 
@@ -95,7 +95,7 @@ def atanh(x: Number) -> Number:
 def cbrt(x: Number) -> Number:
     """The cube root."""
     magnitude, form = abs(x), x.format
-    # What Newton's step subtracts would be subnormal.
+    # The correction of Newton's step would be subnormal.
     tiny = magnitude < 2.0 ** (2 * form.precision - form.bias)
     scaled = tiny.choose(magnitude * 2.0 ** (3 * form.precision), magnitude)
     rough = pow(scaled, x.of(1 / 3))
@@ -107,6 +107,6 @@ def cbrt(x: Number) -> Number:
 
 
 def round_half_away(x: Number) -> Number:
-    """The nearest integer, away from zero where two are equally near."""
+    """The nearest integer, ties away from zero."""
     whole = x.truncated()
     return (abs(x - whole) >= 0.5).choose(whole + x.of(1.0).with_sign_of(x), whole).with_sign_of(x)

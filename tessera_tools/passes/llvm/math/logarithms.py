@@ -1,4 +1,4 @@
-"""log, log2, and powers by the logarithm of twice the precision.
+"""log, log2, and powers by a logarithm in twice the precision.
 
 x = 2^k · (1 + f)        log x = k · log 2 + f + f² · LOG(f)
 
@@ -39,7 +39,7 @@ def _normalized(x: Number, least: float) -> tuple[Number, Number]:
 
 
 def _special(x: Number, result: Number) -> Number:
-    """What a logarithm is outside the positive numbers, and for infinity."""
+    """The special cases of a logarithm: non-positive numbers and infinity."""
     result = x.equals(math.inf).choose(x, result)
     return (x > 0.0).choose(result, x.equals(0.0).choose(-math.inf, x.of(math.nan)))
 
@@ -62,7 +62,7 @@ def log2(x: Number) -> Number:
 
 
 def _log2_pair(x: Number) -> Pair:
-    """The logarithm to base two of a positive number, of nearly twice the precision."""
+    """The logarithm to base two of a positive number, in nearly twice the precision."""
     precision = x.format.precision
     k, f = _normalized(x, math.sqrt(0.5))
     # s = f / (2 + f): the divisor and the quotient as pairs.
@@ -101,8 +101,8 @@ def _exp2_pair(x: Pair) -> Number:
 
 
 def _power(x: Number, y: Pair, odd: Number, whole: Number | None) -> Number:
-    """|x|^y with C's special cases, and the sign of x where y is odd; `whole` says whether y is an integer, None that
-    it is."""
+    """|x|^y with C's special cases, and the sign of x if y is odd; `whole` is true if y is an integer, None if
+    it always is."""
     magnitude = abs(x)
     logarithm = _log2_pair(magnitude)
     product = two_product(y.high, logarithm.high)

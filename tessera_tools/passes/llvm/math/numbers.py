@@ -1,10 +1,10 @@
-"""Writing formulas with the emitter: numbers with operators, the formats, sums and products of twice the precision.
+"""Formulas with operators for the emitter, formats, and sums and products in twice the precision.
 
     x = Number(e, value)
     y = (x < 0).choose(-x, x * x + 1)      # llvm.fcmp, llvm.fneg, llvm.fmul, llvm.fadd, llvm.select
 
-Python's numbers beside a Number become constants of its type. Formulas stay where they are written: in a branch they
-cost nothing where it is not taken. LLVM shares what is equal, and moves out of loops what does not change there.
+Python numbers become constants of the type of the other operand. Formulas are emitted at the current position, so they
+cost nothing if their branch is not taken. LLVM performs CSE and hoists invariants out of loops.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Format:
 
     @property
     def magic(self) -> float:
-        """A number to which a smaller one is added to round it to an integer: that is then in the low bits."""
+        """Adding this number rounds a smaller one to an integer, which is then in the low bits."""
         return 1.5 * 2.0**self.mantissa
 
 
@@ -131,11 +131,11 @@ class Number:
         return self.make(llvm.Shl, (self, other))
 
     def __rshift__(self, other: Number | int) -> Number:
-        """Repeating the sign."""
+        """Arithmetic shift to the right."""
         return self.make(llvm.AShr, (self, other))
 
     def shifted(self, other: Number | int) -> Number:
-        """To the right, filled with zeros."""
+        """Logical shift to the right."""
         return self.make(llvm.LShr, (self, other))
 
     def compared(self, predicate: str, other: Number | float) -> Number:
@@ -157,15 +157,15 @@ class Number:
         return self.compared("oge" if self._floats else "sge", other)
 
     def equals(self, other: Number | float) -> Number:
-        """Whether the numbers are equal: -0 and +0 are, a NaN is equal to none."""
+        """True if the numbers are equal: -0 equals +0, and a NaN equals nothing."""
         return self.compared("oeq" if self._floats else "eq", other)
 
     def is_nan(self) -> Number:
-        """Whether it is a NaN."""
+        """True if it is a NaN."""
         return self.compared("uno", self)
 
     def choose(self, a: Number | float, b: Number | float) -> Number:
-        """a where this i1 is true, else b; one of them is a Number."""
+        """a if this i1 is true, otherwise b; one of them is a Number."""
         typed = a if isinstance(a, Number) else b
         assert isinstance(typed, Number)
         left, right = (v if isinstance(v, Number) else typed.of(v) for v in (a, b))
@@ -180,7 +180,7 @@ class Number:
         return self.make(llvm.Sqrt, (self,))
 
     def truncated(self) -> Number:
-        """The integer next towards zero."""
+        """The number rounded toward zero."""
         return self.make(llvm.FTrunc, (self,))
 
     def with_sign_of(self, other: Number) -> Number:
@@ -200,7 +200,7 @@ class Number:
         return self.make(llvm.Bitcast, (self,), type)
 
     def sign_bit(self) -> Number:
-        """Whether a float's sign is minus, also a zero's or a NaN's."""
+        """True if a float's sign bit is set, also for a zero or a NaN."""
         return self.bits() < 0
 
     def to_float(self, type: FloatType) -> Number:
@@ -220,7 +220,7 @@ class Number:
 
 
 class Pair(NamedTuple):
-    """An unevaluated sum: twice the precision where |low| is at most half a unit of `high`."""
+    """An unevaluated sum: twice the precision if |low| is at most half a unit of `high`."""
 
     high: Number
     low: Number
@@ -234,7 +234,7 @@ class ConstantPair(NamedTuple):
 
 
 def split(value: Fraction, precision: int, parts: int) -> list[float]:
-    """A positive number as a sum of floats, each the nearest to what is left."""
+    """A positive number as a sum of floats, each the nearest to the remainder."""
     found: list[float] = []
     for _ in range(parts):
         part = _nearest(value, precision)
@@ -261,7 +261,7 @@ def constant_pair(value: Fraction, precision: int) -> ConstantPair:
 
 
 def two_sum(a: Number, b: Number) -> Pair:
-    """a + b exactly, where |a| is not less than |b|, or a is 0."""
+    """a + b exactly, if |a| is not less than |b|, or a is 0."""
     total = a + b
     return Pair(total, b - (total - a))
 
@@ -295,7 +295,7 @@ def polynomial(table: Table, x: Number) -> Number:
 
 
 def power_of_two(exponent: Number, form: Format) -> Number:
-    """2^exponent for an integer of the format's width, where that is a normal number."""
+    """2^exponent for an integer of the format's width; must be a normal number."""
     return ((exponent + form.bias) << form.mantissa).as_float()
 
 

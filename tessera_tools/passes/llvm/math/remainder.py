@@ -1,9 +1,10 @@
-"""The remainder of a division whose quotient is rounded towards zero: exact, by a loop.
+"""The exact remainder of a division whose quotient is rounded toward zero, by a loop.
 
     |x| ≥ |y|:   k = max(exponent(x) - exponent(y) - mantissa + 1, 0)
-                 |x| ← |x| - q · |y| · 2^k, with the integer q of fewer bits than the format has: exactly
+                 |x| ← |x| - q · |y| · 2^k, with an integer q of fewer bits than the format: exact
 
-A turn takes `mantissa - 1` bits off the quotient, so that most pairs need one, and the farthest apart, 13 (f32) or 41.
+An iteration computes `mantissa - 1` bits of the quotient: most pairs need one iteration, the extreme ones 13 (f32) or
+41.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tessera_tools.passes.llvm.math.numbers import Number, scaled
 
 
 def _exponent(x: Number) -> Number:
-    """The exponent of a positive number, counted from any fixed one; the format's integer."""
+    """The exponent of a positive number with a fixed bias, as the format's integer."""
     form = x.format
     subnormal = x < 2.0 ** (1 - form.bias)
     exponent = subnormal.choose(x * 2.0**form.precision, x).bits().shifted(form.mantissa)
@@ -23,7 +24,7 @@ def _exponent(x: Number) -> Number:
 
 
 def _step(x: Number, y: Number) -> Number:
-    """One turn of the loop."""
+    """One iteration of the loop."""
     distance = _exponent(x) - _exponent(y) - (x.format.mantissa - 1)
     shifted = scaled(y, (distance > 0).choose(distance, 0))
     # The quotient may have been rounded up to the next integer; the fused operation is exact either way.
