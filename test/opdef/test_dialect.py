@@ -31,13 +31,13 @@ def test_an_op_that_several_modules_name_is_one() -> None:
 
 def test_two_ops_of_one_name_are_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"'demo.op' has a class already: .*First.*; found another: .*Second"
+        ValueError, match=r"'demo.op' already has a class: .*First.*; found another: .*Second"
     ):
         ops_of({"First": First}, {"Second": Second})
 
 
 def test_two_attributes_of_one_name_are_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"'flag' has a class already: .*FirstAttr.*; found another: .*SecondAttr"
+        ValueError, match=r"'flag' already has a class: .*FirstAttr.*; found another: .*SecondAttr"
     ):
         by_word(FirstAttr, SecondAttr)
