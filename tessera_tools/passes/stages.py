@@ -353,12 +353,20 @@ def dialects_of(module: Operation) -> set[str]:
     return found
 
 
+def _is_llvm(module: Operation) -> bool:
+    """True if the lowering of the module has ended: it has no op of another dialect."""
+    dialects = {op.name.partition(".")[0] for op in module.walk()} - {"builtin"}
+    return bool(dialects) and dialects <= {"llvm", "nvvm"}
+
+
 def unknown_stage(name: str, module: Operation) -> str | None:
     """Why a pass does not apply to the stage of a module; None if it does."""
     known = _WORKS_ON.get(name)
     if known is None:
         return None
     found = dialects_of(module)
+    if not found and _is_llvm(module):
+        found.add("llvm")
     if not found or found & set(known):
         return None
     stage = " and ".join(sorted(found))

@@ -440,10 +440,6 @@ class Cluster:
 
     def _limit(self, warp: Warp, what: str) -> None:
         notes = [self._where(w, s) for w in self.warps for s in w.splits]
-        warp.report(
-            "limit",
-            f"{what}; it is spinning here",
-            warp.split.mask,
-            *notes,
-        )
+        # A grid may also be too large for the limit, so this need not be a loop.
+        warp.report("limit", f"{what}; the launch was stopped here", warp.split.mask, *notes)
         raise StopLaunch

@@ -193,6 +193,17 @@ _PRODUCTS = {
     for name in names.split()
 }
 """Product → architecture, from NVIDIA's "CUDA GPU Compute Capability" page; names as `_product` makes them."""
+_OLDER_PRODUCTS = {
+    name: architecture
+    for architecture, names in {
+        "sm_60": "p100 gp100",
+        "sm_61": "p4 p40 gtx1050 gtx1050ti gtx1060 gtx1070 gtx1070ti gtx1080 gtx1080ti",
+        "sm_70": "v100 gv100 titanv",
+        "sm_75": "t4 titanrtx gtx1650 gtx1650ti gtx1660 gtx1660ti rtx2060 rtx2070 rtx2080 rtx2080ti",
+    }.items()
+    for name in names.split()
+}
+"""The same for GPUs that are older than every target. A hint names their architecture."""
 
 
 def _product(name: str) -> str:
@@ -222,16 +233,21 @@ def lookup(name: str) -> Target:
 
 
 def _suggest(name: str) -> str:
-    digits = "".join(c for c in name if c.isdigit())
+    oldest = min(_TABLE.values(), key=lambda target: target.compute_capability)
+    older = f"the oldest GPU that is supported is {oldest.name}"
+    if architecture := _OLDER_PRODUCTS.get(_product(name)):
+        return f"this GPU is {architecture}; {older}"
+    # Digits of a product's name, such as those of V100, say nothing about its architecture.
+    digits = name.lower().removeprefix("sm").removeprefix("compute").removeprefix("_").rstrip("af")
     if f"sm_{digits}" in _TABLE:
         return f"did you mean 'sm_{digits}'?"
-    oldest = min(_TABLE.values(), key=lambda target: target.compute_capability)
     if (
-        name.startswith(("sm_", "compute_"))
+        name.lower().startswith(("sm_", "compute_"))
+        and digits.isdecimal()
         and 1 < len(digits) < 4
         and int(digits) < oldest.compute_capability
     ):
-        return f"the oldest GPU that is supported is {oldest.name}"
+        return older
     import difflib  # only needed for an error
 
     close = difflib.get_close_matches(name, _TABLE, n=1)

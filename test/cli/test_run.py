@@ -412,7 +412,10 @@ def test_more_shared_memory_than_the_target_has() -> None:
 
 def test_an_endless_loop_tells_where_it_spins() -> None:
     err = refused("--max-instructions=1000", ptx=SPIN)
-    assert "<stdin>:9:1: error: reached the limit of 1000 warp instructions; it is spinning here: bra" in err
+    assert (
+        "<stdin>:9:1: error: reached the limit of 1000 warp instructions; the launch was stopped here: bra"
+        in err
+    )
     assert "raise the limit with --max-instructions" in err
 
 

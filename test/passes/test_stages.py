@@ -220,6 +220,11 @@ def test_a_pass_on_a_stage_that_it_does_not_know_warns(flag: str, dialect: str):
     )
 
 
+def test_a_pass_on_llvm_that_it_does_not_know_warns():
+    err = opt("llvm.func @f() { llvm.return }", "--tileas-assign-layouts", status=0)
+    assert "pass 'tileas-assign-layouts' expects nv_tileas, but the module is in llvm" in err
+
+
 def test_a_pass_on_its_own_stage_or_an_empty_module_does_not_warn():
     assert not opt(GEMM, "--convert-cuda-tile-to-tileaa", status=0)
     assert not opt("", "--tileas-insert-barriers", status=0)
