@@ -96,7 +96,7 @@ def test_ptxas_talking_without_end(script: str, tmp_path: Path) -> None:
 
 def test_a_fifo_as_ptxas(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "ptxas", 0o777)
-    refused(compile_with(str(tmp_path / "ptxas"), tmp_path), "cannot be run", positioned=False)
+    refused(compile_with(str(tmp_path / "ptxas"), tmp_path), "cannot be executed", positioned=False)
 
 
 def test_a_fifo_as_cubin(tmp_path: Path) -> None:

@@ -340,8 +340,7 @@ def test_a_token_that_no_access_gives() -> None:
     assert failure is not None
     message = failure.diagnostics[0].message
     assert (
-        message
-        == "'nv_tileaa.tiled_load' op takes a token of 'llvm.mlir.undef', which does not access memory"
+        message == "'nv_tileaa.tiled_load' op uses a token of 'llvm.mlir.undef', which does not access memory"
     )
 
 
@@ -349,7 +348,7 @@ def test_a_token_that_no_access_gives() -> None:
 def test_a_place_out_of_range(offset: int) -> None:
     text = re.sub(r"nv_tileas\.offset = \d+", f"nv_tileas.offset = {offset}", PLACED, count=1)
     err = opt(text, "--convert-nv-tile-func-to-llvm")
-    assert f"bytes at nv_tileas.offset = {offset}, but sm_80 has 166912 bytes of shared memory a CTA" in err
+    assert f"bytes at nv_tileas.offset = {offset}, but sm_80 has 166912 bytes of shared memory per CTA" in err
 
 
 # -- agents
@@ -367,7 +366,7 @@ def test_a_stage_that_a_loop_carries_must_be_released(token: str) -> None:
     assert re.search(
         r"error: 'scf\.for' op (carries a stage into its body that|gives a stage that) is never released", err
     )
-    assert "each side of a pipeline uses every stage once, and in turn" in err
+    assert "each side of a pipeline uses every stage once and in order" in err
 
 
 def test_agents_that_share_warps() -> None:

@@ -127,11 +127,18 @@ def readable_attributes() -> tuple[Attribute, ...]:
     return tuple(found)
 
 
+OLDER = {"nv_tileas.func", "nv_tileas.return"}
+"""Ops of an older spelling, which are read as others."""
+
+
 @cache
 def _terminators(dialect: str) -> tuple[str, ...]:
     found = [d for d in all_dialects() if d.name == dialect]
     names = [
-        n for d in found for n, c in d.ops.items() if c.has_trait(Terminator) and not c.definition.successors
+        n
+        for d in found
+        for n, c in d.ops.items()
+        if c.has_trait(Terminator) and not c.definition.successors and n not in OLDER
     ]
     return tuple(names)
 

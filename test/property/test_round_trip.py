@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from property.random_ir import Generator
+from property.random_ir import OLDER, Generator
 from property.random_values import RandomValues
 from structural import difference
 
@@ -68,7 +68,7 @@ def made() -> dict[str, list[Operation]]:
     found: dict[str, list[Operation]] = {}
     generators = [Generator(seed) for seed in SEEDS]
     for dialect in all_dialects():
-        for name in dialect.ops:
+        for name in sorted(dialect.ops.keys() - OLDER):
             attempts = [g.module([name], tries=60) for g in generators]
             found[name] = [module for module, missing in attempts if not missing]
     return found
@@ -79,7 +79,7 @@ def test_random_ops_round_trip(dialect_name: str) -> None:
     dialect = find_dialect(dialect_name)
     assert dialect is not None
     for name in dialect.ops:
-        for module in made()[name]:
+        for module in made().get(name, ()):
             assert_round_trip(module, custom=name not in LOOSE)
 
 
