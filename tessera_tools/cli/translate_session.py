@@ -139,7 +139,9 @@ class Session:
         watched = ("debug_pass", "mlir_print_ir_after_all", "mlir_print_ir_before_all", "mlir_timing")
         if given["cache"] == "off" or given["print_pipeline"] or any(given[option] for option in watched):
             return None
-        more = {one: given[one] for one in ("allow_unregistered_dialect", "implicit_index_constants")}
+        # Diagnostics of ptxas name the files of --save-temps.
+        named = ("allow_unregistered_dialect", "implicit_index_constants", "save_temps")
+        more = {one: given[one] for one in named}
         target = options.target.name if given["gpu_name"] is not None else None
         return key_of(data, name, options, target, **more)
 

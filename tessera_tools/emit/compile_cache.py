@@ -90,16 +90,18 @@ def key_of(data: bytes, name: str, options: Options, target: str | None, **more:
     chosen["off"] = sorted(options.off)
     try:
         tools = _tools(options)
+        # Line information has absolute paths.
+        folder = os.getcwd() if options.lineinfo or options.debug_info else ""
     except (ToolError, OSError):
-        return None  # the compilation reports the error
+        # The compilation reports a missing tool, and does not need the working directory, which may have been removed.
+        return None
     parts = {
         "format": FORMAT,
         "tool": _own_identity(),
         "tools": tools,
         "input": hashlib.sha256(data).hexdigest(),
         "name": name,
-        # Line information has absolute paths.
-        "folder": os.getcwd() if options.lineinfo or options.debug_info else "",
+        "folder": folder,
         "target": target,
         "options": chosen,
         "more": more,

@@ -105,6 +105,17 @@ def test_line_information_depends_on_the_folder(tmp_path: Path, monkeypatch: pyt
     assert key(options=replace(OPTIONS, lineinfo=True)) != lines
 
 
+def test_line_information_in_a_removed_folder_has_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "removed"
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    folder.rmdir()
+    assert key_of(b"", "a", replace(OPTIONS, lineinfo=True), None) is None
+    assert key_of(b"", "a", OPTIONS, None) is not None
+
+
 def test_a_missing_tool_has_no_key() -> None:
     assert key_of(b"", "a", replace(OPTIONS, until="cubin", ptxas="/nowhere/ptxas"), None) is None
 

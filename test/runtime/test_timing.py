@@ -192,6 +192,28 @@ def test_without_ptxas_the_counts_come_from_the_ptx(monkeypatch: pytest.MonkeyPa
     assert "instruction counts are estimated from the PTX" in summary(found)[-1]
 
 
+def test_instructions_on_one_line_share_its_sass() -> None:
+    assert estimate(chain(200).replace("\n", "")).cycles == pytest.approx(
+        estimate(chain(200)).cycles, rel=0.1
+    )
+
+
+def test_a_warp_may_wait_for_the_mbarrier_at_which_it_arrived() -> None:
+    """ptxas moves the parity of the wait before the arrival; the wait stays behind it."""
+    code = """  .reg .b64 %state;
+  setp.ne.u32 %p0, %r0, 0;
+  @%p0 bra ready;
+  mbarrier.init.shared.b64 [buffer], 32;
+ready:
+  bar.sync 0;
+  mbarrier.arrive.shared.b64 %state, [buffer];
+again:
+  mbarrier.try_wait.parity.shared.b64 %p1, [buffer], 0;
+  @!%p1 bra again;
+"""
+    assert estimate(code).cycles > 0
+
+
 COMMAND = [str(ROOT / "examples/vector_add.mlir"), "--gpu-name=sm_90", "--grid=2", "--timing"]
 for letter in "abc":
     COMMAND += [f"--arg={letter}=zeros:f32:2048", "--arg=i32:2048", "--arg=i32:1"]

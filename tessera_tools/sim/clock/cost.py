@@ -74,6 +74,8 @@ _ANCHORS = {
     "stmatrix": ("STSM",), "atom": ("ATOM",), "red": ("RED",), "ex2": ("MUFU",), "shfl": ("SHFL",),
     "wgmma": ("HGMMA", "IGMMA", "QGMMA"), "cp": ("LDGSTS", "UTMALDG", "UTMASTG", "UBLKCP"), "bar": ("BAR",),
 }  # fmt: skip
+_WORK = _ANCHORS | {"mbarrier": ("SYNCS",), "barrier": ("BAR",)}
+"""The opcodes that tell where an instruction is; ptxas may move the others of its line, such as those of an address."""
 _ELEMENTARY = {"ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh"}
 _LOGIC = {
     "setp", "selp", "min", "max", "and", "or", "xor", "not", "shl", "shr", "shf", "prmt", "lop3", "bfe", "bfi",
@@ -90,14 +92,19 @@ def costs(program: Program, functions: Sequence[Function], table: Timing, sass: 
     found: dict[int, Cost] = {}
     for function in functions:
         copies = _copies(program, function, sass)
-        place = 0.0
+        place, line = 0.0, 0
+        # Hand-written PTX and inline assembly have several instructions on a line, which share its SASS.
+        sharing = Counter(inst.line for inst in program.instructions[function.start : function.end])
         for pc in range(function.start, function.end):
             inst = program.instructions[pc]
             if sass:
                 listed = Counter(opcode for _, opcode in sass.get(inst.line, ()))
-                opcodes = {opcode: number / copies[pc] for opcode, number in listed.items()}
-                # A removed instruction stays after the one before it.
-                place = _place(inst, sass.get(inst.line, ()), place)
+                parts = sharing[inst.line]
+                opcodes = {opcode: number / copies[pc] / parts for opcode, number in listed.items()}
+                # A removed instruction stays after the one before it, as do those of one line.
+                if parts == 1 or inst.line != line:
+                    place = _place(inst, sass.get(inst.line, ()), place)
+                line = inst.line
             else:
                 opcodes, place = _estimate(inst), float(pc)
             found[pc] = _cost(inst, opcodes, table, place)
@@ -106,7 +113,7 @@ def costs(program: Program, functions: Sequence[Function], table: Timing, sass: 
 
 def _place(inst: Instruction, listed: Sequence[tuple[int, str]], before: float) -> float:
     """The place of the first opcode that does the instruction's work; of any, if there is none."""
-    starts = _ANCHORS.get(inst.opcode)
+    starts = _WORK.get(inst.opcode)
     if not listed:
         return before
     work = [number for number, opcode in listed if starts is not None and opcode.startswith(starts)]
@@ -126,13 +133,14 @@ def _copies(program: Program, function: Function, sass: Sass) -> dict[int, float
         anchors.clear()
 
     targets = set(function.scope.labels.values())
+    sharing = Counter(inst.line for inst in program.instructions[function.start : function.end])
     for pc in range(function.start, function.end):
         inst = program.instructions[pc]
         if pc in targets:
             close()
         block.append(pc)
         starts = _ANCHORS.get(inst.opcode)
-        if starts is not None:
+        if starts is not None and sharing[inst.line] == 1:
             number = sum(opcode.startswith(starts) for _, opcode in sass.get(inst.line, ()))
             if number:
                 anchors.append(number)
