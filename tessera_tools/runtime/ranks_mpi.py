@@ -10,11 +10,13 @@ bits. Every message begins with a header that describes the sender's operation, 
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import importlib.util
 import os
 import pickle
 import re
 import sys
+import termios
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -193,7 +195,7 @@ class Member:
 
             text = "".join(map(render, value)) if kind == "failed" else f"error: {value}\n"
             sys.stderr.write(f"{text.replace('<unknown>:0: ', '')}note: on rank {self.rank}\n")
-            sys.stderr.flush()
+            _wait_until_read()
             self.comm.Abort(1)
         gathered: list[RankResult] | None = self.comm.gather(value, root=0)
         if gathered is None:
@@ -218,6 +220,7 @@ class Member:
         On success, all ranks finalize MPI together. On an error, Abort sets the exit status.
         """
         if status:
+            _wait_until_read()
             with suppress(OSError):
                 # MPI would report the abort on stderr.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -244,6 +247,23 @@ def finish() -> None:
     module = sys.modules.get("mpi4py.MPI")
     if module is not None and module.Is_initialized() and not module.Is_finalized():
         module.Finalize()
+
+
+def _wait_until_read() -> None:
+    """Wait, for at most a second, until mpiexec has read what this process has written.
+
+    After an abort, mpiexec (MPICH 5.0) drops what is still in the pipes of the ranks.
+    """
+    end = time.monotonic() + 1.0
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+            while fcntl.ioctl(stream.fileno(), termios.FIONREAD, b"\0" * 4) != b"\0" * 4:
+                if time.monotonic() > end:
+                    return
+                time.sleep(0.005)
+    # It still has to pass on what it has read.
+    time.sleep(0.05)
 
 
 def end_in_order() -> NoReturn:
