@@ -59,6 +59,11 @@ class Options:
     all_stages: bool = False
     """Also produce what `until` does not need: the MIR, and the text of every stage of the IR."""
 
+    @property
+    def allows_agents(self) -> bool:
+        """Whether kernels may have agents, which need tensor maps and choose their own warps."""
+        return not self.plain_abi and not self.num_warps
+
 
 @dataclass
 class Compiled:

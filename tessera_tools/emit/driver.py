@@ -100,7 +100,7 @@ def remaining_pipeline(options: Options, stage: Stage) -> Pipeline:
 
 def _steps(options: Options, stage: Stage) -> list[Step]:
     """The passes that lower `stage` to llvm.  Raises DiagnosticError for options that exclude each other."""
-    agents = not options.plain_abi and not options.num_warps
+    agents = options.allows_agents
     groups = options.num_consumer_warpgroups
     if groups and not (agents and has_agents(options.target.name)):
         why = (
@@ -183,8 +183,7 @@ class _Run:
             for step in steps:
                 if step.stage == name:
                     pipeline.add(parse_pass(step.text))
-            agents = not options.plain_abi and not options.num_warps
-            if name == "nv_tileas" and not agents and options.explains:
+            if name == "nv_tileas" and not options.allows_agents and options.explains:
                 from tessera_tools.emit.without_tma import explain_absence
 
                 for remark in explain_absence(module, options.target, options.plain_abi):

@@ -13,7 +13,7 @@ from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.tools import TemporaryFolder, find_tool, os_reason
 from tessera_tools.process import run, signal_name
 
-__all__ = ["Nvdisasm", "opcodes"]
+__all__ = ["OPCODE", "SOURCE_LINE", "Nvdisasm", "opcodes"]
 
 _SASS_LIMIT = 512 << 20
 """Limit of SASS text, in bytes; a kernel of a million instructions has a fifth of it."""
@@ -69,7 +69,12 @@ class Nvdisasm:
 
 
 # `/*0040*/  @!P0 LDG.E.128 R4, …`: an address, an optional guard, the opcode with its modifiers.
-_INSTRUCTION = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P[T0-9]+\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE)
+_BEFORE_OPCODE = r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P[T0-9]+\s+)?"
+_INSTRUCTION = re.compile(rf"{_BEFORE_OPCODE}([A-Z][A-Z0-9_.]*)", re.MULTILINE)
+OPCODE = re.compile(rf"{_BEFORE_OPCODE}([A-Z][A-Z0-9_]*)")
+"""A line with an instruction: its opcode without modifiers."""
+SOURCE_LINE = re.compile(r'^\s*//## File "(.+)", line (\d+)')
+"""A line of `-gi` that names the source of the instructions after it: file and line."""
 
 
 def opcodes(sass: str, *, modifiers: bool = False) -> Counter[str]:

@@ -11,15 +11,13 @@ import re
 
 from tessera_tools.emit.ptxas import Ptxas
 from tessera_tools.emit.resources import Report
-from tessera_tools.emit.sass import Nvdisasm
+from tessera_tools.emit.sass import OPCODE, SOURCE_LINE, Nvdisasm
 from tessera_tools.target import Target
 
 __all__ = ["sass_by_line", "with_lines"]
 
 _DROPPED = re.compile(r"^\s*\.(?:loc|file)\b")
 _NO_INSTRUCTION = re.compile(r"^\s*(?:$|//|\.|[{}()]|[\w$%]+:\s*$)")
-_LINE = re.compile(r'^\s*//## File ".*", line (\d+)')
-_OPCODE = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P[T0-9]+\s+)?([A-Z][A-Z0-9_]*)")
 _SECTION = re.compile(r"^\s*\.section\s+\.debug_str\b")
 
 
@@ -72,9 +70,9 @@ def sass_by_line(
     found: dict[int, list[tuple[int, str]]] = {}
     current = number = 0
     for line in sass.splitlines():
-        if place := _LINE.match(line):
-            current = int(place[1])
-        elif (opcode := _OPCODE.match(line)) and opcode[1] != "NOP":
+        if place := SOURCE_LINE.match(line):
+            current = int(place[2])
+        elif (opcode := OPCODE.match(line)) and opcode[1] != "NOP":
             found.setdefault(current, []).append((number, opcode[1]))
             number += 1
     return found, made.report

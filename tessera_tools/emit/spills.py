@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 from tessera_tools.diagnostics import HasStart, Position, Remark
 from tessera_tools.emit.resources import Report
+from tessera_tools.emit.sass import OPCODE, SOURCE_LINE
 
 __all__ = ["SourceOps", "SpillPlace", "explain_spills", "spill_places"]
 
@@ -74,8 +75,6 @@ class SourceOps:
 
 _FUNCTION = re.compile(r"^\s*\.section\s+\.text\.([^,\s]+)")
 _LABEL = re.compile(r"^(\.L_x_\d+):")
-_LINE = re.compile(r'^\s*//## File "(.+)", line (\d+)')
-_OPCODE = re.compile(r"^\s*/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P[T0-9]+\s+)?([A-Z]+)")
 _TARGET = re.compile(r"`\((\.L_x_\d+)\)")
 _PTX_FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"(.*?)"', re.MULTILINE)
 _PTX_LOC = re.compile(r"^\s*\.loc\s+(\d+)\s+(\d+)\s+(\d+)", re.MULTILINE)
@@ -115,9 +114,9 @@ def spill_places(sass: str) -> list[SpillPlace]:
             labels, spills, loops = {}, [], []
         elif found := _LABEL.match(text):
             labels[found[1]] = number
-        elif found := _LINE.match(text):
+        elif found := SOURCE_LINE.match(text):
             line = Position(found[1], int(found[2]), 1)
-        elif found := _OPCODE.match(text):
+        elif found := OPCODE.match(text):
             if found[1] in ("STL", "LDL"):
                 spills.append((number, found[1] == "STL", line))
             elif found[1] == "BRA" and (target := _TARGET.search(text)) and target[1] in labels:

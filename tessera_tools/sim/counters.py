@@ -50,11 +50,12 @@ class Counters:
         """The closures of a module as the launch runs them."""
         return code
 
-    def shared_access(self, line: int, addresses: Array, width: int) -> None:
-        """Count a shared-memory request of the active lanes' byte addresses."""
+    def shared_access(self, line: int, addresses: Array, width: int) -> int:
+        """Count a shared-memory request of the active lanes' byte addresses; returns its wavefronts."""
         found, ideal = wavefronts(addresses, width)
         self.wavefronts[line] += found
         self.ideal_wavefronts[line] += ideal
+        return found
 
     def bulk(self, what: str, count: int, places: Array | None = None) -> None:
         """Count `count` bytes of a bulk copy; `places` are addresses of global memory, at least one of each sector."""
@@ -72,10 +73,13 @@ class Counters:
     def gave_up(self, warp: Any) -> None:
         """The last wait of the warp has ended without the phase (sim/clock)."""
 
-    def global_access(self, line: int, addresses: Array, width: int) -> None:
-        self.sectors[line] += sectors(addresses, width)
+    def global_access(self, line: int, addresses: Array, width: int) -> Array:
+        """Count a request of global memory by the active lanes' byte addresses; returns its sectors."""
+        found = sectors(addresses, width)
+        self.sectors[line] += len(found)
         self.requests[line] += 1
         self.used[line] += len(np.unique(addresses)) * width  # Every access is aligned to its width.
+        return found
 
 
 def wavefronts(addresses: Array, width: int) -> tuple[int, int]:
@@ -94,8 +98,8 @@ def wavefronts(addresses: Array, width: int) -> tuple[int, int]:
     return total, ideal
 
 
-def sectors(addresses: Array, width: int) -> int:
-    """32-byte sectors that the lanes access."""
+def sectors(addresses: Array, width: int) -> Array:
+    """The numbers of the 32-byte sectors that the lanes access, each once, in order."""
     first = addresses >> _SECTOR
     last = (addresses + np.uint64(width - 1)) >> _SECTOR
-    return len(np.unique(np.concatenate([first, last])))
+    return np.unique(np.concatenate([first, last]))

@@ -17,10 +17,8 @@ from tessera_tools.dialects import arith
 from tessera_tools.ir.builtin_attributes import UNIT, DenseElementsAttr
 from tessera_tools.ir.core import Builder, Operation
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.boxes import Refusal
-from tessera_tools.passes.tileas.products import PROMOTED, choose, loses_precision
+from tessera_tools.passes.tileas.products import PROMOTED, asynchronous_products, loses_precision
 from tessera_tools.planning.kernel import kernels, target_of
-from tessera_tools.target import Feature
 
 
 @dataclass(frozen=True)
@@ -37,19 +35,10 @@ class PromoteAccumulators(Pass):
     statistics: ClassVar = {"promoted": "products whose sums are added in f32"}
 
     def run(self, op: Operation, context: PassContext) -> None:
-        functions = kernels(op)
-        if not functions:
-            return
-        target = target_of(op)
-        if not (target.has(Feature.WGMMA) and target.has(Feature.TMA)):
-            return
-        for function in functions:
-            try:
-                products = choose(function).products
-            except Refusal:
-                # The pass that makes the agents says why there are none.
-                continue
-            for product in products:
+        for function in kernels(op):
+            # If there are none, the pass that makes the agents says why.
+            choice = asynchronous_products(function, target_of(op))
+            for product in choice.products if choice is not None else ():
                 dot = product.dot
                 if not loses_precision(dot):
                     continue

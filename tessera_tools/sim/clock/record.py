@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tessera_tools.sim.counters import Counters, sectors, wavefronts
+from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.warp import CONVERGE, Mask, Warp
 
 if TYPE_CHECKING:
@@ -64,7 +64,6 @@ class Recorder(Counters):
     """By CTA and warp."""
     step: Step = field(default_factory=lambda: Step(-1))
     """The current one."""
-    steps: int = 0
 
     @property
     def timed(self) -> bool:
@@ -85,7 +84,6 @@ class Recorder(Counters):
                 i, j, k = warp.cta.cluster.index
                 trace = traces[key] = Trace(key[0], i + x * (j + y * k), key[1])
             step = self.step = Step(pc)
-            self.steps += 1
             trace.steps.append(step)
             result = execute(warp, mask)
             if result is CONVERGE:
@@ -95,20 +93,15 @@ class Recorder(Counters):
 
         return run
 
-    def shared_access(self, line: int, addresses: Any, width: int) -> None:
-        found, ideal = wavefronts(addresses, width)
-        self.wavefronts[line] += found
-        self.ideal_wavefronts[line] += ideal
+    def shared_access(self, line: int, addresses: Any, width: int) -> int:
+        found = Counters.shared_access(self, line, addresses, width)
         self.step.wavefronts += found
+        return found
 
-    def global_access(self, line: int, addresses: Any, width: int) -> None:
-        self.sectors[line] += sectors(addresses, width)
-        self.requests[line] += 1
-        first = addresses >> np.uint64(5)
-        last = (addresses + np.uint64(width - 1)) >> np.uint64(5)
-        found = np.unique(np.concatenate([first, last]))
-        self.used[line] += len(np.unique(addresses)) * width
+    def global_access(self, line: int, addresses: Any, width: int) -> Any:
+        found = Counters.global_access(self, line, addresses, width)
         self._touch(found)
+        return found
 
     def bulk(self, what: str, count: int, places: Any = None) -> None:
         self.bytes[what] += count

@@ -81,47 +81,55 @@ def freshness(
 def _places(traces: Sequence[Trace], cluster: int) -> dict[Key, int]:
     """The first sector of each access of a cluster."""
     found: dict[Key, int] = {}
-    for key, step in _keyed(traces, cluster):
-        if step.sectors is not None and len(step.sectors):
-            found[key] = int(step.sectors[0])
+    chosen, ranks = _members(traces, cluster)
+    for trace in chosen:
+        for key, step in _keyed(trace, ranks[trace.cta]):
+            if step.sectors is not None and len(step.sectors):
+                found[key] = int(step.sectors[0])
     return found
 
 
-def _keyed(traces: Sequence[Trace], cluster: int) -> Iterable[tuple[Key, Step]]:
+def _members(traces: Sequence[Trace], cluster: int) -> tuple[list[Trace], dict[int, int]]:
+    """The traces of a cluster, and the rank of each of its CTAs by its number."""
     chosen = [trace for trace in traces if trace.cluster == cluster]
-    ranks = {number: rank for rank, number in enumerate(sorted({trace.cta for trace in chosen}))}
-    for trace in chosen:
-        times: dict[int, int] = {}
-        for step in trace.steps:
-            time = times[step.pc] = times.get(step.pc, -1) + 1
-            yield (ranks[trace.cta], trace.warp, step.pc, time), step
+    return chosen, {number: rank for rank, number in enumerate(sorted({trace.cta for trace in chosen}))}
+
+
+def _keyed(trace: Trace, rank: int) -> Iterable[tuple[Key, Step]]:
+    """The steps of a warp, of the CTA with this rank, by their keys."""
+    times: dict[int, int] = {}
+    for step in trace.steps:
+        time = times[step.pc] = times.get(step.pc, -1) + 1
+        yield (rank, trace.warp, step.pc, time), step
 
 
 def residents(traces: Sequence[Trace], cluster: int, copies: int, fresh: dict[Key, float]) -> list[Trace]:
     """`copies` clusters like one that was simulated, each with data and barriers of its own."""
-    chosen = [trace for trace in traces if trace.cluster == cluster]
-    size = len({trace.cta for trace in chosen})
-    ranks = {number: rank for rank, number in enumerate(sorted({trace.cta for trace in chosen}))}
+    chosen, ranks = _members(traces, cluster)
     found: list[Trace] = []
     for copy in range(copies):
+        base = copy * len(ranks)
         for trace in chosen:
-            steps: list[Step] = []
-            times: dict[int, int] = {}
-            for step in trace.steps:
-                time = times[step.pc] = times.get(step.pc, -1) + 1
-                if step.sectors is None and not step.arrives and step.waits is None:
-                    steps.append(step)
-                    continue
-                one = Step(step.pc)
-                one.count, one.wavefronts, one.bytes = step.count, step.wavefronts, step.bytes
-                if step.sectors is not None:
-                    one.sectors = step.sectors + _APART * np.uint64(copy)
-                    one.fresh = fresh.get((ranks[trace.cta], trace.warp, step.pc, time), 1.0)
-                one.arrives = tuple(_renamed(phase, ranks, copy * size) for phase in step.arrives)
-                one.waits = _renamed(step.waits, ranks, copy * size) if step.waits is not None else None
-                steps.append(one)
-            found.append(Trace(ranks[trace.cta] + copy * size, copy, trace.warp, steps))
+            rank = ranks[trace.cta]
+            steps = [_copied(step, key, copy, ranks, base, fresh) for key, step in _keyed(trace, rank)]
+            found.append(Trace(rank + base, copy, trace.warp, steps))
     return found
+
+
+def _copied(
+    step: Step, key: Key, copy: int, ranks: dict[int, int], base: int, fresh: dict[Key, float]
+) -> Step:
+    """The step in a copy of its cluster, whose CTAs have the numbers from `base`."""
+    if step.sectors is None and not step.arrives and step.waits is None:
+        return step
+    one = Step(step.pc)
+    one.count, one.wavefronts, one.bytes = step.count, step.wavefronts, step.bytes
+    if step.sectors is not None:
+        one.sectors = step.sectors + _APART * np.uint64(copy)
+        one.fresh = fresh.get(key, 1.0)
+    one.arrives = tuple(_renamed(phase, ranks, base) for phase in step.arrives)
+    one.waits = _renamed(step.waits, ranks, base) if step.waits is not None else None
+    return one
 
 
 def _renamed(phase: Phase, ranks: dict[int, int], base: int) -> Phase:
