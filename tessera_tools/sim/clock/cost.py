@@ -99,8 +99,15 @@ def costs(program: Program, functions: Sequence[Function], table: Timing, sass: 
             inst = program.instructions[pc]
             if sass:
                 listed = Counter(opcode for _, opcode in sass.get(inst.line, ()))
+                if inst.opcode == "wgmma":
+                    # ptxas gives the conversions of its results, after the loop, the line of the product.
+                    listed = Counter(
+                        {one: number for one, number in listed.items() if _unit(one) != "convert"}
+                    )
                 parts = sharing[inst.line]
                 opcodes = {opcode: number / copies[pc] / parts for opcode, number in listed.items()}
+                if not opcodes and _packs(inst):
+                    opcodes = {"F2FP": 0.5}
                 # A removed instruction stays after the one before it, as do those of one line.
                 if parts == 1 or inst.line != line:
                     place = _place(inst, sass.get(inst.line, ()), place)
@@ -109,6 +116,11 @@ def costs(program: Program, functions: Sequence[Function], table: Timing, sass: 
                 opcodes, place = _estimate(inst), float(pc)
             found[pc] = _cost(inst, opcodes, table, place)
     return found
+
+
+def _packs(inst: Instruction) -> bool:
+    """True for a conversion to a half type: one instruction packs two."""
+    return inst.opcode == "cvt" and "f32" in inst.modifiers[-1:] and bool({"f16", "bf16"} & {*inst.modifiers})
 
 
 def _place(inst: Instruction, listed: Sequence[tuple[int, str]], before: float) -> float:
