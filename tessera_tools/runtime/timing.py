@@ -50,6 +50,8 @@ class Estimate:
     flops: Counter[str]
     """Of the whole launch, by unit."""
     registers: int
+    shared: int = 0
+    """Bytes of shared memory of a CTA."""
     ctas: int = 0
     simulated: int = 0
     """CTAs that were simulated; the others are extrapolated."""
@@ -133,7 +135,7 @@ def estimate(launch: TimedLaunch, recorder: Recorder, ptx: str, target: Target, 
     l1_bytes = max(_L1_SHARED[target.name] - fits * launch.shared_size, 16 << 10)
     traces = list(recorder.traces.values())
     made = Estimate(target, table, Timeline(), "SASS" if sass else "PTX", why, recorder.flops, registers)
-    made.ctas = launch.count * launch.size
+    made.ctas, made.shared = launch.count * launch.size, launch.shared_size
     if launch.sampled is None:
         made.timeline = replay(traces, found, table, resident=fits, l1_bytes=l1_bytes)
         made.cycles, made.waves, made.simulated = made.timeline.cycles, made.timeline.waves, made.ctas

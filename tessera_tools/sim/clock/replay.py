@@ -13,13 +13,17 @@ import heapq
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tessera_tools.diagnostics import error
 from tessera_tools.sim.clock.cost import Cost, Register
 from tessera_tools.sim.clock.record import Phase, Step, Trace, arrivals
 from tessera_tools.target.timing import Timing
 
-__all__ = ["Timeline", "WarpTime", "replay"]
+__all__ = ["Slice", "Timeline", "WarpTime", "replay"]
+
+_MOST_SLICES = 200_000
+"""Slices that a timeline keeps."""
 
 _SECTOR = 32
 
@@ -38,6 +42,18 @@ class WarpTime:
     """By what the warp waited for: `issue`, `memory`, `shared`, `tensor`, `barrier` …"""
 
 
+class Slice(NamedTuple):
+    """What a lane of the timeline does for some time, in cycles."""
+
+    cta: int
+    lane: str
+    """`warp 3`, `TMA`, `tensor 0` or `barriers`."""
+    name: str
+    """`issue`, what a warp waits for, or what the unit does."""
+    begin: float
+    end: float
+
+
 @dataclass(slots=True)
 class Timeline:
     """The result of a replay, in cycles and bytes."""
@@ -53,6 +69,14 @@ class Timeline:
     waves: float = 0.0
     l2_bytes: float = 0
     dram_bytes: float = 0
+    slices: list[Slice] = field(default_factory=list[Slice])
+    """Of the first SM, in the order in which they end."""
+    cut: bool = False
+    """Whether there were more slices than a timeline keeps."""
+    stages: int = 0
+    """Stages of the first CTA that bulk copies fill: mbarriers that these signal."""
+    stage_bytes: float = 0.0
+    """Bytes that fill a stage."""
 
 
 class _Port:
@@ -123,14 +147,16 @@ class _Sm:
 
 class _Warp:
     __slots__ = (
-        "bulk", "bulk_groups", "copies", "copy_groups", "cta", "index", "parked_at", "partition", "products",
-        "product_groups", "registers", "sm", "steps", "tags", "time",
+        "bulk", "bulk_groups", "copies", "copy_groups", "cta", "index", "lane", "parked_at", "partition", "products",
+        "product_groups", "registers", "sm", "steps", "tags", "tensor_lane", "time",
     )  # fmt: skip
 
     def __init__(
         self, trace: Trace, sm: _Sm, partition: _Partition, time: WarpTime, steps: list[tuple[int, Step]]
     ) -> None:
         self.cta = trace.cta
+        self.lane = f"warp {trace.warp}"
+        self.tensor_lane = f"tensor {sm.partitions.index(partition)}"
         self.steps = steps
         self.index = 0
         self.sm = sm
@@ -161,6 +187,8 @@ class _Replay:
         self.sms = [_Sm(table, resident, l1_bytes) for _ in range(max(1, round(self.value["sms"] * share)))]
         self.l2 = _Port(self.value["l2_chip_rate"] * share)
         self.dram = _Port(self.value["dram_chip_gbs"] * 1e3 / self.value["clock_mhz"] * share)
+        self.moved = [0.0, 0.0]
+        """Bytes read from DRAM, and written."""
         self.held = _Cache(self.value["l2_bytes"] * share)
         self.result = Timeline(resident=resident)
         self.left = arrivals(list(traces))
@@ -177,9 +205,52 @@ class _Replay:
         self.waiting = deque(clusters[number] for number in sorted(clusters))
         count = sum(len(cluster) for cluster in self.waiting)
         self.result.waves = count / max(1, len(self.sms) * resident)
+        self.open: dict[tuple[int, str], Slice] = {}
+        """By CTA and lane: the last slice, which another may extend."""
+        self.filled = self.stages(traces)
         self.running: Counter[int] = Counter()
         """Warps of each CTA that have not ended."""
         self.home: dict[int, _Sm] = {}
+
+    # -- the picture
+
+    def show(self, sm: _Sm, cta: int, lane: str, name: str, begin: float, end: float) -> None:
+        """Add a slice of the first SM; one that continues the last one of its lane extends it."""
+        if sm is not self.sms[0] or end <= begin:
+            return
+        before = self.open.get((cta, lane))
+        if before is not None and before.name == name and begin <= before.end + 1:
+            self.open[cta, lane] = before._replace(end=max(before.end, end))
+            return
+        if before is not None:
+            self.keep(before)
+        self.open[cta, lane] = Slice(cta, lane, name, begin, end)
+
+    def keep(self, one: Slice) -> None:
+        if len(self.result.slices) < _MOST_SLICES:
+            self.result.slices.append(one)
+        else:
+            self.result.cut = True
+
+    def wait(self, warp: _Warp, name: str, begin: float, end: float) -> None:
+        """Account for a stall of a warp."""
+        warp.time.stalls[name] += end - begin
+        self.show(warp.sm, warp.cta, warp.lane, name, begin, end)
+
+    def stages(self, traces: Sequence[Trace]) -> set[tuple[int, int]]:
+        """The mbarriers that copies signal when they have filled a stage, by CTA and shared byte."""
+        amounts: dict[Phase, int] = defaultdict(int)
+        for trace in traces:
+            for step in trace.steps:
+                if step.arrives and self.costs[step.pc].kind in ("bulk", "copy.arrive"):
+                    for phase in step.arrives:
+                        amounts[phase] += step.bytes // len(step.arrives)
+        places = {(phase[1], phase[2]) for phase in amounts}
+        if places:
+            first = min(places)[0]
+            self.result.stages = sum(cta == first for cta, _ in places)
+            self.result.stage_bytes = sum(amounts.values()) / len(amounts)
+        return places
 
     # -- CTAs
 
@@ -240,12 +311,18 @@ class _Replay:
         self.latest[phase] = max(self.latest.get(phase, 0.0), at)
         self.left[phase] -= 1
         if not self.left[phase]:
-            self.done[phase] = self.latest.pop(phase)
+            self.done[phase] = over = self.latest.pop(phase)
+            home = self.home.get(phase[1])
+            if home is not None:
+                name = (
+                    "full" if phase[1:3] in self.filled else "empty" if phase[0] == "mbarrier" else "barrier"
+                )
+                self.show(home, phase[1], "barriers", f"{name} {phase[2]}", over, over + 1)
             for warp in self.parked.pop(phase, ()):
                 since = self.arrived.pop(id(warp), None)
                 if since is not None:
                     over = max(self.done[phase], since)
-                    warp.time.stalls["barrier"] += over - since
+                    self.wait(warp, "barrier", since, over)
                     self.push(over, warp)
                 else:
                     self.push(warp.parked_at, warp)
@@ -264,15 +341,21 @@ class _Replay:
         if absent:
             # Who fetches what another SM fetches at the same time waits as long.
             amount = _SECTOR * len(absent) * fresh
-            self.result.dram_bytes += amount
-            last = max(last, self.dram.take(at, amount) + value["dram_latency"])
+            last = max(last, self.transfer(at, amount, written=False) + value["dram_latency"])
         return last
+
+    def transfer(self, at: float, amount: float, *, written: bool) -> float:
+        """When DRAM has read or written an amount. It turns around between reads and writes, which takes time for
+        each pair of bytes read and written."""
+        before = min(self.moved)
+        self.moved[written] += amount
+        self.result.dram_bytes += amount
+        return self.dram.take(at, amount + self.value["dram_turnaround"] * (min(self.moved) - before))
 
     def write(self, sectors: Sequence[int], at: float) -> float:
         self.held.misses(sectors)
         self.result.l2_bytes += _SECTOR * len(sectors)
-        self.result.dram_bytes += _SECTOR * len(sectors)
-        self.dram.take(at, _SECTOR * len(sectors))
+        self.transfer(at, _SECTOR * len(sectors), written=True)
         return self.l2.take(at, _SECTOR * len(sectors))
 
     # -- warps
@@ -301,6 +384,8 @@ class _Replay:
                 "kernels whose CTAs wait for each other are not supported",
             )
         result = self.result
+        for one in self.open.values():
+            self.keep(one)
         # What was written last is still on its way when the last warp ends.
         result.cycles = max(result.cycles, self.l2.free, self.dram.free)
         for sm in self.sms:
@@ -320,7 +405,6 @@ class _Replay:
         pc, step = warp.steps[warp.index]
         cost = self.costs[pc]
         first = step.pc == pc
-        stalls = warp.time.stalls
         registers = warp.registers
         ready, tag = at, ""
         for register in cost.reads:
@@ -350,7 +434,7 @@ class _Replay:
                 return None
             over = self.done.get(phase, 0.0)
             if over > ready:
-                ready, tag = over, "mbarrier"
+                ready, tag = over, "full" if phase[1:3] in self.filled else "empty"
         partition = warp.partition
         begin = ready
         if partition.free > begin:
@@ -363,7 +447,7 @@ class _Replay:
                 begin, tag = port.free, name
         if begin > at:
             # The scheduler may issue another warp meanwhile.
-            stalls[tag] += begin - at
+            self.wait(warp, tag, at, begin)
             return begin
         for name, cycles in cost.units:
             partition.units[name].take(begin, cycles)
@@ -371,6 +455,7 @@ class _Replay:
         partition.issued += cost.slots
         warp.time.issued += cost.slots
         following = begin + cost.slots
+        self.show(warp.sm, warp.cta, warp.lane, "issue", begin, following)
         warp.index += 1
         done, tag = begin + cost.latency, "arithmetic"
         if kind != "plain":
@@ -391,14 +476,16 @@ class _Replay:
         waves = step.wavefronts if step is not None else 0
         if kind == "mma":
             done = warp.partition.tensor.take(at, cost.tensor)
+            self.show(sm, warp.cta, warp.tensor_lane, "mma", done - cost.tensor, done)
             # The warp can run ahead of the tensor core by one product.
             begin = done - cost.tensor
             if begin > following:
-                warp.time.stalls["tensor"] += begin - following
+                self.wait(warp, "tensor", following, begin)
             return done + value["mma_latency"], "tensor", max(following, begin)
         if kind == "wgmma":
             fed = sm.shared.take(at, cost.feed)
             done = max(warp.partition.tensor.take(at, cost.tensor), fed)
+            self.show(sm, warp.cta, warp.tensor_lane, "wgmma", done - cost.tensor, done)
             warp.products = max(warp.products, done + value["wgmma_drain"])
             return done, "tensor", following
         if kind == "wgmma.commit":
@@ -429,8 +516,10 @@ class _Replay:
         elif kind == "bulk.commit":
             warp.bulk_groups.append(warp.bulk)
         elif kind == "fence":
-            following = at + value["fence_latency"]
-            warp.time.stalls["fence"] += value["fence_latency"]
+            done = at + value["fence_latency"]
+            if done > following:
+                self.wait(warp, "fence", following, done)
+                following = done
         elif kind in ("phase.arrive", "copy.arrive"):
             when = max(at, warp.copies) if kind == "copy.arrive" else at
             for phase in step.arrives if step is not None else ():
@@ -453,7 +542,7 @@ class _Replay:
             self.arrived[id(warp)] = at
             return at, "barrier", None
         over = max(over, at)
-        warp.time.stalls["barrier"] += over - at
+        self.wait(warp, "barrier", at, over)
         return over, "barrier", over
 
     def bulk(self, warp: _Warp, step: Step | None, sectors: Sequence[int], at: float) -> None:
@@ -466,12 +555,14 @@ class _Replay:
             done = self.fetch(sm, sectors, begin, fresh, cached=False) if sectors else begin
             size = step.bytes if step is not None else 0
             done += sm.shared.take(at, size) - at + value["tma_latency"]
+            self.show(sm, warp.cta, "TMA", f"load {size:,} bytes", begin, done)
             for phase in arrives:
                 self.signal(phase, done)
         else:
             size = step.bytes if step is not None else 0
             read = begin + sm.shared.take(at, size) - at
             self.write(sectors, read)
+            self.show(sm, warp.cta, "TMA", f"store {size:,} bytes", begin, read + value["tma_latency"])
             warp.bulk = max(warp.bulk, read + value["tma_latency"])
 
 
