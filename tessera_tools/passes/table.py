@@ -120,6 +120,10 @@ PASSES: dict[str, Row] = {
     "tileas-slicing": Row(
         "tileas.slicing:Slicing", "make the iterations of loops with a sliceCount the slices of one iteration"
     ),
+    "scf-for-loop-splitting": Row(
+        "tileas.scf_for_loop_splitting:LoopSplitting",
+        "split loops into iterations whose bounds and masks are known to hold, and the others",
+    ),
     "sink-negf-through-shapes": Row(
         "tileas.sink_negf_through_shapes:SinkNegFThroughShapes", "move negf before shape operations"
     ),
@@ -410,6 +414,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasWARPS"),
     "nv_tileas": (
         "tileas-slicing",
+        "scf-for-loop-splitting",
         "tileas-assign-layouts",
         "tileas-remove-layout-conversions",
         "tileas-remove-buffer-alias",
