@@ -3,8 +3,8 @@
     %c = arith.muli %k, %c64;  %o = arith.addi %c, %first            affine_of(%o) = 64 · %k + %first
     %t = splat %o;  %x = arith.addi %t, %iota     (0 … 127)          tile_of(%x)   = 64 · %k + %first + [0, 127]
 
-Arithmetic wraps, so that these are equations modulo 2^width of the type.  What does not depend on the counter is a sum of
-values from outside of the loop.
+Arithmetic wraps, so that these are equations modulo 2^width of the type.  What does not depend on the counter is a sum
+of values from outside of the loop.
 """
 
 from __future__ import annotations

@@ -259,6 +259,26 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "the schedule does not count a mask that rarely runs",
     ),
     (
+        "tileas-guard-masks",
+        "scf-for-loop-splitting",
+        "a mask that is behind a branch stays in its loop",
+    ),
+    (
+        "scf-for-loop-splitting",
+        "tileas-assign-layouts",
+        "accesses without bounds may be wider, which decides their layouts",
+    ),
+    (
+        "tileas-materialize-schedule",
+        "scf-for-loop-splitting",
+        "the loads of a producer have no bounds to check",
+    ),
+    (
+        "tileas-materialize-tma-loads",
+        "scf-for-loop-splitting",
+        "TMA checks bounds itself",
+    ),
+    (
         "tileas-promote-accumulators",
         "tileas-schedule",
         "the schedule has the additions of partial sums",
@@ -408,12 +428,15 @@ class Step:
     text: str
 
 
+_MASKS = "tileas-guard-masks"
+
 _COMMON: Mapping[str, Sequence[str]] = {
     "tile": ("convert-tile-to-tileas{gpu-name=TARGET}",),
     "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
     "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasWARPS"),
     "nv_tileas": (
         "tileas-slicing",
+        _MASKS,
         "scf-for-loop-splitting",
         "tileas-assign-layouts",
         "tileas-remove-layout-conversions",
@@ -438,19 +461,22 @@ _BOUNDARY = "tileas-resolve-agent-boundary"
 TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
 _SCHEDULE = "tileas-schedule{only-agentsGROUPS}"
-_MASKS = "tileas-guard-masks"
 HIDDEN = (
-    _SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
+    _SIGNS, _PREPARE, _PROMOTE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
 
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with agents and loads by TMA first, TMA stores after the pipelines of operands."""
-    place = steps.index("tileas-materialize-pipeline") + 1
-    first = steps.index("tileas-slicing") + 1
-    agents = (_SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
-    return (*steps[:first], *agents, *steps[first:place], TMA_STORES, *steps[place:])
+    first, masks, place = (
+        steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, "tileas-materialize-pipeline")
+    )
+    prepared = (_SIGNS, _PREPARE, _PROMOTE)
+    agents = (_SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
+    return (
+        *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES, *steps[place:]
+    )  # fmt: skip
 
 
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}
