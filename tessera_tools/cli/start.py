@@ -39,3 +39,10 @@ def translate() -> NoReturn:
     from tessera_tools.cli.translate import main
 
     main()
+
+
+def tune() -> NoReturn:
+    """`tessera-tune`"""
+    from tessera_tools.cli.tune import main
+
+    main()
