@@ -34,6 +34,20 @@ def run() -> NoReturn:
     main()
 
 
+def tileiras() -> NoReturn:
+    """`tessera-tileiras`"""
+    from tessera_tools.cli.tileiras.command import main
+
+    main()
+
+
+def tools() -> NoReturn:
+    """`tessera-tools`"""
+    from tessera_tools.cli.tools import main
+
+    main()
+
+
 def translate() -> NoReturn:
     """`tessera-translate`"""
     from tessera_tools.cli.translate import main

@@ -457,6 +457,8 @@ PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     # to the module for the later passes; WARPS, STAGES, DEPTH and GROUPS by options, if given.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
+    "sm_87": _COMMON,
+    "sm_88": _COMMON,
     "sm_89": _COMMON,
     "sm_90": _HOPPER,
     "sm_100": _COMMON,

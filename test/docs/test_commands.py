@@ -73,8 +73,9 @@ def test_the_examples_run(tmp_path: Path) -> None:
     for name in ("examples", "test"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "build").mkdir()
-    for command in commands(PAGE, "tessera-opt", "tessera-translate", "tessera-run", "tessera-tune"):
-        check_command(command, tmp_path)
+    for page in (PAGE, ROOT / "docs" / "tuning.md"):
+        for command in commands(page, "tessera-opt", "tessera-translate", "tessera-run", "tessera-tune"):
+            check_command(command, tmp_path)
 
 
 def test_commands_of_the_pages_leave_files_in_build_alone() -> None:
@@ -83,7 +84,7 @@ def test_commands_of_the_pages_leave_files_in_build_alone() -> None:
     )
     bad: list[str] = []
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")):
-        for command in commands(page, "tessera-opt", "tessera-translate", "tessera-run"):
+        for command in commands(page, "tessera-opt", "tessera-translate", "tessera-run", "tessera-tune"):
             for name in outputs.findall(command):
                 if not name.rpartition("=")[2].startswith(("build/", "-", "/dev/null")):
                     bad.append(f"{page.name}: {command}")
