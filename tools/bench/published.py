@@ -105,6 +105,7 @@ def compiled_cuda(path: Path, target: str, folder: Path) -> str:
         f"-arch={target}",
         "-std=c++17",
         "-O3",
+        "-DNDEBUG",
         "--use_fast_math",
         "--expt-relaxed-constexpr",
         "-w",
