@@ -140,6 +140,7 @@ class SimulatedKernel(interface.Kernel):
         )
         if (watch := settings.pop("watch", None)) is not None:
             watch(launch)
+        launch.watch_polls(recorder)
         result = launch.run()
         if launch.max_instructions == MOST_STEPS and result.instructions > MOST_STEPS:
             raise error(

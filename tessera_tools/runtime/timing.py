@@ -18,7 +18,7 @@ from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.sass_lines import sass_by_line
 from tessera_tools.runtime.workers import PartialLaunch
 from tessera_tools.sim.clock.cost import Cost, costs
-from tessera_tools.sim.clock.record import Recorder, Trace
+from tessera_tools.sim.clock.record import Recorder, Trace, may_poll, may_write
 from tessera_tools.sim.clock.replay import Timeline, replay
 from tessera_tools.sim.clock.sample import alike, representatives, residents
 from tessera_tools.sim.clock.survey import MOST_SURVEYED, Load, Surveyor, fresh, plan
@@ -98,6 +98,17 @@ class TimedLaunch(PartialLaunch):
             yield self.cluster_at(number)
         self.stopped = False
 
+    def watch_polls(self, recorder: Recorder) -> None:
+        """Tell the recorder which instructions poll global memory, and which write it."""
+        instructions = [
+            (pc, self.module.program.instructions[pc])
+            for function in self.functions
+            for pc in range(function.start, function.end)
+        ]
+        recorder.polls = frozenset(pc for pc, inst in instructions if may_poll(inst))
+        if recorder.polls:
+            recorder.writes = frozenset(pc for pc, inst in instructions if may_write(inst))
+
     def survey(self, traces: list[Trace], numbers: range) -> Surveyor:
         """Run the clusters with these numbers until their first loads, those of the given cluster's `traces`."""
         loads = self._loads()
@@ -164,16 +175,20 @@ def _extrapolated(
         held = residents(traces, number, copies, parts)
         return replay(held, found, made.table, resident=fits, l1_bytes=l1_bytes, share=1 / active)
 
+    whole = launch.count // (active * copies)
     replayed = sampled[:1] if alike(traces, sampled) else sampled
     timelines = [wave(number, copies, active) for number in replayed]
     mean = sum(one.cycles for one in timelines) / len(timelines)
-    waves = launch.count / (active * copies)
+    # A CTA starts as soon as another has ended: what a further wave takes is less than what the first one does.
+    further = mean
+    if whole > 1:
+        further = wave(replayed[0], 2 * copies, active).cycles / timelines[0].cycles * mean - mean
     # The last wave has the GPU for itself.
     left = launch.count % (active * copies)
     last = wave(replayed[-1], -(-left // active), min(active, left)).cycles if left else 0.0
     made.timeline = timelines[len(timelines) // 2]
-    made.cycles = mean * (launch.count // (active * copies)) + last
-    made.waves = waves
+    made.cycles = mean + further * (whole - 1) + last * further / mean if whole else last
+    made.waves = launch.count / (active * copies)
     made.simulated = len(sampled) * launch.size
     made.scale = launch.count / copies
     made.flops = Counter({unit: count * launch.count // len(sampled) for unit, count in made.flops.items()})

@@ -44,7 +44,7 @@ _UNITS = {
     "shuffle": "shuffles",
     "double": "FP64 units",
 }
-_WAITS = {"full": "stage 'full'", "empty": "stage 'empty'", "": "other"}
+_WAITS = {"full": "stage 'full'", "empty": "stage 'empty'", "flag": "a write of another CTA", "": "other"}
 _FEW = 0.9
 """CTAs for this part of the SMs or fewer leave some unused."""
 _BOUND = 0.6
@@ -289,6 +289,7 @@ _ABOUT_UNIT = {
 _ABOUT_WAIT = {
     "memory": "warps wait {:.0%} of their time for global memory: more stages, or more CTAs on an SM, would hide it",
     "empty": "warps wait {:.0%} of their time for an mbarrier that other warps signal: balance the roles' work",
+    "flag": "warps wait {:.0%} of their time for what other CTAs write: fewer or earlier dependencies would help",
     "issue": "warps wait {:.0%} of their time for issue slots: fewer instructions would be faster",
     "barrier": "warps wait {:.0%} of their time for barriers: fewer of them, or more CTAs on an SM, would help",
     "shared": "warps wait {:.0%} of their time for shared memory: more warps would hide it",

@@ -344,6 +344,7 @@ def example(
         ({"stalls": {"tensor": 0.5}}, "warps wait 50% of their time for products"),
         ({"stalls": {"arithmetic": 0.5}}, "warps wait 50% of their time for arithmetic"),
         ({"stalls": {"empty": 0.5}}, "warps wait 50% of their time for an mbarrier that other warps signal"),
+        ({"stalls": {"flag": 0.5}}, "warps wait 50% of their time for what other CTAs write"),
         ({"stalls": {"issue": 0.5}}, "warps wait 50% of their time for issue slots"),
         ({}, "nothing is waited for"),
         (
@@ -410,6 +411,56 @@ def test_what_several_ctas_read_comes_from_dram_once(place: str, part: float) ->
     moved = found.timeline.dram_bytes * found.scale
     assert moved == pytest.approx(part * read + stored, rel=0.1)
     assert found.surveyed == 512
+
+
+FLAG = """.visible .entry k(.param .u64 out)
+{{
+  .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .pred %p<4>;
+  ld.param.u64 %rd0, [out];
+  mov.u32 %r0, %ctaid.x;
+  setp.ne.u32 %p0, %r0, 0;
+  @%p0 bra WRITES;
+SPIN:
+  {poll}
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 bra SPIN;
+  bra END;
+WRITES:
+  mov.u32 %r2, 0;
+  mov.u32 %r1, %tid.x;
+WORK:
+  mad.lo.u32 %r1, %r1, %r1, %r2;
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p2, %r2, {laps};
+  @%p2 bra WORK;
+  st.release.gpu.global.u32 [%rd0], 1;
+END:
+  st.global.u32 [%rd0+4], %r1;
+  ret;
+}}
+"""
+
+
+def flag(poll: str, laps: int) -> Estimate:
+    device = runtime.device("sim")
+    module = device.load(HEAD.format(target="sm_90a") + FLAG.format(poll=poll, laps=laps))
+    out = device.buffer(np.zeros(64, np.uint32), "out")
+    found = module.kernel("k").launch((2,), [out], block=(32,), timing=True).estimate
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "poll", ["ld.acquire.gpu.global.u32 %r1, [%rd0];", "atom.global.cas.b32 %r1, [%rd0], 7, 9;"]
+)
+def test_a_warp_that_polls_waits_for_the_write(poll: str) -> None:
+    short, long = flag(poll, 50), flag(poll, 1050)
+    first = next(warp for warp in long.timeline.warps if warp.cta == 0)
+    assert first.stalls["flag"] > 0.5 * long.cycles
+    # The time is that of the one who writes, however often the simulator polls meanwhile.
+    assert long.cycles - short.cycles == pytest.approx(1000 * 6, rel=0.7)
+    polls = sum(one.name == "issue" for one in long.timeline.slices if one.cta == 0)
+    assert polls < 50
 
 
 @pytest.mark.parametrize("name", ["sm_80", "sm_90"])

@@ -78,6 +78,10 @@ json.dump({"ptx": made.asm["ptx"], "shared": made.metadata.shared, "name": made.
 """
 
 
+class Refused(Exception):
+    """The simulated GPU has found an error of the kernel that stops it."""
+
+
 @dataclass(frozen=True)
 class Row:
     """One kernel: what was published, and what the clock says, in the same unit."""
@@ -217,7 +221,7 @@ class Launch:
         args += [0] * (len(found.signature.wanted) - len(args))
         result = found.launch(kernel["grid"], args, block=(kernel["block"],), shared=shared, timing=True)
         if result.estimate is None:
-            raise SystemExit(f"{kernel['name']}: {result.findings.of('error')[0].message}")
+            raise Refused(result.findings.of("error")[0].message)
         return result.estimate
 
 
@@ -276,7 +280,7 @@ def main() -> None:
             continue
         try:
             row = row_of(kernel, checkouts, given.triton_python)
-        except DiagnosticError as failure:
+        except (DiagnosticError, Refused) as failure:
             print(
                 f"| {kernel['name']} | {kernel['gpu']} | {kernel['figure']:g} {kernel['unit']} | refused: {failure} | |"
             )

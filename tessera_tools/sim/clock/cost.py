@@ -136,10 +136,16 @@ def _copies(program: Program, function: Function, sass: Sass) -> dict[int, float
     """How often ptxas has copied each instruction by unrolling, as the instructions that it cannot split tell."""
     found: dict[int, float] = {}
     block: list[int] = []
+    counts: dict[int, float] = {}
+    """How often the most frequent opcode of an instruction occurs."""
     anchors: list[int] = []
 
     def close() -> None:
         copies = max(1.0, median(anchors)) if anchors else 1.0
+        last = program.instructions[block[-1]] if block else None
+        if last is not None and not anchors and _back(function, last) == block[0]:
+            # The line that ptxas has split least.
+            copies = min((counts[one] for one in block if counts.get(one)), default=1.0)
         found.update(dict.fromkeys(block, copies))
         block.clear()
         anchors.clear()
@@ -151,6 +157,8 @@ def _copies(program: Program, function: Function, sass: Sass) -> dict[int, float
         if pc in targets:
             close()
         block.append(pc)
+        if sharing[inst.line] == 1 and inst.opcode != "bra" and (listed := sass.get(inst.line)):
+            counts[pc] = float(max(Counter(opcode for _, opcode in listed).values()))
         starts = _ANCHORS.get(inst.opcode)
         if starts is not None and sharing[inst.line] == 1:
             number = sum(opcode.startswith(starts) for _, opcode in sass.get(inst.line, ()))
@@ -160,6 +168,13 @@ def _copies(program: Program, function: Function, sass: Sass) -> dict[int, float
             close()
     close()
     return found
+
+
+def _back(function: Function, inst: Instruction) -> int | None:
+    """Where a branch goes to; None for what is not a branch."""
+    if inst.opcode != "bra" or not isinstance(inst.operands[-1], Name):
+        return None
+    return function.scope.labels.get(inst.operands[-1].name)
 
 
 def _cost(inst: Instruction, opcodes: Mapping[str, float], table: Timing, place: float) -> Cost:

@@ -26,6 +26,8 @@ _MOST_SLICES = 200_000
 """Slices that a timeline keeps."""
 
 _SECTOR = 32
+_POLLING = {"phase.wait", "load.global", "atomic"}
+"""Kinds of instructions that wait for a phase."""
 
 
 @dataclass(slots=True)
@@ -98,6 +100,39 @@ class _Port:
         return self.free
 
 
+class _SharedPort(_Port):
+    """The port of shared memory: what bulk copies write waits until others leave it cycles, but gets some of theirs."""
+
+    __slots__ = ("debt", "share")
+
+    def __init__(self, rate: float, share: float) -> None:
+        super().__init__(rate)
+        self.debt = 0.0
+        """Bytes that bulk copies have still to write."""
+        self.share = share
+        """Bytes that they write for each byte of others, while others wait."""
+
+    def take(self, at: float, amount: float) -> float:
+        self._idle(at)
+        bulk = min(self.debt, amount * self.share)
+        self.debt -= bulk
+        self.busy -= bulk / self.rate  # It was counted when it began.
+        return super().take(at, amount + bulk)
+
+    def write(self, at: float, amount: float) -> float:
+        """When the bytes of a bulk copy that begins at `at` are written."""
+        self._idle(at)
+        self.debt += amount
+        self.busy += amount / self.rate
+        part = self.share / (1 + self.share) if self.free > at else 1.0
+        return at + self.debt / (self.rate * part)
+
+    def _idle(self, at: float) -> None:
+        if at > self.free:
+            self.debt = max(0.0, self.debt - (at - self.free) * self.rate)
+            self.free = at
+
+
 class _Cache:
     """Sectors that were used last, up to a size in bytes."""
 
@@ -137,7 +172,7 @@ class _Sm:
 
     def __init__(self, table: Timing, room: int, l1_bytes: float) -> None:
         self.partitions = [_Partition() for _ in range(int(table.value("schedulers")))]
-        self.shared = _Port(table.value("shared_bytes"))
+        self.shared = _SharedPort(table.value("shared_bytes"), table.value("bulk_share"))
         self.bulk = _Port(1.0)
         self.l1 = _Cache(l1_bytes)
         self.room = room
@@ -427,14 +462,17 @@ class _Replay:
             if due and max(due) > ready:
                 ready, tag = max(due), name
         phase = step.waits if first else None
-        if phase is not None and kind == "phase.wait":
+        if phase is not None and kind in _POLLING:
             if phase[3] >= 0 and self.left.get(phase, 0) > 0:
                 self.parked.setdefault(phase, []).append(warp)
                 warp.parked_at = at
                 return None
             over = self.done.get(phase, 0.0)
             if over > ready:
-                ready, tag = over, "full" if phase[1:3] in self.filled else "empty"
+                ready, tag = (
+                    over,
+                    "flag" if phase[0] == "write" else "full" if phase[1:3] in self.filled else "empty",
+                )
         partition = warp.partition
         begin = ready
         if partition.free > begin:
@@ -501,8 +539,9 @@ class _Replay:
         elif kind == "load.global":
             return self.fetch(sm, sectors, at, fresh, cached=True), "memory", following
         elif kind == "store.global":
-            self.write(sectors, at)
+            self.publish(step, self.write(sectors, at))
         elif kind == "atomic":
+            self.publish(step, at)
             return self.write(sectors, at) + value["atomic_latency"], "atomic", following
         elif kind == "copy":
             there = self.fetch(sm, sectors, at, fresh, cached=False) if sectors else at
@@ -534,6 +573,11 @@ class _Replay:
                 return self.meet(warp, step.waits, following)
         return at + cost.latency, "arithmetic", following
 
+    def publish(self, step: Step | None, at: float) -> None:
+        """A write that other warps poll is in L2."""
+        for phase in step.arrives if step is not None else ():
+            self.signal(phase, at + self.value["l2_latency"] / 2)
+
     def meet(self, warp: _Warp, phase: Phase, at: float) -> tuple[float, str, float | None]:
         """A barrier: the warp continues after the last arrival."""
         over = self.done.get(phase)
@@ -554,13 +598,13 @@ class _Replay:
             fresh = step.fresh if step is not None else 1.0
             done = self.fetch(sm, sectors, begin, fresh, cached=False) if sectors else begin
             size = step.bytes if step is not None else 0
-            done += sm.shared.take(at, size) - at + value["tma_latency"]
+            done += sm.shared.write(at, size) - at + value["tma_latency"]
             self.show(sm, warp.cta, "TMA", f"load {size:,} bytes", begin, done)
             for phase in arrives:
                 self.signal(phase, done)
         else:
             size = step.bytes if step is not None else 0
-            read = begin + sm.shared.take(at, size) - at
+            read = begin + sm.shared.write(at, size) - at
             self.write(sectors, read)
             self.show(sm, warp.cta, "TMA", f"store {size:,} bytes", begin, read + value["tma_latency"])
             warp.bulk = max(warp.bulk, read + value["tma_latency"])
