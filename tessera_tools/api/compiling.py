@@ -193,6 +193,7 @@ def compile(
     entry: str | None = None,
     num_warps: int = 0,
     num_consumer_warpgroups: int = 0,
+    ping_pong: str = "auto",
     abi: str = "default",
     keep_ir: bool = False,
     lineinfo: bool = True,
@@ -209,6 +210,8 @@ def compile(
     entry: the kernel, if the program has several.
     num_warps: warps of the kernel, all in one group; if 0, chosen from the tiles.
     num_consumer_warpgroups: warpgroups that compute the products of a kernel with agents, 1, 2 or 4; 0 chooses.
+    ping_pong: whether these warpgroups take turns with the tensor cores: `auto` (where that takes less time), `always`
+        or `never`.
     abi: `plain` allows only the declared parameters: no hidden tensor maps.
     keep_ir: keep the IR after each pass, for `Kernel.after`.
     lineinfo: findings of the simulated GPU and SASS have source lines.
@@ -227,6 +230,8 @@ def compile(
     """
     if abi not in ("default", "plain"):
         raise error(None, f"the abi is '{abi}'; expected default or plain")
+    if ping_pong not in ("auto", "always", "never"):
+        raise error(None, f"ping_pong is '{ping_pong}'; expected auto, always or never")
     wanted = find_target(target) if target is not None else None
     read, label = _read(source, args, wanted, name)
     if isinstance(read, bytes) and kind_of(label, read) != "mlir":
@@ -238,6 +243,7 @@ def compile(
         ptxas=ptxas,
         num_warps=num_warps,
         num_consumer_warpgroups=num_consumer_warpgroups,
+        ping_pong=ping_pong,
         plain_abi=abi == "plain",
         explains=True,
         keep_stages=True,

@@ -63,6 +63,7 @@ SHARED_KINDS = {
     "mlir-timing-display": ("tree", "list"),
     "num-consumer-warpgroups": ("1", "2", "4"),
     "num-warps": ("1", "2", "4", "8", "16", "32"),
+    "ping-pong": ("auto", "always", "never"),
 }
 """What their values may be."""
 

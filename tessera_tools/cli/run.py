@@ -68,6 +68,12 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         "warps per kernel, if compiling: 1, 2, 4, 8, 16 or 32 (default: chosen from the tiles)",
         None,
     ),
+    "ping-pong": (
+        "WHEN",
+        "whether consumer warpgroups take turns with the tensor cores, if compiling: auto, always or never (default: "
+        "auto, where that takes less time)",
+        None,
+    ),
     "processes": (
         "N",
         "maximum number of processes that simulate a grid (default: the number of CPUs)",

@@ -60,6 +60,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         lineinfo=kind == "mlir",
         num_warps=int(options.get("num_warps") or 0),
         num_consumer_warpgroups=int(options.get("num_consumer_warpgroups") or 0),
+        ping_pong=options.get("ping_pong") or "auto",
         plain_abi=options.get("abi") == "plain",
     )
     key = None

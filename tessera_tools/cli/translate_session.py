@@ -251,6 +251,7 @@ class Session:
             verify_each=verify in ("true", "1"),
             num_warps=int(given["num_warps"] or 0),
             num_consumer_warpgroups=int(given["num_consumer_warpgroups"] or 0),
+            ping_pong=given["ping_pong"] or "auto",
             plain_abi=given["abi"] == "plain",
             off=self._passes_off(),
             explains=self.remarks.wanted,

@@ -48,6 +48,9 @@ class Options:
     """Warps of every kernel that has no `kernel_spec` yet, all in one group; if 0, they are chosen from its tiles."""
     num_consumer_warpgroups: int = 0
     """Warpgroups of consumers of every kernel with agents; 0 chooses from its products."""
+    ping_pong: str = "auto"
+    """Whether consumer warpgroups take turns with the tensor cores: `auto` (where that takes less time), `always` or
+    `never`."""
     plain_abi: bool = False
     """Kernels have only the declared parameters: no tensor maps follow them, so TMA is not used."""
     off: frozenset[str] = frozenset()

@@ -172,6 +172,10 @@ PASSES: dict[str, Row] = {
         "tileas.insert_barriers:InsertBarriers",
         "allocate shared memory, and insert barriers between conflicting accesses",
     ),
+    "tileas-bind-named-barriers": Row(
+        "tileas.bind_named_barriers:BindNamedBarriers",
+        "bind the turns of consumer warpgroups to named barriers",
+    ),
     # nv_tileas to llvm and nvvm
     "convert-nv-tile-func-to-llvm": Row(
         "llvm.convert_nv_tile_func_to_llvm:ConvertNVTileFuncToLLVM",
@@ -366,6 +370,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     (
         "tileas-insert-barriers",
+        "tileas-bind-named-barriers",
+        "warpgroups take turns where no barrier makes them meet",
+    ),
+    (
+        "tileas-bind-named-barriers",
+        "convert-tileas-to-llvm",
+        "the conversion emits barriers with their numbers",
+    ),
+    (
+        "tileas-insert-barriers",
         "convert-nv-tile-func-to-llvm",
         "barriers are inserted into nv_tileaa functions",
     ),
@@ -432,27 +446,32 @@ _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
 TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
-_SCHEDULE = "tileas-schedule{only-agentsGROUPS}"
+_TURNS = "tileas-bind-named-barriers"
+_SCHEDULE = "tileas-schedule{only-agentsGROUPSTURNS}"
 _MASKS = "tileas-guard-masks"
 HIDDEN = (
-    _SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
+    _SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES, _TURNS,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
 
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
-    """The passes on nv_tileas with agents and loads by TMA first, TMA stores after the pipelines of operands."""
+    """The passes on nv_tileas with agents and loads by TMA first, TMA stores after the pipelines of operands, and the
+    named barriers of agents after all others."""
     place = steps.index("tileas-materialize-pipeline") + 1
+    bound = steps.index("tileas-insert-barriers") + 1
     first = steps.index("tileas-slicing") + 1
     agents = (_SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
-    return (*steps[:first], *agents, *steps[first:place], TMA_STORES, *steps[place:])
+    return (
+        *steps[:first], *agents, *steps[first:place], TMA_STORES, *steps[place:bound], _TURNS, *steps[bound:],
+    )  # fmt: skip
 
 
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     # The passes for each target and stage. TARGET is replaced by the target's name, which the first conversion writes
-    # to the module for the later passes; WARPS and GROUPS by options, if given.
+    # to the module for the later passes; WARPS, GROUPS and TURNS by options, if given.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
     "sm_89": _COMMON,
@@ -479,19 +498,30 @@ def pipeline_for(
     num_warps: int = 0,
     agents: bool = True,
     num_consumer_warpgroups: int = 0,
+    ping_pong: str = "auto",
 ) -> list[Step]:
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
     by the conversion to nv_tileas); with agents where the target has them, by default, and then for so many warpgroups
-    of consumers (0: chosen by the products)."""
+    of consumers (0: chosen by the products), which take turns `always`, `never`, or where that takes less time
+    (`auto`)."""
     steps = PIPELINES[target]
     warps = f"{{num-warps={num_warps}}}" if num_warps else ""
     groups = f" num-consumer-warpgroups={num_consumer_warpgroups}" if num_consumer_warpgroups else ""
+    turns = f" ping-pong={ping_pong}" if ping_pong != "auto" else ""
+    words = {"TARGET": target, "WARPS": warps, "GROUPS": groups, "TURNS": turns}
     return [
-        Step(name, text.replace("TARGET", target).replace("WARPS", warps).replace("GROUPS", groups))
+        Step(name, _filled(text, words))
         for name in stages_from(stage)
         for text in steps[name]
         if agents or text not in HIDDEN
     ]
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    """A pass with its options, with values for their words."""
+    for word, value in words.items():
+        text = text.replace(word, value)
+    return text
 
 
 def find_pass(name: str) -> type[Pass] | None:

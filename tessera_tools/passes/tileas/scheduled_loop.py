@@ -27,8 +27,11 @@ CHART_COLUMNS = 64
 class ScheduledLoop:
     """One loop as a graph, and its schedule.
 
+    turns: the number of warpgroups that take turns; 1: all warps run the loop together.
     loop: an innermost counted loop.  most: the maximum number of iterations of a load in flight, 0 for as many as fit.
     """
+
+    turns = 1
 
     def __init__(self, loop: scf.For, target: Target, most: int = 0) -> None:
         self.loop, self.target, self.most = loop, target, most
