@@ -23,7 +23,7 @@ from tessera_tools.ir.builtin_attributes import UNIT, i32
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.types import I1, RankedTensorType
 from tessera_tools.passes.tileas.products import WARPGROUP_REGISTERS, AsyncProduct, Choice
-from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, values_used
+from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, bar_of, values_used
 from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Target
 from tessera_tools.target.throughput import throughput
@@ -235,8 +235,7 @@ class AgentLoop(ScheduledLoop):
     def _fitting(self) -> Schedule:
         self.limit_of_registers = 1 << 16
         alone = self._found(sum(max(c.latency, *c.cycles.values(), 1) for c in self.costs if c.cycles) + 1)
-        groups = self.choice.groups
-        self.limit_of_registers = max(WARPGROUP_REGISTERS[groups] - OTHER_REGISTERS, self.registers(alone))
+        self.limit_of_registers = max(self.spare_registers, self.registers(alone))
         return super()._fitting()
 
     def _fits(self, found: Schedule) -> bool:
@@ -401,6 +400,25 @@ class AgentLoop(ScheduledLoop):
 
     # -- turns
 
+    def chart(self) -> list[str]:
+        """With turns, also a row for each warpgroup: `=` marks the cycles of its turn, from where its phase begins."""
+        lines = super().chart()
+        if self.turns == 1:
+            return lines
+        found = self.schedule
+        order = self._products_in_kernel(found)
+        first = self.first_of_turn(found)
+        last = order[order.index(first) - 1]
+        length = (found.cycles[last] - found.cycles[first]) % found.interval + self.costs[last].cycles[
+            "tensor"
+        ]
+        for group in range(self.turns):
+            phase = group * found.interval // self.turns
+            start = (found.cycles[first] + phase) % found.interval
+            bar = bar_of(start, length, found.interval, "=")
+            lines.append(f"warpgroup {group} phase {phase:6} |{bar}| turn with the tensor cores")
+        return lines
+
     @property
     def may_take_turns(self) -> bool:
         """Whether there are several warpgroups, and the consumer writes no operand of the products: it would have to
@@ -436,9 +454,23 @@ class AgentLoop(ScheduledLoop):
 
     @property
     def price(self) -> int:
-        """Cycles of an iteration, with the barriers of the turns."""
-        barriers = 2 * throughput(self.target).barrier_latency if self.turns > 1 else 0
-        return self.schedule.interval + barriers
+        """Cycles of an iteration: the interval, and with turns, two barriers, and the part of an interval for which the
+        last warpgroup comes later, if it is known over how many iterations that is spread."""
+        interval, trips = self.schedule.interval, self.loop.trip_count
+        if self.turns == 1:
+            return interval
+        late = (interval - interval // self.turns) // trips if trips else 0
+        return interval + 2 * throughput(self.target).barrier_latency + late
+
+    @property
+    def needed_registers(self) -> int:
+        """Registers of a thread that the schedule needs for tiles."""
+        return self.registers(self.schedule)
+
+    @property
+    def spare_registers(self) -> int:
+        """Registers of a thread that there are for tiles."""
+        return WARPGROUP_REGISTERS[self.choice.groups] - OTHER_REGISTERS
 
 
 def _alive(start: int, end: int, slot: int, interval: int) -> int:

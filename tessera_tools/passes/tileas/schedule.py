@@ -78,10 +78,8 @@ class ScheduleLoops(Pass):
                 groups = f"{choice.groups} consumer warpgroup{'s' if choice.groups > 1 else ''}"
                 context.passed(function, f"a warp that loads and {groups}: {choice.why}", "warps", "schedule")
             self._tell_of_unfollowed_hints(function, choice, context)
-            if choice is None and self.only_agents:
-                continue
             taken = False
-            for loop in innermost_loops(function):
+            for loop in innermost_loops(function) if choice is not None or not self.only_agents else ():
                 try:
                     scheduled = self._with_turns(self.scheduled(loop, target, choice), function, context)
                 except SchedulingError:
@@ -123,11 +121,16 @@ class ScheduleLoops(Pass):
             why = f"as ping-pong=always says: an iteration takes {turned.price} cycles, together {scheduled.price}"
         else:
             why = f"an iteration takes {turned.price} cycles instead of {scheduled.price}"
-            if turned.price >= scheduled.price:
-                text = (
-                    f"the {groups} consumer warpgroups do not take turns with the tensor cores: an iteration would "
-                    f"take {turned.price} cycles instead of {scheduled.price}"
-                )
+            needed, spare = turned.needed_registers, turned.spare_registers
+            against = (
+                f"an iteration would take {turned.price} cycles instead of {scheduled.price}"
+                if turned.price >= scheduled.price
+                else f"their tiles need {needed} registers of a thread, of {spare}, so that ptxas spills some"
+                if needed > spare
+                else None
+            )
+            if against is not None:
+                text = f"the {groups} consumer warpgroups do not take turns with the tensor cores: {against}"
                 context.missed(loop, text, "turns", "schedule", function=function)
                 return scheduled
         text = f"{groups} consumer warpgroups take turns with the tensor cores (ping-pong), {why}"
