@@ -51,6 +51,8 @@ class Options:
     ping_pong: str = "auto"
     """Whether consumer warpgroups take turns with the tensor cores: `auto` (where that takes less time), `always` or
     `never`."""
+    num_stages: int = 0
+    """Iterations of a loop whose tiles are in shared memory at the same time; 0 chooses."""
     plain_abi: bool = False
     """Kernels have only the declared parameters: no tensor maps follow them, so TMA is not used."""
     off: frozenset[str] = frozenset()

@@ -106,7 +106,9 @@ def _steps(options: Options, stage: Stage) -> list[Step]:
         raise error(None, f"{groups} consumer warpgroups cannot be had: {_no_agents(options)}")
     if options.ping_pong == "always" and not (agents and has_agents(options.target.name)):
         raise error(None, f"ping-pong=always cannot be followed: {_no_agents(options)}")
-    return pipeline_for(options.target.name, stage, options.num_warps, agents, groups, options.ping_pong)
+    return pipeline_for(
+        options.target.name, stage, options.num_warps, agents, groups, options.num_stages, options.ping_pong
+    )
 
 
 def _no_agents(options: Options) -> str:
