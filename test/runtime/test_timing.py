@@ -25,7 +25,8 @@ from tessera_tools.runtime.timing_picture import timeline_svg, trace_events
 from tessera_tools.runtime.timing_report import advice, as_data, busy, roof_chart, roofline, summary
 from tessera_tools.sim.clock.cost import Cost
 from tessera_tools.sim.clock.record import Step, Trace
-from tessera_tools.sim.clock.replay import Timeline, WarpTime, replay
+from tessera_tools.sim.clock.replay import replay
+from tessera_tools.sim.clock.timeline import Timeline, WarpTime
 from tessera_tools.target import lookup
 from tessera_tools.target.timing import timing
 
