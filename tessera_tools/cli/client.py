@@ -13,13 +13,14 @@ import array
 import json
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import socket
 
-__all__ = ["LIMITS", "PROTOCOL", "ask", "identity", "run_on_server", "server_folder", "wanted"]
+__all__ = ["LIMITS", "PROTOCOL", "ask", "identity", "run_on_server", "server_folder", "short_path", "wanted"]
 
 PROTOCOL = 1
 LIMITS = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "NOFILE", "AS")
@@ -78,11 +79,23 @@ def _connect() -> socket.socket | None:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     connection.settimeout(_SECONDS)
     try:
-        connection.connect(os.path.join(folder, f"{identity()}.sock"))
-    except (OSError, ValueError):
+        with short_path(os.path.join(folder, f"{identity()}.sock")) as path:
+            connection.connect(path)
+    except OSError:
         connection.close()
         return None
     return connection
+
+
+@contextmanager
+def short_path(path: str) -> Iterator[str]:
+    """Another path of the same file: the address of a socket has at most 107 bytes."""
+    folder, name = os.path.split(path)
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{name}"
+    finally:
+        os.close(descriptor)
 
 
 def run_on_server(program: str) -> None:
@@ -178,13 +191,7 @@ def _await(connection: socket.socket, pid: int) -> None:
 def _start() -> None:
     """Start a server that outlives this process. It does not answer before it has loaded everything."""
     run = f"import sys; sys.path[:] = {['', *sys.path[1:]]!r}; from tessera_tools.cli.server import serve; serve()"
-    null = os.open(os.devnull, os.O_RDWR)
+    from tessera_tools.process import spawn_detached
+
     with suppress(OSError):
-        os.posix_spawn(
-            sys.executable,
-            [sys.executable, "-c", run],
-            os.environ,
-            file_actions=[(os.POSIX_SPAWN_DUP2, null, number) for number in (0, 1, 2)],
-            setsid=True,
-        )
-    os.close(null)
+        spawn_detached([sys.executable, "-c", run])

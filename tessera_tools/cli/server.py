@@ -23,10 +23,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from tessera_tools.cli.client import LIMITS, identity, server_folder
+from tessera_tools.cli.client import LIMITS, identity, server_folder, short_path
 from tessera_tools.cli.start import SERVED, main_of
 from tessera_tools.emit.compile_cache import own_identity
-from tessera_tools.process import end_with_parent
+from tessera_tools.process import fork, reap_ended
 
 __all__ = ["IDLE_SECONDS", "serve"]
 
@@ -156,7 +156,8 @@ class _Server:
         temporary = f"{self.path}.{os.getpid()}"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
-        listener.bind(temporary)
+        with short_path(temporary) as path:
+            listener.bind(path)
         os.chmod(temporary, 0o600)
         listener.listen(64)
         listener.setblocking(False)
@@ -187,10 +188,8 @@ class _Server:
             client.close()  # the client runs its command itself, and the next one starts a new server
             self.ending = True
             return
-        server = os.getpid()
-        pid = os.fork()
+        pid = fork()
         if pid == 0:
-            end_with_parent(server)
             self._become_command(client, listener)
         self.clients[pid] = client
         self.poll.register(client, select.EPOLLRDHUP)
@@ -223,13 +222,8 @@ class _Server:
                     os.killpg(pid, signal.SIGTERM)
 
     def _reap(self) -> None:
-        while self.clients:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
+        while ended := reap_ended():
+            pid, status = ended
             client = self.clients.pop(pid, None)
             if client is None:
                 continue
