@@ -184,6 +184,31 @@ def test_traces_that_wait_for_each_other_are_refused() -> None:
         replay([Trace(0, 0, 0, [step, other])], cost, table, resident=1, l1_bytes=0)
 
 
+def bulk(targets: int) -> float:
+    """Cycles until 16 KiB have come to each of two CTAs, by copies of the first one: to one CTA each, or to both."""
+    table = timing(lookup("sm_90"))
+    assert table is not None
+    kinds = ("bulk", "phase.wait")
+    costs = {pc: Cost(1.0, (), 4.0, kind, (), ()) for pc, kind in enumerate(kinds)}
+    traces = [Trace(0, 0, 0), Trace(1, 0, 0)]
+    for number in range(2 // targets):
+        copy = Step(0)
+        copy.bytes = 16384 * targets
+        copy.arrives = tuple(("mbarrier", cta, 0, 0) for cta in ((0, 1) if targets == 2 else (number,)))
+        traces[0].steps.append(copy)
+    for trace in traces:
+        wait = Step(1)
+        wait.waits = ("mbarrier", trace.cta, 0, 0)
+        trace.steps.append(wait)
+    return replay(traces, costs, table, resident=1, l1_bytes=65536).cycles
+
+
+def test_a_multicast_writes_the_shared_memory_of_each_cta_at_once() -> None:
+    # 16 KiB take 128 cycles of a port. Two copies also take two issues of the TMA unit.
+    assert bulk(2) <= bulk(1)
+    assert bulk(2) == pytest.approx(170 + 30 + 128, abs=80)
+
+
 def test_a_target_without_a_table_is_refused() -> None:
     with pytest.raises(
         DiagnosticError, match=r"the clock has no table for sm_86; expected one of sm_80, sm_90"

@@ -445,11 +445,13 @@ class _Replay:
         arrives = step.arrives if step is not None else ()
         if arrives:
             fresh = step.fresh if step is not None else 1.0
-            done = self.fetch(sm, sectors, begin, fresh, cached=False) if sectors else begin
-            size = step.bytes if step is not None else 0
-            done += sm.shared.write(at, size) - at + value["tma_latency"]
-            self.show(sm, warp.cta, "TMA", f"load {size:,} bytes", begin, done)
+            there = self.fetch(sm, sectors, begin, fresh, cached=False) if sectors else begin
+            size = step.bytes / len(arrives) if step is not None else 0.0
             for phase in arrives:
+                # A multicast writes the shared memory of each CTA that it reaches.
+                target = self.home.get(phase[1], sm)
+                done = there + target.shared.write(at, size) - at + value["tma_latency"]
+                self.show(target, phase[1], "TMA", f"load {size:,.0f} bytes", begin, done)
                 self.signal(phase, done)
         else:
             size = step.bytes if step is not None else 0
