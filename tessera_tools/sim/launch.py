@@ -133,6 +133,12 @@ class Launch:
         """By address of a global allocation: histories of clusters that have ended, with their last clock."""
         self.state: dict[str, Any] = {}
         """State of instruction families per launch, by family name."""
+        self.uses_reserved = any(
+            key[:2] == ("special", "%reserved_smem_offset_1")
+            for function in self.functions
+            for key in module.ports[function.name].keys
+        )
+        """Whether the kernel may access the reserved shared memory."""
         self.binders = [(module.ports[function.name].base, module.ports[function.name].binders)
                         for function in self.functions]  # fmt: skip
         self.varying = [
