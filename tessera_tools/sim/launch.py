@@ -119,6 +119,8 @@ class Launch:
         self.stats = stats if isinstance(stats, Counters) else Counters() if stats else None
         self.timed = self.stats is not None and self.stats.timed
         """Whether the trace is recorded (sim/clock): warps run one after the other, and none gives up a wait."""
+        self.functions = module.reachable(entry)
+        module.decode(self.functions)
         self.code = self.stats.recorded(module.code) if self.stats is not None else module.code
         self.together = [None] * len(module.code) if self.timed else module.together
         self.output: list[str] = []
@@ -131,7 +133,12 @@ class Launch:
         """By address of a global allocation: histories of clusters that have ended, with their last clock."""
         self.state: dict[str, Any] = {}
         """State of instruction families per launch, by family name."""
-        self.functions = module.reachable(entry)
+        self.uses_reserved = any(
+            key[:2] == ("special", "%reserved_smem_offset_1")
+            for function in self.functions
+            for key in module.ports[function.name].keys
+        )
+        """Whether the kernel may access the reserved shared memory."""
         self.binders = [(module.ports[function.name].base, module.ports[function.name].binders)
                         for function in self.functions]  # fmt: skip
         self.varying = [
