@@ -176,6 +176,10 @@ PASSES: dict[str, Row] = {
         "tileas.insert_barriers:InsertBarriers",
         "allocate shared memory, and insert barriers between conflicting accesses",
     ),
+    "tileas-unwrap-pipeline-iterators": Row(
+        "tileas.unwrap_pipeline_iterators:UnwrapPipelineIterators",
+        "replace the iterators of pipelines by slots and phases",
+    ),
     # nv_tileas to llvm and nvvm
     "convert-nv-tile-func-to-llvm": Row(
         "llvm.convert_nv_tile_func_to_llvm:ConvertNVTileFuncToLLVM",
@@ -390,6 +394,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     (
         "tileas-insert-barriers",
+        "tileas-unwrap-pipeline-iterators",
+        "an iterator says of which pipeline a stage is",
+    ),
+    (
+        "tileas-unwrap-pipeline-iterators",
+        "convert-nv-tile-func-to-llvm",
+        "the conversion of bodies expects slots and phases",
+    ),
+    (
+        "tileas-insert-barriers",
         "convert-nv-tile-func-to-llvm",
         "barriers are inserted into nv_tileaa functions",
     ),
@@ -446,6 +460,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
         "canonicalize",
         "cse",
         "tileas-insert-barriers",
+        "tileas-unwrap-pipeline-iterators",
         "convert-nv-tile-func-to-llvm",
         "convert-tileas-to-llvm",
         "reconcile-unrealized-casts",
