@@ -90,7 +90,8 @@ class Search:
         if any(self.best):
             best = self.best
             near = [p for p in self.left if sum(a != b for a, b in zip(p, best, strict=True)) == 1]
-            self._queue = self._shuffled(near) + self._queue
+            # A neighbor may already wait.
+            self._queue = list(dict.fromkeys(self._shuffled(near) + self._queue))
 
     def _shuffled(self, points: Iterable[Point]) -> list[Point]:
         found = list(points)

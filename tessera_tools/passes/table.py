@@ -120,6 +120,10 @@ PASSES: dict[str, Row] = {
     "tileas-slicing": Row(
         "tileas.slicing:Slicing", "make the iterations of loops with a sliceCount the slices of one iteration"
     ),
+    "scf-for-loop-splitting": Row(
+        "tileas.scf_for_loop_splitting:LoopSplitting",
+        "split loops into iterations whose bounds and masks are known to hold, and the others",
+    ),
     "sink-negf-through-shapes": Row(
         "tileas.sink_negf_through_shapes:SinkNegFThroughShapes", "move negf before shape operations"
     ),
@@ -253,6 +257,26 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-guard-masks",
         "tileas-schedule",
         "the schedule does not count a mask that rarely runs",
+    ),
+    (
+        "tileas-guard-masks",
+        "scf-for-loop-splitting",
+        "a mask that is behind a branch stays in its loop",
+    ),
+    (
+        "scf-for-loop-splitting",
+        "tileas-assign-layouts",
+        "accesses without bounds may be wider, which decides their layouts",
+    ),
+    (
+        "tileas-materialize-schedule",
+        "scf-for-loop-splitting",
+        "the loads of a producer have no bounds to check",
+    ),
+    (
+        "tileas-materialize-tma-loads",
+        "scf-for-loop-splitting",
+        "TMA checks bounds itself",
     ),
     (
         "tileas-promote-accumulators",
@@ -404,6 +428,7 @@ class Step:
     text: str
 
 
+_MASKS = "tileas-guard-masks"
 _PIPELINE = "tileas-materialize-pipelineSTAGES"
 
 _COMMON: Mapping[str, Sequence[str]] = {
@@ -412,6 +437,8 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasWARPS"),
     "nv_tileas": (
         "tileas-slicing",
+        _MASKS,
+        "scf-for-loop-splitting",
         "tileas-assign-layouts",
         "tileas-remove-layout-conversions",
         "tileas-remove-buffer-alias",
@@ -435,19 +462,20 @@ _BOUNDARY = "tileas-resolve-agent-boundary"
 TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
 _SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPS}"
-_MASKS = "tileas-guard-masks"
 HIDDEN = (
-    _SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
+    _SIGNS, _PREPARE, _PROMOTE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
 
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with agents and loads by TMA first, TMA stores after the pipelines of operands."""
-    place = steps.index(_PIPELINE) + 1
-    first = steps.index("tileas-slicing") + 1
-    agents = (_SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
-    return (*steps[:first], *agents, *steps[first:place], TMA_STORES, *steps[place:])
+    first, masks, place = (steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE))
+    prepared = (_SIGNS, _PREPARE, _PROMOTE)
+    agents = (_SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
+    return (
+        *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES, *steps[place:]
+    )  # fmt: skip
 
 
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}
