@@ -1,4 +1,4 @@
-"""tools/bench/gpu_peers.py on torch's CPU backend: what our kernels are compared with computes what the references say."""
+"""tools/bench/gpu_peers.py on torch's CPU backend: what our kernels are compared with agrees with the references."""
 
 from __future__ import annotations
 
@@ -43,9 +43,14 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_torch_computes_what_the_reference_says(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     case, ones = CASES[name], torch.ones
+
+    def ones_on_cpu(*shape: Any, device: str, **options: Any) -> Any:
+        assert device == "cuda"
+        return ones(*shape, **options)
+
     torch.manual_seed(fresh_seed())
     monkeypatch.setitem(sys.modules, "triton", None)
-    monkeypatch.setattr(torch, "ones", lambda *shape, device, **options: ones(*shape, **options))
+    monkeypatch.setattr(torch, "ones", ones_on_cpu)
     tensors = {
         one.name: torch.full(one.shape, float("nan")).to(TYPES[one.type])
         if one.output
