@@ -109,6 +109,7 @@ def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
     """Wait until the previous round was read, which has the other parity; in the first round, this does not wait."""
     if not _is_first(op):
         e = low.e
+        assert op.phase is not None
         barrier = _empty_barrier(low, _pipeline(op), low.scalar(op.iter))
         empty = e.constant(e.xor(low.scalar(op.phase), 1))
         # A thread that writes numbers waits alone: for another one, which comes later, two rounds may have passed.
@@ -164,6 +165,7 @@ def _writes_numbers(op: nv_tileas.ProducerWrite) -> bool:
 @lowers("nv_tileas.async.pipeline.consumer_wait")
 def consumer_wait(low: Lowering, op: nv_tileas.ConsumerWait) -> None:
     """Every thread waits."""
+    assert op.phase is not None
     _wait(low, full_barrier(low, op), low.scalar(op.phase))
     low.define(op.res, (low.scalar(op.iter),))
 
