@@ -11,7 +11,7 @@ of `warp.ports`, the list of 32-lane NumPy rows of registers, immediates, addres
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -30,11 +30,12 @@ from tessera_tools.sim.program import (
     Operand,
     Pair,
     Program,
+    RegisterDeclaration,
     Variable,
     Vector,
 )
 from tessera_tools.sim.special import SPECIAL
-from tessera_tools.sim.straight import Straight, straight_of
+from tessera_tools.sim.straight import Straight, port_kind, straight_of
 from tessera_tools.sim.types import TYPES, Type
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
@@ -118,6 +119,10 @@ class Ports:
         self.binders: list[Binder] = []
         self.keys: list[tuple[Any, ...]] = []
         """The key of each port: its kind, then what distinguishes it from other ports of that kind."""
+        self.kinds: list[Hashable] = []
+        """The kind and the dtype of each port."""
+        self.lanewise: list[bool] = []
+        """Whether a gang provides the row of a port: not a scratch row, not a 128-bit value."""
         self.used: list[int] = []
         """The ports requested since this list was last cleared, in order."""
         self._known: dict[Any, int] = {}
@@ -129,6 +134,10 @@ class Ports:
             port = self._known[key] = self.base + len(self.binders)
             self.binders.append(binder)
             self.keys.append(key)
+            self.kinds.append(port_kind(key))
+            self.lanewise.append(
+                key[0] in ("constant", "special", "symbol") or (key[0] == "register" and key[1] != 128)
+            )
         self.used.append(port)
         return port
 
@@ -170,6 +179,8 @@ class Context:
         """How `together` uses memory (`Straight.effect`), for instructions that only use registers and memory."""
         self.alone = False
         """Whether `together` is for this instruction alone, and not for others that differ in their ports."""
+        self._registers: dict[tuple[int, int, str], int] = {}
+        """The ports of registers by width, slot and type."""
         self._targets: set[int] = set()
         """The ports that `write` returned for this instruction."""
         self._sources: set[int] = set()
@@ -247,7 +258,7 @@ class Context:
             return self.constant(32, type)
         register = self.inst.scope.register(operand.name)
         if register is not None:
-            return self._register(operand.name, type)
+            return self._register(register, type)
         return self._symbol(operand, type)
 
     def reads(self, operand: Operand, type: Type) -> list[int]:
@@ -279,7 +290,7 @@ class Context:
         bits = register.type.bits
         if bits > type.bits and type.kind != "p" and bits != 128:
             type = TYPES[f"{'s' if type.signed else 'u'}{bits}"]
-        port = self._register(operand.name, type)
+        port = self._register(register, type)
         self._targets.add(port)
         return port
 
@@ -349,16 +360,18 @@ class Context:
         owner = self.program.functions.get(variable.function)
         return owner is not None and owner.is_entry and variable in owner.parameters
 
-    def _register(self, name: str, type: Type) -> int:
-        register = self.inst.scope.register(name)
-        assert register is not None
-        bits = register.type.bits
+    def _register(self, register: RegisterDeclaration, type: Type) -> int:
+        bits, slot = register.type.bits, register.slot
         if bits < type.bits or (type.kind == "p") != (bits == 1):
-            raise self.error(f"uses '{name}', a {register.type} register, as {type}")
-        slot = register.slot
-        return self.ports.add(
-            ("register", bits, slot, np.dtype(type.dtype)), _register_row(bits, slot, type.dtype)
-        )
+            raise self.error(f"uses '{register.name}', a {register.type} register, as {type}")
+        port = self._registers.get((bits, slot, type.name))
+        if port is None:
+            dtype = np.dtype(type.dtype)
+            port = self.ports.add(("register", bits, slot, dtype), _register_row(bits, slot, dtype))
+            self._registers[bits, slot, type.name] = port
+        else:
+            self.ports.used.append(port)
+        return port
 
     def _special(self, name: str, type: Type) -> int:
         bind = SPECIAL[name]
@@ -485,17 +498,15 @@ class Context:
         """What blocks need to know of the instruction that was decoded last; None if they cannot contain it."""
         if self.together is None or not self.effect:
             return None
-        keys = [self.ports.keys[port - self.ports.base] for port in self.ports.used]
+        base, kinds = self.ports.base, self.ports.kinds
+        used = [kinds[port - base] for port in self.ports.used]
         alone = self.pc if self.alone else None
-        return straight_of(self.inst, self.effect, self.ports.used, keys, self._sources, self._targets, alone)
+        return straight_of(self.inst, self.effect, self.ports.used, used, self._sources, self._targets, alone)
 
     def _of_lanes(self) -> bool:
         """True if the instruction uses only rows that a gang provides: no scratch rows, no 128-bit values."""
-        keys = (self.ports.keys[port - self.ports.base] for port in self.ports.used)
-        return all(
-            key[0] in ("constant", "special", "symbol") or (key[0] == "register" and key[1] != 128)
-            for key in keys
-        )
+        base, lanewise = self.ports.base, self.ports.lanewise
+        return all(lanewise[port - base] for port in self.ports.used)
 
 
 def _what(operand: Operand) -> str:
