@@ -19,6 +19,7 @@ from tessera_tools.ir.builder import Builder, InsertionPoint
 from tessera_tools.ir.effects import MemoryEffects, declared
 from tessera_tools.ir.location import UNKNOWN, Location
 from tessera_tools.ir.mapping import IRMapping
+from tessera_tools.ir.traversal import walk_block, walk_regions
 from tessera_tools.ir.values import BlockArgument, OpOperand, OpResult, Value
 
 if TYPE_CHECKING:
@@ -228,12 +229,7 @@ class Operation:
         The last yielded operation may be erased or replaced (in pre-order, its regions are then not visited).
         `reverse` visits regions, blocks and operations backwards.
         """
-        if not reverse and not post_order:
-            yield from _pre_order(reversed(self.regions))
-            return
-        for region in reversed(self.regions) if reverse else list(self.regions):
-            for block in reversed(region.blocks) if reverse else list(region.blocks):
-                yield from block.walk(reverse=reverse, post_order=post_order)
+        return walk_regions(self.regions, reverse, post_order)
 
     # -- attributes and traits
 
@@ -464,19 +460,7 @@ class Block:
 
     def walk(self, *, reverse: bool = False, post_order: bool = False) -> Iterator[Operation]:
         """Every operation of the block, and all nested ones; see `Operation.walk`."""
-        if not reverse and not post_order:
-            yield from _pre_order([self])
-            return
-        for op in reversed(self) if reverse else self.operations:
-            if not op.regions:
-                yield op
-            elif post_order:
-                yield from op.walk(reverse=reverse, post_order=True)
-                yield op
-            else:
-                yield op
-                if op.parent is self:
-                    yield from op.walk(reverse=reverse)
+        return walk_block(self, reverse, post_order)
 
     # -- control flow
 
@@ -600,28 +584,3 @@ class Region:
             block = op.parent if op is not None else None
             other = block.parent if block is not None else None
         return other is self
-
-
-def _pre_order(places: Iterable[Region | Block]) -> Iterator[Operation]:
-    """`walk` in its default order, without a generator for each level; `places` are given last first."""
-    # A tuple is a block whose operations go on: (the block, its last yielded operation, the one that followed).
-    work: list[Region | Block | tuple[Block, Operation, Operation | None]] = list(places)
-    while work:
-        here = work.pop()
-        if isinstance(here, Region):
-            work += reversed(here.blocks)
-            continue
-        if isinstance(here, Block):
-            block, op = here, here._first
-        else:
-            block, op, following = here
-            op = op._next if op.parent is block else following
-        while op is not None:
-            following, nested = op._next, bool(op.regions)
-            yield op
-            if nested and op.parent is block:
-                work.append((block, op, following))
-                work += reversed(op.regions)
-                break
-            # As in `Block.operations`: an erased op is followed by the op that was after it.
-            op = op._next if op.parent is block else following

@@ -11,7 +11,7 @@ of `warp.ports`, the list of 32-lane NumPy rows of registers, immediates, addres
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -20,6 +20,7 @@ import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.lanes import Lanes
+from tessera_tools.sim.ports import Ports, register_row
 from tessera_tools.sim.program import (
     Address,
     Function,
@@ -35,7 +36,7 @@ from tessera_tools.sim.program import (
     Vector,
 )
 from tessera_tools.sim.special import SPECIAL
-from tessera_tools.sim.straight import Straight, port_kind, straight_of
+from tessera_tools.sim.straight import Straight, straight_of
 from tessera_tools.sim.types import TYPES, Type
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
@@ -43,10 +44,8 @@ if TYPE_CHECKING:
     from tessera_tools.sim.module import Module
 
 __all__ = [
-    "Binder",
     "Context",
     "Execute",
-    "Ports",
     "Together",
     "after_decoding",
     "decode_all",
@@ -57,7 +56,6 @@ __all__ = [
 Execute = Callable[[Warp, Mask], Any]
 Together = Callable[[Any, Any], Any]
 """Like Execute, for a Gang and its Lanes."""
-Binder = Callable[[Warp], Any]
 Decoder = Callable[["Context"], Execute]
 
 _DECODERS: dict[str, Decoder] = {}
@@ -108,51 +106,6 @@ def _load_families() -> None:
 
     for family in FAMILIES:
         importlib.import_module(f"tessera_tools.sim.instructions.{family}")
-
-
-class Ports:
-    """The rows that one function's instructions use, without duplicates: how to create each row for a warp."""
-
-    def __init__(self, base: int = 0) -> None:
-        self.base = base
-        """The number of the first port. Ports are numbered through the whole module."""
-        self.binders: list[Binder] = []
-        self.keys: list[tuple[Any, ...]] = []
-        """The key of each port: its kind, then what distinguishes it from other ports of that kind."""
-        self.kinds: list[Hashable] = []
-        """The kind and the dtype of each port."""
-        self.lanewise: list[bool] = []
-        """Whether a gang provides the row of a port: not a scratch row, not a 128-bit value."""
-        self.used: list[int] = []
-        """The ports requested since this list was last cleared, in order."""
-        self._known: dict[Any, int] = {}
-
-    def add(self, key: Any, binder: Binder) -> int:
-        """The port of `key`, created by `binder` when a warp starts. Equal keys share a port."""
-        port = self._known.get(key)
-        if port is None:
-            port = self._known[key] = self.base + len(self.binders)
-            self.binders.append(binder)
-            self.keys.append(key)
-            self.kinds.append(port_kind(key))
-            self.lanewise.append(
-                key[0] in ("constant", "special", "symbol") or (key[0] == "register" and key[1] != 128)
-            )
-        self.used.append(port)
-        return port
-
-
-def _register_row(bits: int, slot: int, dtype: Any) -> Binder:
-    """A view of a register as `dtype`; a narrower type sees the low end of each lane (little endian)."""
-    wanted = np.dtype(dtype)
-
-    def bind(warp: Warp) -> Any:
-        row = warp.registers[bits][slot]
-        if bits in (1, 128) or wanted.itemsize * 8 == bits:
-            return row.view(wanted) if bits != 1 else row
-        return row.view(wanted)[:: bits // (8 * wanted.itemsize)]
-
-    return bind
 
 
 class Context:
@@ -367,7 +320,7 @@ class Context:
         port = self._registers.get((bits, slot, type.name))
         if port is None:
             dtype = np.dtype(type.dtype)
-            port = self.ports.add(("register", bits, slot, dtype), _register_row(bits, slot, dtype))
+            port = self.ports.add(("register", bits, slot, dtype), register_row(bits, slot, dtype))
             self._registers[bits, slot, type.name] = port
         else:
             self.ports.used.append(port)

@@ -50,7 +50,7 @@ class Module:
             self._frame(function)
         self.code, self.together, self.straight, self.ports = decode_all(self, self.defined)
         self.keys = [key for ports in self.ports.values() for key in ports.keys]
-        """The key of each port (decode.Ports)."""
+        """The key of each port (ports.Ports)."""
         self.port_count = sum(len(ports.binders) for ports in self.ports.values())
         self.blocks = Blocks(self)
         self._place_variables()
