@@ -27,11 +27,15 @@ MODULE = """llvm.func @k(%p: !llvm.ptr<1>) attributes {nvvm.kernel} {
 """
 
 
-LIMITED = """llvm.func @k(%p: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.minctasm = 0 : i32} {
+LIMITED = """llvm.func @first(%p: !llvm.ptr<1>, %x: i32) attributes {nvvm.kernel} {
+  llvm.store %x, %p : i32, !llvm.ptr<1>
+  llvm.return
+}
+llvm.func @k(%p: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.minctasm = 0 : i32} {
   llvm.return
 }
 """
-"""A kernel of which ptxas refuses a directive, which is not the text of an op."""
+"""ptxas refuses a directive of the second kernel, which is not the text of an op."""
 
 
 def failure(lineinfo: bool = False, path: str | None = None) -> ToolError:
