@@ -70,7 +70,9 @@ class AgentLoop(ScheduledLoop):
 
     def __init__(self, loop: scf.For, target: Target, choice: Choice, most: int = 0) -> None:
         self.products: dict[Operation, AsyncProduct] = {p.dot: p for p in choice.products}
-        self.boxes = {load.load: p for p in choice.products for load in p.loads}
+        self.boxes: dict[Operation, AsyncProduct] = {
+            load.load: p for p in choice.products for load in p.loads
+        }
         self.choice = choice
         self.signs = {op for product in choice.products for op in product.signs}
         self.limit_of_registers = 0
