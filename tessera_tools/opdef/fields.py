@@ -48,7 +48,7 @@ class Field(Generic[FoundT]):
         super().__init_subclass__(**options)
         if "read" in vars(cls):
             # Fields are read so often that one more call is seen.
-            cls.__get__ = cls.read  # type: ignore[assignment]
+            cls.__get__ = cls.read
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name.rstrip("_")
