@@ -70,15 +70,15 @@ def worker() -> Worker:
 @once_in_a_run
 def compiled(text: str, target: str = "sm_80", level: int = 3, ping_pong: str = "auto") -> Compiled:
     """Compile cuda_tile text to PTX, once for each target. Raises DiagnosticError."""
-    return compiled_module(parse_module(text, "program.mlir"), target, (compiled, text, target, level), level)
-
-
-def compiled_module(module: Operation, target: str, made_by: tuple[Any, ...], level: int = 3) -> Compiled:
-    """Compile a module to PTX. `made_by`: the function that the test called for it, and its arguments."""
-    gpu = lookup(target)
-    made = compile_module(
-        module, Options(gpu, until="ptx", level=level, ping_pong=ping_pong), worker=worker()
+    options = Options(lookup(target), until="ptx", level=level, ping_pong=ping_pong)
+    return compiled_module(
+        parse_module(text, "program.mlir"), options, (compiled, text, target, level, ping_pong)
     )
+
+
+def compiled_module(module: Operation, options: Options, made_by: tuple[Any, ...]) -> Compiled:
+    """Compile a module to PTX. `made_by`: the function that the test called for it, and its arguments."""
+    made = compile_module(module, options, worker=worker())
     ptx = made.text("ptx")
     version = re.search(r"^\.version (\S+)", ptx, re.MULTILINE)
     assert version is not None
@@ -87,7 +87,7 @@ def compiled_module(module: Operation, target: str, made_by: tuple[Any, ...], le
     _LOWERED[key] = module
     while len(_LOWERED) > _MOST_LOWERED:
         del _LOWERED[next(iter(_LOWERED))]
-    manifest = Manifest(gpu.cpu, version[1], tuple(kernels_of_module(module)))
+    manifest = Manifest(options.target.cpu, version[1], tuple(kernels_of_module(module)))
     return Compiled(ptx, manifest, functools.partial(_print_lowered, make, key))
 
 

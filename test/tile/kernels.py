@@ -10,10 +10,12 @@ import numpy as np
 from programs import Array, Compiled, compiled_module, fresh_seed, launch_ptx
 from run_cache import once_in_a_run
 
+from tessera_tools.emit.driver import Options
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.runtime import Result
+from tessera_tools.target import lookup
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
@@ -32,7 +34,8 @@ def compiled(text: str, target: str = "sm_80", passes: tuple[str, ...] = ()) -> 
         for name in passes:
             pipeline.add(parse_pass(name))
         PassManager(pipeline, verify_each=True).run(module)
-    return compiled_module(module, target, (compiled, text, target, passes))
+    options = Options(lookup(target), until="ptx")
+    return compiled_module(module, options, (compiled, text, target, passes))
 
 
 def strided(array: Array) -> list[Any]:
