@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.elements import ELEMENTS
 from tessera_tools.sim.wide import fma
 
@@ -27,7 +27,6 @@ __all__ = [
     "saturate_s32",
 ]
 
-Array = np.ndarray[Any, Any]
 _LARGE = 1 << 17
 
 
