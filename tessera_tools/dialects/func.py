@@ -64,7 +64,7 @@ custom_results: "->" TYPE -> single | "->" "(" custom_typed ("," custom_typed)* 
 """Grammar rules for the signature of a function, for directives that read with `read_signature`."""
 
 
-def read_signature(state: Any, arguments: Any, results: Any) -> list[tuple[Any, Type]]:
+def read_signature(state: OpState, arguments: Any, results: Any) -> list[tuple[Any, Type]]:
     """Set `function_type`, `arg_attrs` and `res_attrs` from the nodes of SIGNATURE_GRAMMAR's rules; the named
     entry arguments with their types."""
     form, listed = arguments

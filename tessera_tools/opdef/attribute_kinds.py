@@ -33,6 +33,7 @@ from tessera_tools.ir.types import F32, F64, I1, I32, I64, INDEX, FloatType
 
 if TYPE_CHECKING:
     from tessera_tools.ir.scanner import Scanner
+    from tessera_tools.opdef.directive import Token
 
 EnumT = TypeVar("EnumT", bound="EnumAttr")
 OneT = TypeVar("OneT", bound=Attribute)
@@ -166,7 +167,7 @@ def integer_enum(summary: str, cases: Mapping[str, int], type: Type = I64) -> At
     """An integer attribute whose values have names: a format has the keyword, the generic form the number."""
     names = {number: keyword for keyword, number in cases.items()}
 
-    def build(token: Any) -> Attribute:
+    def build(token: Token) -> Attribute:
         if token[0] not in cases:
             raise ValueError(f"unknown {summary} '{token[0]}'; expected one of {', '.join(cases)}")
         return IntegerAttr(cases[token[0]], type)

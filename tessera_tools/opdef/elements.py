@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT
+from tessera_tools.ir.core import Operation
 from tessera_tools.opdef.attribute_kinds import UNIT_ATTR
 from tessera_tools.opdef.directive import CustomDirective, OpState
 from tessera_tools.opdef.fields import AttributeField, OperandField, RegionField, ResultField, SuccessorField
@@ -34,7 +36,7 @@ class Directive:
     def write(self, p: Printer, op: Any) -> None:
         raise AssertionError
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         """As an anchor: true if the optional group is printed."""
         return True
 
@@ -119,7 +121,7 @@ class OperandRef(Directive):
             p.space()
             p.write(p.name(value))
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         return bool(self.field.span(op)[1])
 
 
@@ -149,7 +151,7 @@ class AllOperands(Directive):
             p.space()
             p.write(p.names(op.operands))
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         return bool(op.op_operands)
 
 
@@ -186,7 +188,7 @@ class AttributeRef(Directive):
         p.space_unless(text, "<")
         p.write(text)
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         value = op.attributes.get(self.field.key)
         return value is not None and value is not self.field.default
 
@@ -226,7 +228,7 @@ class RegionRef(Directive):
             p.space()
             p.region(region)
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         regions = op.regions[self.field.position :]
         return any(r.blocks for r in (regions if self.field.arity == "variadic" else regions[:1]))
 
@@ -274,7 +276,7 @@ class TypeOf(Directive):
             p.space()
             p.write(p.types([v.type for v in values]))
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         return bool(self.field.span(op)[1])
 
 
@@ -297,11 +299,11 @@ class TypesOfAll(Directive):
             p.space()
             p.write(p.types(types))
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         return bool(op.op_operands if self.noun == "operand" else op.results)
 
 
-def distribute_types(state: OpState, fields: list[Any], types: list[Any], noun: str) -> None:
+def distribute_types(state: OpState, fields: list[Any], types: list[Type], noun: str) -> None:
     """Distribute a list of types over fields; the number of operands is already known, a variadic result gets the
     rest."""
     rest = list(types)
@@ -341,7 +343,7 @@ class FunctionalType(Directive):
         p.write(p.function_type(_types(self.inputs, op), _types(self.outputs, op)))
 
 
-def _types(part: Directive, op: Any) -> list[Any]:
+def _types(part: Directive, op: Operation) -> list[Any]:
     if isinstance(part, TypesOfAll):
         return op.operand_types if part.noun == "operand" else op.result_types
     assert isinstance(part, TypeOf)
@@ -384,7 +386,7 @@ class Custom(Directive):
     def write(self, p: Printer, op: Any) -> None:
         self.directive.write(p, op)
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         anchored = getattr(self.directive, "present", None)
         return bool(anchored(op)) if anchored else True
 
@@ -410,7 +412,7 @@ class Group(Directive):
         for directive in self.elements if self.anchor.present(op) else self.otherwise:
             directive.write(p, op)
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         return self.anchor.present(op)
 
 

@@ -195,7 +195,7 @@ class Format:
         if kind == "word" and text == "type":
             return self._parenthesized(self._types_argument)
         if kind == "word" and text in ("operands", "results"):
-            fields: Any = self.definition.operands if text == "operands" else self.definition.results
+            fields = self.definition.operands if text == "operands" else self.definition.results
             return TypesOfAll(fields, text[:-1])
         return TypeOf(self._field(text))
 

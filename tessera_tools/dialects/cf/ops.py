@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.interfaces import BranchLike
 from tessera_tools.ir.types import I1, I32, RankedTensorType, VectorType, bit_width
 from tessera_tools.opdef import (
@@ -64,7 +64,7 @@ class Target(CustomDirective, name="Target"):
         state.types(operands, types)
         state.successor(block, token)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Operation) -> None:
         block, operands = self.arguments[:2]
         p.write(" ")
         p.successor(getattr(op, block), getattr(op, operands))

@@ -98,7 +98,7 @@ class Break(
             )
 
 
-def _enclosing_loop(op: Any, loops: tuple[type[Operation], ...]) -> Any:
+def _enclosing_loop(op: Operation, loops: tuple[type[Operation], ...]) -> Any:
     parent = op.parent_op
     while parent is not None and not isinstance(parent, loops):
         if not isinstance(parent, If):
@@ -129,7 +129,7 @@ def _check_carried(op: Any, arguments: list[Any]) -> None:
         _refuse_view(op, found.type, f"result type {index} is a")
 
 
-def _refuse_view(op: Any, found: Type, noun: str) -> None:
+def _refuse_view(op: Operation, found: Type, noun: str) -> None:
     if isinstance(found, TensorViewType):
         raise op.error(f"{noun} tensor_view, which is not supported")
     if isinstance(found, TileViewType):

@@ -23,7 +23,7 @@ from tessera_tools.opdef import CustomDirective
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import OpState, Token
 
 HINTS_GRAMMAR = """
 custom_hints: "<" ">" | "<" custom_hint ("," custom_hint)* ">"
@@ -32,7 +32,7 @@ custom_hint: [KEYWORD] "=" ATTRIBUTE -> named | STRING "=" ATTRIBUTE -> named | 
 """The rule `custom_hints`: `<sm_90 = {num_cta_in_cga = 2}, …>`; to be appended to a directive's grammar."""
 
 
-def read_hints(state: Any, node: Any) -> OptimizationHintsAttr:
+def read_hints(state: OpState, node: Any) -> OptimizationHintsAttr:
     """The attribute of `custom_hints`."""
     entries: dict[str, Attribute] = {}
     for kind, (key, *value) in node:
@@ -226,7 +226,7 @@ def read_keywords(state: Any, ordering: Any, scope: Any) -> None:
             raise wrong_keyword(state, token, key, cases) from None
 
 
-def wrong_keyword(state: Any, token: Any, key: str, cases: Any) -> Any:
+def wrong_keyword(state: OpState, token: Token, key: str, cases: Any) -> Any:
     """The error for a keyword that is none of an attribute's."""
     return state.error(
         token,

@@ -112,7 +112,7 @@ class EntrySyntax(CustomDirective, name="EntrySyntax"):
     def read(self, state: OpState, node: Any) -> None:
         symbol, arguments, results, hints, body, attributes = node
         state.attribute("sym_name", StringAttr(symbol[0][0]))
-        outputs: Any = ()
+        outputs = ()
         if results is not None:
             outputs = results[1][0] if isinstance(results, tuple) else results
         inputs = tuple(entry[1] for entry in arguments)

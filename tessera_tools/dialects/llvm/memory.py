@@ -405,7 +405,7 @@ class OrderingsSyntax(CustomDirective, name="Orderings"):
                 )
             state.attribute(key, IntegerAttr(ORDERINGS[token.text], I64))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Operation) -> None:
         p.write(_ordering_text(op, "success_ordering") + _ordering_text(op, "failure_ordering"))
 
 

@@ -95,7 +95,7 @@ LLVM_FUNCTION_TYPE: AttrKind[TypeAttr[FunctionType]] = AttrKind(
 )
 
 
-def _read_words(state: Any, words: list[Any], extra: dict[str, str]) -> None:
+def _read_words(state: OpState, words: list[Any], extra: dict[str, str]) -> None:
     """Linkage, visibility, `unnamed_addr`, calling convention, in any order; `extra`: keyword → unit attribute."""
     for (word,) in words:
         text = word.text
@@ -113,14 +113,14 @@ def _read_words(state: Any, words: list[Any], extra: dict[str, str]) -> None:
             raise state.error(word, f"unknown linkage, visibility or calling convention '{text}'")
 
 
-def _read_dictionary(state: Any, dictionary: dict[str, Attribute]) -> None:
+def _read_dictionary(state: OpState, dictionary: dict[str, Attribute]) -> None:
     for key, value in dictionary.items():
         if key in ("sym_name", "function_type", "global_type"):
             raise state.error(None, f"attribute '{key}' occurs more than once in the attribute list")
         state.attribute(key, value)
 
 
-def _read_comdat(state: Any, node: Any) -> None:
+def _read_comdat(state: OpState, node: Any) -> None:
     alias, children = node
     if alias == "present":
         path = children[0][0]

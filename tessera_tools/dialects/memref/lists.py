@@ -49,7 +49,7 @@ custom_item: INTEGER -> number | VALUE -> value
 """Grammar rules for a mixed list; `read_mixed` reads what they give."""
 
 
-def read_mixed(state: Any, items: Any, field: str, key: str) -> None:
+def read_mixed(state: OpState, items: Any, field: str, key: str) -> None:
     """Set the dynamic operands `field` and the static list `key` from the node of MIXED_LIST."""
     numbers: list[int] = []
     tokens: list[Any] = []

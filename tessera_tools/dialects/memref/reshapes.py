@@ -13,6 +13,7 @@ from tessera_tools.ir.builtin_attributes import (
     IntegerAttr,
     i64,
 )
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import (
     DYNAMIC,
     DYNAMIC_INDEX,
@@ -184,7 +185,7 @@ class IndexWord(CustomDirective, name="Index"):
     def read(self, state: OpState, node: Any) -> None:
         state.types("aligned_pointer", [node[0]])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Operation) -> None:
         p.write(" index")
 
 

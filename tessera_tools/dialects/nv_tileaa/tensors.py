@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I32, IntegerType, RankedTensorType
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
@@ -107,7 +108,7 @@ class TypeOfValue(CustomDirective, name="TypeOfValue"):
         value: Any = state.attributes["value"]
         state.types(self.arguments[0], [value.type])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Operation) -> None:
         """The literal has written it."""
 
 

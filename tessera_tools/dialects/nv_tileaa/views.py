@@ -15,6 +15,7 @@ from tessera_tools.dialects.nv_tileaa.base import (
     MemRefType,
     PaddingAttr,
 )
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import (
     I32,
     RankedTensorType,
@@ -139,14 +140,14 @@ class IndexTypes(CustomDirective, name="IndexTypes"):
             else:
                 state.types(field, [index] * len(state.operand_tokens.get(field, ())))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Operation) -> None:
         types = {v.type for field in self.arguments if field != "base" for v in _values(op, field)} - {I32}
         if types:
             p.space()
             p.write(f"({p.type(types.pop())})")
 
 
-def _values(op: Any, field: str) -> list[Any]:
+def _values(op: Operation, field: str) -> list[Any]:
     value = getattr(op, field)
     return value if isinstance(value, list) else [value]
 

@@ -19,7 +19,7 @@ a wait waits for `FULL`, a release arrives at `EMPTY`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Value
@@ -474,7 +474,7 @@ def pipeline_of(iterator: Value) -> CreatePipeline | None:
         if inner is not None:
             work += inner
         elif isinstance(value, OpResult):
-            op: Any = value.op
+            op = value.op
             if isinstance(op, CreatePipeline):
                 found.add(op)
             elif isinstance(op, CreateIterator | ProducerAcquire | ConsumerWait):

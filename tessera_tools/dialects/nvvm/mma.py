@@ -45,6 +45,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects.llvm.base import Emitter
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -301,7 +302,7 @@ class WgmmaWaitGroupSync(
     def effects(self) -> MemoryEffects:
         return MemoryEffects(wait(Completion.WGMMA, pending=self.group.value))
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         return [f"i64 {self.group.value}"]
 
 
@@ -355,7 +356,7 @@ class WgmmaMmaAsync(
         "`B` `[` $type_b `,` ` ` $scale_b `,` ` ` $layout_b `]` attr-dict `:` type($inouts) `->` type($out)"
     )
 
-    def llvm_ir(self, e: Any) -> None:
+    def llvm_ir(self, e: Emitter) -> None:
         inouts = self.inouts
         registers = inouts.type.types or ()
         count = len(registers)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StridedLayoutAttr
 from tessera_tools.ir.types import F32, FloatType, IntegerType, MemRefType
 from tessera_tools.opdef import CustomDirective, MemoryEffects, Reach, allocate, of, read, write
@@ -38,7 +39,7 @@ def _in_space(space: int, summary: str) -> TypeConstraint[MemRefType]:
     """Buffers of numbers; rows are contiguous, except in global memory, where the caller defines the strides.  In
     shared memory they may be a part of another buffer, with an offset."""
 
-    def accepts(type: Any) -> bool:
+    def accepts(type: Type) -> bool:
         return (
             isinstance(type, MemRefType)
             and space_of(type) == space

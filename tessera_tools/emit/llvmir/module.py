@@ -30,7 +30,7 @@ from tessera_tools.emit.llvmir.debug import DebugInfo
 from tessera_tools.emit.llvmir.function import FunctionEmitter, Shared, no_translation, unexpected
 from tessera_tools.emit.llvmir.metadata import Metadata
 from tessera_tools.emit.llvmir.parameters import attributes_text, function_attributes
-from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
     DenseElementsAttr,
     DictionaryAttr,
@@ -285,7 +285,7 @@ class ConstantRegion(FunctionEmitter):
             return [f"{self.type(t)} {text}" for t in elements]
         return self._aggregates[text]
 
-    def _joined(self, parts: list[str], type: Any) -> str:
+    def _joined(self, parts: list[str], type: Type) -> str:
         packed = getattr(type, "packed", None)
         brackets = ("[", "]") if packed is None else ("<{ ", " }>") if packed else ("{ ", " }")
         text = brackets[0] + ", ".join(parts) + brackets[1]

@@ -18,7 +18,7 @@ from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nvvm.attributes import SetMaxRegisterActionAttr
 from tessera_tools.ir.builtin_attributes import i32
-from tessera_tools.ir.core import Block, Value
+from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.types import I64
 from tessera_tools.passes.llvm.control import branch, branch_if
 from tessera_tools.passes.llvm.instructions import only_where
@@ -31,19 +31,19 @@ from tessera_tools.target import WARPS_OF_WARPGROUP, ExecutionUnit, Feature
 _BYTES = 8
 
 
-def _pipeline(op: Any, iterator: Value) -> nv_tileas.CreatePipeline:
+def _pipeline(op: Operation, iterator: Value) -> nv_tileas.CreatePipeline:
     found = nv_tileas.pipeline_of(iterator)
     if found is None:
         raise op.error(nv_tileas.NO_PIPELINE)
     return found
 
 
-def full_barrier(low: Lowering, op: Any, iterator: Value, stage: Value) -> Value:
+def full_barrier(low: Lowering, op: Operation, iterator: Value, stage: Value) -> Value:
     """The mbarrier for a full stage."""
     return _barrier(low, _pipeline(op, iterator), stage, 0)
 
 
-def _empty_barrier(low: Lowering, op: Any, iterator: Value, stage: Value) -> Value:
+def _empty_barrier(low: Lowering, op: Operation, iterator: Value, stage: Value) -> Value:
     pipeline = _pipeline(op, iterator)
     return _barrier(low, pipeline, stage, pipeline.stages.value)
 
@@ -231,7 +231,7 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     after = e.new_block()
     units = [op.unit(number) for number in range(len(op.regions))]
     order = sorted(range(len(units)), key=lambda i: units[i].first_warp)
-    scope: Any = None
+    scope = None
     for position, number in enumerate(order):
         unit, region = units[number], op.regions[number]
         end = units[order[position + 1]].first_warp if position + 1 < len(order) else low.unit.warps

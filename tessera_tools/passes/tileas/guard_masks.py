@@ -130,7 +130,7 @@ class _Check:
 
     def of(self, condition: Value) -> Value | None:
         """An i1 that is true only if all elements are; None if nothing is known of them."""
-        op: Any = condition.defining_op
+        op = condition.defining_op
         if isinstance(op, _RENAMES):
             return self.of(op.source)
         if isinstance(op, nv_tileaa.Splat):
@@ -189,7 +189,7 @@ class _Check:
         return self.builder.insert(arith.Constant(IntegerAttr(value, type))).results[0]
 
     def _tile(self, value: Value) -> _Tile | None:
-        op: Any = value.defining_op
+        op = value.defining_op
         if isinstance(op, _RENAMES):
             return self._tile(op.source)
         if isinstance(op, nv_tileaa.Splat):
