@@ -241,6 +241,41 @@ def _agents(module: Operation) -> Iterator[DiagnosticError]:
                     )
 
 
+def _arrivals(module: Operation) -> Iterator[DiagnosticError]:
+    """One thread fills a stage, and each warp that reads it releases it, whatever agents do so."""
+    from tessera_tools.dialects.nv_tileas import ConsumerWait, CreatePipeline, agent_of
+
+    for function in _kernels(module):
+        for op in function.walk() if function.kernel_spec is not None else ():
+            if not isinstance(op, CreatePipeline):
+                continue
+            if op.producers.value != 1:
+                yield op.error(
+                    f"has {op.producers.value} producers, but one thread announces the copies of a stage; expected "
+                    "producers = 1"
+                )
+            readers = {agent_of(user): user for user in op.res.users if isinstance(user, ConsumerWait)}
+            warps = sum(_warps_around(user, function) for user in readers.values())
+            if readers and op.consumers.value != warps:
+                yield op.error(
+                    f"has {op.consumers.value} consumers, but {warps} warps release its stages; expected "
+                    f"consumers = {warps}"
+                )
+
+
+def _warps_around(op: Operation, function: Func) -> int:
+    """The warps of the agent of an op, or of its kernel."""
+    from tessera_tools.dialects.nv_tileas import AgentSwitch, agent_of
+
+    region = agent_of(op)
+    if region is None:
+        assert function.kernel_spec is not None
+        return function.kernel_spec.num_warps
+    switch = region.parent
+    assert isinstance(switch, AgentSwitch)
+    return switch.unit(switch.regions.index(region)).warps
+
+
 _NO_ACCESSES = Check(
     "accesses and products are ops of nv_tileas with atoms",
     _none_of("nv_tileaa.tiled_", "nv_tileaa.dot", "nv_tileaa.addptr", "nv_tileaa.constant_tensor"),
@@ -259,6 +294,7 @@ _TILEAS = (
     Check("each kernel has a kernel_spec", _specs_on_kernels),
     Check("agents have warps of the kernel", _agents),
     Check("each side of a pipeline uses every stage once and in order", _pipelines),
+    Check("pipelines count the arrivals of the agents that use them", _arrivals),
 )
 _LAID_OUT = (
     *_TILEAS,

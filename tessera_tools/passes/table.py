@@ -120,6 +120,10 @@ PASSES: dict[str, Row] = {
     "tileas-slicing": Row(
         "tileas.slicing:Slicing", "make the iterations of loops with a sliceCount the slices of one iteration"
     ),
+    "scf-for-loop-splitting": Row(
+        "tileas.scf_for_loop_splitting:LoopSplitting",
+        "split loops into iterations whose bounds and masks are known to hold, and the others",
+    ),
     "sink-negf-through-shapes": Row(
         "tileas.sink_negf_through_shapes:SinkNegFThroughShapes", "move negf before shape operations"
     ),
@@ -171,6 +175,10 @@ PASSES: dict[str, Row] = {
     "tileas-insert-barriers": Row(
         "tileas.insert_barriers:InsertBarriers",
         "allocate shared memory, and insert barriers between conflicting accesses",
+    ),
+    "tileas-bind-named-barriers": Row(
+        "tileas.bind_named_barriers:BindNamedBarriers",
+        "bind the turns of consumer warpgroups to named barriers",
     ),
     # nv_tileas to llvm and nvvm
     "convert-nv-tile-func-to-llvm": Row(
@@ -253,6 +261,26 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-guard-masks",
         "tileas-schedule",
         "the schedule does not count a mask that rarely runs",
+    ),
+    (
+        "tileas-guard-masks",
+        "scf-for-loop-splitting",
+        "a mask that is behind a branch stays in its loop",
+    ),
+    (
+        "scf-for-loop-splitting",
+        "tileas-assign-layouts",
+        "accesses without bounds may be wider, which decides their layouts",
+    ),
+    (
+        "tileas-materialize-schedule",
+        "scf-for-loop-splitting",
+        "the loads of a producer have no bounds to check",
+    ),
+    (
+        "tileas-materialize-tma-loads",
+        "scf-for-loop-splitting",
+        "TMA checks bounds itself",
     ),
     (
         "tileas-promote-accumulators",
@@ -366,6 +394,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     (
         "tileas-insert-barriers",
+        "tileas-bind-named-barriers",
+        "warpgroups take turns where no barrier makes them meet",
+    ),
+    (
+        "tileas-bind-named-barriers",
+        "convert-tileas-to-llvm",
+        "the conversion emits barriers with their numbers",
+    ),
+    (
+        "tileas-insert-barriers",
         "convert-nv-tile-func-to-llvm",
         "barriers are inserted into nv_tileaa functions",
     ),
@@ -404,6 +442,7 @@ class Step:
     text: str
 
 
+_MASKS = "tileas-guard-masks"
 _PIPELINE = "tileas-materialize-pipelineSTAGES"
 
 _COMMON: Mapping[str, Sequence[str]] = {
@@ -412,6 +451,8 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasWARPS"),
     "nv_tileas": (
         "tileas-slicing",
+        _MASKS,
+        "scf-for-loop-splitting",
         "tileas-assign-layouts",
         "tileas-remove-layout-conversions",
         "tileas-remove-buffer-alias",
@@ -434,27 +475,33 @@ _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
 TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
-_SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPS}"
-_MASKS = "tileas-guard-masks"
+_TURNS = "tileas-bind-named-barriers"
+_SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPSTURNS}"
 HIDDEN = (
-    _SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
+    _SIGNS, _PREPARE, _PROMOTE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES, _TURNS,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
 
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
-    """The passes on nv_tileas with agents and loads by TMA first, TMA stores after the pipelines of operands."""
-    place = steps.index(_PIPELINE) + 1
-    first = steps.index("tileas-slicing") + 1
-    agents = (_SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
-    return (*steps[:first], *agents, *steps[first:place], TMA_STORES, *steps[place:])
+    """The passes on nv_tileas with agents and loads by TMA first, TMA stores after the pipelines of operands, and the
+    named barriers of agents after all others."""
+    first, masks, place, bound = (
+        steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE, "tileas-insert-barriers")
+    )
+    prepared = (_SIGNS, _PREPARE, _PROMOTE)
+    agents = (_SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
+    return (
+        *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES, *steps[place:bound],
+        _TURNS, *steps[bound:],
+    )  # fmt: skip
 
 
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     # The passes for each target and stage. TARGET is replaced by the target's name, which the first conversion writes
-    # to the module for the later passes; WARPS, STAGES, DEPTH and GROUPS by options, if given.
+    # to the module for the later passes; WARPS, STAGES, DEPTH, GROUPS and TURNS by options, if given.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
     "sm_87": _COMMON,
@@ -484,10 +531,12 @@ def pipeline_for(
     agents: bool = True,
     num_consumer_warpgroups: int = 0,
     num_stages: int = 0,
+    ping_pong: str = "auto",
 ) -> list[Step]:
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
     by the conversion to nv_tileas); with agents where the target has them, by default, and then for so many warpgroups
-    of consumers (0: chosen by the products); with so many stages of loops (0: as many as fit)."""
+    of consumers (0: chosen by the products); with so many stages of loops (0: as many as fit); whose consumers take
+    turns `always`, `never`, or where that takes less time (`auto`)."""
     steps = PIPELINES[target]
     warps = f"{{num-warps={num_warps}}}" if num_warps else ""
     groups = f" num-consumer-warpgroups={num_consumer_warpgroups}" if num_consumer_warpgroups else ""
@@ -496,6 +545,7 @@ def pipeline_for(
         "TARGET": target,
         "WARPS": warps,
         "GROUPS": groups,
+        "TURNS": f" ping-pong={ping_pong}" if ping_pong != "auto" else "",
         "STAGES": f"{{{stages}}}" if stages else "",
         "DEPTH": f" {stages}" if stages else "",
     }
