@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Finding, Findings
 from tessera_tools.sim.frame import LASTING, Frame
@@ -173,7 +174,7 @@ class Launch:
             )
         return sizes[0], sizes[1], sizes[2]
 
-    def _parameters(self, args: Sequence[Any]) -> np.ndarray[Any, Any]:
+    def _parameters(self, args: Sequence[Any]) -> Array:
         """The bytes of the parameter block."""
         wanted = self.entry.parameters
         if len(args) != len(wanted):
