@@ -468,6 +468,11 @@ class AgentLoop(ScheduledLoop):
         return self.registers(self.schedule)
 
     @property
+    def has_registers(self) -> bool:
+        """Whether there are as many registers as the schedule needs."""
+        return self.needed_registers <= self.spare_registers
+
+    @property
     def spare_registers(self) -> int:
         """Registers of a thread that there are for tiles."""
         return WARPGROUP_REGISTERS[self.choice.groups] - OTHER_REGISTERS
