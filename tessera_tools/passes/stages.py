@@ -174,7 +174,7 @@ def _agreeing_layouts(module: Operation) -> Iterator[DiagnosticError]:
             if not is_known(op):
                 continue
             for first, *rest in ties(op):
-                other = next((v for v in rest if v.type.encoding is not first.type.encoding), None)  # type: ignore[attr-defined]
+                other = next((v for v in rest if v.type.encoding is not first.type.encoding), None)
                 if other is not None:
                     yield op.error(
                         f"does not move elements between threads, but has tiles of types {first.type} and "

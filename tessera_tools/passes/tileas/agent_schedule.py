@@ -88,8 +88,10 @@ class AgentLoop(ScheduledLoop):
         """The number of warpgroups that take turns; 1: all of them run the loop together."""
         self.sharers = {"tensor": turns} if turns > 1 else {}
         self.products: dict[Operation, AsyncProduct] = {p.dot: p for p in choice.products}
-        self.boxes = {load.load: p for p in choice.products for load in p.loads}
-        self.reads = {load.load for p in choice.products for load in p.read}
+        self.boxes: dict[Operation, AsyncProduct] = {
+            load.load: p for p in choice.products for load in p.loads
+        }
+        self.reads: set[Operation] = {load.load for p in choice.products for load in p.read}
         """Loads of the producer from whose stages the consumer reads the tile."""
         self.choice = choice
         self.signs = {op for product in choice.products for op in product.signs}

@@ -33,7 +33,7 @@ from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
-from tessera_tools.ir.types import DYNAMIC_INDEX, I32, I64, IntegerType, RankedTensorType
+from tessera_tools.ir.types import DYNAMIC_INDEX, I32, I64, IntegerType, RankedTensorType, element_type
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.planning.kernel import kernel_spec, kernels, target_of
 from tessera_tools.target import Target
@@ -221,7 +221,7 @@ class _Split:
         predicate, greater, less = op.predicate_name, op.lhs, op.rhs
         if predicate in _MIRRORED:
             predicate, greater, less = _MIRRORED[predicate], less, greater
-        if predicate not in ("sge", "sgt") or greater.type.element is not I32:
+        if predicate not in ("sge", "sgt") or element_type(greater.type) is not I32:
             return None
         above, below = self.values.tile_of(greater), self.values.tile_of(less)
         if above is None or below is None:
