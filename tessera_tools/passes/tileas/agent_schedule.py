@@ -294,7 +294,8 @@ class AgentLoop(ScheduledLoop):
                 held = found.cycles[end] - found.cycles[number]
                 depths[number] = max(fewest, -(-held // found.interval))
             elif op in self.reads:
-                held = box_load_cost(op, self.target).latency + self.costs[number].cycles["threads"]
+                brought = box_load_cost(op, self.target).latency
+                held = brought + self.costs[number].cycles["threads"]
                 depths[number] = max(fewest, -(-held // found.interval))
         return depths
 
@@ -402,6 +403,11 @@ class AgentLoop(ScheduledLoop):
         if self.ops[number] in self.boxes:
             return "producer"
         return "consumer" if self.costs[number].cycles else None
+
+    def data_after(self, number: int) -> int | None:
+        """Also for loads that the consumer reads from their stages."""
+        op = self.ops[number]
+        return box_load_cost(op, self.target).latency if op in self.reads else super().data_after(number)
 
     def write(self) -> None:
         """Also writes the end cycle of each product, and which warpgroups take turns."""

@@ -210,12 +210,12 @@ class ScheduleLoops(Pass):
 
 def _tell_of_hints(scheduled: ScheduledLoop, function: Operation, context: PassContext) -> None:
     """Remarks on the loads whose latency the author hints at."""
-    for op, cost in zip(scheduled.ops, scheduled.costs, strict=False):
-        latency = hint(op, "latency")
-        if latency is not None and cost.asynchronous:
+    for number, op in enumerate(scheduled.ops):
+        latency, cycles = hint(op, "latency"), scheduled.data_after(number)
+        if latency is not None and cycles is not None:
             context.passed(
                 op,
-                f"scheduled for data after {cost.latency} cycles, as the hint latency = {latency} says",
+                f"scheduled for data after {cycles} cycles, as the hint latency = {latency} says",
                 "latency",
                 "schedule",
                 function=function,
