@@ -33,6 +33,7 @@ __all__ = [
     "cost_of",
     "in_threads",
     "load_latency",
+    "staged_read_cost",
 ]
 
 RESOURCES: Mapping[str, str] = {
@@ -106,6 +107,15 @@ def box_load_cost(op: Operation, target: Target) -> Cost:
         max(_bytes(v.type) for v in op.results if isinstance(v.type, RankedTensorType)), rates.memory_bytes
     )
     return Cost({"memory": moved}, moved + load_latency(op, target), True)
+
+
+def staged_read_cost(op: Operation, target: Target) -> Cost:
+    """The cost of reading a tile that another agent has brought to shared memory."""
+    rates = throughput(target)
+    read = _over(
+        max(_bytes(v.type) for v in op.results if isinstance(v.type, RankedTensorType)), rates.shared_bytes
+    )
+    return Cost({"shared": read}, read + rates.shared_latency)
 
 
 def load_latency(op: Operation, target: Target) -> int:
