@@ -106,6 +106,7 @@ class Session:
             if options["save_ptx"] is not None:
                 self._save_ptx(loaded)
             self.doing = "loading"
+            self._check_ranks(loaded, arguments)
             arguments.read()
             first = self._device(loaded)
             kernel = self._kernel(first, loaded, arguments)
@@ -120,6 +121,21 @@ class Session:
             else:
                 self._compare_runs(outcome, found, seed, mode)
         return self._finish(kernel, loaded, arguments, outcome, grid)
+
+    def _check_ranks(self, loaded: Loaded, arguments: Arguments) -> None:
+        """Refuse a host function without --ranks. Without --grid or --entry, no kernel of its module is meant."""
+        plans = loaded.manifest.plans if loaded.manifest is not None else ()
+        entry = self.options["entry"] or arguments.entry
+        named = [plan for plan in plans if plan.name == entry]
+        if not named and (entry or self.options["grid"] or arguments.grid):
+            return
+        for plan in named or plans:
+            raise error(
+                None,
+                f"'{plan.name}' is a host function for {plan.ranks} rank{'s' if plan.ranks != 1 else ''}; run it "
+                f"with --ranks={plan.ranks}",
+                "to run one of the module's kernels instead, name it with --entry",
+            )
 
     def _run_ranks(self) -> int:
         from tessera_tools.cli.run_ranks import Program, check_options, run_ranks

@@ -19,14 +19,13 @@ from tessera_tools.diagnostics import Position, error
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.runtime import interface
 from tessera_tools.runtime.signature import Shape, Signature, merge, of_entry, of_kernel
-from tessera_tools.runtime.types import Type
+from tessera_tools.runtime.types import Array, Type
 from tessera_tools.runtime.workers import PartialLaunch, run_launch
 from tessera_tools.sim.reader import read
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 __all__ = ["SimulatedDevice", "SimulatedKernel"]
 
-Array = np.ndarray[Any, Any]
 MAX_INSTRUCTIONS = 1 << 32
 
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
+
 __all__ = ["Counters", "sectors", "wavefronts"]
 
-Array = np.ndarray[Any, Any]
 _BANKS = 32
 _SECTOR = np.uint64(5)
 

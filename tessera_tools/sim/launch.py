@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Finding, Findings
 from tessera_tools.sim.frame import LASTING, Frame
@@ -121,6 +122,8 @@ class Launch:
         self.stats = stats if isinstance(stats, Counters) else Counters() if stats else None
         self.timed = self.stats is not None and self.stats.timed
         """Whether the trace is recorded (sim/clock): warps run one after the other, and none gives up a wait."""
+        self.functions = module.reachable(entry)
+        module.decode(self.functions)
         self.code = self.stats.recorded(module.code) if self.stats is not None else module.code
         self.together = [None] * len(module.code) if self.timed else module.together
         self.output: list[str] = []
@@ -133,7 +136,12 @@ class Launch:
         """By address of a global allocation: histories of clusters that have ended, with their last clock."""
         self.state: dict[str, Any] = {}
         """State of instruction families per launch, by family name."""
-        self.functions = module.reachable(entry)
+        self.uses_reserved = any(
+            key[:2] == ("special", "%reserved_smem_offset_1")
+            for function in self.functions
+            for key in module.ports[function.name].keys
+        )
+        """Whether the kernel may access the reserved shared memory."""
         self.binders = [(module.ports[function.name].base, module.ports[function.name].binders)
                         for function in self.functions]  # fmt: skip
         self.varying = [
@@ -166,7 +174,7 @@ class Launch:
             )
         return sizes[0], sizes[1], sizes[2]
 
-    def _parameters(self, args: Sequence[Any]) -> np.ndarray[Any, Any]:
+    def _parameters(self, args: Sequence[Any]) -> Array:
         """The bytes of the parameter block."""
         wanted = self.entry.parameters
         if len(args) != len(wanted):
