@@ -522,7 +522,7 @@ def pipeline_of(iterator: Value) -> CreatePipeline | None:
         if inner is not None:
             work += inner
         elif isinstance(value, OpResult):
-            op: Any = value.op
+            op = value.op
             if isinstance(op, CreatePipeline):
                 found.add(op)
             elif isinstance(op, CreateIterator | ProducerAcquire | ConsumerWait):

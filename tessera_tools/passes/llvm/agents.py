@@ -18,7 +18,7 @@ from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nvvm.attributes import SetMaxRegisterActionAttr
 from tessera_tools.ir.builtin_attributes import i32
-from tessera_tools.ir.core import Block, Value
+from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.types import I64
 from tessera_tools.passes.llvm.control import branch, branch_if
 from tessera_tools.passes.llvm.instructions import only_where
@@ -31,7 +31,7 @@ from tessera_tools.target import WARPS_OF_WARPGROUP, ExecutionUnit, Feature
 _BYTES = 8
 
 
-def _pipeline(op: Any, token: Value | None = None) -> nv_tileas.CreatePipeline:
+def _pipeline(op: Operation, token: Value | None = None) -> nv_tileas.CreatePipeline:
     """The pipeline of an op on a stage, or of a token."""
     found = nv_tileas.pipeline_at(op) if token is None else nv_tileas.pipeline_of(token)
     if found is None:
@@ -109,6 +109,7 @@ def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
     """Wait until the previous round was read, which has the other parity; in the first round, this does not wait."""
     if not _is_first(op):
         e = low.e
+        assert op.phase is not None
         barrier = _empty_barrier(low, _pipeline(op), low.scalar(op.iter))
         empty = e.constant(e.xor(low.scalar(op.phase), 1))
         # A thread that writes numbers waits alone: for another one, which comes later, two rounds may have passed.
@@ -164,6 +165,7 @@ def _writes_numbers(op: nv_tileas.ProducerWrite) -> bool:
 @lowers("nv_tileas.async.pipeline.consumer_wait")
 def consumer_wait(low: Lowering, op: nv_tileas.ConsumerWait) -> None:
     """Every thread waits."""
+    assert op.phase is not None
     _wait(low, full_barrier(low, op), low.scalar(op.phase))
     low.define(op.res, (low.scalar(op.iter),))
 
@@ -198,7 +200,7 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     after = e.new_block()
     units = [op.unit(number) for number in range(len(op.regions))]
     order = sorted(range(len(units)), key=lambda i: units[i].first_warp)
-    scope: Any = None
+    scope = None
     for position, number in enumerate(order):
         unit, region = units[number], op.regions[number]
         end = units[order[position + 1]].first_warp if position + 1 < len(order) else low.unit.warps
