@@ -6,11 +6,11 @@
 
     python tools/fuzz_bytecode.py [--count 100000] [--seed N] [--jobs 1] [--keep FOLDER]
 
-Mutations: bits flipped, bytes replaced, the end cut off, pieces repeated, removed or taken from another file, lengths
-and counts replaced by wrong ones (huge varints), and files of nested regions. Any other outcome than the two above is
-a failure: a traceback, more than 2 s of processor time, or more than 200 MB beyond the memory for the original files. The file is kept,
-and its seed is printed: `--seed N --count 1` creates it again. The exit status is 1 after a failure.
-"""
+Mutations: bits flipped, bytes replaced, the end cut off, pieces repeated, removed or taken from another file,
+lengths and counts replaced by wrong ones (huge varints), and files of nested regions. Any other outcome than the
+two above is a failure: a traceback, more than 2 s of processor time, or more than 200 MB beyond the memory for the
+original files. The file is kept, and its seed is printed: `--seed N --count 1` creates it again. The exit status is
+1 after a failure."""
 
 from __future__ import annotations
 
