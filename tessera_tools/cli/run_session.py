@@ -82,6 +82,8 @@ class Session:
 
     def _run(self) -> int:
         options = self.options
+        if options["timing"] is None and (options["timing_svg"] or options["timing_trace"]):
+            options["timing"] = ""
         if options["timing"] is not None:
             for name in ("out", "expect", "stats", "schedules", "modes", "ranks"):
                 if options[name]:
@@ -358,17 +360,30 @@ class Session:
         )
 
     def _timing(self, estimate: Estimate) -> None:
-        """Print the clock's estimate, and write it where `--timing=FILE` says."""
+        """Print the clock's estimate, and write it where `--timing=FILE` and its pictures say."""
         import json
 
-        from tessera_tools.runtime.timing_report import as_data, summary
+        from rich.console import Console
+
+        from tessera_tools.runtime.timing_picture import timeline_svg, trace_events
+        from tessera_tools.runtime.timing_report import as_data, chart, roof_chart, summary
 
         path = self.options["timing"]
-        text = "".join(f"{line}\n" for line in summary(estimate))
-        (write_stderr if path == "-" else sys.stdout.write)(text)
-        if path:
-            with OutputSet() as outputs:
+        stream = sys.stderr if path == "-" else sys.stdout
+        write = write_stderr if path == "-" else sys.stdout.write
+        write("".join(f"{line}\n" for line in summary(estimate)))
+        console = Console(
+            file=stream, no_color=bool(os.environ.get("NO_COLOR")), width=None if stream.isatty() else 120
+        )
+        console.print(chart(estimate))
+        write("".join(f"{line}\n" for line in roof_chart(estimate)))
+        with OutputSet() as outputs:
+            if path:
                 outputs.add(path, json.dumps(as_data(estimate), indent=2) + "\n")
+            if self.options["timing_svg"]:
+                outputs.add(self.options["timing_svg"], timeline_svg(estimate))
+            if self.options["timing_trace"]:
+                outputs.add(self.options["timing_trace"], json.dumps(trace_events(estimate)) + "\n")
 
     def _report(self, kernel: runtime.Kernel, grid: Shape, block: Shape, status: int) -> str:
         from tessera_tools.runtime.report import as_json

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Finding, Findings
 from tessera_tools.sim.frame import LASTING, Frame
@@ -34,6 +35,8 @@ __all__ = ["Launch", "Result"]
 
 _CLUSTER_LIMIT = 200_000
 """The number of warp instructions after which the next cluster may start concurrently."""
+_POLL_LIMIT = 2_000
+"""The same for a launch that is timed and whose clusters poll each other's memory."""
 
 
 @dataclass(slots=True)
@@ -171,7 +174,7 @@ class Launch:
             )
         return sizes[0], sizes[1], sizes[2]
 
-    def _parameters(self, args: Sequence[Any]) -> np.ndarray[Any, Any]:
+    def _parameters(self, args: Sequence[Any]) -> Array:
         """The bytes of the parameter block."""
         wanted = self.entry.parameters
         if len(args) != len(wanted):
@@ -303,7 +306,7 @@ class Launch:
 
     def run(self) -> Result:
         """Run every cluster. Defects of the kernel are findings, never exceptions."""
-        for region in self.memory.regions:
+        for region in self.memory.regions if self.stats is None or not self.stats.passing else ():
             if self.module.async_proxy or region.state is not None:
                 # The stores of an earlier kernel need no fence: only EARLIER outlives a launch.
                 state = region.flags()
@@ -320,11 +323,10 @@ class Launch:
         active: list[Cluster] = []
         more = True
         since = 0
+        patience = _POLL_LIMIT if self.stats is not None and self.stats.polling else _CLUSTER_LIMIT
         while True:
             stuck = active and all(cluster.stuck for cluster in active)
-            if more and (
-                not active or stuck or (self.executed - since > _CLUSTER_LIMIT and len(active) < 64)
-            ):
+            if more and (not active or stuck or (self.executed - since > patience and len(active) < 64)):
                 index = next(waiting, None)
                 if index is None:
                     more = False

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.races import History, Race, describe
 
@@ -37,7 +38,6 @@ __all__ = [
     "window_of",
 ]
 
-Array = np.ndarray[Any, Any]
 
 WINDOW_SHIFT = 40
 BASE = {

@@ -60,7 +60,7 @@ class Module:
         self.ports: dict[str, Ports] = {}
         """By the names of the functions that are decoded."""
         self.keys: list[tuple[Any, ...]] = []
-        """The key of each port (decode.Ports)."""
+        """The key of each port (ports.Ports)."""
         self.blocks = Blocks(self)
         # A module with several entries may have hundreds, of which one is launched.
         if len(program.entries()) < 2:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.elements import ELEMENTS
 from tessera_tools.sim.wide import fma
 
@@ -33,7 +34,6 @@ __all__ = [
     "saturate_s32",
 ]
 
-Array = np.ndarray[Any, Any]
 Product = Callable[[Array, Array, Array], Array]
 """A [K, …, M], B [K, …, N], C […, M, N], in float64 → D."""
 _LARGE = 1 << 17

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.memory import READING, UNFENCED, UNINITIALIZED, WRITING
 from tessera_tools.sim.races import History, describe, late_records, threads_of
 from tessera_tools.sim.warp import Mask, Warp
@@ -32,7 +33,6 @@ __all__ = [
     "whole",
 ]
 
-Array = np.ndarray[Any, Any]
 Where = Any
 """Byte offsets in a memory: a slice, or an index array."""
 

@@ -6,10 +6,11 @@ Region (memory.py) ──▶ Local, of a warp     Shared, of a CTA, with an acce
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.memory import (
     BASE,
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from tessera_tools.sim.warp import Warp
 
 __all__ = ["Local", "Shared"]
-
-Array = np.ndarray[Any, Any]
 
 
 class _Watched(Region):

@@ -315,7 +315,7 @@ class ConstantRegion(FunctionEmitter):
             return [f"{self.type(t)} {text}" for t in elements]
         return self._aggregates[text]
 
-    def _joined(self, parts: list[str], type: Any) -> str:
+    def _joined(self, parts: list[str], type: Type) -> str:
         packed = getattr(type, "packed", None)
         brackets = ("[", "]") if packed is None else ("<{ ", " }>") if packed else ("{ ", " }")
         text = brackets[0] + ", ".join(parts) + brackets[1]

@@ -461,7 +461,9 @@ class _Kernel:
         token = self.wait(pipeline, builder, state)
         tile = read(load, self.views[load], builder)
         load.load.res.replace_all_uses_with(tile)
-        builder.insert(nv_tileas.ConsumerRelease(token, location=load.load.location))
+        release = builder.insert(nv_tileas.ConsumerRelease(token, location=load.load.location))
+        made = [op for op in (token.defining_op, tile.defining_op, release) if op is not None]
+        self.schedules.place(load.load, made)
 
     def view(self, pipeline: Pipeline, load: BoxLoad, iterator: Value, builder: Builder) -> Value:
         """A view of the stage, as operand of the product."""

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim.access import load, store
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.memory import count_access
@@ -20,7 +21,6 @@ from tessera_tools.sim.instructions.mma import ports_of, whole_warp
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
-Array = np.ndarray[Any, Any]
 _ROW = 16
 """Bytes of a row."""
 

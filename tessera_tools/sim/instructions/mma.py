@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tessera_tools.sim import fragments
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, Element, split
 from tessera_tools.sim.fragments import Fragment
@@ -41,8 +42,6 @@ __all__ = [
     "product_of",
     "whole_warp",
 ]
-
-Array = np.ndarray[Any, Any]
 
 
 class HasPorts(Protocol):

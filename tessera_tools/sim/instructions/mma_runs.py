@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context
 from tessera_tools.sim.elements import split
 from tessera_tools.sim.fragments import Fragment
@@ -24,7 +25,6 @@ from tessera_tools.sim.program import Name, Operand, Vector
 
 __all__ = ["Recipe", "Run", "join"]
 
-Array = np.ndarray[Any, Any]
 _MOST = 16
 
 

@@ -40,6 +40,25 @@ def test_ops_that_upstream_lowers_to_inline_ptx_pass_llvms_verifier():
     assert "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0, $1, $2, $3}" in verified(text)
 
 
+def test_the_data_layout_and_the_triple_of_the_module_are_there_once():
+    text = emit(
+        'module attributes {llvm.data_layout = "e-i64:64", llvm.target_triple = "nvptx64-nvidia-cuda"} {}'
+    )
+    assert [line for line in text.splitlines() if line.startswith("target ")] == [
+        'target datalayout = "e-i64:64"',
+        'target triple = "nvptx64-nvidia-cuda"',
+    ]
+
+
+def test_what_is_not_printable_in_inline_assembly_is_escaped():
+    text = emit(r"""llvm.func @f() {
+  llvm.inline_asm has_side_effects "// \1F ~\7F\22\5C", "" : () -> ()
+  llvm.return
+}""")
+    assert r'asm sideeffect "// \1F ~\7F\22\5C", ""()' in text
+    verified(text)
+
+
 def test_every_llvm_op_becomes_an_instruction_that_llvm_accepts():
     text = (DIALECTS / "llvm" / "inputs" / "ops.mlir").read_text()
     ours, theirs = counts(emit(text)), counts(mlir_translate(text))
