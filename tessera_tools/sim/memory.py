@@ -394,7 +394,7 @@ class Allocations:
         history = self._history(warp, region)
         racing = history.store(warp, mask, index, width, strong) if history is not None else None
         if racing is not None:
-            # Threads that store the value already present cause no harm: replicated results are written so.
+            # Threads that store the value already present cause no harm. Kernels write replicated results in this way.
             harmful = changing_race(region, index, width, racing, values)
             if harmful is not None:
                 report_race(warp, mask, region, index, width, harmful, "write", "access")
