@@ -276,7 +276,7 @@ class Operation:
             old_region.clone_into(new_region, mapping)
         return copy
 
-    def _copy_extra(self, copy: Any) -> None:
+    def _copy_extra(self, copy: Operation) -> None:
         """Copy the slots that a subclass adds."""
 
     # -- hooks that op classes override

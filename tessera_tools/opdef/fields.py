@@ -86,10 +86,10 @@ class _ValueField(Field[FoundT]):
         self.singles = sum(field.arity == "single" for field in group)
         self.fixed = self.position if all(before) and self.arity == "single" else None
 
-    def _pool(self, op: Any) -> list[Any]:
+    def _pool(self, op: Operation) -> list[Any]:
         raise AssertionError
 
-    def _siblings(self, op: Any) -> list[Any]:
+    def _siblings(self, op: Operation) -> list[Any]:
         raise AssertionError
 
     def span(self, op: Operation) -> tuple[int, int]:
@@ -126,7 +126,7 @@ class OperandField(_ValueField[FoundT]):
     __slots__ = ()
     segments = "operandSegmentSizes"
 
-    def _pool(self, op: Any) -> list[Any]:
+    def _pool(self, op: Operation) -> list[Any]:
         return op._operands
 
     def _siblings(self, op: Any) -> list[Any]:
@@ -142,7 +142,7 @@ class ResultField(_ValueField[FoundT]):
     __slots__ = ()
     segments = "resultSegmentSizes"
 
-    def _pool(self, op: Any) -> list[Any]:
+    def _pool(self, op: Operation) -> list[Any]:
         return op.results
 
     def _siblings(self, op: Any) -> list[Any]:
@@ -174,7 +174,7 @@ class AttributeField(Field[FoundT]):
     if not TYPE_CHECKING:
         __get__ = read  # a call less for each access
 
-    def __set__(self, op: Any, value: Attribute | None) -> None:
+    def __set__(self, op: Operation, value: Attribute | None) -> None:
         if value is None or value is self.default:
             op.attributes.pop(self.key, None)
         else:

@@ -11,7 +11,7 @@ of `warp.ports`, the list of 32-lane NumPy rows of registers, immediates, addres
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -48,7 +48,7 @@ __all__ = [
     "Execute",
     "Together",
     "after_decoding",
-    "decode_all",
+    "decode_function",
     "instruction",
     "lanewise",
 ]
@@ -535,29 +535,18 @@ def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
     return run
 
 
-def decode_all(
-    module: Module, functions: Iterable[Function]
-) -> tuple[list[Execute], list[Together | None], list[Straight | None], dict[str, Ports]]:
-    """The closures of every instruction, those for several warps at once, their places in blocks, and each function's
-    ports.
+def decode_function(module: Module, function: Function) -> Ports:
+    """Decode a function into `module.code`, `together` and `straight`; returns its ports.
 
     Raises for the first invalid instruction.
     """
     _load_families()
-    count = len(module.program.instructions)
-    code: list[Any] = [None] * count
-    together: list[Together | None] = [None] * count
-    straight: list[Straight | None] = [None] * count
-    ports: dict[str, Ports] = {}
-    base = 0
-    for function in functions:
-        own = ports[function.name] = Ports(base)
-        context = Context(module, function, own)
-        for pc in range(function.start, function.end):
-            code[pc] = context.decode(module.program.instructions[pc], pc)
-            together[pc] = context.together
-            straight[pc] = context.straight()
-        for check in _AFTER:
-            check(module.program, function, code, together)
-        base += len(own.binders)
-    return code, together, straight, ports
+    ports = Ports(len(module.keys))
+    context = Context(module, function, ports)
+    for pc in range(function.start, function.end):
+        module.code[pc] = context.decode(module.program.instructions[pc], pc)
+        module.together[pc] = context.together
+        module.straight[pc] = context.straight()
+    for check in _AFTER:
+        check(module.program, function, module.code, module.together)
+    return ports

@@ -37,8 +37,8 @@ _VALUES = frozenset(
 def port_kind(key: tuple[Any, ...]) -> Hashable:
     """The kind and the dtype of the port with this key."""
     if key[0] == "register":
-        return key[0], key[1], str(key[3])
-    return key[0], str(key[1] if key[0] == "constant" else key[-1])
+        return key[0], key[1], key[3]
+    return key[0], key[1] if key[0] == "constant" else key[-1]
 
 
 def _form(operand: Operand, exact: bool) -> Hashable:

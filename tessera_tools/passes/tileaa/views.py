@@ -98,7 +98,9 @@ def _tensor_view(op: ct.MakeTensorView, to: Lowering) -> None:
 
 
 @handles(ct.MakePartitionView, ct.MakeStridedView, ct.MakeGatherScatterView)
-def _tile_view(op: Any, to: Lowering) -> None:
+def _tile_view(
+    op: ct.MakePartitionView | ct.MakeStridedView | ct.MakeGatherScatterView, to: Lowering
+) -> None:
     """The memref with its axes in the order of the tile's; no op."""
     memref, view = to[op.tensor_view], op.result.type
     order = getattr(view, "dim_map", ()) or tuple(range(len(view.tile)))
@@ -172,7 +174,7 @@ def _tiles(extent: Int, distance: int, to: Lowering) -> Int:
 # -- offsets of tiles
 
 
-def _promised(op: Any, view: TileView) -> tuple[bool, ...]:
+def _promised(op: Operation, view: TileView) -> tuple[bool, ...]:
     """For each index of an access, true if the program declares it in bounds."""
     flags = getattr(op, "inbounds", None)
     return tuple(map(bool, flags)) if flags is not None else (False,) * view.type.index_rank
@@ -196,7 +198,7 @@ def _places(op: Any, view: TileView, extents: Sequence[Int], to: Lowering) -> li
     return places
 
 
-def _moved(op: Any, view: TileView, to: Lowering) -> Value:
+def _moved(op: Operation, view: TileView, to: Lowering) -> Value:
     """The view moved to the tile at the op's indices.
 
     The extent of an axis that is declared in bounds is removed.  If an offset may need more than 32 bits, the base
@@ -248,7 +250,7 @@ def _offset(pointers: Value, total: Int, source: aa.MakeMemRef, type: Type, to: 
     return to.emit(aa.Offset(pointers, as_value(total, shaped, to), TypeAttr(source.res.type.element))).res
 
 
-def pointers_of_view(op: Any, view: TileView, to: Lowering) -> tuple[Value, Value | None]:
+def pointers_of_view(op: Operation, view: TileView, to: Lowering) -> tuple[Value, Value | None]:
     """The addresses of the elements of the tile at the indices of `op`, and the mask of those in bounds.
 
     op: an access of cuda_tile with `index`, and optionally `inbounds`.
@@ -282,7 +284,7 @@ def pointers_of_view(op: Any, view: TileView, to: Lowering) -> tuple[Value, Valu
 
 
 def _inside(
-    op: Any, view: TileView, source: aa.MakeMemRef, places: list[Value], to: Lowering
+    op: Operation, view: TileView, source: aa.MakeMemRef, places: list[Value], to: Lowering
 ) -> Value | None:
     """The mask of a tile's elements in bounds; None if all are known or declared to be."""
     shape, sparse = view.type.tile_type.shape, _sparse_axis(view.type)
@@ -309,7 +311,9 @@ def _is_tiled(op: Any) -> bool:
     return ordering_of(op)[1] is None and not isinstance(op.view.type, ct.GatherScatterViewType)
 
 
-def padding_of(op: Any, view: TileView, element: Type, to: Lowering) -> tuple[aa.PaddingAttr, int] | None:
+def padding_of(
+    op: Operation, view: TileView, element: Type, to: Lowering
+) -> tuple[aa.PaddingAttr, int] | None:
     """The padding of a load, and its bits; refused if the format has no such value."""
     padding = view.type.padding  # type: ignore[attr-defined]
     if padding is None:
