@@ -32,6 +32,7 @@ from tessera_tools.ir.builtin_attributes import (
 from tessera_tools.ir.types import F32, F64, I1, I32, I64, INDEX, FloatType
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.scanner import Scanner
     from tessera_tools.opdef.directive import Token
 
@@ -229,7 +230,7 @@ def enum(attribute: type[EnumT], *, angled: bool = False) -> AttrKind[EnumT]:
     """A dialect's enumeration, printed in a format as the keyword (or `<keyword>` if `angled`)."""
     symbol = "angled_keywords" if angled else "keyword"
 
-    def build(read: Any) -> Attribute:
+    def build(read: Node) -> Attribute:
         if angled:
             return in_full(read[0], attribute) or attribute(
                 (attribute.separator or ",").join(t[0] for t in read)

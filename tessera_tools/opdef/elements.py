@@ -16,6 +16,7 @@ from tessera_tools.opdef.directive import CustomDirective, OpState
 from tessera_tools.opdef.fields import AttributeField, OperandField, RegionField, ResultField, SuccessorField
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.op import OpDefinition
 
@@ -30,7 +31,7 @@ class Directive:
         """The grammar symbols, in Lark's notation; helper rules are added to `helpers`."""
         raise AssertionError
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         """Parse `self.children` children from index `at`."""
 
     def write(self, p: Printer, op: Any) -> None:
@@ -104,7 +105,7 @@ class OperandRef(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return {"single": "VALUE", "optional": "optional_value", "variadic": "value_list"}[self.field.arity]
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         read = children[at]
         if self.field.arity == "single":
             state.operand_tokens[self.field.name] = [read]
@@ -134,7 +135,7 @@ class AllOperands(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return "value_list"
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         tokens = list(children[at])
         fields = self.definition.operands
         spare = len(tokens) - sum(f.arity == "single" for f in fields)
@@ -170,7 +171,7 @@ class AttributeRef(Directive):
             return ""
         return f'"{self.field.key}"' if self.unit else self.field.kind.symbol
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         if self.unit:
             state.attributes[self.field.key] = UNIT
             return
@@ -209,7 +210,7 @@ class RegionRef(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return "region_list" if self.field.arity == "variadic" else "region"
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         bound = state.block_arguments if self.field.position == 0 else []
         if self.field.arity == "variadic":
             for node in children[at]:
@@ -242,7 +243,7 @@ class SuccessorRef(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return "CARET" if self.field.arity == "single" else "caret_list"
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         for token in [children[at]] if self.field.arity == "single" else children[at]:
             state.successor(self.field.name, token)
 
@@ -265,7 +266,7 @@ class TypeOf(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return {"single": "TYPE", "optional": "optional_type", "variadic": "type_list"}[self.field.arity]
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         read = children[at]
         state.value_types[self.field.name] = [read] if self.field.arity == "single" else read
 
@@ -290,7 +291,7 @@ class TypesOfAll(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return "type_list"
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         distribute_types(state, self.fields, children[at], self.noun)
 
     def write(self, p: Printer, op: Any) -> None:
@@ -330,7 +331,7 @@ class FunctionalType(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return "FUNCTION_TYPE"
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         function = children[at]
         for part, types in ((self.inputs, list(function.inputs)), (self.outputs, list(function.results))):
             if isinstance(part, TypesOfAll):
@@ -361,7 +362,7 @@ class AttrDict(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return "attr_dict_with_keyword" if self.keyword else "attr_dict"
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         for key, value in children[at].items():
             if key in state.attributes:
                 raise state.error(None, f"attribute '{key}' is given twice")
@@ -380,7 +381,7 @@ class Custom(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return helpers.custom(type(self.directive))
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         self.directive.read(state, children[at])
 
     def write(self, p: Printer, op: Any) -> None:
@@ -404,7 +405,7 @@ class Group(Directive):
         other = " ".join(filter(None, (d.symbols(helpers) for d in self.otherwise)))
         return helpers.rule(f"{body} -> present | {other} -> absent")
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         alias, inner = children[at]
         read_all(self.elements if alias == "present" else self.otherwise, state, inner)
 
@@ -416,7 +417,7 @@ class Group(Directive):
         return self.anchor.present(op)
 
 
-def read_all(directives: list[Directive], state: OpState, children: list[Any]) -> None:
+def read_all(directives: list[Directive], state: OpState, children: list[Node]) -> None:
     """Parse the children of each directive."""
     at = 0
     for directive in directives:

@@ -37,6 +37,7 @@ from tessera_tools.opdef.elements import (
 from tessera_tools.opdef.fields import AttributeField, OperandField, RegionField, SuccessorField
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.op import OpDefinition
 
@@ -297,7 +298,7 @@ class Format:
         """The right-hand side of the grammar rule."""
         return " ".join(filter(None, (d.symbols(helpers) for d in self.directives)))
 
-    def read(self, state: OpState, children: list[Any]) -> None:
+    def read(self, state: OpState, children: list[Node]) -> None:
         read_all(self.directives, state, children)
 
     def write(self, p: Printer, op: Any) -> None:

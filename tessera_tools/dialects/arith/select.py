@@ -27,6 +27,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -36,7 +37,7 @@ class SelectTypes(CustomDirective, name="SelectTypes"):
 
     grammar = 'custom: TYPE ["," TYPE]'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         first, second = node
         state.types("condition", [I1 if second is None else first])
         state.types("result", [first if second is None else second])

@@ -32,6 +32,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -56,7 +57,7 @@ class Target(CustomDirective, name="Target"):
 
     grammar = "custom: successor"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (read,) = node
         token, tokens, types = read_successor(read)
         block, operands = self.arguments[:2]
@@ -70,7 +71,7 @@ class Target(CustomDirective, name="Target"):
         p.successor(getattr(op, block), getattr(op, operands))
 
 
-def read_successor(node: Any) -> tuple[Any, list[Any], list[Type]]:
+def read_successor(node: Node) -> tuple[Any, list[Any], list[Type]]:
     """The block's name, the operands and their types, of the grammar's rule `successor`."""
     token, passed = node
     return (token, [], []) if passed is None else (token, passed[0], passed[1])
@@ -138,7 +139,7 @@ class Cases(CustomDirective, name="Cases"):
     grammar = """custom: "default" ":" successor ("," custom_case)*
 custom_case: INTEGER ":" successor"""
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         default, *cases = node
         token, tokens, types = read_successor(default)
         state.operands("default_operands", tokens)

@@ -17,6 +17,7 @@ from tessera_tools.ir.types import I1
 from tessera_tools.opdef import AttrKind, MemoryEffects, Op, write
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -29,7 +30,7 @@ TAIL_GRAMMAR = (
 )
 
 
-def read_ordering(state: OpState, ordering: Any, scope: Any) -> None:
+def read_ordering(state: OpState, ordering: Node, scope: Node) -> None:
     """The two keywords at the head of a memory op on views."""
     for key, kind, token in (
         ("memory_ordering_semantics", MEMORY_ORDERING, ordering),
@@ -64,7 +65,7 @@ def ordering_text(op: Any) -> str:
     )
 
 
-def read_tail(state: OpState, node: Any) -> None:
+def read_tail(state: OpState, node: Node) -> None:
     """Token, hints, bounds and other attributes."""
     token, hints, inbounds, attributes = node
     if token is not None:
@@ -78,7 +79,7 @@ def read_tail(state: OpState, node: Any) -> None:
         state.attribute(key, value)
 
 
-def _read_inbounds(state: OpState, words: list[Any]) -> None:
+def _read_inbounds(state: OpState, words: list[Node]) -> None:
     if "inbounds" not in state.definition.fields:
         raise state.error(words[0], f"'{state.definition.name}' takes no 'inbounds'")
     for word in words:
@@ -115,7 +116,7 @@ INBOUNDS: AttrKind[DenseArrayAttr] = AttrKind(
 """The indices of an access that are in bounds, so that no check is needed; absent if none is known to be."""
 
 
-def index_types(state: OpState, indices: list[Any], types: list[Type]) -> list[Type]:
+def index_types(state: OpState, indices: list[Node], types: list[Type]) -> list[Type]:
     if len(types) == 1:
         return types * len(indices)
     if len(types) != len(indices):

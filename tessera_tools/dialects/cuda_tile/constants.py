@@ -13,6 +13,7 @@ from tessera_tools.ir.types import I1, FloatType, bit_width
 from tessera_tools.opdef import CustomDirective
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState, Token
 
@@ -39,7 +40,7 @@ class Elements(CustomDirective, name="Elements"):
         + ELEMENTS_GRAMMAR
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         kind, children = node
         if kind == "dense":
             value = children[0]
@@ -61,7 +62,7 @@ class Elements(CustomDirective, name="Elements"):
         return {self.arguments[0]}, {"result"}
 
 
-def read_elements(state: OpState, element: Type, node: Any, type: Type) -> DenseElementsAttr:
+def read_elements(state: OpState, element: Type, node: Node, type: Type) -> DenseElementsAttr:
     """The attribute of `<element: node> : type`; errors in the reference's words."""
     if element not in INTEGERS and element not in FLOATS:
         kinds = NUMBER_TILE.summary.removeprefix("tile of ")
@@ -85,7 +86,7 @@ def read_elements(state: OpState, element: Type, node: Any, type: Type) -> Dense
     return DenseElementsAttr.of(type, bits)
 
 
-def _flatten(state: OpState, node: Any, literals: list[Any]) -> tuple[int, ...]:
+def _flatten(state: OpState, node: Node, literals: list[Any]) -> tuple[int, ...]:
     """Append the literals in row-major order; the shape of the brackets."""
     kind, children = node
     if kind == "number":

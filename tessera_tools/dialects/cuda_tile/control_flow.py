@@ -56,6 +56,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -149,7 +150,7 @@ class ForSyntax(CustomDirective, name="ForSyntax"):
         | "iter_args" assignments "->" "(" types ")"
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         form, children = node
         unsigned = None
         if form == "today":
@@ -247,7 +248,7 @@ class LoopSyntax(CustomDirective, name="LoopSyntax"):
     custom: ["iter_values" assignments] [":" types ["->" types]] region attr_dict
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         pairs, first, second, body, attributes = node
         carried = first or []
         outputs = second or []
@@ -304,7 +305,7 @@ class IfSyntax(CustomDirective, name="IfSyntax"):
 
     grammar = 'custom: VALUE ["->" "(" types ")"] region ["else" region] attr_dict'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         condition, types, then, other, attributes = node
         state.operand("condition", condition)
         state.types("condition", [scalar(I1)])
@@ -379,7 +380,7 @@ class Aggregate(CustomDirective, name="Aggregate"):
     custom_flag: KEYWORD
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         values, attributes, dim, reverse, identities, (inputs, outputs, arguments, body) = node
         values = values or []
         if len(values) != len(inputs):

@@ -51,6 +51,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -301,7 +302,7 @@ class BlockId(CustomDirective, name="BlockId"):
 
     grammar = 'custom: attr_dict ":" TYPE'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         attributes, kind = node
         if "axis" in attributes:
             state.definition = legacy_ops.LegacyBlockId.definition

@@ -21,6 +21,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -80,7 +81,7 @@ class Fence(CustomDirective, name="Fence"):
 
     grammar = "custom: VALUE attr_dict"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         token, attributes = node
         state.operand("token", token)
         state.types("token", [TOKEN])

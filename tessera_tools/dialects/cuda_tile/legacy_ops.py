@@ -27,6 +27,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.opdef.directive import OpState
 
 
@@ -39,7 +40,7 @@ class LegacyViewSyntax(CustomDirective, name="LegacyViewSyntax"):
     custom_extent: INTEGER -> constant | VALUE -> value
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         base, shape, strides, attributes, view = node
         state.operand("base", base)
         for field, extents in (("shape", shape), ("strides", strides)):

@@ -49,6 +49,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -73,7 +74,7 @@ class ModuleName(CustomDirective, name="ModuleName"):
 
     grammar = "custom: [SYMBOL]"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (symbol,) = node
         state.attribute("sym_name", StringAttr(symbol[0][0] if symbol else DEFAULT_MODULE_NAME))
 
@@ -109,7 +110,7 @@ class EntrySyntax(CustomDirective, name="EntrySyntax"):
         + HINTS_GRAMMAR
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         symbol, arguments, results, hints, body, attributes = node
         state.attribute("sym_name", StringAttr(symbol[0][0]))
         outputs = ()
@@ -238,7 +239,7 @@ class Visibility(CustomDirective, name="Visibility"):
     custom_word: "public" -> public | "private" -> private
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (word,) = node
         if word is not None and word[0] == "private":
             state.attribute("symbol_visibility", SymbolVisibilityAttr("private"))

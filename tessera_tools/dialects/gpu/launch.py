@@ -28,6 +28,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -45,7 +46,7 @@ custom_async: "async" -> present | -> absent
 custom_tokens: "[" values "]" -> present | "[" "]" -> present | -> absent
 """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         asynchronous, (_, children) = node
         tokens = list(children[0]) if children else []
         state.operands("async_dependencies", tokens)
@@ -80,7 +81,7 @@ custom_typed: VALUE ":" TYPE
 """
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         clusters, blocks, threads, type, shared, async_object, (_, arguments) = node
         kind = type or INDEX
         groups = [("grid_size", blocks), ("block_size", threads)]

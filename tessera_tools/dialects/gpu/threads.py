@@ -44,6 +44,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -192,7 +193,7 @@ custom_operation: KEYWORD -> present | -> absent
 custom_uniform: "uniform" -> present | -> absent
 """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (form, names), value, uniform, body, attributes, function = node
         if form == "present":
             name = names[0]

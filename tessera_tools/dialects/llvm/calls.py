@@ -52,6 +52,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -67,7 +68,7 @@ custom_bundle: STRING "(" values ":" types ")" -> filled
 """
 
 
-def read_bundles(state: OpState, node: Any) -> None:
+def read_bundles(state: OpState, node: Node) -> None:
     alias, bundles = node
     state.operands("op_bundle_operands", [])
     state.types("op_bundle_operands", [])
@@ -141,7 +142,7 @@ custom_typed: TYPE [ATTR_DICT]
 """`(i32 {llvm.signext}, f32) -> (i32 {llvm.noundef})`."""
 
 
-def read_signature(state: OpState, inputs: Any, outputs: Any) -> tuple[list[Type], list[Type]]:
+def read_signature(state: OpState, inputs: Node, outputs: Node) -> tuple[list[Type], list[Type]]:
     """Set `arg_attrs` and `res_attrs` from the nodes of _SIGNATURE's rules; the types of operands and results."""
     found: list[list[Type]] = []
     for key, (form, children) in (("arg_attrs", inputs), ("res_attrs", outputs)):
@@ -188,7 +189,7 @@ custom_type: custom_inputs "->" custom_outputs -> direct
         + _SIGNATURE
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         *words, (kind, (callee,)), values, (has_vararg, vararg), bundle_node, dictionary, (form, types) = node
         for (word,) in words:
             if word.text in TailCallKindAttr.cases:
@@ -384,7 +385,7 @@ class CallIntrinsicSyntax(CustomDirective, name="CallIntrinsic"):
     grammar = 'custom: STRING "(" [values] ")" custom_bundles attr_dict ":" custom_inputs "->" custom_outputs'
     grammar += "\n" + _BUNDLES + _SIGNATURE
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         name, values, bundle_node, dictionary, inputs, outputs = node
         state.attribute("intrin", StringAttr(name.text))
         state.operands("args", values or [])
@@ -511,7 +512,7 @@ class AsmOperands(CustomDirective, name="AsmOperands"):
 
     grammar = 'custom: value_list ":" FUNCTION_TYPE'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         values, function = node
         state.operands("asm_operands", list(values))
         state.types("asm_operands", list(function.inputs))

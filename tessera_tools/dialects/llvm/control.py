@@ -27,11 +27,12 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
 
-def _write_successor(p: Printer, block: Block, values: list[Any]) -> None:
+def _write_successor(p: Printer, block: Block, values: list[Node]) -> None:
     p.successor(block, values)
 
 
@@ -40,7 +41,7 @@ class BrTarget(CustomDirective, name="BrTarget"):
 
     grammar = "custom: successor"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         _read_successor(state, node[0], "dest", "dest_operands")
 
     def write(self, p: Printer, op: Operation) -> None:
@@ -48,7 +49,7 @@ class BrTarget(CustomDirective, name="BrTarget"):
         _write_successor(p, op.successors[0], op.operands)
 
 
-def _read_successor(state: OpState, node: Any, field: str, operands: str) -> None:
+def _read_successor(state: OpState, node: Node, field: str, operands: str) -> None:
     caret, passed = node
     tokens, types = passed if passed is not None else ([], [])
     state.successor(field, caret)
@@ -104,7 +105,7 @@ class CondBrTargets(CustomDirective, name="CondBrTargets"):
                   | -> absent
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         condition, (alias, weights), first, second = node
         state.operand("condition", condition)
         if alias == "present":
@@ -156,7 +157,7 @@ class SwitchCases(CustomDirective, name="SwitchCases"):
     custom_case: INTEGER ":" successor
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         value, type, default, *cases = node
         state.operand("value", value)
         state.types("value", [type])

@@ -44,6 +44,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -156,7 +157,7 @@ class BundlesSyntax(CustomDirective, name="AssumeBundles"):
                  | STRING "(" ")" -> empty
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         read_bundles(state, node)
 
     def write(self, p: Printer, op: Operation) -> None:

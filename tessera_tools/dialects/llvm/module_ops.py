@@ -79,6 +79,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -95,7 +96,7 @@ LLVM_FUNCTION_TYPE: AttrKind[TypeAttr[FunctionType]] = AttrKind(
 )
 
 
-def _read_words(state: OpState, words: list[Any], extra: dict[str, str]) -> None:
+def _read_words(state: OpState, words: list[Node], extra: dict[str, str]) -> None:
     """Linkage, visibility, `unnamed_addr`, calling convention, in any order; `extra`: keyword → unit attribute."""
     for (word,) in words:
         text = word.text
@@ -120,7 +121,7 @@ def _read_dictionary(state: OpState, dictionary: dict[str, Attribute]) -> None:
         state.attribute(key, value)
 
 
-def _read_comdat(state: OpState, node: Any) -> None:
+def _read_comdat(state: OpState, node: Node) -> None:
     alias, children = node
     if alias == "present":
         path = children[0][0]
@@ -158,7 +159,7 @@ custom_body: region -> present
 """ + _COMDAT
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         *words, symbol, (form, parameters), (shape, outputs), vscale, comdat, dictionary, (has_body, body) = (
             node
         )
@@ -369,7 +370,7 @@ custom_type: ":" TYPE -> typed
         + _COMDAT
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         *words, symbol, value, comdat, dictionary, (form, typed) = node
         _read_words(state, words, {"thread_local": "thread_local_", "constant": "constant"})
         state.attributes.setdefault("linkage", EXTERNAL)

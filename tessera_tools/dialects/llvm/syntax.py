@@ -12,6 +12,7 @@ from tessera_tools.ir.types import I32, I64, VectorType
 from tessera_tools.opdef import CustomDirective
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -40,7 +41,7 @@ class GEPFlags(CustomDirective, name="GEPFlags"):
           | -> absent
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         alias, words = node
         bits = 0
         for token in words if alias == "present" else ():
@@ -66,7 +67,7 @@ class GEPIndices(CustomDirective, name="GEPIndices"):
                 | INTEGER -> number
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         constants: list[int] = []
         for item in node:
             if item is None:
@@ -98,7 +99,7 @@ class Dereferenceable(CustomDirective, name="Dereferenceable"):
                 | KEYWORD "=" KEYWORD -> flag
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         alias, entries = node
         if alias == "absent":
             return
@@ -139,7 +140,7 @@ class Position(CustomDirective, name="Position"):
 
     grammar = "custom: integer_array"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (tokens,) = node
         state.attribute("position", DenseArrayAttr(I64, tuple(int(t.text, 0) for t in tokens)))
 
@@ -152,7 +153,7 @@ class TrailingSpace(CustomDirective, name="TrailingSpace"):
 
     grammar = "custom: "
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         pass
 
     def write(self, p: Printer, op: Any) -> None:
@@ -167,7 +168,7 @@ class Mask(CustomDirective, name="Mask"):
 
     grammar = "custom: integer_array"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (tokens,) = node
         state.attribute("mask", DenseArrayAttr(I32, tuple(int(t.text, 0) for t in tokens)))
 

@@ -36,6 +36,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -52,7 +53,7 @@ custom_value: "=" "uninitialized" -> uninitialized | "=" ATTRIBUTE -> initial | 
     def covers(self) -> tuple[set[str], set[str]]:
         return {"sym_visibility", "constant", "sym_name", "type", "initial_value"}, set()
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (form, visibility), constant, symbol, type, (kind, value) = node
         if form == "present":
             state.attribute("sym_visibility", StringAttr(visibility[0][0]))

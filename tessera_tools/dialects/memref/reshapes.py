@@ -38,6 +38,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -158,7 +159,7 @@ class Groups(CustomDirective, name="Groups"):
 
     grammar = 'custom: "[" integer_array ("," integer_array)* "]" | "[" "]"'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         groups = tuple(ArrayAttr(tuple(i64(int(token[0], 0)) for token in group)) for group in node)
         state.attribute("reassociation", ArrayAttr(groups))
 
@@ -182,7 +183,7 @@ class IndexWord(CustomDirective, name="Index"):
     def covers(self) -> tuple[set[str], set[str]]:
         return set(), {"aligned_pointer"}
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         state.types("aligned_pointer", [node[0]])
 
     def write(self, p: Printer, op: Operation) -> None:

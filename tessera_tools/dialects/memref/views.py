@@ -39,6 +39,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -212,7 +213,7 @@ class Metadata(CustomDirective, name="Metadata"):
 
     grammar = 'custom: VALUE ":" TYPE "->" types'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         token, source, types = node
         rank = len(source.shape) if isinstance(source, MemRefType) else 0
         if len(types) != 2 + 2 * rank:

@@ -49,6 +49,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -109,7 +110,7 @@ custom_carried: assignments ":" "(" types ")"
         + RESULT_TYPES
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         carried, outputs, body = node
         assigned, types = carried or ([], [])
         if len(assigned) != len(types):

@@ -27,6 +27,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -104,7 +105,7 @@ class TypeOfValue(CustomDirective, name="TypeOfValue"):
 
     grammar = "custom: -> absent"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         value: Any = state.attributes["value"]
         state.types(self.arguments[0], [value.type])
 

@@ -40,6 +40,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -67,7 +68,7 @@ custom: "[" custom_item ("," custom_item)* "]" -> some | "[" "]" -> none
 custom_item: VALUE -> value | INTEGER -> number
 """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         field, key = self.arguments
         static: list[int] = []
         for form, (token,) in node[1] if node[0] == "some" else ():
@@ -122,7 +123,7 @@ class MakeMemRef(Op, name="nv_tileaa.make_memref", traits=(PURE,)):
         return _mixed(self.static_stride, self.stride)
 
 
-def _mixed(static: Any, values: list[Any]) -> list[Any]:
+def _mixed(static: Any, values: list[Node]) -> list[Any]:
     dynamic = iter(values)
     return [next(dynamic) if v == DYNAMIC_INDEX else v for v in static.values]
 
@@ -132,7 +133,7 @@ class IndexTypes(CustomDirective, name="IndexTypes"):
 
     grammar = 'custom: "(" TYPE ")" -> given | -> absent'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         index = node[1][0] if node[0] == "given" else I32
         for field in self.arguments:
             if field == "base":

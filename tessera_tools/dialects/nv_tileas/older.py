@@ -35,6 +35,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.scanner import Scanner
     from tessera_tools.opdef.directive import OpState
 
@@ -77,7 +78,7 @@ class OlderComma(_Older, name="OlderComma"):
 
     grammar = 'custom: | ","'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         pass
 
 
@@ -86,7 +87,7 @@ class OlderAtom(_Older, name="OlderAtom"):
 
     grammar = 'custom: ["," "atom" "=" ATTRIBUTE]'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         if node[0] is not None:
             state.attribute("atom", node[0])
 
@@ -96,7 +97,7 @@ class OlderType(_Older, name="OlderType"):
 
     grammar = 'custom: [":" TYPE]'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         pass
 
 
@@ -105,7 +106,7 @@ class OlderResult(_Older, name="OlderResult"):
 
     grammar = 'custom: ["->" TYPE]'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         pass
 
 
@@ -114,7 +115,7 @@ class OperandOrResult(CustomDirective, name="OperandOrResult"):
 
     grammar = 'custom: TYPE ["->" TYPE]'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         source, res = self.arguments
         first, second = node
         if second is not None:
@@ -131,7 +132,7 @@ class CopyTypes(CustomDirective, name="CopyTypes"):
 
     grammar = 'custom: [":" TYPE "," TYPE]'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         for field, type in zip(self.arguments, node, strict=True):
             if type is not None:
                 state.types(field, [type])
@@ -148,7 +149,7 @@ class Arrivals(CustomDirective, name="Arrivals"):
         | "producer" "=" ATTRIBUTE "," "consumer" "=" ATTRIBUTE -> older
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         form, (producer, consumer) = node
         if form == "today":
             counts = [int(token.text, 0) for token in (producer, consumer)]
@@ -173,7 +174,7 @@ class OlderToken(_Older, name="OlderToken"):
 
     grammar = 'custom: ["," VALUE]'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (token,) = node
         if token is None:
             state.definition = OlderLoad.definition
@@ -189,7 +190,7 @@ class LoadTypes(CustomDirective, name="LoadTypes"):
 
     grammar = 'custom: TYPE ["->" TYPE "," TYPE]'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         first, res, token = node
         if (res is None) != (state.definition is OlderLoad.definition):
             raise state.error(None, "expected both a token and its type, or neither")
@@ -209,7 +210,7 @@ class OlderStage(_Older, name="OlderStage"):
 
     grammar = 'custom: ["[" VALUE "]"]'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (stage,) = node
         if stage is None:
             state.definition = OlderTmaStore.definition

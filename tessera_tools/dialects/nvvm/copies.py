@@ -55,6 +55,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.dialects.llvm.base import Emitter
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
@@ -70,7 +71,7 @@ class ShortPointer(CustomDirective, name="ShortPointer"):
           | "<" INTEGER ">" -> short
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         form, (given,) = node
         state.types(self.arguments[0], [given if form == "full" else pointer(int(given.text, 0))])
 

@@ -45,6 +45,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.dialects.llvm.base import Emitter
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
@@ -120,7 +121,7 @@ class MmaSyntax(CustomDirective, name="Mma"):
     custom: KEYWORD "[" values "]" KEYWORD "[" values "]" KEYWORD "[" values "]" attr_dict ":" FUNCTION_TYPE
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         *parts, dictionary, function = node
         if len(function.inputs) != 3 or len(function.results) != 1:
             raise state.error(parts[0], "expected one type for each of A, B and C, and one result type")
@@ -314,7 +315,7 @@ class ShapeSyntax(CustomDirective, name="MMAShape"):
     custom_extent: KEYWORD "=" INTEGER
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         given = {word.text: int(number.text, 0) for word, number in node}
         if set(given) != {"m", "n", "k"}:
             raise state.error(node[0][0], "expected 'm', 'n' and 'k'")

@@ -18,6 +18,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -55,7 +56,7 @@ class RangeSyntax(CustomDirective, name="Range"):
           | -> absent
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         alias, children = node
         if alias == "present":
             type, lower, upper = children

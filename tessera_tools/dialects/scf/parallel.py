@@ -28,6 +28,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -44,7 +45,7 @@ class ReduceSyntax(CustomDirective, name="Reduce"):
 
     grammar = """custom: "(" values ":" types ")" region ("," region)* -> present | -> absent"""
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         form, children = node
         if form == "absent":
             return
@@ -102,7 +103,7 @@ custom_init: "init" "(" values ")" custom_outputs
         + RESULT_TYPES
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         names, lower, upper, step, init, body = node
         for field, tokens in (("lower", lower), ("upper", upper), ("step", step)):
             state.operands(field, tokens)

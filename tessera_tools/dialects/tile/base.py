@@ -17,6 +17,7 @@ from tessera_tools.opdef import CustomDirective, MemoryEffects, Reach, allocate,
 from tessera_tools.opdef.constraints import TypeConstraint
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -96,7 +97,7 @@ custom: custom_item ("," custom_item)*
 custom_item: VALUE -> value | KEYWORD "(" VALUE ("," VALUE)* ")" -> nested
 """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         if len(node) != len(self.arguments):
             raise state.error(None, f"expects {len(self.arguments)} operands, found {len(node)}")
         for field, (form, children) in zip(self.arguments, node, strict=True):

@@ -43,6 +43,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -142,7 +143,7 @@ class ContractSyntax(CustomDirective, name="Contract"):
 
     grammar = 'custom: (ATTR_DICT | ATTRIBUTE) VALUE "," VALUE "," VALUE ":" TYPE "," TYPE "into" TYPE'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         attributes, lhs, rhs, acc, *types = node
         if isinstance(attributes, DictionaryAttr):
             attributes = dict(attributes.entries)

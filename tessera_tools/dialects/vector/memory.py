@@ -55,6 +55,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
@@ -257,7 +258,7 @@ class ReadSyntax(CustomDirective, name="TransferRead"):
 custom_mask: "," VALUE -> present | -> absent
 """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         base, indices, padding, (form, mask), attributes, shaped, vector = node
         for key, value in attributes.items():
             state.attribute(key, value)
@@ -315,7 +316,7 @@ class WriteSyntax(CustomDirective, name="TransferWrite"):
 custom_mask: "," VALUE -> present | -> absent
 """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         value, base, indices, (form, mask), attributes, vector, shaped = node
         for key, entry in attributes.items():
             state.attribute(key, entry)
