@@ -32,9 +32,8 @@ from tessera_tools.ir.builtin_attributes import (
 from tessera_tools.ir.types import F32, F64, I1, I32, I64, INDEX, FloatType
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.scanner import Scanner
-    from tessera_tools.opdef.directive import Token
+    from tessera_tools.opdef.directive import Node, Token
 
 EnumT = TypeVar("EnumT", bound="EnumAttr")
 OneT = TypeVar("OneT", bound=Attribute)

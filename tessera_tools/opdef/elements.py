@@ -16,8 +16,8 @@ from tessera_tools.opdef.directive import CustomDirective, OpState
 from tessera_tools.opdef.fields import AttributeField, OperandField, RegionField, ResultField, SuccessorField
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.opdef.op import OpDefinition
 
 

@@ -37,8 +37,8 @@ from tessera_tools.opdef.elements import (
 from tessera_tools.opdef.fields import AttributeField, OperandField, RegionField, SuccessorField
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.opdef.op import OpDefinition
 
 

@@ -17,9 +17,8 @@ from tessera_tools.ir.types import I1
 from tessera_tools.opdef import AttrKind, MemoryEffects, Op, write
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 TAIL_GRAMMAR = (
     """

@@ -13,9 +13,8 @@ from tessera_tools.ir.types import I1, FloatType, bit_width
 from tessera_tools.opdef import CustomDirective
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState, Token
+    from tessera_tools.opdef.directive import Node, OpState, Token
 
 ELEMENTS_GRAMMAR = """
 custom_elements: INTEGER -> number

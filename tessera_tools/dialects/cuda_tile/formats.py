@@ -22,9 +22,8 @@ from tessera_tools.ir.types import I32
 from tessera_tools.opdef import CustomDirective
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState, Token
+    from tessera_tools.opdef.directive import Node, OpState, Token
 
 HINTS_GRAMMAR = """
 custom_hints: "<" ">" | "<" custom_hint ("," custom_hint)* ">"

@@ -46,9 +46,8 @@ from tessera_tools.opdef import (
 from tessera_tools.opdef import result as output
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 ATOMIC_MODE = integer_enum(
     "atomic mode",

@@ -49,9 +49,8 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 LEAVES_IF = Leaves("cuda_tile.if")
 """Of `break` and `continue`, which end the `if` around them too."""

@@ -28,9 +28,8 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 _TOKEN = of(AsyncTokenType, summary="async token type")
 _LAUNCH_INT = of(

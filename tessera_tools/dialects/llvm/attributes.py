@@ -23,8 +23,8 @@ from tessera_tools.ir.types import I32, I64
 from tessera_tools.opdef import AttrKind, EnumAttr, integer_enum
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.scanner import Scanner
+    from tessera_tools.opdef.directive import Node
 
 
 class _Flags(EnumAttr):

@@ -52,9 +52,8 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 NO_BUNDLES = DenseArrayAttr(I32, ())
 C_CONVENTION = CConvAttr("ccc")

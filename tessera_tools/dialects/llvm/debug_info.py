@@ -24,8 +24,8 @@ from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import StringAttr, quote
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.scanner import Scanner
+    from tessera_tools.opdef.directive import Node
 
 
 def _read_flags(s: Scanner) -> str:

@@ -12,9 +12,8 @@ from tessera_tools.ir.types import I32, I64, VectorType
 from tessera_tools.opdef import CustomDirective
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 DYNAMIC_INDEX = -(1 << 31)
 """In `rawConstantIndices`: the index is the next operand."""

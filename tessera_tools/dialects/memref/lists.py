@@ -21,9 +21,8 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 ALIGNMENT: AttrKind[IntegerAttr] = AttrKind(
     "64-bit signless integer attribute whose value is positive and whose value is a power of two > 0",

@@ -55,10 +55,9 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.dialects.llvm.base import Emitter
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 LOAD_TILE, STORE_TILE = TMALoadModeAttr("tile"), TMAStoreModeAttr("tile")
 

@@ -45,10 +45,9 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.dialects.llvm.base import Emitter
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 STRUCT = of(StructType, summary="LLVM structure type")
 

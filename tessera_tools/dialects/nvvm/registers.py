@@ -18,9 +18,8 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 REGISTER: TypeConstraint[IntegerType] = TypeConstraint(
     "32- or 64-bit signless integer", lambda t: t in (I32, I64)

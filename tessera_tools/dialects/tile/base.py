@@ -17,9 +17,8 @@ from tessera_tools.opdef import CustomDirective, MemoryEffects, Reach, allocate,
 from tessera_tools.opdef.constraints import TypeConstraint
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 SHARED = 3
 """The memory space of shared memory, as NVPTX numbers it."""

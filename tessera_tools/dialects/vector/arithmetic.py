@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.arith.attributes import fastmath_field
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
@@ -43,9 +43,8 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
-    from tessera_tools.opdef.directive import Node
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 # -- arithmetic
 
