@@ -510,7 +510,7 @@ def _what(operand: Operand) -> str:
 
 
 def _together(execute: Execute, needed: Callable[[Warp], int]) -> Execute:
-    def run(warp: Warp, mask: Mask) -> Any:
+    def run(warp: Warp, mask: Mask) -> object:
         if mask.bits != warp.live:
             members = needed(warp) & warp.live
             if members & ~mask.bits and not warp.split.forced:
@@ -522,7 +522,7 @@ def _together(execute: Execute, needed: Callable[[Warp], int]) -> Execute:
 
 
 def _guarded(execute: Execute, port: int, negated: bool) -> Execute:
-    def run(warp: Warp, mask: Mask) -> Any:
+    def run(warp: Warp, mask: Mask) -> object:
         chosen = mask_of(warp.ports[port]).bits
         bits = mask.bits & (~chosen if negated else chosen)
         if not bits:
@@ -535,7 +535,7 @@ def _guarded(execute: Execute, port: int, negated: bool) -> Execute:
 def _guarded_together(execute: Together, port: int, negated: bool) -> Together:
     """Like `_guarded`, for the lanes of several warps."""
 
-    def run(warp: Any, mask: Any) -> Any:
+    def run(warp: Any, mask: Any) -> object:
         chosen = warp.ports[port] ^ negated
         if not mask.full:
             chosen &= mask.array
@@ -552,7 +552,7 @@ def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
     """Like `_guarded`, for instructions that may block: the lanes that skip the instruction become a separate split."""
     from tessera_tools.sim.warp import CHANGED, Split
 
-    def run(warp: Warp, mask: Mask) -> Any:
+    def run(warp: Warp, mask: Mask) -> object:
         chosen = mask_of(warp.ports[port]).bits
         bits = mask.bits & (~chosen if negated else chosen)
         if not bits:
