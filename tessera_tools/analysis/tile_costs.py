@@ -33,6 +33,7 @@ __all__ = [
     "cost_of",
     "in_threads",
     "load_latency",
+    "staged_read_cost",
 ]
 
 RESOURCES: Mapping[str, str] = {
@@ -66,6 +67,8 @@ _LONG = {"arith.divsi": 20, "arith.divui": 20, "arith.remsi": 20, "arith.remui":
          "nv_tileaa.divf": 8, "math.sin": 10, "math.cos": 10, "math.tan": 20, "math.powf": 30,
          "math.log": 4, "math.log10": 4, "math.exp": 2, "nv_tileaa.exp": 2}  # fmt: skip
 """Other instructions for each element, if not one."""
+_USUAL_BITS = 32
+"""The width of an access whose atom does not say it, such as an atomic."""
 _FREE = frozenset(
     {
         "arith.constant", "nv_tileaa.reshape", "nv_tileaa.permute", "nv_tileaa.broadcast", "nv_tileaa.splat",
@@ -104,6 +107,15 @@ def box_load_cost(op: Operation, target: Target) -> Cost:
         max(_bytes(v.type) for v in op.results if isinstance(v.type, RankedTensorType)), rates.memory_bytes
     )
     return Cost({"memory": moved}, moved + load_latency(op, target), True)
+
+
+def staged_read_cost(op: Operation, target: Target) -> Cost:
+    """The cost of reading a tile that another agent has brought to shared memory."""
+    rates = throughput(target)
+    read = _over(
+        max(_bytes(v.type) for v in op.results if isinstance(v.type, RankedTensorType)), rates.shared_bytes
+    )
+    return Cost({"shared": read}, read + rates.shared_latency)
 
 
 def load_latency(op: Operation, target: Target) -> int:
@@ -188,7 +200,7 @@ class _Costs:
     def _access(self, loads: bool) -> Cost:
         size = max(_bytes(t) for t in self.tiles if not _is_pointer(t))
         atom = self.op.attributes.get("copy_atom", self.op.attributes.get("atom"))
-        width = getattr(atom, "width", 0) or 32
+        width = getattr(atom, "bits", 0) or _USUAL_BITS
         moved = _over(size, self.rates.memory_bytes)
         instructions = _over(size * 8, width * LANES)
         cycles = {"memory": moved, "issue": _over(instructions, self.rates.issue)}

@@ -17,6 +17,7 @@ def target_of(module: Operation) -> Target:
         missing = (
             "target_spec" if "nv_tileaa.compute_capability" in module.attributes else "compute_capability"
         )
+        # The description of the conversion to LLVM quotes the first words of this message.
         raise module.error(
             f"Failed to get ComputeCapability: the module has no 'nv_tileaa.{missing}'",
             "run --convert-cuda-tile-to-tileaa, or set nv_tileaa.compute_capability = 90 : i32 and "

@@ -111,6 +111,17 @@ class Kernel(ABC):
         Python number, a `Scalar`, or bytes. `block` and `shared` (dynamic shared memory, bytes) default to the
         manifest's values. `options` are device-specific. Raises DiagnosticError for an invalid launch.
         """
+        return self._launch(*self._checked(grid, args, block, shared, cluster), options)
+
+    def _checked(
+        self,
+        grid: Sequence[int],
+        args: Sequence[Any],
+        block: Sequence[int] | None = None,
+        shared: int | None = None,
+        cluster: Sequence[int] | None = None,
+    ) -> tuple[Shape, Shape, Shape | None, int, list[bytes]]:
+        """(grid, block, cluster, dynamic shared memory, bytes of each parameter). Raises DiagnosticError."""
         signature = self.signature
         signature.check_count(len(args))
         size = signature.block if block is None else shape_of(block, "block")
@@ -124,8 +135,7 @@ class Kernel(ABC):
             raise error(None, f"a block of {size}; '{self.name}' was compiled for {signature.block}")
         clusters = signature.cluster if cluster is None else shape_of(cluster, "cluster")
         amount = signature.dynamic_shared if shared is None else shared
-        packed = self._pack(list(args))
-        return self._launch(shape_of(grid, "grid"), size, clusters, amount, packed, options)
+        return shape_of(grid, "grid"), size, clusters, amount, self._pack(list(args))
 
     def _pack(self, args: list[Any]) -> list[bytes]:
         """The bytes of every parameter, including tensor maps of the manifest."""

@@ -139,6 +139,7 @@ class SimulatedKernel(interface.Kernel):
         )
         if (watch := settings.pop("watch", None)) is not None:
             watch(launch)
+        launch.watch_polls(recorder)
         result = launch.run()
         if launch.max_instructions == MOST_STEPS and result.instructions > MOST_STEPS:
             raise error(
@@ -146,14 +147,18 @@ class SimulatedKernel(interface.Kernel):
                 f"the clock records at most {MOST_STEPS:,} warp instructions, and '{self.name}' executes more",
                 "time a smaller problem: fewer iterations of its loops",
             )
-        # A kernel that was stopped has no time.
-        whole = not result.findings.of("error")
+        # A kernel that did not do its work has no time.
+        whole = all(found.kind in _HARMLESS for found in result.findings.of("error"))
         found = estimate(launch, recorder, self.owner.text, target, table) if whole else None
         seconds = time.perf_counter() - begin
         return interface.Result(
             result.findings, result.stats, result.output, result.instructions, seconds, seed, launch.mode, 1,
             launch.shared_size, found,
         )  # fmt: skip
+
+
+_HARMLESS = {"race", "proxy", "uninitialized"}
+"""Kinds of findings that leave a launch running to its end, with the same instructions."""
 
 
 class SimulatedModule(interface.Module):

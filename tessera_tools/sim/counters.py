@@ -47,6 +47,16 @@ class Counters:
         """True if the trace of the launch is recorded (sim/clock)."""
         return False
 
+    @property
+    def passing(self) -> bool:
+        """True if the warps of the launch pass every mbarrier (sim/clock/survey.py)."""
+        return False
+
+    @property
+    def polling(self) -> bool:
+        """True if the launch is timed, and some of its warps may poll global memory."""
+        return False
+
     def recorded(self, code: list[Any]) -> list[Any]:
         """The closures of a module as the launch runs them."""
         return code

@@ -211,7 +211,8 @@ def fence_async(warp: Warp, mask: Mask, spaces: tuple[str, ...]) -> None:
             continue
         if history is not None and history.grain >= 8:
             # The bytes of a grain have one last store.
-            grains = np.unique(octets // (history.grain // 8))
+            grains = octets // (history.grain // 8)
+            grains = grains[np.concatenate(([True], grains[1:] != grains[:-1]))]
             grains = grains[_is_covered(warp, mask, history.written[grains])]
             memory.state.reshape(-1, history.grain)[grains] &= ~np.uint8(UNFENCED)
             continue

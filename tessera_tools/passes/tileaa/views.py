@@ -135,16 +135,6 @@ def _sparse_axis(view: ct.TileViewType) -> int | None:
     return view.sparse_dim if isinstance(view, ct.GatherScatterViewType) else None
 
 
-def view_of(op: Operation, value: Value, to: Lowering) -> TileView:
-    """The lowered form of an op's operand that is a view of tiles."""
-    view = to.views.get(value)
-    if view is None:
-        raise to.refuse(
-            op, f"no view of type '{value.type}' that is created elsewhere; create it in the same entry"
-        )
-    return view
-
-
 # -- queries
 
 
@@ -159,7 +149,7 @@ def _tensor_shape(op: ct.GetTensorShape, to: Lowering) -> None:
 
 @handles(ct.GetIndexSpaceShape)
 def _index_space_shape(op: ct.GetIndexSpaceShape, to: Lowering) -> None:
-    view = view_of(op, op.src, to)
+    view = to.views[op.src]
     extents = _source(op, view.memref, to).extents()
     for extent, distance, old in zip(extents, _distances(view.type), op.results, strict=True):
         if old.has_uses:
@@ -339,7 +329,7 @@ def padding_of(
 
 @handles(ct.LoadViewTko)
 def _load(op: ct.LoadViewTko, to: Lowering) -> None:
-    view = view_of(op, op.view, to)
+    view = to.views[op.view]
     result = to.type_of(op.tile.type, op)
     padding = padding_of(op, view, element_type(result), to)
     if _is_tiled(op):
@@ -362,7 +352,7 @@ def _load(op: ct.LoadViewTko, to: Lowering) -> None:
 
 @handles(ct.StoreViewTko)
 def _store(op: ct.StoreViewTko, to: Lowering) -> None:
-    view = view_of(op, op.view, to)
+    view = to.views[op.view]
     value = to[op.tile]
     if _is_tiled(op):
         primitive = atom("stg", element_type(value.type), 1)

@@ -159,6 +159,11 @@ class ScheduledLoop:
             return "producer"
         return "consumer" if cost.cycles else None
 
+    def data_after(self, number: int) -> int | None:
+        """Cycles from the start of a load to its data; None for other ops."""
+        cost = self.costs[number]
+        return cost.latency if cost.asynchronous else None
+
     def write(self) -> None:
         """Write the schedule to attributes of the loop and its ops, and replace an earlier one."""
         self.loop.attributes[INTERVAL] = i32(self.schedule.interval)

@@ -21,10 +21,11 @@ from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.mma_runs import Recipe, Run, join
 from tessera_tools.sim.products import (
     ACCUMULATORS,
+    Product,
     fma_chain,
     integer_product,
     multiply_accumulate,
-    saturate_s32,
+    patterns_of,
 )
 from tessera_tools.sim.program import Operand, Vector
 from tessera_tools.sim.types import TYPES
@@ -32,7 +33,6 @@ from tessera_tools.sim.warp import Mask, Warp
 
 __all__ = [
     "HasPorts",
-    "Product",
     "and_popc",
     "emit",
     "extents",
@@ -49,8 +49,6 @@ class HasPorts(Protocol):
 
     ports: list[Any]
 
-
-Product = Callable[[Array, Array, Array], Array]
 
 _FP8 = ("e4m3", "e5m2")
 _NARROW = ("e3m2", "e2m3", "e2m1")
@@ -182,7 +180,7 @@ def multiply(
     take_b = load_matrix(b_ports, bt, b_type.bits, b_type.values, -2)
     take_c = load_matrix(c_ports, ct, c_type.bits, c_type.values, None)
     give = emit(d_ports, dt)
-    pack = saturate_s32 if saturate else d_type.pack
+    patterns = patterns_of(product, d_type, saturate=saturate)
     run: Run | None = None
     if len(at.shape) == 2 and unit == "mma.sync":
         recipe = Recipe(
@@ -191,8 +189,7 @@ def multiply(
             (bt, b_type.bits, b_type.values),
             (ct, c_type.bits, c_type.values),
             dt,
-            product,
-            pack,
+            patterns,
         )
         run = join(ctx, recipe, operands)
 
@@ -219,7 +216,7 @@ def multiply(
             return run.execute(warp.cta.registers[32][:, warp.index : warp.index + 1])
         if warp.stats is not None:
             warp.stats.flops[unit] += flops
-        give(warp, pack(product(take_a(warp), take_b(warp), take_c(warp))))
+        give(warp, patterns(take_a(warp), take_b(warp), take_c(warp)))
         return None
 
     return execute
