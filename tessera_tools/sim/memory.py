@@ -110,6 +110,11 @@ class Region:
             offsets = self._refuse(warp, mask, offsets, width)
         return (offsets >> UNIT_SHIFT[width]).view(np.int64)
 
+    @property
+    def own_history(self) -> History | None:
+        """The accesses to the region, if it keeps them itself; those to global memory are kept by cluster."""
+        return None
+
     def place_name(self, offset: int) -> str:
         """The variable or the buffer at a byte."""
         return self.name

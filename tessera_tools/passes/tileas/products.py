@@ -4,7 +4,7 @@
 
 wgmma negates its factors itself.
 
-wgmma must support the product, and TMA must support the loads of its operands.  Otherwise a `Refusal` has the reason.
+wgmma must support the product, and TMA must support the loads of its operands.  Otherwise a `Missed` has the reason.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import F32, FloatType, RankedTensorType
 from tessera_tools.layout import LinearLayout, reshape, transpose
+from tessera_tools.layout.distributed import inverse
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
-from tessera_tools.passes.tileas.boxes import Boxes, Refusal, axes_of, boxes_of
+from tessera_tools.passes.tileas.boxes import Boxes, Missed, axes_of, boxes_of
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.planning.layout_rules import FREE, ties
 from tessera_tools.target import Feature, Target
@@ -58,7 +59,7 @@ PROMOTED = "nv_tileas.promoted"
 MOST_TERMS = 256
 """Terms of a sum of 8-bit floats that tensor cores may add with fewer bits than f32."""
 
-_NONE: Mapping[Operation, Refusal] = MappingProxyType({})
+_NONE: Mapping[Operation, Missed] = MappingProxyType({})
 
 
 @dataclass(eq=False)
@@ -80,7 +81,7 @@ class BoxLoad:
     def seen(self) -> LinearLayout:
         """The layout of the product's operand in the buffer."""
         order = self.boxes.order
-        back = tuple(sorted(range(len(order)), key=order.__getitem__))
+        back = inverse(order)
         layout = transpose(self.boxes.layout, back)
         for step in self.steps:
             if isinstance(step, nv_tileaa.Permute):
@@ -156,27 +157,27 @@ class Choice:
     """Without products: the tiles that TMA brings."""
     stages: int = MOST_STAGES
     """The most stages of a pipeline."""
-    refused: list[Refusal] = field(default_factory=list[Refusal])
+    refused: list[Missed] = field(default_factory=list[Missed])
 
 
-def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Refusal] = _NONE) -> Choice:
-    """The asynchronous products of a kernel, without TMA for `banned` loads.  Raises Refusal if there are none, or if
+def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE) -> Choice:
+    """The asynchronous products of a kernel, without TMA for `banned` loads.  Raises Missed if there are none, or if
     the kernel cannot be split into agents."""
     dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
     if not dots:
-        raise Refusal(function, "has no product")
+        raise Missed(function, "has no product")
     check_exits(function)
     facts, order = Facts(), MemoryOrder()
     found: dict[nv_tileas.Dot, _Factors] = {}
-    refused: dict[nv_tileas.Dot, Refusal] = {}
+    refused: dict[nv_tileas.Dot, Missed] = {}
     for dot in dots:
         try:
             found[dot] = _operands(dot, facts, order, banned)
-        except Refusal as refusal:
+        except Missed as refusal:
             refused[dot] = refusal
     _refuse_chained(function, found, refused)
     if not any(factors.loads for factors in found.values()):
-        raise next(iter(refused.values()), Refusal(dots[0], "has no operand that TMA can load"))
+        raise next(iter(refused.values()), Missed(dots[0], "has no operand that TMA can load"))
     choice = Choice(refused=list(refused.values()))
     chained = any(factors.a is None and 0 not in _staged(dot) for dot, factors in found.items())
     choice.groups, choice.why = _warpgroups(list(found), chained)
@@ -192,15 +193,15 @@ def asynchronous_products(function: nv_tileaa.Func, target: Target) -> Choice | 
         return None
     try:
         return choose(function)
-    except Refusal:
+    except Missed:
         return None
 
 
 def check_exits(function: nv_tileaa.Func) -> None:
-    """Refusal where a kernel ends within a branch or a loop."""
+    """Missed where a kernel ends within a branch or a loop."""
     for op in function.walk():
         if isinstance(op, nv_tileaa.Return) and op.parent_op is not function:
-            raise Refusal(op, "exits the kernel early, which an agent cannot do")
+            raise Missed(op, "exits the kernel early, which an agent cannot do")
 
 
 def _staged(dot: nv_tileas.Dot) -> tuple[int, ...]:
@@ -209,7 +210,7 @@ def _staged(dot: nv_tileas.Dot) -> tuple[int, ...]:
 
 
 def _refuse_chained(
-    function: nv_tileaa.Func, found: dict[nv_tileas.Dot, Any], refused: dict[nv_tileas.Dot, Refusal]
+    function: nv_tileaa.Func, found: dict[nv_tileas.Dot, Any], refused: dict[nv_tileas.Dot, Missed]
 ) -> None:
     """Refuse products whose accumulator is used by a refused product: it would be converted back and forth."""
     parent: dict[Value, Value] = {}
@@ -232,7 +233,7 @@ def _refuse_chained(
         other = bad.get(root(dot.res))
         if other is not None:
             del found[dot]
-            refused[dot] = Refusal(dot, f"has an accumulator that is used by a product that {other.why}")
+            refused[dot] = Missed(dot, f"has an accumulator that is used by a product that {other.why}")
 
 
 # -- products
@@ -260,34 +261,34 @@ class _Factors:
 
 
 def _operands(
-    dot: nv_tileas.Dot, facts: Facts, order: MemoryOrder, banned: Mapping[Operation, Refusal]
+    dot: nv_tileas.Dot, facts: Facts, order: MemoryOrder, banned: Mapping[Operation, Missed]
 ) -> _Factors:
-    """The sources of A and B.  Raises Refusal if wgmma does not support the product."""
+    """The sources of A and B.  Raises Missed if wgmma does not support the product."""
     types = [v.type.element for v in (dot.a, dot.b, dot.c)]
     if dot.scales:
-        raise Refusal(dot, "has scales, which wgmma does not support")
+        raise Missed(dot, "has scales, which wgmma does not support")
     if dot.c.type.rank != 2:
-        raise Refusal(dot, "multiplies batches of matrices, which wgmma does not support")
+        raise Missed(dot, "multiplies batches of matrices, which wgmma does not support")
     rows = [r for r in PRODUCTS if r.primitive == WGMMA and types[0] in r.operands and types[1] in r.operands]
     if dot.atom.primitive != MMA or not any(types[2] in r.accumulators for r in rows):
-        raise Refusal(
+        raise Missed(
             dot,
             f"multiplies {types[0]} by {types[1]} into {types[2]}, which wgmma does not support",
         )
     around = dot.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
         if not isinstance(around, scf.For | scf.If):
-            raise Refusal(
+            raise Missed(
                 dot, f"is nested in a '{around.name}', which the consumer does not support in this version"
             )
         around = around.parent_op
     (m, k), n = dot.a.type.shape, dot.b.type.shape[1]
     if m % 64 or n < 8 or k % rows[0].k:
-        raise Refusal(
+        raise Missed(
             dot, f"multiplies {m}x{n}x{k}; wgmma has 64 rows, at least 8 columns and {rows[0].k} terms"
         )
     if _is_short(types[0]) and types[2] is F32 and dot.fast_acc is None and k > MOST_TERMS:
-        raise Refusal(
+        raise Missed(
             dot,
             f"adds {k} products of {types[0]} at a time, for which wgmma has fewer bits than f32; expected at most "
             f"{MOST_TERMS}, or fast_acc",
@@ -304,10 +305,10 @@ def _factor(
     read: list[BoxLoad],
     facts: Facts,
     order: MemoryOrder,
-    banned: Mapping[Operation, Refusal],
+    banned: Mapping[Operation, Missed],
 ) -> BoxLoad | None:
     """The load of an operand; None if the consumer computes it.  If TMA loads the tile from which it is computed, that
-    is added to `read`.  Raises Refusal if neither is possible."""
+    is added to `read`.  Raises Missed if neither is possible."""
     traced = _trace(dot, position)
     if isinstance(traced, tuple):
         if traced[0] in banned:
@@ -322,9 +323,9 @@ def _factor(
         if load in banned:
             raise banned[load]
         read.append(read_load(dot, load, facts, order))
-    except Refusal as refusal:
+    except Missed as refusal:
         if position in _staged(dot):
-            raise Refusal(
+            raise Missed(
                 dot,
                 f"has a {SIDES[position]} operand computed from a tile that cp.async copies ahead of its use, "
                 f"and the load {refusal.why}",
@@ -350,7 +351,7 @@ def _copied_load(dot: nv_tileas.Dot, position: int) -> nv_tileas.TiledLoad | Non
 
 
 def staged_layout(dot: nv_tileas.Dot, position: int) -> tuple[LinearLayout, int]:
-    """The layout in shared memory of an operand that the consumer writes, and the bytes of its swizzle.  Raises Refusal
+    """The layout in shared memory of an operand that the consumer writes, and the bytes of its swizzle.  Raises Missed
     if wgmma cannot read it.  16-bit elements keep the program's order, others are contiguous along K."""
     type: Any = dot.operand(position).type
     size = element_bytes(type.element)
@@ -359,7 +360,7 @@ def staged_layout(dot: nv_tileas.Dot, position: int) -> tuple[LinearLayout, int]
     width = type.shape[fast] * size
     swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
     if not swizzle:
-        raise Refusal(
+        raise Missed(
             dot, f"has a {SIDES[position]} operand of rows of {width} bytes; wgmma swizzles need at least 32"
         )
     return swizzled(type.shape, 8 * size, (fast, 1 - fast), swizzle), swizzle
@@ -405,11 +406,11 @@ def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> tuple[int, str]:
                 return groups, f"as the hint num_worker_warps_per_cta = {wanted} says"
             return groups, f"the fewest whose threads have {most} registers or fewer of each product's sums"
     if wanted is not None:
-        raise Refusal(
+        raise Missed(
             function,
             f"requests {wanted} worker warps, which cannot be divided into warpgroups for its products",
         )
-    raise Refusal(
+    raise Missed(
         dots[0], f"has accumulators that do not fit the registers of {_WARPGROUPS[-1][0]} warpgroups"
     )
 
@@ -479,7 +480,7 @@ def read_load(
     swizzles: Sequence[int] = (128, 64, 32, 0),
 ) -> BoxLoad:
     """A load that TMA makes to shared memory, from where the tile is read before `user`, in the first
-    of the swizzles that fits it.  Refusal if it cannot."""
+    of the swizzles that fits it.  Missed if it cannot."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
     axes = _tma_axes(load, type, facts)
@@ -487,27 +488,27 @@ def read_load(
     width = type.shape[axes[-1]] * size
     stage = type.num_elements * size
     _check_order(load, user, order)
-    why: Refusal | None = None
+    why: Missed | None = None
     for swizzle in swizzles:
         if swizzle and (width % swizzle or stage % SWIZZLE_ALIGNMENT[swizzle]):
             continue
         try:
             return BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), [])
-        except Refusal as refusal:
+        except Missed as refusal:
             why = refusal
     assert why is not None
     raise why
 
 
 def _tma_axes(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -> tuple[int, ...]:
-    """The axes of a load's view in the order of its tensor map.  Raises Refusal if TMA in a producer cannot execute the
+    """The axes of a load's view in the order of its tensor map.  Raises Missed if TMA in a producer cannot execute the
     load."""
     if load.padding.value not in ("undef", "zero"):
-        raise Refusal(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
+        raise Missed(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
     around = load.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
         if not isinstance(around, scf.For | scf.If):
-            raise Refusal(
+            raise Missed(
                 load, f"is nested in a '{around.name}', which a producer cannot execute in this version"
             )
         around = around.parent_op
@@ -522,7 +523,7 @@ def _box_load(
     facts: Facts,
     order: MemoryOrder,
 ) -> BoxLoad:
-    """Raises Refusal if TMA cannot copy the tile of a load to a buffer that wgmma can read."""
+    """Raises Missed if TMA cannot copy the tile of a load to a buffer that wgmma can read."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
     axes = _tma_axes(load, type, facts)
@@ -530,10 +531,10 @@ def _box_load(
     width = type.shape[axes[-1]] * size
     swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
     if not swizzle:
-        raise Refusal(load, f"reads rows of {width} bytes; wgmma swizzles need at least 32")
+        raise Missed(load, f"reads rows of {width} bytes; wgmma swizzles need at least 32")
     stage = type.num_elements * size
     if stage % SWIZZLE_ALIGNMENT[swizzle]:
-        raise Refusal(
+        raise Missed(
             load,
             f"reads a tile of {stage} bytes; its swizzle requires a multiple of {SWIZZLE_ALIGNMENT[swizzle]}",
         )
@@ -544,23 +545,23 @@ def _box_load(
 
 
 def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) -> None:
-    """Raises Refusal if the operand is not contiguous along K, and wgmma requires it."""
+    """Raises Missed if the operand is not contiguous along K, and wgmma requires it."""
     k_axis = 1 - position
     first = made.seen.apply({"offset": 1})
     if first[f"dim{k_axis}"] != 1 and size != 2:
-        raise Refusal(
+        raise Missed(
             made.load,
             "reads an operand that is not contiguous along K; wgmma requires that unless elements have 16 bits",
         )
 
 
 def _check_order(load: nv_tileas.TiledLoad, user: Operation, order: MemoryOrder) -> None:
-    """Raises Refusal if tokens order a load and a write, because a producer runs ahead of the consumer.
+    """Raises Missed if tokens order a load and a write, because a producer runs ahead of the consumer.
 
     A write after the op that waits for the tile comes after the load by itself.
     """
     if any(not isinstance(op, nv_tileas.TiledLoad) for op in order.before(load)):
-        raise Refusal(load, "is ordered by its token after an op other than a tile load")
+        raise Missed(load, "is ordered by its token after an op other than a tile load")
     function: Any = user.parent_op
     while not isinstance(function, nv_tileaa.Func):
         function = function.parent_op
@@ -571,6 +572,6 @@ def _check_order(load: nv_tileas.TiledLoad, user: Operation, order: MemoryOrder)
         while outer is not None and not follows(user, outer):
             outer = outer.parent_op
         if outer is None:
-            raise Refusal(
+            raise Missed(
                 load, f"is ordered by its token before '{op.name}', which does not follow the use of the tile"
             )

@@ -8,7 +8,6 @@ A lane holds 32 bits of row lane / 4, those at column word lane % 4; with .trans
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -110,7 +109,7 @@ def ldmatrix(ctx: Context) -> Execute:
         for index, port in ports:
             warp.ports[port][...] = words[index]
 
-    def together(gang: Gang, mask: Mask) -> Any:
+    def together(gang: Gang, mask: Mask) -> object:
         if gang.stats is not None or not mask.full:
             return NotImplemented
         places = address(gang).reshape(-1, 32)[:, : tall * count].reshape(-1)

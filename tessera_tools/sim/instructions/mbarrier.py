@@ -188,7 +188,7 @@ def wait(ctx: Context) -> Execute:
     pc = ctx.pc
     ctx.blocks()
 
-    def execute(warp: Warp, mask: Mask) -> Any:
+    def execute(warp: Warp, mask: Mask) -> object:
         addresses, phases = address(warp), warp.ports[phase]
         tests: list[tuple[Any, MBarrier, int]] = []
         # A state contains the phase, which is compared, in the high bits, and the pending arrivals in the low bits.
