@@ -142,6 +142,7 @@ def test_a_search_without_limits_tries_every_configuration_once() -> None:
 def test_excluded_options_do_not_come_together() -> None:
     order, _ = play(0, lambda config: 1.0)
     assert not [text for text in order if "--num-warps" in text and "--num-consumer-warpgroups" in text]
+    assert [text for text in order if "--ping-pong=always" in text and "--num-consumer-warpgroups=2" in text]
 
 
 def test_the_order_depends_on_the_seed_alone() -> None:
@@ -156,7 +157,7 @@ def test_a_search_stops_when_nothing_improves() -> None:
 
 
 def test_a_search_stops_at_its_limit() -> None:
-    order, _ = play(0, lambda config: 1.0 / (1 + sum(config.values())), most=11)
+    order, _ = play(0, lambda config: 1.0 / (1 + len(config)), most=11)
     assert len(order) == 11
 
 
@@ -271,6 +272,17 @@ def test_tuned_compiles_as_the_file_says() -> None:
     assert api.manifest.kernels[0].block == (64, 1, 1)
 
 
+def test_a_result_may_be_a_word() -> None:
+    source = str(ROOT / "test" / "corpus" / "attention_causal_f16_d64.mlir")
+    database = Database("t.sqlite", create=True)
+    digest = kernel_digest(print_op(tt.parse_file(source)))
+    config: dict[str, Any] = {"ping_pong": "never", "num_stages": 2}
+    database.keep(Tuned(digest, "attention_causal_f16_d64", "sm_90", SHAPES, "clock", config, 1.0, 2.0))
+    database.close()
+    found = tt.compile(source, "sm_90a", tuned="t.sqlite")
+    assert found.ptx == tt.compile(source, "sm_90a", ping_pong="never", num_stages=2).ptx
+
+
 def test_a_run_uses_the_result_of_its_own_shapes() -> None:
     known({"num_warps": 2}, shapes="1x1x1:-,1024,1,-,1024,1,-,1024,1")
     known({"num_warps": 8})
@@ -372,6 +384,7 @@ def damaged(kind: str, path: Path) -> str:
         "deep json": ("UPDATE results SET config = printf('%.*c', 4000, '[')", "the configuration '[["),
         "tunable": ("UPDATE results SET config = '{\"ptxas\": 1}'", "the unknown tunable 'ptxas'"),
         "value": ("UPDATE results SET config = '{\"num_warps\": 3}'", "num_warps = 3"),
+        "word": ('UPDATE results SET config = \'{"ping_pong": "often"}\'', "ping_pong = 'often'"),
         "bool": ("UPDATE results SET config = '{\"num_warps\": true}'", "num_warps = True"),
         "cost": ("UPDATE results SET cost = -1.0", "-1.0 in place of a time"),
         "blob": ("UPDATE results SET shapes = x'00ff'", "in place of a text"),
@@ -388,7 +401,7 @@ def damaged(kind: str, path: Path) -> str:
 @pytest.mark.parametrize(
     "kind",
     ["text", "cut", "noise", "other program", "version", "trigger", "view", "config", "no json", "deep json",
-     "tunable", "value", "bool", "cost", "blob", "measure"],
+     "tunable", "value", "word", "bool", "cost", "blob", "measure"],
 )  # fmt: skip
 def test_a_file_that_is_not_ours_is_refused(kind: str, folder: Path) -> None:
     known({"num_warps": 2})
