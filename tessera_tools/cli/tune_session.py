@@ -64,7 +64,7 @@ class Session:
             return FAILED
         except KeyboardInterrupt:
             write_stderr(
-                f"interrupted after {len(self.trials)} configurations; run the same command to resume\n"
+                f"interrupted after {self.measured_now} candidates; run the same command to resume\n"
             )
             return 130
         except (RecursionError, MemoryError, OSError):

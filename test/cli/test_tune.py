@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import tessera_tools as tt
 from tessera_tools.api.compiling import Kernel
 from tessera_tools.cli import run as run_command
 from tessera_tools.cli import translate, tune
+from tessera_tools.cli.tune_pool import Local
 from tessera_tools.cli.tune_search import Search, space
 from tessera_tools.emit.tunables import TUNABLES, Tunable, config_text
 from tessera_tools.emit.tuned import Database, Tuned, kernel_digest, shapes_class
@@ -181,6 +182,23 @@ def test_a_search_is_resumed() -> None:
     assert "7 configurations (4 now)" in tuned(*VECTOR_ADD, "--search=num-warps")
     assert "7 configurations (0 now)" in tuned(*VECTOR_ADD, "--search=num-warps")
     assert "7 configurations (6 now)" in tuned(*VECTOR_ADD, "--search=num-warps", "--restart")
+
+
+def test_an_interrupted_search_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Local.run
+
+    def interrupted(self: Local, *args: Any) -> Iterator[Any]:
+        for number, trial in enumerate(whole(self, *args)):
+            if number == 2:
+                raise KeyboardInterrupt
+            yield trial
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Local, "run", interrupted)
+        done = tune.run(["--gpu-name=sm_80", "-o", "t.sqlite", *VECTOR_ADD, "--search=num-warps"])
+    assert done.exit_code == 130
+    assert "interrupted after 2 candidates; run the same command to resume" in done.stderr.decode()
+    assert "7 configurations (4 now)" in tuned(*VECTOR_ADD, "--search=num-warps")
 
 
 def test_other_arguments_are_another_search() -> None:
