@@ -19,11 +19,10 @@ from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.runtime import interface
 from tessera_tools.runtime.signature import Shape, Signature, merge, of_entry, of_kernel
-from tessera_tools.runtime.types import Type
+from tessera_tools.runtime.types import Array, Type
 
 __all__ = ["CudaDevice"]
 
-Array = np.ndarray[Any, Any]
 
 _STATIC_LIMIT = 48 << 10
 """Bytes of shared memory that a launch may have without opting in."""

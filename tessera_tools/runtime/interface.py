@@ -16,7 +16,7 @@ import numpy as np
 from tessera_tools.diagnostics import error
 from tessera_tools.emit.manifest import Manifest, TensorMap
 from tessera_tools.runtime.signature import Parameter, Scalar, Shape, Signature
-from tessera_tools.runtime.types import Type, lookup_type, type_of_array
+from tessera_tools.runtime.types import Array, Type, lookup_type, type_of_array
 from tessera_tools.sim import Findings
 from tessera_tools.sim.counters import Counters
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tessera_tools.runtime.timing import Estimate
 
 __all__ = ["Buffer", "Device", "Kernel", "Module", "Result", "as_array", "shape_of"]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)
