@@ -8,6 +8,7 @@ A lane holds 32 bits of row lane / 4, those at column word lane % 4; with .trans
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -157,7 +158,7 @@ def stmatrix(ctx: Context) -> Execute:
             count_access(warp, rows, "stmatrix.shared", line, addresses, _ROW)
         store(warp, rows, space, addresses, _ROW, arranged(warp))
 
-    def arranged(warp: Any) -> Array:
+    def arranged(warp: Warp | Gang) -> Array:
         """The rows of the matrices of one or more warps, as pairs of uint64."""
         words = np.stack([warp.ports[port].reshape(-1, 32) for _, port in ports], axis=1).reshape(-1, 32)
         if kind == "b8":
