@@ -176,6 +176,10 @@ PASSES: dict[str, Row] = {
         "tileas.insert_barriers:InsertBarriers",
         "allocate shared memory, and insert barriers between conflicting accesses",
     ),
+    "tileas-unwrap-pipeline-iterators": Row(
+        "tileas.unwrap_pipeline_iterators:UnwrapPipelineIterators",
+        "replace the iterators of pipelines by slots and phases",
+    ),
     "tileas-bind-named-barriers": Row(
         "tileas.bind_named_barriers:BindNamedBarriers",
         "bind the turns of consumer warpgroups to named barriers",
@@ -394,6 +398,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     (
         "tileas-insert-barriers",
+        "tileas-unwrap-pipeline-iterators",
+        "an iterator says of which pipeline a stage is",
+    ),
+    (
+        "tileas-unwrap-pipeline-iterators",
+        "convert-nv-tile-func-to-llvm",
+        "the conversion of bodies expects slots and phases",
+    ),
+    (
+        "tileas-insert-barriers",
         "tileas-bind-named-barriers",
         "warpgroups take turns where no barrier makes them meet",
     ),
@@ -460,6 +474,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
         "canonicalize",
         "cse",
         "tileas-insert-barriers",
+        "tileas-unwrap-pipeline-iterators",
         "convert-nv-tile-func-to-llvm",
         "convert-tileas-to-llvm",
         "reconcile-unrealized-casts",

@@ -26,6 +26,7 @@ from tessera_tools.analysis.tile_costs import (
     staged_read_cost,
 )
 from tessera_tools.dialects import arith, scf
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, i32
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.types import I1, RankedTensorType
@@ -148,7 +149,7 @@ class AgentLoop(ScheduledLoop):
         for number, end in self.ends.items():
             yield Dependence(number, end, self.costs[number].latency)
             # The registers of an operand are read until the end.
-            factor: Any = self.ops[number].operands[0]
+            factor = self.ops[number].operands[0]
             found = (
                 self._origin(self._through_free(factor))
                 if self.products[self.ops[number]].a is None
@@ -370,7 +371,7 @@ class AgentLoop(ScheduledLoop):
             for definition, further in self._definitions(inner, seen):
                 yield definition, distance + further
 
-    def _size(self, type: Any) -> int:
+    def _size(self, type: Type) -> int:
         if not isinstance(type, RankedTensorType):
             return 0
         if type.element is I1:

@@ -94,14 +94,8 @@ class MaterializeSchedule(Pass):
 
     def explain_refusal(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
         """A remark with the reason why an op does not become asynchronous."""
-        context.remark(
-            refusal.op.location,
-            f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}",
-            rule="agents",
-            category="tensorcore",
-            kind="missed",
-            function=function.sym_name.value,
-        )
+        text = f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}"
+        context.missed(refusal.op, text, "agents", "tensorcore", function=function)
 
     def explain_refused_load(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
         """A remark that says why TMA does not make a load of a kernel without products."""

@@ -124,7 +124,7 @@ class AsyncProduct:
         """The ops that invert signs in place of which wgmma does."""
         found: list[Operation] = [s for load in self.loads for s in load.steps if isinstance(s, arith.NegF)]
         for position, load in enumerate((self.a, self.b)):
-            value: Any = self.dot.operand(position)
+            value = self.dot.operand(position)
             while load is None and isinstance(op := value.defining_op, arith.NegF) and value.has_one_use:
                 found.append(op)
                 value = op.operands[0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.modulo_scheduling import Dependence, Schedule, schedule
 from tessera_tools.analysis.storage import element_bytes
@@ -235,7 +234,7 @@ def values_used(op: Operation) -> Iterator[Value]:
                 yield from values_used(inner)
 
 
-def _has_token(op: Any) -> bool:
+def _has_token(op: Operation) -> bool:
     return any(v.type is nv_tileaa.MEM_TOKEN for v in (*op.operands, *op.results))
 
 
