@@ -8,6 +8,7 @@ A lane holds 32 bits of row lane / 4, those at column word lane % 4; with .trans
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
