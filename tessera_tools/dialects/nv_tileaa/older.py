@@ -5,6 +5,9 @@
 
 Whether TMA copies a tile is decided later, from facts (`passes/tileas/products.py`).  Until then an access has an atom
 of threads.  In functions with such atoms, `dot` may take its right factor as N×K; it is permuted.
+
+Listings name no target.  In a module that has one, which the compiler has printed, such an atom is not translated, and
+the verifier refuses it.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from tessera_tools.ir.types import I64, RankedTensorType, bit_width, element_typ
 
 def upgrade_older(module: Operation) -> None:
     """Translates what is in the older spelling, in place."""
+    if "nv_tileaa.target_spec" in module.attributes:
+        return
     for function in [op for op in module.walk() if isinstance(op, Func)]:
         accesses = [op for op in function.walk() if isinstance(op, TiledLoad | TiledStore) and _is_older(op)]
         for op in accesses:
