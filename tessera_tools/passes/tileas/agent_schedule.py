@@ -21,7 +21,8 @@ from tessera_tools.dialects import arith, scf
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.types import I1, RankedTensorType
-from tessera_tools.passes.tileas.products import WARPGROUP_REGISTERS, AsyncProduct, Choice
+from tessera_tools.passes.tileas.fills import only_for
+from tessera_tools.passes.tileas.products import AsyncProduct, Choice
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, values_used
 from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Target
@@ -71,6 +72,8 @@ class AgentLoop(ScheduledLoop):
     def __init__(self, loop: scf.For, target: Target, choice: Choice, most: int = 0) -> None:
         self.products: dict[Operation, AsyncProduct] = {p.dot: p for p in choice.products}
         self.boxes = {load.load: p for p in choice.products for load in p.loads}
+        self.produced = {op for p in choice.products for load in p.loads for op in only_for(load)}
+        """Ops of the producer, which do not occupy the consumer."""
         self.choice = choice
         self.signs = {op for product in choice.products for op in product.signs}
         self.limit_of_registers = 0
@@ -94,7 +97,7 @@ class AgentLoop(ScheduledLoop):
             return Cost({**cost.cycles, "threads": START_CYCLES}, cost.latency, cost.asynchronous)
         if op in self.boxes:
             return box_load_cost(op, self.target)
-        if op in self.signs:
+        if op in self.signs or op in self.produced:
             return Cost()
         return in_threads(cost_of(op, self.target))
 
@@ -206,8 +209,7 @@ class AgentLoop(ScheduledLoop):
     def _fitting(self) -> Schedule:
         self.limit_of_registers = 1 << 16
         alone = self._found(sum(max(c.latency, *c.cycles.values(), 1) for c in self.costs if c.cycles) + 1)
-        groups = self.choice.groups
-        self.limit_of_registers = max(WARPGROUP_REGISTERS[groups] - OTHER_REGISTERS, self.registers(alone))
+        self.limit_of_registers = max(self.choice.consumer_registers - OTHER_REGISTERS, self.registers(alone))
         return super()._fitting()
 
     def _fits(self, found: Schedule) -> bool:
@@ -286,7 +288,9 @@ class AgentLoop(ScheduledLoop):
         return {
             number: size
             for number, op in enumerate(self.ops)
-            if op not in self.boxes and (size := sum(self._size(v.type) for v in op.results))
+            if op not in self.boxes
+            and op not in self.produced
+            and (size := sum(self._size(v.type) for v in op.results))
         }
 
     @cached_property

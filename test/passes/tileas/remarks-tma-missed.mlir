@@ -4,10 +4,10 @@
 // RUN: tessera-translate %s --mlir-to-ptx --gpu-name=sm_80 --abi=plain --remarks=text -o %t.ptx 2>&1 | filecheck %s --check-prefix=OLD
 
 // Nothing is known of the stride: what is missing is named, at the load.
-// CHECK:     :33:15: remark[missed]: TMA and wgmma are not used: nv_tileas.tiled_load reads a view whose stride of dimension 0 is not known to be a multiple of 16 bytes: add an assume [agents]
-// CHECK-NOT: load by TMA
+// CHECK:     :33:15: remark[missed]: the producer's threads bring the tile through registers, not TMA: nv_tileas.tiled_load reads a view whose stride of dimension 0 is not known to be a multiple of 16 bytes: add an assume [tma]
 // CHECK:     :33:15: remark[missed]: access of 16 bits at a time, not 128: the stride of dimension 0 is not known to be a multiple of 8: add an assume [width]
-// CHECK:     :35:10: remark[passed]: product by #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32> [product]
+// CHECK:     :34:15: remark[passed]: load by TMA
+// CHECK:     :35:10: remark[passed]: product by #cute.mma_atom<sm90_wgmma
 
 // PLAIN-DAG: :19:1: remark[passed]: 4 warps: as set by num-warps [warps]
 // PLAIN-DAG: :19:1: remark[missed]: TMA and wgmma are not used: agents and their pipelines choose the warps of a kernel, which --num-warps fixes [agents]
