@@ -350,6 +350,15 @@ def _is_sliced(op: Operation, dot: nv_tileas.Dot) -> bool:
     return is_elementwise(op) and len(shapes) == 1 and known and len(op.results) == 1
 
 
+def loads_of(dot: nv_tileas.Dot, position: int) -> list[Any]:
+    """The loads in the block of a product from which alone an operand is computed, by ops without effects; none if it
+    is computed from something else."""
+    try:
+        return [op for op in _before(dot.operand(position), dot) if isinstance(op, LOADS)]
+    except Refusal:
+        return []
+
+
 def _before(value: Value, dot: nv_tileas.Dot) -> list[Operation]:
     """The ops on tiles in a product's block from which a tile is computed, in order.  Raises Refusal if it is not
     computed from loads by ops without effects."""

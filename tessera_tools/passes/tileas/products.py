@@ -27,7 +27,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
-from tessera_tools.ir.types import F32, FloatType, RankedTensorType
+from tessera_tools.ir.types import F32, FloatType
 from tessera_tools.passes.tileas.boxes import Refusal
 from tessera_tools.passes.tileas.fills import (
     REGISTER_BYTES,
@@ -38,6 +38,7 @@ from tessera_tools.passes.tileas.fills import (
     box_load,
     computed_fill,
     loaded_fill,
+    loads_of,
     read_load,
     staged_layout,
 )
@@ -341,18 +342,11 @@ def _factor(
             return box_load(dot, position, *traced, facts, order)
         except Refusal as refusal:
             return loaded_fill(dot, position, *traced, refusal, order)
-    load = _copied_load(dot, position)
-    if load is not None and any(load is other.load for other in read):
-        return None
+    loads = loads_of(dot, position)
     why = "it is computed from what is loaded"
     try:
-        if load is not None:
-            if load in banned:
-                raise banned[load]
-            made = read_load(dot, load, facts, order)
-            if position in _staged(dot):
-                staged_layout(dot, position)
-            read.append(made)
+        if loads and all(isinstance(load, nv_tileas.TiledLoad) for load in loads):
+            _read_all(dot, position, loads, read, facts, order, banned)
             return None
     except Refusal as refusal:
         why = refusal.why
@@ -363,7 +357,7 @@ def _factor(
             return fill
     if position in _staged(dot):
         staged_layout(dot, position)
-        if load is not None:
+        if loads:
             raise Refusal(
                 dot,
                 f"has a {SIDES[position]} operand computed from a tile that cp.async copies ahead of its use, "
@@ -372,18 +366,25 @@ def _factor(
     return None
 
 
-def _copied_load(dot: nv_tileas.Dot, position: int) -> nv_tileas.TiledLoad | None:
-    """The load in the block of a product whose operand is computed from it by ops on fragments only: cp.async loads its
-    tile."""
-    value: Value = dot.operand(position)
-    while isinstance(op := value.defining_op, Operation) and op.parent is dot.parent and not op.regions:
-        if isinstance(op, nv_tileas.TiledLoad):
-            return op
-        tiles = [v for v in op.operands if isinstance(v.type, RankedTensorType)]
-        if len(tiles) != 1:
-            return None
-        value = tiles[0]
-    return None
+def _read_all(
+    dot: nv_tileas.Dot,
+    position: int,
+    loads: list[Any],
+    read: list[BoxLoad],
+    facts: Facts,
+    order: MemoryOrder,
+    banned: Mapping[Operation, Refusal],
+) -> None:
+    """Let TMA load all tiles from which the consumer computes an operand.  Raises Refusal if it cannot."""
+    made: list[BoxLoad] = []
+    for load in loads:
+        if load in banned:
+            raise banned[load]
+        if not any(load is other.load for other in read):
+            made.append(read_load(dot, load, facts, order))
+    if position in _staged(dot):
+        staged_layout(dot, position)
+    read += made
 
 
 def _trace(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]] | None:
