@@ -110,9 +110,10 @@ def vector_limits(
 
 
 def in_bounds(
-    view: MakeMemRef, offsets: Sequence[int | Value], tile: Sequence[int], facts: Facts
+    view: Operation | None, offsets: Sequence[int | Value], tile: Sequence[int], facts: Facts
 ) -> tuple[bool, ...]:
-    """Returns, for each axis, true if the tile provably lies inside the view along it."""
+    """Returns, for each axis, true if the tile provably lies inside the view (a `MakeMemRef`) along it."""
+    assert isinstance(view, MakeMemRef)
     found = []
     for extent, offset, size in zip(view.extents(), offsets, tile, strict=True):
         first, last = unsigned_range(offset, facts)

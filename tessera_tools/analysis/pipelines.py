@@ -67,34 +67,10 @@ def _sides(pipeline: nv_tileas.CreatePipeline) -> Iterator[DiagnosticError]:
     """Checks that a pipeline has both a producer and a consumer."""
     users = list(pipeline.res.users)
     filled, read = (any(isinstance(user, kind) for user in users) for kind in _BEGINS)
-    for user in users:
-        if isinstance(user, nv_tileas.ProducerAcquire):
-            for write in user.res.users:
-                if isinstance(write, nv_tileas.ProducerWrite):
-                    yield from _arrivals(pipeline, write)
     if filled and not read:
         yield pipeline.error("is filled, but nothing waits for its stages")
     if read and not filled:
         yield pipeline.error("is waited for, but nothing fills its stages")
-
-
-def _arrivals(
-    pipeline: nv_tileas.CreatePipeline, write: nv_tileas.ProducerWrite
-) -> Iterator[DiagnosticError]:
-    """Checks that a pipeline counts the arrivals of what fills its stages."""
-    agent = nv_tileas.agent_of(write)
-    switch = agent.parent if agent is not None else None
-    if not isinstance(switch, nv_tileas.AgentSwitch):
-        return
-    warps = switch.num_warps.values[next(i for i, region in enumerate(switch.regions) if region is agent)]
-    expected = sum(fill.arrivals(warps) for fill in write.fills)
-    if write.fills and pipeline.producers.value != expected:
-        failure = pipeline.error(
-            f"has producers = {pipeline.producers.value}, but a stage is full after {expected} "
-            f"arrival{'s' if expected != 1 else ''}"
-        )
-        failure.diagnostics[0].note(f"the stage is filled here, by an agent of {warps} warps", write.location)
-        yield failure
 
 
 def _stage(op: nv_tileas.ProducerAcquire | nv_tileas.ConsumerWait) -> Iterator[DiagnosticError]:

@@ -13,12 +13,13 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input
+from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input, tuned_for_input
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.diagnostics import Diagnostic, collect, error
 from tessera_tools.emit.compile_cache import Entry, key_of, once
 from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.manifest import Manifest
+from tessera_tools.emit.tunables import given_config
 from tessera_tools.ir.core import Operation
 from tessera_tools.runtime.signature import Signature, of_kernel
 from tessera_tools.target import Target, lookup
@@ -193,6 +194,9 @@ def compile(
     entry: str | None = None,
     num_warps: int = 0,
     num_consumer_warpgroups: int = 0,
+    num_stages: int = 0,
+    tuned: str | os.PathLike[str] | None = None,
+    shapes: str | None = None,
     abi: str = "default",
     keep_ir: bool = False,
     lineinfo: bool = True,
@@ -209,6 +213,9 @@ def compile(
     entry: the kernel, if the program has several.
     num_warps: warps of the kernel, all in one group; if 0, chosen from the tiles.
     num_consumer_warpgroups: warpgroups that compute the products of a kernel with agents, 1, 2 or 4; 0 chooses.
+    num_stages: iterations of a loop whose tiles are in shared memory at the same time; 0 chooses.
+    tuned: a file of tessera-tune's results, which choose the options above; a warning if it has none for this kernel.
+    shapes: the class of shapes in that file, if it has several.
     abi: `plain` allows only the declared parameters: no hidden tensor maps.
     keep_ir: keep the IR after each pass, for `Kernel.after`.
     lineinfo: findings of the simulated GPU and SASS have source lines.
@@ -229,15 +236,28 @@ def compile(
         raise error(None, f"the abi is '{abi}'; expected default or plain")
     wanted = find_target(target) if target is not None else None
     read, label = _read(source, args, wanted, name)
-    if isinstance(read, bytes) and kind_of(label, read) != "mlir":
+    if isinstance(read, bytes) and tuned is None and kind_of(label, read) != "mlir":
         return _compile_text(read, label, wanted, entry, ptxas)
+    numbers = {
+        "num_warps": num_warps,
+        "num_consumer_warpgroups": num_consumer_warpgroups,
+        "num_stages": num_stages,
+    }
+    config = given_config(numbers)
+    told: list[Diagnostic] = []
+    if tuned is not None:
+        if not isinstance(read, bytes):
+            raise error(None, "tuned= needs text, bytecode or a file; found a module")
+        with collect() as told:
+            config = tuned_for_input(
+                os.fspath(tuned), read, label, target, config, entry=entry, shapes=shapes
+            )
     options = Options(
         wanted or find_target(DEFAULT_GPU),
         "ptx",
         lineinfo=lineinfo,
         ptxas=ptxas,
-        num_warps=num_warps,
-        num_consumer_warpgroups=num_consumer_warpgroups,
+        **config,
         plain_abi=abi == "plain",
         explains=True,
         keep_stages=True,
@@ -250,7 +270,7 @@ def compile(
         found = once(key, label, lambda: _compile_module(read, label, wanted, options, watch))
     assert found.compiled.manifest is not None
     kernel = _kernel(lookup(found.compiled.manifest.target), found.compiled, entry, label)
-    kernel.remarks, kernel._ir, kernel._ptxas = remarks, watch.ir, ptxas
+    kernel.remarks, kernel._ir, kernel._ptxas = [*told, *remarks], watch.ir, ptxas
     kernel.seconds = dict(found.facts["seconds"])
     kernel.layouts = tuple(Layout(*layout) for layout in found.facts["layouts"])
     pointees = found.facts["pointees"].get(kernel.name, [])

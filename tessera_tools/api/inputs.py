@@ -1,27 +1,30 @@
 """Inputs of the tools: MLIR, cuda_tile bytecode, LLVM IR, PTX, a cubin.
 
-data, name ──kind_of──▶ "mlir" ──parse_input──▶ module        target_of(…) ──▶ Target
+data, name ──kind_of──▶ "mlir" ──parse_input──▶ module        find_target(…) ──▶ Target
 """
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.bytecode.version import is_bytecode
-from tessera_tools.diagnostics import error
+from tessera_tools.diagnostics import Diagnostic, emit, error
+from tessera_tools.emit.tunables import config_text
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
 
-__all__ = ["DEFAULT_GPU", "find_target", "kind_of", "parse_input"]
+__all__ = ["DEFAULT_GPU", "digest_of_input", "find_target", "kind_of", "parse_input", "tuned_for_input"]
 
 DEFAULT_GPU = "sm_80"
 """PTX for it runs on every later GPU, compiled by the driver."""
 
 _ENDINGS = {".ll": "llvmir", ".ptx": "ptx", ".mlir": "mlir", ".cubin": "cubin"}
+_KINDS = {"llvmir": "LLVM IR", "ptx": "PTX", "cubin": "a cubin"}
 _ELF = b"\x7fELF"
 _MIR = b"--- |"
 _PTX_START = re.compile(rb"\s*(?:(?://[^\n]*\n|/\*.*?\*/)\s*)*\.(?:version|target|address_size)\b", re.DOTALL)
@@ -74,3 +77,57 @@ def find_target(name: str) -> Target:
         return lookup(name)
     except UnknownTargetError as failure:
         raise error(None, failure.message, failure.hint) from None
+
+
+def digest_of_input(data: bytes, name: str, **options: Any) -> tuple[str, str | None]:
+    """The key of an input in files of tuning results, and the GPU that it declares, if any.
+
+    options: as those of `parse_input`. Raises DiagnosticError for input that is not MLIR or bytecode: there is nothing
+    to tune in LLVM IR and PTX.
+    """
+    kind = kind_of(name, data)
+    if kind != "mlir":
+        raise error(
+            None,
+            f"'{name}' is {_KINDS[kind]}, whose stages and warps are decided",
+            "expected MLIR or bytecode",
+        )
+    from tessera_tools.emit.driver import declared_target
+    from tessera_tools.emit.tuned import kernel_digest
+    from tessera_tools.ir.printing import print_op
+
+    module = parse_input(data, name, **options)
+    return kernel_digest(print_op(module)), declared_target(module)
+
+
+def tuned_for_input(
+    path: str,
+    data: bytes,
+    name: str,
+    gpu_name: str | None,
+    given: Mapping[str, int],
+    *,
+    entry: str | None = None,
+    shapes: str | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """The tunables that the file `path` records for an input; a warning and nothing if it records none.
+
+    gpu_name: the requested GPU; None for the one that the input declares, or the default.
+    given: the tunables that are requested otherwise; together with `path` they are an error.
+    entry, shapes: as those of `tuned_config`. Raises DiagnosticError.
+    """
+    from tessera_tools.emit.tuned import tuned_config
+
+    if given:
+        raise error(
+            None, f"{config_text(given)} and --tuned both choose how to compile; use only one",
+        )  # fmt: skip
+    digest, declared = digest_of_input(data, name, **options)
+    target = find_target(gpu_name or declared or DEFAULT_GPU)
+    found = tuned_config(path, digest, target.name, entry=entry, shapes=shapes)
+    if found is None:
+        where = f" and shapes {shapes}" if shapes is not None else ""
+        what = f"'{path}' has no result for '{name}' on {target.name}{where}"
+        emit(Diagnostic("warning", None, what).note("the compiler's own choices are used"))
+    return found or {}

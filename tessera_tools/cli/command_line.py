@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from tessera_tools.cli.common import Command, Result, as_process, in_process, normalize
+from tessera_tools.emit.tunables import TUNABLES
 
 SHARED_FLAGS = {
     "allow-unregistered-dialect": "allow operations of dialects that are not registered",
@@ -43,6 +44,16 @@ SHARED_VALUES: dict[str, tuple[str, str, str | None]] = {
 }
 """Options with a value of several commands."""
 
+TUNING: dict[str, tuple[str, str, str | None]] = {
+    **{one.option: ("N", one.help, None) for one in TUNABLES},
+    "tuned": (
+        "FILE",
+        "compile as tessera-tune found fastest, which FILE records for this kernel and GPU; a warning if it does not",
+        None,
+    ),
+}
+"""The options that tessera-tune chooses, and the one that uses its results."""
+
 REMARK_OPTIONS: dict[str, tuple[str, str, str | None]] = {
     "remarks": (
         "FORMAT[:FILE]",
@@ -61,8 +72,7 @@ SHARED_KINDS = {
     "cache": ("on", "off"),
     "color": ("auto", "always", "never"),
     "mlir-timing-display": ("tree", "list"),
-    "num-consumer-warpgroups": ("1", "2", "4"),
-    "num-warps": ("1", "2", "4", "8", "16", "32"),
+    **{one.option: tuple(map(str, one.values)) for one in TUNABLES},
 }
 """What their values may be."""
 

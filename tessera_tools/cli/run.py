@@ -10,7 +10,14 @@ from __future__ import annotations
 
 import click
 
-from tessera_tools.cli.command_line import SHARED_KINDS, SHARED_VALUES, CommandLine, entry_points, shared
+from tessera_tools.cli.command_line import (
+    SHARED_KINDS,
+    SHARED_VALUES,
+    TUNING,
+    CommandLine,
+    entry_points,
+    shared,
+)
 from tessera_tools.cli.common import with_deep_stack
 
 __all__ = ["FLAGS", "REPEATED", "VALUES", "main", "run"]
@@ -57,17 +64,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
     "max-instructions": ("N", "stop after N warp instructions (default: 100000000)", None),
     "modes": ("WHICH", "complete asynchronous operations late (default), early, or run both", None),
-    "num-consumer-warpgroups": (
-        "N",
-        "warpgroups that compute the products of a kernel with agents, if compiling: 1, 2 or 4 (default: chosen from "
-        "the products)",
-        None,
-    ),
-    "num-warps": (
-        "N",
-        "warps per kernel, if compiling: 1, 2, 4, 8, 16 or 32 (default: chosen from the tiles)",
-        None,
-    ),
+    **TUNING,
     "processes": (
         "N",
         "maximum number of processes that simulate a grid (default: the number of CPUs)",

@@ -28,7 +28,7 @@ from tessera_tools.runtime.launch_file import LaunchFile, read_launch
 from tessera_tools.runtime.signature import Parameter, Scalar, Shape, Signature
 from tessera_tools.runtime.types import TYPES, Type
 
-__all__ = ["Arguments", "Check"]
+__all__ = ["Arguments", "Check", "read_shape"]
 
 Array = np.ndarray[Any, Any]
 
@@ -39,6 +39,24 @@ class Check:
 
     text: str
     wrong: bool
+
+
+def read_shape(name: str, text: str | None) -> Shape | None:
+    """`X,Y,Z` of an option; missing extents are 1. Raises DiagnosticError."""
+    if text is None:
+        return None
+    parts = text.replace("x", ",").split(",")
+    sizes = [int(part) if part.strip().isascii() and part.strip().isdigit() else 0 for part in parts]
+    if not 1 <= len(sizes) <= 3 or 0 in sizes:
+        raise error(None, f"--{name} is '{text}'; expected one to three numbers from 1, as in --{name}=4,4,1")
+    x, y, z = (*sizes, 1, 1)[:3]
+    return x, y, z
+
+
+def _integer(argument: object) -> int | None:
+    """The value of an integer argument."""
+    value = argument.value if isinstance(argument, Scalar) else None
+    return value if isinstance(value, int) else None
 
 
 class Arguments:
@@ -77,6 +95,13 @@ class Arguments:
     @property
     def shared(self) -> int | None:
         return self.launch.shared if self.launch is not None else None
+
+    def shapes(self, grid: Shape) -> str:
+        """The class of shapes of a launch, by which tuning results are kept."""
+        from tessera_tools.emit.tuned import shapes_class
+
+        given = self.launch.args if self.launch is not None else [parse_argument(text) for text in self.texts]
+        return shapes_class(grid, [_integer(one) for one in given])
 
     def read(self) -> None:
         """Read the files of `--launch` and `--expect` before the run."""

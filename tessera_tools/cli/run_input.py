@@ -9,7 +9,7 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input
+from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input, tuned_for_input
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.cli.common import read_input, write_reproducer
 from tessera_tools.diagnostics import DiagnosticError, InternalFault, Position, Sources, error
@@ -17,6 +17,7 @@ from tessera_tools.emit.compile_cache import Entry, key_of, once
 from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.manifest import Manifest
+from tessera_tools.emit.tunables import given_config
 from tessera_tools.target import Target, lookup
 
 __all__ = ["Loaded", "load_input", "registers"]
@@ -41,6 +42,9 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
     kind = kind_of(name, data)
     cuda = options["device"] == "cuda"
     target = find_target(options["gpu_name"]) if options["gpu_name"] is not None else None
+    if kind in ("ptx", "cubin") and options.get("tuned") is not None:
+        what = "PTX" if kind == "ptx" else "a cubin"
+        raise error(None, f"--tuned applies to what is compiled here; '{name}' is {what}")
     if kind == "cubin":
         return _cubin(name, data, options["manifest"], cuda, target)
     if kind in ("mlir", "llvmir") and options["manifest"] is not None:
@@ -53,13 +57,23 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         given = options["manifest"]
         manifest = _manifest(given) if given is not None else _adjacent_manifest(name, text)
         return Loaded(name, text, manifest, False, target)
+    config = given_config(options)
+    if options.get("tuned") is not None:
+        config = tuned_for_input(
+            options["tuned"],
+            data,
+            name,
+            options["gpu_name"],
+            config,
+            entry=options["entry"],
+            shapes=options.get("shapes"),
+        )
     # Line information has no run-time cost, and lets findings report source lines.
     asked = Options(
         target or find_target(DEFAULT_GPU),
         "cubin" if cuda else "ptx",
         lineinfo=kind == "mlir",
-        num_warps=int(options.get("num_warps") or 0),
-        num_consumer_warpgroups=int(options.get("num_consumer_warpgroups") or 0),
+        **config,
         plain_abi=options.get("abi") == "plain",
     )
     key = None

@@ -27,7 +27,7 @@ from tessera_tools.cli.common import (
     use_color,
     write_stderr,
 )
-from tessera_tools.cli.run_arguments import Arguments
+from tessera_tools.cli.run_arguments import Arguments, read_shape
 from tessera_tools.cli.run_input import Loaded, load_input, registers
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
 from tessera_tools.emit.files import OutputSet
@@ -93,8 +93,10 @@ class Session:
         if options["ranks"] is not None:
             return self._run_ranks()
         arguments = Arguments(options)
-        grid = _shape("grid", options["grid"]) or arguments.grid or (1, 1, 1)
+        grid = read_shape("grid", options["grid"]) or arguments.grid or (1, 1, 1)
         schedules = self._schedules()
+        if options["tuned"] is not None:
+            options["shapes"] = arguments.shapes(grid)
         with progress(lambda: self.doing):
             loaded = load_input(options, self.sources)
             if isinstance(loaded.code, str) and loaded.compiled:
@@ -205,8 +207,8 @@ class Session:
     ) -> Mapping[str, runtime.Buffer]:
         options = self.options
         self.doing = "running"
-        block = _shape("block", options["block"]) or arguments.block
-        cluster = _shape("cluster", options["cluster"]) or arguments.cluster
+        block = read_shape("block", options["block"]) or arguments.block
+        cluster = read_shape("cluster", options["cluster"]) or arguments.cluster
         shared = options["shared"] if options["shared"] is not None else arguments.shared
         if not number:
             self._warn_of_shared(kernel, shared)
@@ -308,7 +310,10 @@ class Session:
             self._timing(first.estimate)
         status = FINDING if self.findings.of("error") or self.disagreements else WRONG if wrong else 0
         block = (
-            _shape("block", self.options["block"]) or arguments.block or kernel.signature.block or (1, 1, 1)
+            read_shape("block", self.options["block"])
+            or arguments.block
+            or kernel.signature.block
+            or (1, 1, 1)
         )
         write_stderr(self._summary(kernel, grid, block))
         with OutputSet() as outputs:
@@ -422,15 +427,3 @@ class _Watch:
     def _ticks(self) -> Iterator[float]:
         while not self.done.wait(0.2):
             yield time.monotonic()
-
-
-def _shape(name: str, text: str | None) -> Shape | None:
-    """`X,Y,Z` of an option; missing extents are 1. Raises DiagnosticError."""
-    if text is None:
-        return None
-    parts = text.replace("x", ",").split(",")
-    sizes = [int(part) if part.strip().isascii() and part.strip().isdigit() else 0 for part in parts]
-    if not 1 <= len(sizes) <= 3 or 0 in sizes:
-        raise error(None, f"--{name} is '{text}'; expected one to three numbers from 1, as in --{name}=4,4,1")
-    x, y, z = (*sizes, 1, 1)[:3]
-    return x, y, z

@@ -34,8 +34,29 @@ def run() -> NoReturn:
     main()
 
 
+def tileiras() -> NoReturn:
+    """`tessera-tileiras`"""
+    from tessera_tools.cli.tileiras.command import main
+
+    main()
+
+
+def tools() -> NoReturn:
+    """`tessera-tools`"""
+    from tessera_tools.cli.tools import main
+
+    main()
+
+
 def translate() -> NoReturn:
     """`tessera-translate`"""
     from tessera_tools.cli.translate import main
+
+    main()
+
+
+def tune() -> NoReturn:
+    """`tessera-tune`"""
+    from tessera_tools.cli.tune import main
 
     main()

@@ -18,6 +18,7 @@ from tessera_tools.cli.command_line import (
     SHARED_FLAGS,
     SHARED_KINDS,
     SHARED_VALUES,
+    TUNING,
     CommandLine,
     entry_points,
 )
@@ -66,12 +67,12 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         None,
     ),
     "llvm-timeout": ("SECONDS", "time limit for LLVM (default: 120)", None),
-    "num-consumer-warpgroups": (
-        "N",
-        "warpgroups that compute the products of a kernel with agents: 1, 2 or 4 (default: chosen from the products)",
+    **TUNING,
+    "shapes": (
+        "CLASS",
+        "with --tuned: the class of shapes to compile for, as tessera-tune names it, if FILE has several",
         None,
     ),
-    "num-warps": ("N", "warps per kernel: 1, 2, 4, 8, 16 or 32 (default: chosen from the tiles)", None),
     "nvdisasm": (
         "PATH",
         "path of nvdisasm (default: TESSERA_NVDISASM, the wheel nvidia-cuda-nvdisasm, then PATH)",

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input
+from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input, tuned_for_input
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.cli.common import (
     FAILED,
@@ -25,6 +25,7 @@ from tessera_tools.diagnostics import Diagnostic, DiagnosticError, InternalFault
 from tessera_tools.emit.compile_cache import Entry, key_of, once
 from tessera_tools.emit.compiled import FORMATS, Compiled, Options
 from tessera_tools.emit.files import OutputSet, write_output
+from tessera_tools.emit.tunables import given_config
 from tessera_tools.emit.worker import Worker
 from tessera_tools.passes.timing import Timing
 from tessera_tools.target import lookup, occupancy
@@ -128,10 +129,28 @@ class Session:
             )
         if not is_bytecode(data):
             self.sources.add(name, data.decode("utf-8", "replace"))
+        if self.options["tuned"] is not None:
+            self._use_tuned(name, data)
+            options = self._options()
         key = self._key(name, data, options)
         return once(
             key, name, lambda: Entry(self._compile_ir(name, data, options)), on_stage=self._save
         ).compiled
+
+    def _use_tuned(self, name: str, data: bytes) -> None:
+        """Set the options that `--tuned` records for the input."""
+        given = self.options
+        found = tuned_for_input(
+            given["tuned"],
+            data,
+            name,
+            given["gpu_name"],
+            given_config(given),
+            shapes=given["shapes"],
+            allow_unregistered=given["allow_unregistered_dialect"],
+            implicit_index_constants=given["implicit_index_constants"],
+        )
+        given.update({one: str(value) for one, value in found.items()}, tuned=None)
 
     def _key(self, name: str, data: bytes, options: Options) -> str | None:
         """The key in the compile cache; None if the cache is off, or an intermediate result is requested."""
@@ -249,8 +268,7 @@ class Session:
             llvm_timeout=given["llvm_timeout"] or 120.0,
             llvm_pipeline=given["llvm_pipeline"] or "tile",
             verify_each=verify in ("true", "1"),
-            num_warps=int(given["num_warps"] or 0),
-            num_consumer_warpgroups=int(given["num_consumer_warpgroups"] or 0),
+            **given_config(given),
             plain_abi=given["abi"] == "plain",
             off=self._passes_off(),
             explains=self.remarks.wanted,

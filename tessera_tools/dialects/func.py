@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
-FUNCTION_TYPE_ATTR = AttrKind(
+FUNCTION_TYPE_ATTR: AttrKind[TypeAttr[FunctionType]] = AttrKind(
     "type attribute of function type", lambda a: isinstance(a, TypeAttr) and isinstance(a.value, FunctionType)
 )
 

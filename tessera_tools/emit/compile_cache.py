@@ -33,6 +33,7 @@ __all__ = [
     "entries",
     "key_of",
     "load",
+    "own_identity",
     "once",
     "store",
 ]
@@ -97,7 +98,7 @@ def key_of(data: bytes, name: str, options: Options, target: str | None, **more:
         return None
     parts = {
         "format": FORMAT,
-        "tool": _own_identity(),
+        "tool": own_identity(),
         "tools": tools,
         "input": hashlib.sha256(data).hexdigest(),
         "name": name,
@@ -130,7 +131,7 @@ def _tools(options: Options) -> list[str]:
     return found
 
 
-def _own_identity() -> list[str]:
+def own_identity() -> list[str]:
     """The identity of this package, llvmlite and Python: changed files differ in time or size."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     state = hashlib.sha256()

@@ -48,6 +48,8 @@ class Options:
     """Warps of every kernel that has no `kernel_spec` yet, all in one group; if 0, they are chosen from its tiles."""
     num_consumer_warpgroups: int = 0
     """Warpgroups of consumers of every kernel with agents; 0 chooses from its products."""
+    num_stages: int = 0
+    """Iterations of a loop whose tiles are in shared memory at the same time; 0 chooses."""
     plain_abi: bool = False
     """Kernels have only the declared parameters: no tensor maps follow them, so TMA is not used."""
     off: frozenset[str] = frozenset()

@@ -109,7 +109,7 @@ def _steps(options: Options, stage: Stage) -> list[Step]:
             else "without agents, which the plain ABI and a number of warps exclude, there are no consumers"
         )
         raise error(None, f"{groups} consumer warpgroups cannot be had: {why}")
-    return pipeline_for(options.target.name, stage, options.num_warps, agents, groups)
+    return pipeline_for(options.target.name, stage, options.num_warps, agents, groups, options.num_stages)
 
 
 class _Run:

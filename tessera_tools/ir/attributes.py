@@ -18,8 +18,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
     from tessera_tools.ir.effect_words import Resource
     from tessera_tools.ir.scanner import Scanner
+
+    AttributeT_co = TypeVar("AttributeT_co", bound="Attribute", covariant=True, default="Attribute")
+    """The class of an attribute: of one that an op declares, or of the elements of an array."""
+    TypeT_co = TypeVar("TypeT_co", bound="Type", covariant=True, default="Type")
+    """The class of a type: of a value's, or of one that an attribute holds."""
+else:  # defaults of type variables need Python 3.13
+    from typing import TypeVar
+
+    AttributeT_co, TypeT_co = TypeVar("AttributeT_co", covariant=True), TypeVar("TypeT_co", covariant=True)
 
 _MISSING = object()
 

@@ -9,11 +9,12 @@ Floating-point numbers are kept as the bits of their type, so that NaN payloads 
 from __future__ import annotations
 
 import struct
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Generic
 
 from tessera_tools.ir import floats
 from tessera_tools.ir.affine import AffineMap, IntegerSet
-from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.attributes import Attribute, AttributeT_co, Type, TypeT_co
 from tessera_tools.ir.types import (
     DYNAMIC_INDEX,
     F64,
@@ -126,10 +127,10 @@ def float_text(bits: int, type: Type) -> str:
     return floats.to_text(bits, type.keyword)
 
 
-class TypeAttr(Attribute, name="builtin.type"):
+class TypeAttr(Attribute, Generic[TypeT_co], name="builtin.type"):
     """A type as an attribute."""
 
-    value: Type
+    value: TypeT_co
 
     def text(self) -> str:
         return str(self.value)
@@ -145,12 +146,12 @@ class SymbolRefAttr(Attribute, name="builtin.symbol_ref"):
         return "::".join(symbol_text(part) for part in (self.root, *self.nested))
 
 
-class ArrayAttr(Attribute, name="builtin.array"):
+class ArrayAttr(Attribute, Generic[AttributeT_co], name="builtin.array"):
     """`[a, b]`."""
 
-    elements: tuple[Attribute, ...]
+    elements: tuple[AttributeT_co, ...]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[AttributeT_co]:
         return iter(self.elements)
 
     def __len__(self) -> int:
@@ -364,6 +365,10 @@ class DenseResourceAttr(Attribute, name="builtin.dense_resource"):
 
     def text(self) -> str:
         return f"dense_resource<{attribute_key(self.key)}> : {self.type}"
+
+
+ELEMENTS = (DenseElementsAttr, DenseResourceAttr, SparseElementsAttr)
+"""The attributes that hold the elements of a shaped type."""
 
 
 def _nested(shown: list[str], shape: tuple[int, ...]) -> str:

@@ -280,10 +280,11 @@ INDEX = IndexType()
 NONE = NoneType()
 
 
-def stored_bits(number: IntegerType | FloatType) -> int:
+def stored_bits(number: Type) -> int:
     """The size of a number in memory, in bits: an i1 takes 8, a tf32 takes 32."""
     if isinstance(number, FloatType):
         return 32 if number.keyword == "tf32" else number.width
+    assert isinstance(number, IntegerType)
     return 8 if number.width == 1 else number.width
 
 

@@ -6,9 +6,9 @@ A value knows its uses as a doubly linked list of `OpOperand`s; an `OpOperand` k
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
-from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.attributes import TypeT_co
 from tessera_tools.ir.location import UNKNOWN, Location
 
 if TYPE_CHECKING:
@@ -51,12 +51,15 @@ class OpOperand:
             after._prev = before
 
 
-class Value:
-    """An SSA value: an `OpResult` or a `BlockArgument`.  `name_hint` is its name in the text."""
+class Value(Generic[TypeT_co]):
+    """An SSA value: an `OpResult` or a `BlockArgument`.  `name_hint` is its name in the text.
+
+    `Value[RankedTensorType]` says to the type checker what `type` is; the op that declares the value verifies it.
+    """
 
     __slots__ = ("_first_use", "name_hint", "type")
 
-    def __init__(self, type: Type, name_hint: str | None = None) -> None:
+    def __init__(self, type: TypeT_co, name_hint: str | None = None) -> None:
         self.type = type
         self.name_hint = name_hint
         self._first_use: OpOperand | None = None
@@ -107,12 +110,12 @@ class Value:
         return UNKNOWN
 
 
-class OpResult(Value):
+class OpResult(Value[TypeT_co]):
     """Result number `index` of `op`."""
 
     __slots__ = ("index", "op")
 
-    def __init__(self, op: Operation, index: int, type: Type) -> None:
+    def __init__(self, op: Operation, index: int, type: TypeT_co) -> None:
         self.type = type
         self.name_hint: str | None = None
         self._first_use = None
@@ -132,12 +135,12 @@ class OpResult(Value):
         return self.op.location
 
 
-class BlockArgument(Value):
+class BlockArgument(Value[TypeT_co]):
     """Argument number `index` of `block`."""
 
     __slots__ = ("_location", "block", "index")
 
-    def __init__(self, block: Block, index: int, type: Type, location: Location = UNKNOWN) -> None:
+    def __init__(self, block: Block, index: int, type: TypeT_co, location: Location = UNKNOWN) -> None:
         super().__init__(type)
         self.block = block
         self.index = index

@@ -7,10 +7,10 @@ An attribute of known type is a plain number, so that the op can use `: i32` for
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tessera_tools.ir import floats
-from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.attributes import Attribute, AttributeT_co, Type
 from tessera_tools.ir.builtin_attributes import (
     FALSE,
     TRUE,
@@ -34,8 +34,11 @@ from tessera_tools.ir.types import F32, F64, I1, I32, I64, INDEX, FloatType
 if TYPE_CHECKING:
     from tessera_tools.ir.scanner import Scanner
 
+EnumT = TypeVar("EnumT", bound="EnumAttr")
+OneT = TypeVar("OneT", bound=Attribute)
 
-class AttrKind:
+
+class AttrKind(Generic[AttributeT_co]):
     """A kind of attribute.
 
     symbol: the grammar symbol (a terminal or rule of grammar/structure.lark).
@@ -64,7 +67,7 @@ class AttrKind:
         self.text = text
 
 
-def _integer(type: Type, article: str) -> AttrKind:
+def _integer(type: Type, article: str) -> AttrKind[IntegerAttr]:
     return AttrKind(
         f"{article} integer attribute",
         lambda a: isinstance(a, IntegerAttr) and a.type is type,
@@ -75,7 +78,7 @@ def _integer(type: Type, article: str) -> AttrKind:
     )
 
 
-def _float(type: FloatType) -> AttrKind:
+def _float(type: FloatType) -> AttrKind[FloatAttr]:
     return AttrKind(
         f"{type.width}-bit float attribute",
         lambda a: isinstance(a, FloatAttr) and a.type is type,
@@ -85,7 +88,7 @@ def _float(type: FloatType) -> AttrKind:
     )
 
 
-def _dense_array(element: Type, summary: str) -> AttrKind:
+def _dense_array(element: Type, summary: str) -> AttrKind[DenseArrayAttr]:
     return AttrKind(
         summary,
         lambda a: isinstance(a, DenseArrayAttr) and a.element is element,
@@ -95,15 +98,19 @@ def _dense_array(element: Type, summary: str) -> AttrKind:
     )
 
 
-ANY_ATTR = AttrKind("any attribute", lambda a: True)
-TYPED_ATTR = AttrKind("typed attribute", lambda a: isinstance(getattr(a, "type", None), Type))
-ELEMENTS_ATTR = AttrKind("constant vector/tensor attribute", lambda a: isinstance(a, DenseElementsAttr))
-ARRAY_ATTR = AttrKind("array attribute", lambda a: isinstance(a, ArrayAttr))
-DICT_ATTR = AttrKind("dictionary of named attribute values", lambda a: isinstance(a, DictionaryAttr))
-UNIT_ATTR = AttrKind(
+ANY_ATTR: AttrKind = AttrKind("any attribute", lambda a: True)
+TYPED_ATTR: AttrKind = AttrKind("typed attribute", lambda a: isinstance(getattr(a, "type", None), Type))
+ELEMENTS_ATTR: AttrKind[DenseElementsAttr] = AttrKind(
+    "constant vector/tensor attribute", lambda a: isinstance(a, DenseElementsAttr)
+)
+ARRAY_ATTR: AttrKind[ArrayAttr] = AttrKind("array attribute", lambda a: isinstance(a, ArrayAttr))
+DICT_ATTR: AttrKind[DictionaryAttr] = AttrKind(
+    "dictionary of named attribute values", lambda a: isinstance(a, DictionaryAttr)
+)
+UNIT_ATTR: AttrKind[UnitAttr] = AttrKind(
     "unit attribute", lambda a: isinstance(a, UnitAttr), "UNIT", lambda _: UNIT, lambda _: "unit"
 )
-BOOL_ATTR = AttrKind(
+BOOL_ATTR: AttrKind[IntegerAttr] = AttrKind(
     "bool attribute",
     lambda a: isinstance(a, IntegerAttr) and a.type is I1,
     "boolean",
@@ -117,21 +124,21 @@ F32_ATTR = _float(F32)
 F64_ATTR = _float(F64)
 I32_ARRAY = _dense_array(I32, "i32 dense array attribute")
 I64_ARRAY = _dense_array(I64, "i64 dense array attribute")
-STRING_ATTR = AttrKind(
+STRING_ATTR: AttrKind[StringAttr] = AttrKind(
     "string attribute",
     lambda a: isinstance(a, StringAttr),
     "STRING",
     lambda token: StringAttr(token[0]),
     lambda a: quote(a.value),
 )
-TYPE_ATTR = AttrKind(
+TYPE_ATTR: AttrKind[TypeAttr] = AttrKind(
     "any type attribute",
     lambda a: isinstance(a, TypeAttr),
     "type",
     TypeAttr,
     lambda a: str(a.value),
 )
-SYMBOL_NAME = AttrKind(
+SYMBOL_NAME: AttrKind[StringAttr] = AttrKind(
     "string attribute",
     lambda a: isinstance(a, StringAttr),
     "SYMBOL",
@@ -139,7 +146,7 @@ SYMBOL_NAME = AttrKind(
     lambda a: symbol_text(a.value),
 )
 """The name that a symbol op defines: `@name` in a format, a string attribute in the IR."""
-SYMBOL_REF = AttrKind(
+SYMBOL_REF: AttrKind[SymbolRefAttr] = AttrKind(
     "symbol reference attribute",
     lambda a: isinstance(a, SymbolRefAttr),
     "SYMBOL",
@@ -148,14 +155,14 @@ SYMBOL_REF = AttrKind(
 )
 
 
-def of_class(*classes: type[Attribute], summary: str | None = None) -> AttrKind:
+def of_class(*classes: type[OneT], summary: str | None = None) -> AttrKind[OneT]:
     """Any attribute of the given classes, written in full (`#dialect.name<…>`)."""
     return AttrKind(
         summary or " or ".join(c.name or c.__name__ for c in classes), lambda a: isinstance(a, classes)
     )
 
 
-def integer_enum(summary: str, cases: Mapping[str, int], type: Type = I64) -> AttrKind:
+def integer_enum(summary: str, cases: Mapping[str, int], type: Type = I64) -> AttrKind[IntegerAttr]:
     """An integer attribute whose values have names: a format has the keyword, the generic form the number."""
     names = {number: keyword for keyword, number in cases.items()}
 
@@ -217,7 +224,7 @@ def in_full(value: Any, expected: type[Attribute]) -> Attribute | None:
     return value
 
 
-def enum(attribute: type[EnumAttr], *, angled: bool = False) -> AttrKind:
+def enum(attribute: type[EnumT], *, angled: bool = False) -> AttrKind[EnumT]:
     """A dialect's enumeration, printed in a format as the keyword (or `<keyword>` if `angled`)."""
     symbol = "angled_keywords" if angled else "keyword"
 

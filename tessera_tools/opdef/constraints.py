@@ -8,9 +8,9 @@ The assembly format only needs the types that cannot be inferred.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.attributes import Type, TypeT_co
 from tessera_tools.ir.types import (
     FloatType,
     IndexType,
@@ -19,10 +19,13 @@ from tessera_tools.ir.types import (
     RankedTensorType,
     UnrankedTensorType,
     VectorType,
+    element_type,
 )
 
+OtherT = TypeVar("OtherT", bound=Type)
 
-class TypeConstraint:
+
+class TypeConstraint(Generic[TypeT_co]):
     """Accepts a type or not; `summary` is the noun phrase of the error message ("floating-point-like")."""
 
     __slots__ = ("_accepted", "predicate", "summary")
@@ -39,18 +42,18 @@ class TypeConstraint:
             known = self._accepted[type] = self.predicate(type)
         return known
 
-    def __or__(self, other: TypeConstraint) -> TypeConstraint:
+    def __or__(self, other: TypeConstraint[OtherT]) -> TypeConstraint[TypeT_co | OtherT]:
         return TypeConstraint(
             f"{self.summary} or {other.summary}", lambda t: self.accepts(t) or other.accepts(t)
         )
 
-    def __and__(self, other: TypeConstraint) -> TypeConstraint:
+    def __and__(self, other: TypeConstraint) -> TypeConstraint[TypeT_co]:
         return TypeConstraint(
             f"{self.summary} and {other.summary}", lambda t: self.accepts(t) and other.accepts(t)
         )
 
 
-class SameAs(TypeConstraint):
+class SameAs(TypeConstraint[Any]):
     """The type of another field of the op (of its first value, if that is variadic)."""
 
     __slots__ = ("field",)
@@ -60,7 +63,7 @@ class SameAs(TypeConstraint):
         self.field = field
 
 
-class Derived(TypeConstraint):
+class Derived(TypeConstraint[Any]):
     """The type that `function` computes from the types of `fields` (a list of types for a variadic field).
 
     `function` returns None when the fields' types do not determine it; the verifier then reports `summary`.
@@ -103,22 +106,22 @@ def derived(
     return Derived(summary, function, *fields, base=base, rule=rule)
 
 
-def exactly(type: Type) -> TypeConstraint:
+def exactly(type: OtherT) -> TypeConstraint[OtherT]:
     """A single type; also inferred if the format omits it."""
     return Exactly(type)
 
 
-class Exactly(TypeConstraint):
+class Exactly(TypeConstraint[OtherT]):
     """A single type."""
 
     __slots__ = ("type",)
 
-    def __init__(self, type: Type) -> None:
+    def __init__(self, type: OtherT) -> None:
         super().__init__(str(type), lambda t: t is type)
         self.type = type
 
 
-def of(*classes: type, summary: str | None = None) -> TypeConstraint:
+def of(*classes: type[OtherT], summary: str | None = None) -> TypeConstraint[OtherT]:
     """Any type of the given classes."""
     text = summary or " or ".join(c.__name__ for c in classes)
     return TypeConstraint(text, lambda t: isinstance(t, classes))
@@ -135,11 +138,13 @@ def like(element: TypeConstraint, summary: str | None = None) -> TypeConstraint:
     return TypeConstraint(summary or f"{element.summary}-like", accepts)
 
 
-def container_of(container: type, element: TypeConstraint, summary: str | None = None) -> TypeConstraint:
+def container_of(
+    container: type[OtherT], element: TypeConstraint, summary: str | None = None
+) -> TypeConstraint[OtherT]:
     """A shaped type of one class whose elements `element` accepts."""
 
     def accepts(type: Any) -> bool:
-        return isinstance(type, container) and element.accepts(type.element)
+        return isinstance(type, container) and element.accepts(element_type(type))
 
     return TypeConstraint(summary or f"{container.__name__} of {element.summary} values", accepts)
 

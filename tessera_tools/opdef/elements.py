@@ -110,7 +110,7 @@ class OperandRef(Directive):
             state.operand_tokens[self.field.name] = read
 
     def write(self, p: Printer, op: Any) -> None:
-        value = self.field.__get__(op)
+        value = self.field.read(op)
         if isinstance(value, list):
             if value:
                 p.space()
@@ -268,7 +268,7 @@ class TypeOf(Directive):
         state.value_types[self.field.name] = [read] if self.field.arity == "single" else read
 
     def write(self, p: Printer, op: Any) -> None:
-        value = self.field.__get__(op)
+        value = self.field.read(op)
         values = value if isinstance(value, list) else [value] if value is not None else []
         if values:
             p.space()
@@ -345,7 +345,7 @@ def _types(part: Directive, op: Any) -> list[Any]:
     if isinstance(part, TypesOfAll):
         return op.operand_types if part.noun == "operand" else op.result_types
     assert isinstance(part, TypeOf)
-    value = part.field.__get__(op)
+    value = part.field.read(op)
     return [v.type for v in value] if isinstance(value, list) else [] if value is None else [value.type]
 
 

@@ -13,19 +13,26 @@ Each is a descriptor: the declaration on the class, the value on an operation.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
-from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.opdef.attribute_kinds import AttrKind
 from tessera_tools.opdef.constraints import ANY_TYPE, TypeConstraint
 
 if TYPE_CHECKING:
-    from tessera_tools.ir.core import Operation
+    from typing import Self
+
+    from tessera_tools.ir.core import Block, Operation, OpResult, Region, Value
+
+FoundT = TypeVar("FoundT")
+"""What an operation has for a field."""
+TypeT = TypeVar("TypeT", bound=Type)
+AttributeT = TypeVar("AttributeT", bound=Attribute)
 
 Arity = Literal["single", "optional", "variadic"]
 
 
-class Field:
+class Field(Generic[FoundT]):
     """A declared part of an op.  The class sets `name`; `position` is the index among fields of the same kind."""
 
     __slots__ = ("arity", "doc", "name", "position")
@@ -39,8 +46,21 @@ class Field:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name.rstrip("_")
 
+    @overload
+    def __get__(self, op: None, owner: type | None = None) -> Self: ...
 
-class _ValueField(Field):
+    @overload
+    def __get__(self, op: Operation, owner: type | None = None) -> FoundT: ...
+
+    def __get__(self, op: Operation | None, owner: type | None = None) -> Any:
+        return self.read(op, owner)
+
+    def read(self, op: Any, owner: type | None = None) -> Any:
+        """What `op` has for the field; the field itself for None."""
+        raise AssertionError
+
+
+class _ValueField(Field[FoundT]):
     """Operands or results; `fixed` is the index if there is no variable field before it, otherwise None."""
 
     __slots__ = ("constraint", "fixed")
@@ -71,7 +91,7 @@ class _ValueField(Field):
             start += 1 if f.arity == "single" else max(spare, 0)
         return start, (1 if self.arity == "single" else max(spare, 0))
 
-    def __get__(self, op: Any, owner: type | None = None) -> Any:
+    def read(self, op: Any, owner: type | None = None) -> Any:
         if op is None:
             return self
         pool = self._pool(op)
@@ -82,11 +102,14 @@ class _ValueField(Field):
             return [self._value(item) for item in pool[start : start + count]]
         return self._value(pool[start]) if count else None
 
+    if not TYPE_CHECKING:
+        __get__ = read  # a call less for each access
+
     def _value(self, item: Any) -> Any:
         return item
 
 
-class OperandField(_ValueField):
+class OperandField(_ValueField[FoundT]):
     """A declared operand."""
 
     __slots__ = ()
@@ -102,7 +125,7 @@ class OperandField(_ValueField):
         return item.value
 
 
-class ResultField(_ValueField):
+class ResultField(_ValueField[FoundT]):
     """A declared result."""
 
     __slots__ = ()
@@ -115,7 +138,7 @@ class ResultField(_ValueField):
         return op.definition.results
 
 
-class AttributeField(Field):
+class AttributeField(Field[FoundT]):
     """A declared attribute.  A missing one with a default returns the default (which is not stored)."""
 
     __slots__ = ("default", "key", "kind")
@@ -132,10 +155,13 @@ class AttributeField(Field):
         super().__set_name__(owner, name)
         self.key = self.key or self.name
 
-    def __get__(self, op: Any, owner: type | None = None) -> Any:
+    def read(self, op: Any, owner: type | None = None) -> Any:
         if op is None:
             return self
         return op.attributes.get(self.key, self.default)
+
+    if not TYPE_CHECKING:
+        __get__ = read  # a call less for each access
 
     def __set__(self, op: Any, value: Attribute | None) -> None:
         if value is None or value is self.default:
@@ -144,89 +170,115 @@ class AttributeField(Field):
             op.attributes[self.key] = value
 
 
-class RegionField(Field):
+class RegionField(Field[FoundT]):
     """A declared region."""
 
     __slots__ = ()
 
-    def __get__(self, op: Any, owner: type | None = None) -> Any:
+    def read(self, op: Any, owner: type | None = None) -> Any:
         if op is None:
             return self
         if self.arity == "variadic":
             return op.regions[self.position :]
         return op.regions[self.position]
 
+    if not TYPE_CHECKING:
+        __get__ = read  # a call less for each access
 
-class SuccessorField(Field):
+
+class SuccessorField(Field[FoundT]):
     """A declared successor block."""
 
     __slots__ = ()
 
-    def __get__(self, op: Any, owner: type | None = None) -> Any:
+    def read(self, op: Any, owner: type | None = None) -> Any:
         if op is None:
             return self
         if self.arity == "variadic":
             return op.successors[self.position :]
         return op.successors[self.position]
 
+    if not TYPE_CHECKING:
+        __get__ = read  # a call less for each access
 
-def operand(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any:
+
+def operand(constraint: TypeConstraint[TypeT] = ANY_TYPE, doc: str = "") -> OperandField[Value[TypeT]]:
     """One operand."""
     return OperandField("single", constraint, doc)
 
 
-def optional_operand(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any:
+def optional_operand(
+    constraint: TypeConstraint[TypeT] = ANY_TYPE, doc: str = ""
+) -> OperandField[Value[TypeT] | None]:
     """No operand or one."""
     return OperandField("optional", constraint, doc)
 
 
-def variadic_operand(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any:
+def variadic_operand(
+    constraint: TypeConstraint[TypeT] = ANY_TYPE, doc: str = ""
+) -> OperandField[list[Value[TypeT]]]:
     """Any number of operands, each satisfying the constraint."""
     return OperandField("variadic", constraint, doc)
 
 
-def result(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any:
+def result(constraint: TypeConstraint[TypeT] = ANY_TYPE, doc: str = "") -> ResultField[OpResult[TypeT]]:
     """One result."""
     return ResultField("single", constraint, doc)
 
 
-def optional_result(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any:
+def optional_result(
+    constraint: TypeConstraint[TypeT] = ANY_TYPE, doc: str = ""
+) -> ResultField[OpResult[TypeT] | None]:
     """No result or one."""
     return ResultField("optional", constraint, doc)
 
 
-def variadic_result(constraint: TypeConstraint = ANY_TYPE, doc: str = "") -> Any:
+def variadic_result(
+    constraint: TypeConstraint[TypeT] = ANY_TYPE, doc: str = ""
+) -> ResultField[list[OpResult[TypeT]]]:
     """Any number of results."""
     return ResultField("variadic", constraint, doc)
 
 
+@overload
 def attribute(
-    kind: AttrKind,
+    kind: AttrKind[AttributeT], doc: str = "", *, optional: Literal[True], key: str | None = None
+) -> AttributeField[AttributeT | None]: ...
+
+
+@overload
+def attribute(
+    kind: AttrKind[AttributeT], doc: str = "", *, default: Attribute | None = None, key: str | None = None
+) -> AttributeField[AttributeT]: ...
+
+
+def attribute(
+    kind: AttrKind[Any],
     doc: str = "",
     *,
     optional: bool = False,
     default: Attribute | None = None,
     key: str | None = None,
-) -> Any:
+) -> AttributeField[Any]:
     """An attribute; `key` is its name in the IR if that differs from the Python name."""
     return AttributeField(kind, optional, default, key, doc)
 
 
-def region(doc: str = "") -> Any:
+def region(doc: str = "") -> RegionField[Region]:
     """One region."""
     return RegionField("single", doc)
 
 
-def variadic_region(doc: str = "") -> Any:
+def variadic_region(doc: str = "") -> RegionField[list[Region]]:
     """Any number of regions; must be the last region field."""
     return RegionField("variadic", doc)
 
 
-def successor(doc: str = "") -> Any:
+def successor(doc: str = "") -> SuccessorField[Block]:
     """One successor block."""
     return SuccessorField("single", doc)
 
 
-def variadic_successor(doc: str = "") -> Any:
+def variadic_successor(doc: str = "") -> SuccessorField[list[Block]]:
     """Any number of successors; must be the last successor field."""
     return SuccessorField("variadic", doc)

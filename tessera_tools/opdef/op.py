@@ -89,7 +89,7 @@ class OpDefinition:
 
     def types_of(self, op: Operation, name: str) -> Any:
         """The type of a field's value in `op`; a list for a variadic field, None for an absent optional one."""
-        value = self.fields[name].__get__(op)  # type: ignore[attr-defined]
+        value = self.fields[name].read(op)
         if isinstance(value, list):
             return [v.type for v in value]
         if isinstance(value, Value):

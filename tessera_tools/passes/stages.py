@@ -174,7 +174,7 @@ def _agreeing_layouts(module: Operation) -> Iterator[DiagnosticError]:
             if not is_known(op):
                 continue
             for first, *rest in ties(op):
-                other = next((v for v in rest if v.type.encoding is not first.type.encoding), None)  # type: ignore[attr-defined]
+                other = next((v for v in rest if v.type.encoding is not first.type.encoding), None)
                 if other is not None:
                     yield op.error(
                         f"does not move elements between threads, but has tiles of types {first.type} and "
@@ -241,6 +241,53 @@ def _agents(module: Operation) -> Iterator[DiagnosticError]:
                     )
 
 
+def arrivals(module: Operation) -> Iterator[DiagnosticError]:
+    """A pipeline counts the arrivals of what fills a stage, and of each warp that releases it, of all agents."""
+    from tessera_tools.dialects.nv_tileas import (
+        ConsumerWait,
+        CreatePipeline,
+        ProducerAcquire,
+        ProducerWrite,
+        agent_of,
+    )
+
+    for function in _kernels(module):
+        for op in function.walk() if function.kernel_spec is not None else ():
+            if not isinstance(op, CreatePipeline):
+                continue
+            acquires = [user for user in op.res.users if isinstance(user, ProducerAcquire)]
+            for write in (user for acquire in acquires for user in acquire.res.users):
+                fills = write.fills if isinstance(write, ProducerWrite) else set()
+                count = sum(fill.arrivals(_warps_around(write, function)) for fill in fills)
+                if fills and op.producers.value != count:
+                    failure = op.error(
+                        f"has {op.producers.value} producers, but a stage is full after {count} "
+                        f"arrival{'s' if count != 1 else ''}; expected producers = {count}"
+                    )
+                    failure.diagnostics[0].note("the stage is filled here", write.location)
+                    yield failure
+            readers = {agent_of(user): user for user in op.res.users if isinstance(user, ConsumerWait)}
+            warps = sum(_warps_around(user, function) for user in readers.values())
+            if readers and op.consumers.value != warps:
+                yield op.error(
+                    f"has {op.consumers.value} consumers, but {warps} warps release its stages; expected "
+                    f"consumers = {warps}"
+                )
+
+
+def _warps_around(op: Operation, function: Func) -> int:
+    """The warps of the agent of an op, or of its kernel."""
+    from tessera_tools.dialects.nv_tileas import AgentSwitch, agent_of
+
+    region = agent_of(op)
+    if region is None:
+        assert function.kernel_spec is not None
+        return function.kernel_spec.num_warps
+    switch = region.parent
+    assert isinstance(switch, AgentSwitch)
+    return switch.unit(switch.regions.index(region)).warps
+
+
 _NO_ACCESSES = Check(
     "accesses and products are ops of nv_tileas with atoms",
     _none_of("nv_tileaa.tiled_", "nv_tileaa.dot", "nv_tileaa.addptr", "nv_tileaa.constant_tensor"),
@@ -259,6 +306,7 @@ _TILEAS = (
     Check("each kernel has a kernel_spec", _specs_on_kernels),
     Check("agents have warps of the kernel", _agents),
     Check("each side of a pipeline uses every stage once and in order", _pipelines),
+    Check("pipelines count the arrivals of the agents that use them", arrivals),
 )
 _LAID_OUT = (
     *_TILEAS,

@@ -120,6 +120,10 @@ PASSES: dict[str, Row] = {
     "tileas-slicing": Row(
         "tileas.slicing:Slicing", "make the iterations of loops with a sliceCount the slices of one iteration"
     ),
+    "scf-for-loop-splitting": Row(
+        "tileas.scf_for_loop_splitting:LoopSplitting",
+        "split loops into iterations whose bounds and masks are known to hold, and the others",
+    ),
     "sink-negf-through-shapes": Row(
         "tileas.sink_negf_through_shapes:SinkNegFThroughShapes", "move negf before shape operations"
     ),
@@ -253,6 +257,26 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-guard-masks",
         "tileas-schedule",
         "the schedule does not count a mask that rarely runs",
+    ),
+    (
+        "tileas-guard-masks",
+        "scf-for-loop-splitting",
+        "a mask that is behind a branch stays in its loop",
+    ),
+    (
+        "scf-for-loop-splitting",
+        "tileas-assign-layouts",
+        "accesses without bounds may be wider, which decides their layouts",
+    ),
+    (
+        "tileas-materialize-schedule",
+        "scf-for-loop-splitting",
+        "the loads of a producer have no bounds to check",
+    ),
+    (
+        "tileas-materialize-tma-loads",
+        "scf-for-loop-splitting",
+        "TMA checks bounds itself",
     ),
     (
         "tileas-promote-accumulators",
@@ -404,16 +428,21 @@ class Step:
     text: str
 
 
+_MASKS = "tileas-guard-masks"
+_PIPELINE = "tileas-materialize-pipelineSTAGES"
+
 _COMMON: Mapping[str, Sequence[str]] = {
     "tile": ("convert-tile-to-tileas{gpu-name=TARGET}",),
     "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
     "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasWARPS"),
     "nv_tileas": (
         "tileas-slicing",
+        _MASKS,
+        "scf-for-loop-splitting",
         "tileas-assign-layouts",
         "tileas-remove-layout-conversions",
         "tileas-remove-buffer-alias",
-        "tileas-materialize-pipeline",
+        _PIPELINE,
         "canonicalize",
         "cse",
         "tileas-insert-barriers",
@@ -432,29 +461,32 @@ _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
 TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
-_SCHEDULE = "tileas-schedule{only-agentsGROUPS}"
-_MASKS = "tileas-guard-masks"
+_SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPS}"
 HIDDEN = (
-    _SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
+    _SIGNS, _PREPARE, _PROMOTE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
 
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with agents and loads by TMA first, TMA stores after the pipelines of operands."""
-    place = steps.index("tileas-materialize-pipeline") + 1
-    first = steps.index("tileas-slicing") + 1
-    agents = (_SIGNS, _PREPARE, _PROMOTE, _MASKS, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
-    return (*steps[:first], *agents, *steps[first:place], TMA_STORES, *steps[place:])
+    first, masks, place = (steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE))
+    prepared = (_SIGNS, _PREPARE, _PROMOTE)
+    agents = (_SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
+    return (
+        *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES, *steps[place:]
+    )  # fmt: skip
 
 
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     # The passes for each target and stage. TARGET is replaced by the target's name, which the first conversion writes
-    # to the module for the later passes; WARPS and GROUPS by options, if given.
+    # to the module for the later passes; WARPS, STAGES, DEPTH and GROUPS by options, if given.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
+    "sm_87": _COMMON,
+    "sm_88": _COMMON,
     "sm_89": _COMMON,
     "sm_90": _HOPPER,
     "sm_100": _COMMON,
@@ -479,19 +511,34 @@ def pipeline_for(
     num_warps: int = 0,
     agents: bool = True,
     num_consumer_warpgroups: int = 0,
+    num_stages: int = 0,
 ) -> list[Step]:
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
     by the conversion to nv_tileas); with agents where the target has them, by default, and then for so many warpgroups
-    of consumers (0: chosen by the products)."""
+    of consumers (0: chosen by the products); with so many stages of loops (0: as many as fit)."""
     steps = PIPELINES[target]
     warps = f"{{num-warps={num_warps}}}" if num_warps else ""
     groups = f" num-consumer-warpgroups={num_consumer_warpgroups}" if num_consumer_warpgroups else ""
+    stages = f"num-stages={num_stages}" if num_stages else ""
+    words = {
+        "TARGET": target,
+        "WARPS": warps,
+        "GROUPS": groups,
+        "STAGES": f"{{{stages}}}" if stages else "",
+        "DEPTH": f" {stages}" if stages else "",
+    }
     return [
-        Step(name, text.replace("TARGET", target).replace("WARPS", warps).replace("GROUPS", groups))
+        Step(name, _filled(text, words))
         for name in stages_from(stage)
         for text in steps[name]
         if agents or text not in HIDDEN
     ]
+
+
+def _filled(text: str, words: Mapping[str, str]) -> str:
+    for word, value in words.items():
+        text = text.replace(word, value)
+    return text
 
 
 def find_pass(name: str) -> type[Pass] | None:

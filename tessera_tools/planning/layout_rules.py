@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.analysis.access import storage_bits
 from tessera_tools.analysis.axis import is_elementwise
@@ -46,6 +46,9 @@ from tessera_tools.layout.neighbors import coarsened, holds_whole, refined
 from tessera_tools.layout.reduction import is_scannable
 from tessera_tools.planning.accesses import access_layout
 from tessera_tools.planning.dot_layouts import async_layouts, dot_layouts
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 LOAD, STORE, PRODUCT = 2, 1, 3
 """Strengths of the preferences of memory accesses and matrix products. The strongest one of a class decides."""
@@ -92,7 +95,7 @@ FREE = frozenset({"arith.constant", "nv_tileaa.splat", "nv_tileaa.iota"})
 """Ops that can produce their tile in any layout at no cost."""
 
 
-def is_tile(value: Value) -> bool:
+def is_tile(value: Value) -> TypeIs[Value[RankedTensorType]]:
     """Returns true if a value is a tile, which has a layout."""
     return isinstance(value.type, RankedTensorType)
 
@@ -172,7 +175,7 @@ def _inserted(op: Any) -> list[list[Value]]:
     return [[op.dest, op.res]]
 
 
-def ties(op: Operation) -> list[list[Value]]:
+def ties(op: Operation) -> list[list[Value[RankedTensorType]]]:
     """Returns the groups of tiles of an op that have the same layout."""
     rule = TIED.get(op.name)
     if rule is not None:

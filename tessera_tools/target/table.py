@@ -163,6 +163,8 @@ _TABLE: dict[str, Target] = {
         #       cc  suffix  PTX  features              KiB/SM  threads/SM  blocks/SM
         _target(80, "", 70, _AMPERE, 164, 2048, 32),
         _target(86, "", 71, _AMPERE, 100, 1536, 16),
+        _target(87, "", 74, _AMPERE, 164, 1536, 16),
+        _target(88, "", 90, _AMPERE, 100, 1536, 16),
         _target(89, "", 78, _ADA, 100, 1536, 24),
         _target(90, "a", 80, _HOPPER, 228, 2048, 32),
         _target(100, "a", 86, _BLACKWELL_DATACENTER, 228, 2048, 32),
@@ -180,6 +182,7 @@ _PRODUCTS = {
         "sm_80": "a100 a30",
         "sm_86": "a2 a10 a16 a40 rtxa2000 rtxa4000 rtxa4500 rtxa5000 rtxa5500 rtxa6000 rtx3050 rtx3060 rtx3060ti "
         "rtx3070 rtx3070ti rtx3080 rtx3080ti rtx3090 rtx3090ti",
+        "sm_87": "jetsonorin orin agxorin jetsonagxorin",
         "sm_89": "l4 l40 l40s rtx2000ada rtx4000ada rtx4500ada rtx5000ada rtx6000ada rtx4050 rtx4060 rtx4060ti "
         "rtx4070 rtx4070super rtx4070ti rtx4070tisuper rtx4080 rtx4080super rtx4090 rtx4090d",
         "sm_90": "h100 h200 h20 h800 gh200",

@@ -90,6 +90,8 @@ _SM86 = replace(
     mma_latency=33,
     guesses=("memory_bytes", "memory_latency"),
 )
+# Jetson AGX Orin's data sheet: 85 dense int8 TOP/s at 1.3 GHz and 16 SMs, the tensor cores of sm_80.
+_SM87 = replace(_SM86, mma={64: 1, 32: 512, 16: 1024, 8: 2048})
 _SM89 = replace(_SM86, mma={64: 1, 32: 128, 16: 512, 8: 1024}, guesses=())
 # [HP] mma.sync reaches 62.9 % of the peak, wgmma all of it; [GB] 7.0 TB/s from L2 to 114 SMs.
 _SM90 = replace(
@@ -122,6 +124,8 @@ _SM120 = replace(
 _TABLE: Mapping[str, Throughput] = {
     "sm_80": _SM80,
     "sm_86": _SM86,
+    "sm_87": _SM87,
+    "sm_88": _SM86,
     "sm_89": _SM89,
     "sm_90": _SM90,
     "sm_100": _SM100,

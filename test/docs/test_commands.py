@@ -9,14 +9,15 @@ import pytest
 from docs.pages import ROOT, check_command, commands
 
 from oracles import require_tool
-from tessera_tools.cli import opt, run, translate
+from tessera_tools.cli import opt, run, translate, tune
 
 PAGE = ROOT / "docs" / "commands.md"
 TEXT = PAGE.read_text("utf-8")
 SECTIONS = {
     "tessera-opt": TEXT.split("## tessera-opt")[1].split("## tessera-translate")[0],
     "tessera-translate": TEXT.split("## tessera-translate")[1].split("## tessera-run")[0],
-    "tessera-run": TEXT.split("## tessera-run")[1],
+    "tessera-run": TEXT.split("## tessera-run")[1].split("## tessera-tune")[0],
+    "tessera-tune": TEXT.split("## tessera-tune")[1],
 }
 
 
@@ -26,6 +27,7 @@ def options(names: list[str]) -> list[str]:
 
 OPT = options([*opt.FLAGS, *opt.VALUES, *opt.ALIASES])
 RUN = options([*run.FLAGS, *run.REPEATED, *run.VALUES])
+TUNE = options([*tune.FLAGS, *tune.REPEATED, *tune.VALUES])
 TRANSLATE = options([*translate.OUTPUTS, *translate.FLAGS, *translate.VALUES])
 
 
@@ -50,10 +52,17 @@ def test_every_option_of_tessera_run_is_named(option: str) -> None:
     )
 
 
+@pytest.mark.parametrize("option", TUNE)
+def test_every_option_of_tessera_tune_is_named(option: str) -> None:
+    assert re.search(rf"`[^`\n]*{option}(?![\w-])", SECTIONS["tessera-tune"]), (
+        f"docs/commands.md lacks {option}"
+    )
+
+
 def test_no_option_is_named_that_does_not_exist() -> None:
     from tessera_tools.passes.table import PASSES
 
-    known = {*OPT, *RUN, *TRANSLATE, *options(list(PASSES)), "--help", "--name", "--version"}
+    known = {*OPT, *RUN, *TRANSLATE, *TUNE, *options(list(PASSES)), "--help", "--name", "--version"}
     named = set(re.findall(r"`(--[a-z][\w-]*\w)", TEXT))
     assert named <= known
 
@@ -64,8 +73,9 @@ def test_the_examples_run(tmp_path: Path) -> None:
     for name in ("examples", "test"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "build").mkdir()
-    for command in commands(PAGE, "tessera-opt", "tessera-translate", "tessera-run"):
-        check_command(command, tmp_path)
+    for page in (PAGE, ROOT / "docs" / "tuning.md"):
+        for command in commands(page, "tessera-opt", "tessera-translate", "tessera-run", "tessera-tune"):
+            check_command(command, tmp_path)
 
 
 def test_commands_of_the_pages_leave_files_in_build_alone() -> None:
@@ -74,7 +84,7 @@ def test_commands_of_the_pages_leave_files_in_build_alone() -> None:
     )
     bad: list[str] = []
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "examples").glob("*.md")):
-        for command in commands(page, "tessera-opt", "tessera-translate", "tessera-run"):
+        for command in commands(page, "tessera-opt", "tessera-translate", "tessera-run", "tessera-tune"):
             for name in outputs.findall(command):
                 if not name.rpartition("=")[2].startswith(("build/", "-", "/dev/null")):
                     bad.append(f"{page.name}: {command}")

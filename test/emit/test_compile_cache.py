@@ -94,7 +94,7 @@ def test_another_ptxas_is_another_key(tmp_path: Path) -> None:
 
 def test_a_changed_compiler_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
     before = key()
-    monkeypatch.setattr(compile_cache, "_own_identity", lambda: ["changed"])
+    monkeypatch.setattr(compile_cache, "own_identity", lambda: ["changed"])
     assert key() != before
 
 

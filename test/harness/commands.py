@@ -122,6 +122,7 @@ def _filecheck(argv: list[str], stdin: bytes, cwd: str) -> Result:
 COMMANDS: dict[str, Command] = {
     "tessera-opt": _tessera("opt"),
     "tessera-run": _tessera("run"),
+    "tessera-tune": _tessera("tune"),
     "tessera-translate": _tessera("translate"),
     "filecheck": _filecheck,
     "FileCheck": _filecheck,

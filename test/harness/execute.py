@@ -244,6 +244,7 @@ def shims(folder: Path) -> Path:
     scripts = {
         "tessera-opt": "-c 'from tessera_tools.cli.opt import main; main()'",
         "tessera-run": "-c 'from tessera_tools.cli.run import main; main()'",
+        "tessera-tune": "-c 'from tessera_tools.cli.tune import main; main()'",
         "tessera-translate": "-c 'from tessera_tools.cli.translate import main; main()'",
         "filecheck": "-m filecheck",
         "FileCheck": "-m filecheck",

@@ -1,32 +1,63 @@
-"""The second stage of the walk-through, as it prints it, computes D = A · Bᵀ + C on the simulated GPU."""
+"""The second and third stage of the walk-through, as it prints them, compute D = A · Bᵀ + C on the simulated GPU."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import fresh_seed, launch
+from programs import compiled, fresh_seed, launch
 
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
 
-LISTING = Path(__file__).parents[1] / "dialects" / "nv_tileaa" / "older.mlir"
+DIALECTS = Path(__file__).parents[1] / "dialects"
 TARGET = 'module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {\n'
 
 
+def listing(dialect: str, **replaced: str) -> str:
+    """A listing in today's spelling, for a target, with lines replaced."""
+    text = (DIALECTS / dialect / "older.mlir").read_text()
+    for old, new in replaced.items():
+        text, count = re.subn(rf"^#{old} = .*$", f"#{old} = {new}", text, flags=re.MULTILINE)
+        assert count == 1
+    # Aliases stand before the module.
+    first = re.search(r"^nv_\w+\.func", text, re.MULTILINE)
+    assert first is not None
+    text = text[: first.start()] + TARGET + text[first.start() :] + "}\n"
+    return print_op(parse_module(text, "older.mlir", implicit_index_constants=True))
+
+
+TWO_GROUPS = {"ks": "#nv_tileaa.kernel_spec<num_warps = 8>", "ag_c": "#nv_tileas.agent<8>"}
+"""Two warpgroups, which share the rows of the product."""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [listing("nv_tileaa"), listing("nv_tileas"), listing("nv_tileas", **TWO_GROUPS)],
+    ids=["nv_tileaa", "nv_tileas", "two-groups"],
+)
 @pytest.mark.parametrize("mode", ["late", "early"])
-def test_results(mode: str) -> None:
+def test_results(text: str, mode: str) -> None:
     rng = np.random.default_rng(fresh_seed())
-    # Its indices are elements, not tiles: one tile is what one block computes right.
-    depth = 64 * int(rng.integers(1, 4))
+    # Its indices are elements, not tiles: one tile is what one block computes right. The third stage has three stages
+    # of buffers, so that the loop uses them again.
+    depth = 64 * int(rng.integers(1, 8))
     m, n = 128 - int(rng.integers(0, 20)), 128
-    module = parse_module(TARGET + LISTING.read_text() + "}\n", "older.mlir", implicit_index_constants=True)
     a, b = (rng.standard_normal((rows, depth)).astype(np.float16) for rows in (m, n))
     c = rng.standard_normal((m, n)).astype(np.float32)
-    arrays, result = launch(
-        print_op(module), a, b, c, np.zeros_like(c), *(np.int32(v) for v in (m, n, depth)), target="sm_90a", mode=mode
-    )  # fmt: skip
-    assert not result.findings, result.findings.text("gemm")
+    numbers = (np.int32(v) for v in (m, n, depth))
+    arrays = launch(text, a, b, c, np.zeros_like(c), *numbers, target="sm_90a", mode=mode)[0]
     expected = a.astype(np.float64) @ b.astype(np.float64).T + c
     assert np.abs(arrays[3] - expected).max() < 1e-2
+
+
+@pytest.mark.parametrize(("warps", "found"), [(4, 8), (8, 4)])
+def test_a_pipeline_counts_the_warps_that_release_its_stages(warps: int, found: int) -> None:
+    text = listing(
+        "nv_tileas", ks=f"#nv_tileaa.kernel_spec<num_warps = {warps}>", ag_c=f"#nv_tileas.agent<{found}>"
+    )
+    with pytest.raises(DiagnosticError, match=f"has {found} consumers, but {warps} warps release its stages"):
+        compiled(text, "sm_90a")

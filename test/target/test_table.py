@@ -9,7 +9,7 @@ from tessera_tools.target import Feature, UnknownTargetError, lookup, targets
 
 def test_every_supported_gpu_is_in_the_table():
     names = [target.name for target in targets()]
-    assert names == [f"sm_{n}" for n in (80, 86, 89, 90, 100, 103, 110, 120, 121)]
+    assert names == [f"sm_{n}" for n in (80, 86, 87, 88, 89, 90, 100, 103, 110, 120, 121)]
 
 
 @pytest.mark.parametrize("name", ["sm_90", "sm_90a"])
@@ -68,8 +68,8 @@ def test_an_unknown_gpu_is_refused_with_a_suggestion(name: str, hint: str):
 @pytest.mark.parametrize(
     ("feature", "names"),
     [
-        (Feature.CP_ASYNC, "sm_80 sm_86 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),
-        (Feature.MMA_SYNC, "sm_80 sm_86 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),
+        (Feature.CP_ASYNC, "sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),
+        (Feature.MMA_SYNC, "sm_80 sm_86 sm_87 sm_88 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),
         (Feature.MMA_SYNC_F64, "sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),
         (Feature.MMA_SYNC_FP8, "sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),
         (Feature.CVT_FP8, "sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),

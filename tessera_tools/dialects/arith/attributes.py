@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from tessera_tools.ir.types import I32, I64, IntegerType
 from tessera_tools.opdef import AttrKind, EnumAttr, TypeConstraint, attribute, integer_enum, like
@@ -69,7 +69,10 @@ class IntegerOverflowFlagsAttr(FlagsAttr, name="arith.overflow"):
     spacing = ", "
 
 
-def flags(attribute_class: type[FlagsAttr]) -> AttrKind:
+FlagsT = TypeVar("FlagsT", bound=FlagsAttr)
+
+
+def flags(attribute_class: type[FlagsT]) -> AttrKind[FlagsT]:
     """The kind of a flags attribute, written `<a,b>` in a format."""
     return AttrKind(
         f"{attribute_class.name} attribute",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATE, CMPI_PREDICATES, overflow_field
 from tessera_tools.dialects.arith.constants import Folded, elementwise, signed
@@ -11,7 +11,7 @@ from tessera_tools.dialects.arith.numbers import INTEGER, compare_integers
 from tessera_tools.dialects.arith.rules import fold_by_rules
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
-from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.core import OpT, Value
 from tessera_tools.ir.location import UNKNOWN, Location
 from tessera_tools.ir.types import I1, I64, have_same_shape, width_of, with_element
 from tessera_tools.opdef import (
@@ -38,7 +38,7 @@ def i1_like(type: Type) -> Type:
     return with_element(type, I1)
 
 
-def defined_by(value: Value, kind: type[Operation]) -> Any:
+def defined_by(value: Value, kind: type[OpT]) -> OpT | None:
     """The op of that class that defines the value, or None."""
     op = value.defining_op
     return op if isinstance(op, kind) else None

@@ -104,6 +104,7 @@ class ConditionKnownInSuccessor(RewritePattern[CondBranch]):
         if op.true_dest is op.false_dest:
             return "the destinations are the same block"
         for block, value in ((op.true_dest, TRUE), (op.false_dest, FALSE)):
+            assert block.parent is not None
             if block is block.parent.entry or block.single_predecessor() is not op.parent:
                 continue
             around = (o for o in block.operations if o is not op)

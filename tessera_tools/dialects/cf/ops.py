@@ -13,7 +13,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.interfaces import BranchLike
-from tessera_tools.ir.types import I1, I32, RankedTensorType, VectorType
+from tessera_tools.ir.types import I1, I32, RankedTensorType, VectorType, bit_width
 from tessera_tools.opdef import (
     I32_ARRAY,
     NO_EFFECT,
@@ -126,7 +126,7 @@ class CondBranch(_Branch, name="cf.cond_br"):
             raise self.error("branch weights cannot all be zero")
 
 
-CASE_VALUES = AttrKind(
+CASE_VALUES: AttrKind[DenseElementsAttr] = AttrKind(
     "integer elements attribute",
     lambda a: isinstance(a, DenseElementsAttr) and isinstance(a.type, RankedTensorType | VectorType),
 )
@@ -165,7 +165,7 @@ custom_case: INTEGER ":" successor"""
         state.attribute("case_operand_segments", DenseArrayAttr(I32, tuple(sizes)))
 
     def write(self, p: Printer, op: Switch) -> None:
-        mask = (1 << op.flag.type.width) - 1
+        mask = (1 << bit_width(op.flag.type)) - 1
         p.newline()
         p.write("  default: ")
         p.successor(op.default_destination, op.default_operands)
@@ -199,7 +199,7 @@ class Switch(_Branch, name="cf.switch"):
         """The cases, in order."""
         if self.case_values is None:
             return []
-        found = [a.value for a in self.case_values.attributes()]
+        found = [a.value for a in self.case_values.attributes() if isinstance(a, IntegerAttr)]
         return found * self.case_values.shaped.num_elements if self.case_values.is_splat else found
 
     def _ends(self, index: int) -> tuple[int, int]:

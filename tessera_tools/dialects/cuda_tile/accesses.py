@@ -107,7 +107,7 @@ VIEW_KEYS = (
     "reduction",
 )  # fmt: skip
 
-INBOUNDS = AttrKind(
+INBOUNDS: AttrKind[DenseArrayAttr] = AttrKind(
     "i1 dense array attribute", lambda a: isinstance(a, DenseArrayAttr) and a.element is I1, detail=I1
 )
 """The indices of an access that are in bounds, so that no check is needed; absent if none is known to be."""

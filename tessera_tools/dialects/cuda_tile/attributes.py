@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import (
@@ -54,7 +54,10 @@ class ComparisonOrderingAttr(EnumAttr, name="cuda_tile.comparison_ordering"):
     cases = ("unordered", "ordered")
 
 
-def spelled(attribute: type[EnumAttr], noun: str, *cases: str) -> AttrKind:
+EnumT = TypeVar("EnumT", bound=EnumAttr)
+
+
+def spelled(attribute: type[EnumT], noun: str, *cases: str) -> AttrKind[EnumT]:
     """A keyword of an enumeration in a format; another word is refused with the list of `cases`."""
     plain = enum(attribute)
     choices = ", ".join(f"'{case}'" for case in cases or attribute.cases)

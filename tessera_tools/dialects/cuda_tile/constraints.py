@@ -20,13 +20,30 @@ from tessera_tools.dialects.cuda_tile.types import (
     i1_like,
 )
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import BF16, F16, F32, F64, I1, I8, I16, I32, I64, TF32, FloatType, element_type
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import (
+    BF16,
+    F16,
+    F32,
+    F64,
+    I1,
+    I8,
+    I16,
+    I32,
+    I64,
+    TF32,
+    FloatType,
+    ShapedType,
+    element_type,
+)
 from tessera_tools.opdef import TypeConstraint, derived, of
 
 F8E4M3FN, F8E5M2, F8E8M0FNU, F4E2M1FN = map(FloatType, ("f8E4M3FN", "f8E5M2", "f8E8M0FNU", "f4E2M1FN"))
 
 
-def tile_of(elements: Sequence[Type], noun: str = "tile", rank: int | None = None) -> TypeConstraint:
+def tile_of(
+    elements: Sequence[Type], noun: str = "tile", rank: int | None = None
+) -> TypeConstraint[TileType]:
     """A tile whose elements are of one of the types (no types: pointers), of one rank if that is given."""
     noun = noun if rank is None else f"{rank}D {noun}"
     kinds = " or ".join(map(str, elements)) or "Pointer type"
@@ -93,9 +110,15 @@ SAME_POINTERS = derived(
 )
 
 
-def shape_of(value: Any) -> tuple[int, ...]:
+def shape_of(value: Value) -> tuple[int, ...]:
     """The shape of a tile value."""
-    return getattr(value.type, "shape", ())
+    return value.type.shape if isinstance(value.type, ShapedType) else ()
+
+
+def pointee_of(value: Value[TileType]) -> Type:
+    """The type of what the pointers of a tile point to."""
+    assert isinstance(value.type.element, PointerType)
+    return value.type.element.pointee
 
 
 def shape_text(shape: Sequence[int]) -> str:

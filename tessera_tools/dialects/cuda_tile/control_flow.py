@@ -32,7 +32,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Block, BlockArgument, Operation, Region, Value
 from tessera_tools.ir.interfaces import LoopLike
-from tessera_tools.ir.types import BF16, F16, I1, I32
+from tessera_tools.ir.types import BF16, F16, I1, I32, element_type
 from tessera_tools.opdef import (
     ARRAY_ATTR,
     BOOL_ATTR,
@@ -421,7 +421,7 @@ class Aggregate(CustomDirective, name="Aggregate"):
         write_body(p, op, op.body)
 
 
-NON_NEGATIVE_I32 = AttrKind(
+NON_NEGATIVE_I32: AttrKind[IntegerAttr] = AttrKind(
     "32-bit signless integer attribute whose value is non-negative",
     lambda a: isinstance(a, IntegerAttr) and a.type is I32 and a.value >= 0,
     detail=I32,
@@ -474,11 +474,13 @@ class _Aggregate(Op):
         found = [argument.type for argument in block.arguments]
         if len(found) != 2 * count:
             raise self.error(f"expect {2 * count} block arguments but got: {len(found)}")
+        scalars: list[TileType] = []
         for index, kind in enumerate(found):
             if not isinstance(kind, TileType) or kind.shape:
                 raise self.error(f"expect 0-rank tile type at index: {index} but got: '{kind}'")
+            scalars.append(kind)
         for index in range(count):
-            element, (left, right) = self.inputs[index].type.element, found[2 * index : 2 * index + 2]
+            element, (left, right) = self.inputs[index].type.element, scalars[2 * index : 2 * index + 2]
             if left is not right:
                 raise self.error(
                     f"expect same element type for block argument at index: {2 * index} and {2 * index + 1} but got: "
@@ -506,7 +508,7 @@ class _Aggregate(Op):
                 f"({len(self.inputs)})"
             )
         for index, (value, given) in enumerate(zip(self.inputs, last.values, strict=True)):
-            element = getattr(given.type, "element", given.type)
+            element = element_type(given.type)
             if value.type.element is not element:
                 raise self.error(
                     f"expect same type for operand at index: {index} and terminator argument at index: {index} "

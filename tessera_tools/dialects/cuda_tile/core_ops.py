@@ -54,10 +54,10 @@ if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
-TILE_ELEMENTS = AttrKind(
+TILE_ELEMENTS: AttrKind[DenseElementsAttr] = AttrKind(
     "elements of a tile", lambda a: isinstance(a, DenseElementsAttr) and isinstance(a.type, TileType)
 )
-I32_ORDER = AttrKind(
+I32_ORDER: AttrKind[DenseArrayAttr] = AttrKind(
     "i32 dense array attribute",
     lambda a: isinstance(a, DenseArrayAttr) and a.element is I32,
     "integer_array",

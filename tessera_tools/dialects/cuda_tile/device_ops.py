@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tessera_tools.dialects.cuda_tile.constraints import SCALAR_POINTER, TOKEN_TYPE
+from tessera_tools.dialects.cuda_tile.constraints import SCALAR_POINTER, TOKEN_TYPE, pointee_of
 from tessera_tools.dialects.cuda_tile.types import TOKEN
 from tessera_tools.ir.types import bit_width
 from tessera_tools.opdef import (
@@ -46,7 +46,7 @@ class Alloca(Op, name="cuda_tile.alloca", traits=(READ_WRITE,)):
                     f"attribute '{key}' failed to satisfy constraint: 64-bit signless integer attribute whose minimum "
                     "value is 0"
                 )
-        alignment, pointee = self.alignment.value, self.result.type.element.pointee
+        alignment, pointee = self.alignment.value, pointee_of(self.result)
         if alignment <= 0 or alignment & (alignment - 1):
             raise self.error("'alignment' must be power of two")
         size = max(1, bit_width(pointee) // 8)

@@ -19,11 +19,13 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     POINTER_TILE,
     TOKEN_TYPE,
     check_same_shape,
+    pointee_of,
     shape_of,
 )
 from tessera_tools.dialects.cuda_tile.formats import read_keywords, short_types, value_types, wrong_keyword
 from tessera_tools.dialects.cuda_tile.types import NUMBERS, TileType
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import BF16, F16, F32, F64, I1, I32, I64, bit_width
 from tessera_tools.opdef import (
     PURE,
@@ -142,8 +144,8 @@ def write_pointer_tail(p: Printer, op: Any, *, keyword: bool) -> None:
 _KEYS = ("memory_ordering_semantics", "memory_scope", "mode", "optimization_hints", "operandSegmentSizes")
 
 
-def _check_pointee(op: Any, pointers: Any, element: Type, noun: str) -> None:
-    pointee = pointers.type.element.pointee
+def _check_pointee(op: Operation, pointers: Value[TileType], element: Type, noun: str) -> None:
+    pointee = pointee_of(pointers)
     if pointee is not element:
         raise op.error(f"expected pointee type ('{pointee}') to match element type of '{noun}' ('{element}')")
 
@@ -165,7 +167,7 @@ class LoadPtrTko(OrderedAccess, name="cuda_tile.load_ptr_tko", traits=(MemoryEff
 
     def verify_op(self) -> None:
         found = self.result.type
-        if shape_of(self.source) != found.shape or self.source.type.element.pointee is not found.element:
+        if shape_of(self.source) != found.shape or pointee_of(self.source) is not found.element:
             raise self.error(
                 "failed to verify that `source` type is expected a pointer type of `result` type"
             )
@@ -194,10 +196,7 @@ class StorePtrTko(
 
     def verify_op(self) -> None:
         found = self.value.type
-        if (
-            shape_of(self.destination) != found.shape
-            or self.destination.type.element.pointee is not found.element
-        ):
+        if shape_of(self.destination) != found.shape or pointee_of(self.destination) is not found.element:
             raise self.error(
                 "failed to verify that `destination` type is expected a pointer type of `value` type"
             )

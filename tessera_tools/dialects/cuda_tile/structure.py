@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.cuda_tile.attributes import OptimizationHintsAttr, SymbolVisibilityAttr
-from tessera_tools.dialects.cuda_tile.constraints import ANY_CUDA_TILE, SCALAR_POINTER
+from tessera_tools.dialects.cuda_tile.constraints import ANY_CUDA_TILE, SCALAR_POINTER, pointee_of
 from tessera_tools.dialects.cuda_tile.core_ops import TILE_ELEMENTS
 from tessera_tools.dialects.cuda_tile.debug_checks import check_function, check_module
 from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, read_hints
@@ -57,10 +57,10 @@ LEAVES_IF = Leaves("cuda_tile.if")
 DEFAULT_MODULE_NAME = "kernels"
 """What a module of the older spelling, which has no name, is called."""
 
-FUNCTION_TYPE_ATTR = AttrKind(
+FUNCTION_TYPE_ATTR: AttrKind[TypeAttr[FunctionType]] = AttrKind(
     "type attribute of function type", lambda a: isinstance(a, TypeAttr) and isinstance(a.value, FunctionType)
 )
-GLOBAL_REF = AttrKind(
+GLOBAL_REF: AttrKind[SymbolRefAttr] = AttrKind(
     "flat symbol reference attribute",
     lambda a: isinstance(a, SymbolRefAttr) and not a.nested,
     "SYMBOL",
@@ -263,7 +263,7 @@ class Global(Op, name="cuda_tile.global", traits=(SYMBOL,)):
     )
 
     def verify_op(self) -> None:
-        if len(self.value.type.shape) != 1:
+        if self.value.shaped.rank != 1:
             raise self.error("type must have rank 1")
 
 
@@ -287,8 +287,8 @@ class GetGlobal(Op, name="cuda_tile.get_global", traits=(PURE,)):
             )
         if found is None:
             raise self.error(f"'{name}' does not reference a valid global")
-        pointer, element = self.result.type.element, found.value.type.element
-        if pointer.pointee is not element:
+        pointer, element = self.result.type.element, found.value.shaped.element
+        if pointee_of(self.result) is not element:
             raise self.error(
                 f"pointee type of result type '{pointer}' does not match type '{element}' of the global @{name}"
             )

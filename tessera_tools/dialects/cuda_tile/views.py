@@ -167,12 +167,13 @@ class MakeTensorView(Op, name="cuda_tile.make_tensor_view", traits=(NO_EFFECT,))
     assembly = "custom<TensorViewSyntax>"
 
     def verify_op(self) -> None:
-        view, pointee = self.result.type, self.base.type.element.pointee
+        view, pointer = self.result.type, self.base.type.element
+        assert isinstance(pointer, PointerType)
+        pointee, kind = pointer.pointee, pointer.kind
         if view.element is not pointee:
             raise self.error(
                 f"expected pointer to '{view.element}' to build tensor_view of this type, got '{pointee}'"
             )
-        kind = self.base.type.element.kind
         if kind is not view.kind:
             raise self.error(
                 "pointer base without ptr_attr cannot produce tensor_view with ptr_attr"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.opdef import (
@@ -48,7 +48,10 @@ class ShuffleModeAttr(_ShortEnum, name="gpu.shuffle_mode"):
     cases = ("xor", "down", "up", "idx")
 
 
-def short(attribute: type[_ShortEnum]) -> AttrKind:
+_ShortT = TypeVar("_ShortT", bound=_ShortEnum)
+
+
+def short(attribute: type[_ShortT]) -> AttrKind[_ShortT]:
     """The kind of such an enumeration: upstream's formats write two spaces before its keyword."""
     kind = enum(attribute)
     kind.text = lambda a: f" {a.value}"

@@ -153,7 +153,7 @@ custom_body: region -> present | -> absent
                 parts = []
                 for i, value in enumerate(values):
                     entry = attributes.elements[i] if attributes is not None else None
-                    suffix = f" {entry}" if entry is not None and entry.entries else ""
+                    suffix = f" {entry}" if isinstance(entry, DictionaryAttr) and entry.entries else ""
                     parts.append(f"{p.name(value)} : {p.type(value.type)}{suffix}")
                 p.write(f" {word}({', '.join(parts)})")
         p.write(" kernel" if op.is_kernel else "")
@@ -169,7 +169,7 @@ _FUNC_KEYS = (
 )  # fmt: skip
 
 
-_EXTENTS = AttrKind(
+_EXTENTS: AttrKind[DenseArrayAttr] = AttrKind(
     "i32 dense array attribute with 3 elements (if present)",
     lambda a: isinstance(a, DenseArrayAttr) and a.element is I32 and len(a) == 3,
 )

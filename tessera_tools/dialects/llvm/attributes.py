@@ -333,13 +333,13 @@ def _numbered(names: tuple[str, ...]) -> dict[str, int]:
     return {name: i for i, name in enumerate(names)}
 
 
-def quoted_enum(summary: str, names: tuple[str, ...]) -> AttrKind:
+def quoted_enum(summary: str, names: tuple[str, ...]) -> AttrKind[IntegerAttr]:
     """An `i64` whose case the custom form writes as a string: `"slt"`."""
     plain = integer_enum(summary, _numbered(names))
     return AttrKind(plain.summary, plain.check, "STRING", plain.build, lambda a: quote(names[a.value]))
 
 
-def flags_i32(summary: str, names: tuple[str, ...]) -> AttrKind:
+def flags_i32(summary: str, names: tuple[str, ...]) -> AttrKind[IntegerAttr]:
     """Bit flags held as `i32`, written `<a, b>`; bit i is `names[i]`."""
 
     def build(read: Any) -> Attribute:
@@ -379,7 +379,7 @@ COMDAT_KIND = integer_enum(
 ASM_DIALECT = integer_enum("assembly dialect", {"att": 0, "intel": 1})
 
 
-def _metadata_array(name: str, summary: str) -> AttrKind:
+def _metadata_array(name: str, summary: str) -> AttrKind[ArrayAttr]:
     return AttrKind(
         f"LLVM dialect {summary}", lambda a: isinstance(a, ArrayAttr) and all(e.name == name for e in a)
     )

@@ -103,19 +103,21 @@ def _signless(t: Type) -> bool:
 
 ANY = TypeConstraint("LLVM dialect-compatible type", is_llvm_type)
 LOADABLE = TypeConstraint("LLVM type with size", is_loadable)
-INTEGER = TypeConstraint("signless integer", _signless)
+INTEGER: TypeConstraint[IntegerType] = TypeConstraint("signless integer", _signless)
 INTEGERS = scalar_or_vector(_signless, "signless integer")
 FLOATS = scalar_or_vector(lambda t: isinstance(t, FloatType) and is_llvm_type(t), "floating point LLVM type")
-POINTER = TypeConstraint("LLVM pointer type", lambda t: isinstance(t, PointerType))
+POINTER: TypeConstraint[PointerType] = TypeConstraint(
+    "LLVM pointer type", lambda t: isinstance(t, PointerType)
+)
 POINTERS = scalar_or_vector(lambda t: isinstance(t, PointerType), "LLVM pointer type")
 I1_CONSTRAINT = TypeConstraint("1-bit signless integer", lambda t: _signless(t) and t.width == 1)  # type: ignore[attr-defined]
 BOOLEANS = scalar_or_vector(lambda t: _signless(t) and t.width == 1, "1-bit signless integer")
-VECTOR = TypeConstraint(
+VECTOR: TypeConstraint[VectorType] = TypeConstraint(
     "LLVM dialect-compatible vector type", lambda t: isinstance(t, VectorType) and is_llvm_type(t)
 )
 
 
-def pointer_in(*spaces: int) -> TypeConstraint:
+def pointer_in(*spaces: int) -> TypeConstraint[PointerType]:
     """A pointer in one of the address spaces."""
     words = " or ".join(f"LLVM pointer in address space {s}" for s in spaces)
     return TypeConstraint(words, lambda t: isinstance(t, PointerType) and t.address_space in spaces)

@@ -308,9 +308,9 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
                 "must have either a `callee` attribute or at least an operand, a pointer to the callee"
             )
         function = self.var_callee_type
-        if function is not None and not isinstance(function.value, FunctionType):
-            raise self.error(f"'var_callee_type' must be a function type, but is '{function}'")
         if function is not None:
+            if not isinstance(function.value, FunctionType):
+                raise self.error(f"'var_callee_type' must be a function type, but is '{function}'")
             self._verify_variadic(function.value)
         if self.callee is not None and nearest_symbol_table(self) is not None:
             self._verify_callee(lookup_symbol(self, self.callee))

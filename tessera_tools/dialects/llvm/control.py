@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tessera_tools.diagnostics import error
 from tessera_tools.dialects.llvm.base import ANY, I1_CONSTRAINT, INTEGER, Emitter, LLVMOp
 from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, TypeAttr
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr, TypeAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I32, VectorType
 from tessera_tools.opdef import (
@@ -213,7 +213,7 @@ class Switch(LLVMOp, name="llvm.switch", traits=(TERMINATOR, PURE)):
         if values is None:
             return []
         count = values.shaped.num_elements
-        numbers = [a.value for a in values.attributes()]
+        numbers = [a.value for a in values.attributes() if isinstance(a, IntegerAttr)]
         return numbers * count if values.is_splat else numbers
 
     def cases(self) -> list[tuple[int, Any, list[Any]]]:

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
-FIXED_VECTOR = TypeConstraint(
+FIXED_VECTOR: TypeConstraint[VectorType] = TypeConstraint(
     "LLVM dialect-compatible fixed-length vector type",
     lambda t: isinstance(t, VectorType) and is_llvm_type(t) and not any(t.scalable),
 )

@@ -86,10 +86,10 @@ EXTERNAL = LinkageAttr("external")
 VISIBILITIES = ("", "hidden", "protected")
 UNNAMED = ("", "local_unnamed_addr", "unnamed_addr")
 
-STRING_ARRAY = AttrKind(
+STRING_ARRAY: AttrKind[ArrayAttr[StringAttr]] = AttrKind(
     "string array attribute", lambda a: isinstance(a, ArrayAttr) and all(isinstance(e, StringAttr) for e in a)
 )
-LLVM_FUNCTION_TYPE = AttrKind(
+LLVM_FUNCTION_TYPE: AttrKind[TypeAttr[FunctionType]] = AttrKind(
     "type attribute of LLVM function type",
     lambda a: isinstance(a, TypeAttr) and isinstance(a.value, FunctionType),
 )

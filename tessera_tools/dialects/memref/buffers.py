@@ -184,7 +184,7 @@ class Copy(Op, name="memref.copy", traits=(MemoryEffects(read("source"), write("
             raise self.error("requires the same shape for all operands")
 
 
-_WITH_DIMENSIONS = TypeConstraint(
+_WITH_DIMENSIONS: TypeConstraint[MemRefType | UnrankedMemRefType] = TypeConstraint(
     "unranked.memref of any type values or non-0-ranked.memref of any type values",
     lambda t: isinstance(t, UnrankedMemRefType) or (isinstance(t, MemRefType) and bool(t.shape)),
 )

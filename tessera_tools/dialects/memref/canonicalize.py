@@ -304,10 +304,9 @@ class ReinterpretSource(RewritePattern[ReinterpretCast]):
 
     def match_and_rewrite(self, op: ReinterpretCast, rewriter: Rewriter) -> bool | str | None:
         made = op.source.defining_op
-        starts = isinstance(made, SubView) and all(n == 0 for n in items(made, "offsets"))
         if (
             isinstance(made, ReinterpretCast | Cast)
-            or starts
+            or (isinstance(made, SubView) and all(n == 0 for n in items(made, "offsets")))
             or (isinstance(made, ExtractStridedMetadata) and op.source is made.base_buffer)
         ):
             source = made.source

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.memref.lists import ALIGNMENT
 from tessera_tools.ir.builtin_attributes import (
+    ELEMENTS,
     UNIT,
     DenseElementsAttr,
     StringAttr,
@@ -95,7 +96,7 @@ class Global(Op, name="memref.global", traits=(SYMBOL,)):
         value = self.initial_value
         if value is None or isinstance(value, UnitAttr):
             return
-        if not hasattr(value, "type"):
+        if not isinstance(value, ELEMENTS):
             raise self.error(f"initial value should be a unit or elements attribute, but got {value}")
         expected = RankedTensorType(type.shape, type.element)
         if value.type is not expected:

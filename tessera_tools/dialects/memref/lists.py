@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
-ALIGNMENT = AttrKind(
+ALIGNMENT: AttrKind[IntegerAttr] = AttrKind(
     "64-bit signless integer attribute whose value is positive and whose value is a power of two > 0",
     lambda a: isinstance(a, IntegerAttr) and a.type is I64 and a.value > 0 and a.value.bit_count() == 1,
 )

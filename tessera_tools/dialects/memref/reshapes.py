@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
-REASSOCIATION = AttrKind(
+REASSOCIATION: AttrKind[ArrayAttr[ArrayAttr[IntegerAttr]]] = AttrKind(
     "Array of 64-bit integer array attributes",
     lambda a: isinstance(a, ArrayAttr) and all(isinstance(g, ArrayAttr) for g in a),
 )
@@ -193,7 +193,7 @@ class AssumeAlignment(ViewLike, name="memref.assume_alignment"):
 
     memref = operand(ANY_MEMREF)
     alignment = attribute(
-        AttrKind(
+        AttrKind[IntegerAttr](
             "32-bit signless integer attribute whose value is positive",
             lambda a: isinstance(a, IntegerAttr) and a.type is I32 and a.value > 0,
             "INTEGER",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.cute import CopyAtomAttr
@@ -125,7 +125,10 @@ POINTER = of(PointerType, summary="LLVM pointer")
 VIEW = of(MemRefType, summary="nv_tileaa.memref")
 
 
-def scalar_or_tile(element: TypeConstraint) -> TypeConstraint:
+ElementT = TypeVar("ElementT", bound=Type)
+
+
+def scalar_or_tile(element: TypeConstraint[ElementT]) -> TypeConstraint[ElementT | RankedTensorType]:
     """A scalar that `element` accepts, or a tile of such."""
     return element | container_of(RankedTensorType, element, f"tile of {element.summary}")
 

@@ -52,6 +52,7 @@ class CountedLoop(RewritePattern[Loop]):
                 rewriter.move_before(maker, op)
         body, inits = op.body.entry, op.inits
         last = body.last_op
+        assert last is not None
         types = [v.type for v in inits]
         made = scf.For(
             inits[count.at],
@@ -71,7 +72,7 @@ class CountedLoop(RewritePattern[Loop]):
             place.name_hint = argument.name_hint
             places.append(place)
         target.arguments[0].name_hint = body.arguments[count.at].name_hint
-        results = {argument: made.results[i] for i, argument in enumerate(body.arguments)}
+        results: dict[Value, Value] = {argument: made.results[i] for i, argument in enumerate(body.arguments)}
         given = [results.get(value, value) for value in count.given]
         body.insert_before(last, scf.Yield(last.operands, location=last.location))
         rewriter.erase_op(last)
@@ -107,7 +108,7 @@ def _count_of(op: Loop) -> _Count | str:
     counter, upper = (compare.rhs, compare.lhs) if word in ("sgt", "ugt") else (compare.lhs, compare.rhs)
     if word not in ("slt", "ult", "sgt", "ugt") or counter not in body.arguments:
         return "it does not count up to a bound"
-    at = body.arguments.index(counter)
+    at = next(i for i, argument in enumerate(body.arguments) if argument is counter)
     added = last.operand(at).defining_op
     if not isinstance(added, arith.AddI) or counter not in (added.lhs, added.rhs):
         return "it does not add to its counter"

@@ -116,7 +116,7 @@ class Assume(Op, name="nv_tileaa.assume", traits=(PURE, SAME_SHAPE)):
         rank = len(getattr(self.source.type, "shape", ()))
         if (self.every is None) != (self.along is None):
             raise self.error("requires 'every' and 'along' together")
-        if self.along is not None and not 0 <= self.along.value < rank:
+        if self.along is not None and self.every is not None and not 0 <= self.along.value < rank:
             raise self.error(f"has no axis {self.along.value} along which every {self.every.value} count up")
         if self.same is not None and len(self.same.values) != rank:
             raise self.error(f"expected {rank} groups in 'same', got {len(self.same.values)}")

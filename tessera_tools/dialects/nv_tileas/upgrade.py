@@ -7,7 +7,7 @@ from typing import Any
 from tessera_tools.dialects.arith import Constant
 from tessera_tools.dialects.atoms import MmaAtom
 from tessera_tools.dialects.cute import CopyAtomAttr
-from tessera_tools.dialects.nv_tileaa import MEM_TOKEN, CreateMemToken, Func, Return
+from tessera_tools.dialects.nv_tileaa import MEM_TOKEN, CreateMemToken, Func, KernelSpecAttr, Return
 from tessera_tools.dialects.nv_tileas.base import SharedAttr, SmemType
 from tessera_tools.dialects.nv_tileas.older import OLDER_OPS, OlderFunc, OlderLoad, OlderReturn, OlderTmaStore
 from tessera_tools.dialects.nv_tileas.ops import AllocTensor, Dot, Store, TiledLoad
@@ -24,7 +24,7 @@ from tessera_tools.dialects.nv_tileas.tma import (
 )
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32
 from tessera_tools.ir.core import Operation, Region, Value
-from tessera_tools.ir.types import I64, bit_width
+from tessera_tools.ir.types import I64, RankedTensorType, bit_width
 from tessera_tools.layout import transpose
 from tessera_tools.layout.shared import swizzled
 
@@ -105,7 +105,7 @@ class _Upgrade:
         depth = a.tile[1] if isinstance(a, SmemType) else a.shape[1]
         if (b.tile == (c.shape[1], depth) and b.tile != (depth, c.shape[1])) or b.tile[0] != depth:
             self.transposed(op)
-        started = AsyncDot(op.a, op.b, op.c, op.atom, DenseArrayAttr(I64, (4, 1)))
+        started = AsyncDot(op.a, op.b, op.c, op.atom, DenseArrayAttr(I64, _warps(op, c)))
         done = AsyncDotWait(started.res, i32(0), res=c)
         self.replace(op, started, done)
 
@@ -144,3 +144,14 @@ class _Upgrade:
         fence = FenceProxy()
         sent = TiledTmaStore(op.desc, op.indices, alloc.res, zero.results[0])
         self.replace(op, alloc, zero, stored, fence, sent, AsyncStoreWait(i32(0)), values=[])
+
+
+def _warps(op: Operation, sums: RankedTensorType) -> tuple[int, int]:
+    """The warps of a product's kernel along M and N: each warpgroup has at least 64 rows."""
+    function: Any = op
+    while function is not None and not isinstance(function, Func | OlderFunc):
+        function = function.parent_op
+    spec = function.attributes.get("nv_tileaa.kernel_spec") if function is not None else None
+    groups = max(1, spec.num_warps // 4) if isinstance(spec, KernelSpecAttr) else 1
+    along = max(1, min(groups, sums.shape[0] // 64))
+    return 4 * along, max(1, groups // along)

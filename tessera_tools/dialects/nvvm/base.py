@@ -22,9 +22,15 @@ SHARED_OR_CLUSTER = pointer_in(3, 7)
 ANY_SHARED = pointer_in(0, 3, 7)
 I1_TYPE, I16_TYPE, I32_TYPE, I64_TYPE = (exactly(t) for t in (I1, I16, I32, I64))
 F32_TYPE = exactly(F32)
-I32_OR_F32 = TypeConstraint("32-bit signless integer or 32-bit float", lambda t: t in (I32, F32))
-I32_OR_I64 = TypeConstraint("32- or 64-bit signless integer", lambda t: t in (I32, I64))
-I32_OR_I1 = TypeConstraint("32-bit or 1-bit signless integer", lambda t: t in (I32, I1))
+I32_OR_F32: TypeConstraint[IntegerType | FloatType] = TypeConstraint(
+    "32-bit signless integer or 32-bit float", lambda t: t in (I32, F32)
+)
+I32_OR_I64: TypeConstraint[IntegerType] = TypeConstraint(
+    "32- or 64-bit signless integer", lambda t: t in (I32, I64)
+)
+I32_OR_I1: TypeConstraint[IntegerType] = TypeConstraint(
+    "32-bit or 1-bit signless integer", lambda t: t in (I32, I1)
+)
 
 
 def space(value: Value) -> int:

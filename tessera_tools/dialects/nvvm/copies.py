@@ -468,6 +468,7 @@ class Prefetch(NVVMOp, name="nvvm.prefetch", traits=(IN_ORDER,)):
         where = space(self.addr)
         if self.tensormap is not None:
             return f"llvm.nvvm.prefetch.tensormap.p{101 if self.in_param_space is not None else where}"
+        assert self.cache_level is not None  # verified: this or tensormap
         level = self.cache_level.value
         if self.uniform is not None:
             return f"llvm.nvvm.prefetchu.{level}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.llvm.attributes import ConstantRangeAttr
 from tessera_tools.dialects.nvvm.base import NVVMOp
-from tessera_tools.ir.types import I32, I64
+from tessera_tools.ir.types import I32, I64, IntegerType
 from tessera_tools.opdef import (
     IN_ORDER,
     PURE,
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import OpState
 
-REGISTER = TypeConstraint("32- or 64-bit signless integer", lambda t: t in (I32, I64))
+REGISTER: TypeConstraint[IntegerType] = TypeConstraint(
+    "32- or 64-bit signless integer", lambda t: t in (I32, I64)
+)
 RANGE = of_class(ConstantRangeAttr)
 
 

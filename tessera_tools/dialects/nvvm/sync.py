@@ -280,7 +280,7 @@ class FenceProxy(NVVMOp, name="nvvm.fence.proxy", traits=(READ_WRITE,)):
     assembly = "attr-dict"
 
     def intrinsic_name(self) -> str:
-        if self.kind.value == "async.shared":
+        if self.space is not None:
             return f"llvm.nvvm.fence.proxy.async.shared_{self.space.value}"
         return f"llvm.nvvm.fence.proxy.{self.kind.value}"
 

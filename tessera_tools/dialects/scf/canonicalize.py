@@ -18,7 +18,7 @@ from tessera_tools.dialects.cf.ops import Branch
 from tessera_tools.dialects.scf import carried, conditionals, parallel_patterns
 from tessera_tools.dialects.scf.ops import ExecuteRegion, For, While, Yield
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, IntegerAttr
-from tessera_tools.ir.core import Operation
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
 
@@ -77,7 +77,7 @@ class WhileConditionIsKnownInside(RewritePattern[While]):
     # while {… condition(c) c} do {^(a): … a …}: a = true
 
     def match_and_rewrite(self, op: While, rewriter: Rewriter) -> bool | str | None:
-        condition = op.before.entry.last_op
+        condition = op.condition
         changed = False
         for value, argument in zip(condition.args, op.after.entry.arguments, strict=True):
             if value is condition.condition and argument.has_uses:
@@ -91,11 +91,11 @@ class WhileComparisonIsKnownInside(RewritePattern[While]):
     # while {… c = x < y; condition(c) x} do {^(a): … a < y …}: a < y = true
 
     def match_and_rewrite(self, op: While, rewriter: Rewriter) -> bool | str | None:
-        condition = op.before.entry.last_op
+        condition = op.condition
         compare = defined_by(condition.condition, CmpI)
         if compare is None:
             return "the condition is not a comparison of integers"
-        passed = dict(zip(op.after.entry.arguments, condition.args, strict=True))
+        passed: dict[Value, Value] = dict(zip(op.after.entry.arguments, condition.args, strict=True))
         known = (compare.lhs, compare.rhs)
         changed = False
         for argument, value in passed.items():
@@ -121,7 +121,7 @@ class WhileArgumentsInOrder(RewritePattern[While]):
     # while (a = x, b = y) {… condition(c) b, a} do {^(d, e)} = while (a = x, b = y) {… condition(c) a, b} do {^(e, d)}
 
     def match_and_rewrite(self, op: While, rewriter: Rewriter) -> bool | str | None:
-        condition, block = op.before.entry.last_op, op.after.entry
+        condition, block = op.condition, op.after.entry
         arguments, passed = op.iter_args, list(condition.args)
         if len(passed) != len(arguments) or set(passed) != set(arguments) or passed == arguments:
             return "the values passed on are no other order of the arguments"
@@ -180,7 +180,7 @@ class ExecuteBlocks(RewritePattern[ExecuteRegion]):
         after = before.split_before(op)
         results = [after.add_argument(r.type, op.location) for r in op.results]
         for block in list(op.body.blocks):
-            last: Operation = block.last_op
+            last = block.last_op
             if isinstance(last, Yield):
                 with rewriter.saved_point():
                     rewriter.set_before(last)

@@ -111,13 +111,14 @@ def places_of(op: Any) -> list[Place]:
     """The places of an `scf` op; none for others."""
     if isinstance(op, For):
         start, last = len(op.operands) - len(op.inits), op.body.entry.last_op
+        assert last is not None
         return [
             Place([a, r], [(op, start + i), (last, i)])
             for i, (a, r) in enumerate(zip(op.iter_args, op.results, strict=True))
         ]
     if isinstance(op, While):
-        condition, last = op.before.entry.last_op, op.after.entry.last_op
-        assert condition is not None and last is not None
+        condition, last = op.condition, op.after.entry.last_op
+        assert last is not None
         after = zip(op.after.entry.arguments, op.results, strict=True)
         return [
             *(Place([a], [(op, i), (last, i)]) for i, a in enumerate(op.iter_args)),

@@ -9,7 +9,7 @@ from tessera_tools.dialects.arith.select import Select
 from tessera_tools.dialects.scf.carried import is_outside
 from tessera_tools.dialects.scf.ops import If, IndexSwitch, Yield
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, IntegerAttr
-from tessera_tools.ir.core import OpResult, Region, Value
+from tessera_tools.ir.core import Operation, OpResult, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import ShapedType
@@ -18,6 +18,13 @@ from tessera_tools.ir.types import ShapedType
 def is_empty(region: Region) -> bool:
     """True if a region has only its yield, or no block."""
     return not region.blocks or region.entry.first_op is region.entry.last_op
+
+
+def end_of(region: Region) -> Operation:
+    """The yield of a region with one block."""
+    last = region.entry.last_op
+    assert last is not None
+    return last
 
 
 def negated(value: Value) -> Value | None:
@@ -137,21 +144,22 @@ class NestedIf(RewritePattern[If]):
             return "it does more"
         if not is_empty(inner.otherwise):
             return "the inner one has an else region"
+        assert last is not None
         taken: list[int] = []
         for i, value in enumerate(last.operands):
             if not isinstance(value, OpResult) or value.op is not inner:
                 return "it yields another value"
             taken.append(value.index)
-            without = inner.otherwise.entry.last_op.operand(value.index)
-            if without is not op.otherwise.entry.last_op.operand(i):
+            without = end_of(inner.otherwise).operand(value.index)
+            if without is not end_of(op.otherwise).operand(i):
                 return "the values without the inner one differ"
-        end = inner.then.entry.last_op
+        end = end_of(inner.then)
         with rewriter.modify(end):
             end.set_operands([end.operand(i) for i in taken])
         both = rewriter.insert(AndI(op.condition, inner.condition)).result
         rewriter.erase_op(last)
         body = inner.then.entry
-        body.parent.blocks.remove(body)
+        inner.then.blocks.remove(body)
         body.parent = None
         with rewriter.modify(op):
             op.set_operand(0, both)

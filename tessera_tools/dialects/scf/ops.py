@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr
-from tessera_tools.ir.core import BlockArgument, Region, Value
+from tessera_tools.ir.core import BlockArgument, OpT, Region, Value
 from tessera_tools.ir.flow import Flow
 from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.interfaces import HasFlow, LoopLike
@@ -253,7 +253,7 @@ def verify_edge(
         raise failure
 
 
-def ending(op: Op, inner: Region, kind: type[Op]) -> Any:
+def ending(op: Op, inner: Region, kind: type[OpT]) -> OpT:
     """The terminator of a region of one block, which must be of that class."""
     last = inner.blocks[-1].last_op if inner.blocks else None
     if not isinstance(last, kind):
@@ -315,6 +315,11 @@ class While(
     assembly = "custom<While>($inits, $results) attr-dict-with-keyword"
 
     @property
+    def condition(self) -> Condition:
+        """The end of `before`."""
+        return ending(self, self.before, Condition)
+
+    @property
     def iter_args(self) -> list[BlockArgument]:
         """The carried values inside `before`."""
         return self.before.entry.arguments
@@ -328,7 +333,7 @@ class While(
     def flow(self) -> Flow:
         """The first region gets the initial and yielded values; the second one and the results get the condition's
         operands."""
-        condition = ending(self, self.before, Condition)
+        condition = self.condition
         into_before = [list(pair) for pair in zip(self.inits, self.yielded, strict=True)]
         passed = [[value] for value in condition.args]
         return [
@@ -341,7 +346,7 @@ class While(
         for number, inner in enumerate(self.regions):
             if not inner.blocks:
                 raise self.error(f"region #{number} must have one block")
-        condition, last = ending(self, self.before, Condition), ending(self, self.after, Yield)
+        condition, last = self.condition, ending(self, self.after, Yield)
         arguments = [a.type for a in self.before.entry.arguments]
         passed = [v.type for v in condition.args]
         verify_edge(self, None, 0, [v.type for v in self.inits], arguments)

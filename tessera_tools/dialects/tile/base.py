@@ -34,7 +34,7 @@ def space_of(type: Any) -> int:
     return 0 if number == 1 else number
 
 
-def _in_space(space: int, summary: str) -> TypeConstraint:
+def _in_space(space: int, summary: str) -> TypeConstraint[MemRefType]:
     """Buffers of numbers; rows are contiguous, except in global memory, where the caller defines the strides.  In
     shared memory they may be a part of another buffer, with an offset."""
 

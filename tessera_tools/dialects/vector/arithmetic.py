@@ -31,6 +31,7 @@ from tessera_tools.opdef import (
     FLOAT_LIKE,
     I64_ARRAY,
     PURE,
+    AttrKind,
     CustomDirective,
     Op,
     attribute,
@@ -169,6 +170,12 @@ class ContractSyntax(CustomDirective, name="Contract"):
         p.write(f" into {p.type(op.result.type)}")
 
 
+ITERATOR_TYPES: AttrKind[ArrayAttr[IteratorTypeAttr]] = AttrKind(
+    "array of iterator types",
+    lambda a: isinstance(a, ArrayAttr) and all(isinstance(e, IteratorTypeAttr) for e in a),
+)
+
+
 class Contract(Op, name="vector.contract", traits=(PURE,)):
     """Products of elements of two vectors, summed over the reduction dimensions of a nest that the maps index."""
 
@@ -176,7 +183,7 @@ class Contract(Op, name="vector.contract", traits=(PURE,)):
     rhs = operand(ANY_VECTOR)
     acc = operand(ANY_TYPE)
     indexing_maps = attribute(ARRAY_ATTR)
-    iterator_types = attribute(ARRAY_ATTR)
+    iterator_types = attribute(ITERATOR_TYPES)
     kind = attribute(KIND, default=CombiningKindAttr("add"))
     result = result(same_as("acc"))
     assembly = "custom<Contract>"
@@ -194,6 +201,7 @@ class Contract(Op, name="vector.contract", traits=(PURE,)):
         used = {
             result.value
             for entry in self.indexing_maps.elements[:2]
+            if isinstance(entry, AffineMapAttr)
             for result in entry.map.results
             if result.kind == "dim"
         }

@@ -172,7 +172,7 @@ class ElementTypes(CustomDirective, name="ElementTypes"):
         p.write(f" {p.type(op.source.type)}")
 
 
-_SLICE = AttrKind("64-bit integer array attribute", lambda a: isinstance(a, ArrayAttr))
+_SLICE: AttrKind[ArrayAttr] = AttrKind("64-bit integer array attribute", lambda a: isinstance(a, ArrayAttr))
 
 
 def _numbers(attribute: ArrayAttr) -> list[int]:

@@ -247,7 +247,7 @@ def _verify_transfer(op: Any) -> None:
         )
 
 
-_MAP = AttrKind("AffineMap attribute", lambda a: isinstance(a, AffineMapAttr))
+_MAP: AttrKind[AffineMapAttr] = AttrKind("AffineMap attribute", lambda a: isinstance(a, AffineMapAttr))
 
 
 class ReadSyntax(CustomDirective, name="TransferRead"):

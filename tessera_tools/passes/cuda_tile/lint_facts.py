@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tessera_tools.dialects.cuda_tile.attributes import DivByAttr
 from tessera_tools.dialects.cuda_tile.branches import splat
+from tessera_tools.dialects.cuda_tile.constraints import pointee_of
 from tessera_tools.dialects.cuda_tile.core_ops import Assume, Broadcast, Offset, Reshape
 from tessera_tools.dialects.cuda_tile.integer_ops import AddI, MulI, SubI
 from tessera_tools.dialects.cuda_tile.types import PointerType, TileType
@@ -70,7 +70,7 @@ class LintFacts:
             value = op.operand(0)
 
     def _compute(self, value: Value) -> int:
-        op: Any = value.defining_op
+        op = value.defining_op
         if isinstance(op, Assume):
             inner = self._known.get(op.value, 1)
             predicate = op.predicate
@@ -82,7 +82,7 @@ class LintFacts:
         if isinstance(op, MulI):
             return self._known.get(op.lhs, 1) * self._known.get(op.rhs, 1)
         if isinstance(op, Offset):
-            size = element_bits(op.ptr.type.element.pointee) // 8 or 1
+            size = element_bits(pointee_of(op.ptr)) // 8 or 1
             return math.gcd(self._known.get(op.ptr, 1), self._known.get(op.offset, 1) * size)
         if isinstance(op, Broadcast | Reshape):
             return self._known.get(op.source, 1)

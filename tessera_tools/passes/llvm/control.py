@@ -107,7 +107,7 @@ def _loop(
     e = low.e
     type = converted(op.lower.type)
     upper, step = low.scalar(op.upper), low.scalar(op.step)
-    wraps = end is None and may_wrap(op.upper, op.step, op.unsigned_cmp, low.facts)
+    wraps = end is None and may_wrap(op.upper, op.step, op.unsigned_cmp is not None, low.facts)
     more = [e.icmp(op.less_than, lower, upper, type)] if wraps else []
     types = [t for value in op.results for t in low.types_of(value)]
     header, after = e.new_block([type, *(I1 for _ in more), *types]), e.new_block()

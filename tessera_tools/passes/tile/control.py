@@ -9,6 +9,7 @@ from tessera_tools.dialects import arith, cf, memref, nv_tileaa, nv_tileas, scf,
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I32, MemRefType
+from tessera_tools.passes.tile.advance import constant_of
 from tessera_tools.passes.tile.ignored import remark_ignored
 from tessera_tools.passes.tile.lowering import Lowering, handles, writes_of
 
@@ -244,11 +245,10 @@ def profile_marker(low: Lowering, op: tile.ProfileMarker) -> None:
 def extent(low: Lowering, op: memref.Dim) -> None:
     """The extent that the caller passed."""
     tensor = low.tensors.get(op.source)
-    axis: Any = op.index.defining_op
-    if tensor is None or not isinstance(axis, arith.Constant):
+    number, type = constant_of(op.index), op.source.type
+    if tensor is None or number is None or not isinstance(type, MemRefType):
         raise op.error("queries an extent; expected a kernel parameter and a constant dimension")
-    number = axis.value.value
-    if not 0 <= number < op.source.type.rank:
+    if not 0 <= number < type.rank:
         raise op.error(f"queries dimension {number} of {op.source.type}")
     found = low.extent(op.source, number)
     low.values[op.result] = low.number(found) if isinstance(found, int) else low.index(found)

@@ -37,6 +37,7 @@ from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.effects import Effect, Kind, Reach, Resource, accesses
 from tessera_tools.ir.interfaces import LoopLike, MemoryAccess
 from tessera_tools.ir.types import IndexType
+from tessera_tools.passes.tile.advance import constant_of
 
 _VIEWS = (tile.ComputeTensorSlice, ViewLike)
 
@@ -344,16 +345,11 @@ def _digit(index: Value, divergent: set[Value]) -> tuple[Any, int]:
             if other in divergent:
                 continue
             digit, spacing = _digit(own, divergent)
-            factor = _constant(other) if isinstance(op, arith.MulI) else 1
+            factor = constant_of(other) if isinstance(op, arith.MulI) else 1
             if digit is not None and factor:
                 return digit, spacing * abs(factor)
     if isinstance(op, arith.DivUI | arith.RemUI) and isinstance(op.lhs.defining_op, tile.ThreadId):
-        by = _constant(op.rhs)
+        by = constant_of(op.rhs)
         if by:
             return ("quotient" if isinstance(op, arith.DivUI) else "remainder", by), 1
     return None, 0
-
-
-def _constant(value: Value) -> int | None:
-    op: Any = value.defining_op
-    return op.value.value if isinstance(op, arith.Constant) and hasattr(op.value, "value") else None

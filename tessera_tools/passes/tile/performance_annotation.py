@@ -184,7 +184,7 @@ def _reuse(op: Any, accesses: int) -> str:
 def _place(op: Any, loop: Any) -> list[Any]:
     """The advances of the values that determine the address of an access; [0] if it is constant."""
     slice: Any = _buffer(op).defining_op
-    indices = list(getattr(op, "indices", ()))
+    indices: list[Value] = list(getattr(op, "indices", ()))
     if isinstance(slice, tile.ComputeTensorSlice):
         indices.append(slice.start)
     elif isinstance(slice, memref.SubView):

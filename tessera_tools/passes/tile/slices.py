@@ -16,9 +16,10 @@ from tessera_tools.analysis.equality import Equalities
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.transfer import ZERO_DIVISOR
-from tessera_tools.dialects import arith, memref, tile
+from tessera_tools.dialects import memref, tile
 from tessera_tools.ir.core import BlockArgument, Value
-from tessera_tools.ir.types import DYNAMIC
+from tessera_tools.ir.types import DYNAMIC, MemRefType
+from tessera_tools.passes.tile.advance import constant_of
 
 Number = Value | int
 
@@ -93,9 +94,8 @@ def _divisor(number: Number, facts: Facts) -> int:
 
 def _is_last_extent(number: Number) -> bool:
     """True if a number is the last extent of a parameter, which is a multiple of the kernel's alignment."""
-    op: Any = number.defining_op if isinstance(number, Value) else None
+    op = number.defining_op if isinstance(number, Value) else None
     if not isinstance(op, memref.Dim) or not isinstance(op.source, BlockArgument):
         return False
-    axis: Any = op.index.defining_op
-    type: Any = op.source.type
-    return isinstance(axis, arith.Constant) and axis.value.value == type.rank - 1
+    type = op.source.type
+    return isinstance(type, MemRefType) and constant_of(op.index) == type.rank - 1

@@ -162,7 +162,7 @@ def _widest(op: Any, base: Value | None, facts: Facts, alignment: int) -> int:
         tensor = tensor.defining_op.source
     if not isinstance(tensor, BlockArgument):
         return 1
-    rows = [t.shape[-1] for t in (type, tensor.type) if t.shape[-1] != DYNAMIC]  # type: ignore[attr-defined]
+    rows = [t.shape[-1] for t in (type, tensor.type) if t.shape[-1] != DYNAMIC]
     width = 1
     size = bit_width(type.element)
     while (

@@ -13,6 +13,7 @@ from tessera_tools.analysis.hints import HINTS
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, MEMORY_SCOPE
+from tessera_tools.dialects.cuda_tile.constraints import pointee_of
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DictionaryAttr, TypeAttr
@@ -27,7 +28,7 @@ SCOPES = {"tl_blk": "cta", "device": "gpu", "sys": "sys"}
 
 @handles(ct.Offset)
 def _offset(op: ct.Offset, to: Lowering) -> None:
-    pointee = TypeAttr(op.ptr.type.element.pointee)
+    pointee = TypeAttr(pointee_of(op.ptr))
     to.replace(op, to.emit(aa.Offset(to[op.ptr], to[op.offset], pointee)).res)
 
 

@@ -71,7 +71,9 @@ class AgentLoop(ScheduledLoop):
 
     def __init__(self, loop: scf.For, target: Target, choice: Choice, most: int = 0) -> None:
         self.products: dict[Operation, AsyncProduct] = {p.dot: p for p in choice.products}
-        self.boxes = {load.load: p for p in choice.products for load in p.loads}
+        self.boxes: dict[Operation, AsyncProduct] = {
+            load.load: p for p in choice.products for load in p.loads
+        }
         self.produced = {op for p in choice.products for load in p.loads for op in only_for(load)}
         """Ops of the producer, which do not occupy the consumer."""
         self.choice = choice

@@ -10,6 +10,7 @@ layout_rules.py defines what each op ties, prefers and demands.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -277,7 +278,7 @@ class Assignment:
                     self.convert_use(use, layout)
                     break
 
-    def agree(self, op: Operation, group: list[Value]) -> None:
+    def agree(self, op: Operation, group: Sequence[Value]) -> None:
         """Tied operands that already have layouts (partly assigned input) are converted to the last of the group."""
         wanted = nv_tileas.layout_of(group[-1].type)
         for use in op.op_operands:

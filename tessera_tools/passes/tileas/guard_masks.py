@@ -4,7 +4,8 @@
     %s = select %m, %x, %minus_inf     ──▶    %s = scf.if %all { yield %x }
                                               else { %m = cmpi …; yield (select %m, %x, %minus_inf) }
 
-Causal attention masks the blocks on the diagonal only, and a mask of bounds the last block only.  The rows and columns
+Causal attention masks the blocks on the diagonal only, and a mask of bounds the last block only.  Loops with products
+get such a branch, because they are pipelined; other loops are split (scf-for-loop-splitting).  The rows and columns
 are numbers of the program plus an iota: a tile is *base + offsets*, a scalar and the constants between which the rest
 lies.  Numbers wrap, so that the branch also asks whether these may; where it does not know, the mask is applied.
 """
@@ -14,10 +15,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tessera_tools.analysis.affine import RENAMES
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.tile_costs import RARELY_ELSE
 from tessera_tools.analysis.transfer import limits
-from tessera_tools.dialects import arith, nv_tileaa, scf
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
@@ -25,13 +27,12 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64, IntegerType, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.products import asynchronous_products
-from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.kernel import kernel_spec, kernels, target_of
 from tessera_tools.target import WARPS_OF_WARPGROUP
 
 LEAST_ELEMENTS = 16
 """Elements of a thread for which a branch is worth more than it takes."""
 _MIRRORED = {"sle": "sge", "slt": "sgt"}
-_RENAMES = (nv_tileaa.Reshape, nv_tileaa.Broadcast, nv_tileaa.Permute)
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class GuardMasks(Pass):
     )
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops without layouts, before the loops are scheduled"
-    ensures: ClassVar = "the loops of agents apply a mask only to tiles for which it may not hold"
+    ensures: ClassVar = "loops with products apply a mask only to tiles for which it may not hold"
     statistics: ClassVar = {"guarded": "masks behind a branch"}
 
     def run(self, op: Operation, context: PassContext) -> None:
@@ -54,9 +55,8 @@ class GuardMasks(Pass):
         target = target_of(op)
         for function in functions:
             choice = asynchronous_products(function, target)
-            if choice is None:
-                continue
-            least = LEAST_ELEMENTS * 32 * WARPS_OF_WARPGROUP * choice.groups
+            warps = kernel_spec(function).num_warps if choice is None else WARPS_OF_WARPGROUP * choice.groups
+            least = LEAST_ELEMENTS * 32 * warps
             facts = Facts()
             for select in [inner for inner in function.walk() if isinstance(inner, arith.Select)]:
                 if self._guard(select, least, facts):
@@ -66,9 +66,10 @@ class GuardMasks(Pass):
                     )  # fmt: skip
 
     def _guard(self, select: Any, least: int, facts: Facts) -> bool:
-        type, taken = select.result.type, select.true_value.defining_op
+        type, taken, loop = select.result.type, select.true_value.defining_op, select.parent_op
         if (
-            not isinstance(select.parent_op, scf.For)
+            not isinstance(loop, scf.For)
+            or not any(isinstance(inner, nv_tileas.Dot) for inner in loop.body.entry)
             or not isinstance(select.condition.type, RankedTensorType)
             or type.num_elements < least
             # A tile of equal elements has no registers that the branch could leave alone.
@@ -131,7 +132,7 @@ class _Check:
     def of(self, condition: Value) -> Value | None:
         """An i1 that is true only if all elements are; None if nothing is known of them."""
         op: Any = condition.defining_op
-        if isinstance(op, _RENAMES):
+        if isinstance(op, RENAMES):
             return self.of(op.source)
         if isinstance(op, nv_tileaa.Splat):
             return op.source
@@ -190,7 +191,7 @@ class _Check:
 
     def _tile(self, value: Value) -> _Tile | None:
         op: Any = value.defining_op
-        if isinstance(op, _RENAMES):
+        if isinstance(op, RENAMES):
             return self._tile(op.source)
         if isinstance(op, nv_tileaa.Splat):
             return _Tile(op.source, 0, 0)

@@ -297,7 +297,7 @@ def _pipeline(loop: scf.For, operands: list[DotOperand], stages: int) -> None:
     def less(builder: Builder, a: Value, b: Value) -> Value:
         return builder.insert(arith.CmpI.of(loop.less_than, a, b)).results[0]
 
-    guard = may_wrap(loop.upper, loop.step, loop.unsigned_cmp, Facts(), ahead)
+    guard = may_wrap(loop.upper, loop.step, loop.unsigned_cmp is not None, Facts(), ahead)
 
     def following_iteration(
         builder: Builder, value: Value, exists: Value | None

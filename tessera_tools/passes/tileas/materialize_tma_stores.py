@@ -280,6 +280,7 @@ class _Kernel:
         if followed:
             builder.insert(_wait(location, read=False))
         conversion = plan.conversion
+        assert copy.out_token is not None
         store.replace_all_uses_with([copy.out_token])
         store.erase()
         if conversion is not None:

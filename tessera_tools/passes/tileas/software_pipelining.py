@@ -109,7 +109,7 @@ class _Pipeliner:
         bits = bit_width(loop.lower.type) - (0 if loop.unsigned_cmp else 1)
         if step.lower >= 1 and lower.lower >= 0 and lower.upper + ahead * step.upper < 1 << bits:
             return True
-        return ahead == 1 and not may_wrap(loop.upper, loop.step, loop.unsigned_cmp, facts, ahead)
+        return ahead == 1 and not may_wrap(loop.upper, loop.step, loop.unsigned_cmp is not None, facts, ahead)
 
     def _runs(self) -> bool:
         """True if the loop is known to have enough iterations for the prologue."""

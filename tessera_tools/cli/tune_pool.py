@@ -1,0 +1,172 @@
+"""Candidates of `tessera-tune` side by side: in processes of this machine, or on a Ray cluster.
+
+work items ──fork──▶ one process each ──JSON through a pipe──▶ trials, in the order of the items
+           └─Ray───▶ one task each ─────────────────────────▶
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Any
+
+from tessera_tools.cli.tune_measure import Job, Reference, tried
+from tessera_tools.diagnostics import error
+from tessera_tools.emit.tunables import Config
+from tessera_tools.emit.tuned import Trial
+from tessera_tools.process import end, fork
+
+__all__ = ["Local", "RayPool"]
+
+_LONGEST = 1 << 20
+"""Bytes of what a process answers."""
+
+
+class Local:
+    """Processes of this machine: one for each candidate, so that one that hangs or dies takes nothing with it."""
+
+    def __init__(self, job: Job, reference: Reference, processes: int, time_limit: float) -> None:
+        self.job = job
+        self.reference = reference
+        self.processes = processes
+        self.time_limit = time_limit
+
+    def run(
+        self, configs: Sequence[Config], known: Mapping[str, Trial], only_compile: bool
+    ) -> Iterator[tuple[int, Trial]]:
+        """(number, trial) of each configuration, as they end."""
+
+        def work(config: Config) -> Callable[[], Trial]:
+            return lambda: tried(self.job, config, self.reference, known, only_compile)
+
+        yield from _forked(configs, [work(config) for config in configs], self.processes, self.time_limit)
+
+    def close(self) -> None:
+        """Nothing stays."""
+
+
+def _forked(
+    configs: Sequence[Config], work: Sequence[Callable[[], Trial]], processes: int, limit: float
+) -> Iterator[tuple[int, Trial]]:
+    running: dict[int, tuple[int, int, float, bytearray]] = {}
+    """The read end of a pipe → number, process, deadline, what came."""
+    waiting = list(range(len(work)))
+    poll = select.poll()
+
+    def finish(pipe: int) -> tuple[int, Trial]:
+        number, process, deadline, raw = running.pop(pipe)
+        poll.unregister(pipe)
+        os.close(pipe)
+        late = time.monotonic() >= deadline
+        end(process)
+        why = f"it took more than {limit:g} seconds" if late else "its process ended without a result"
+        with suppress(ValueError, TypeError):
+            return number, Trial(**json.loads(raw))
+        return number, Trial(dict(configs[number]), "failed", message=why)
+
+    try:
+        while waiting or running:
+            while waiting and len(running) < processes:
+                number = waiting.pop(0)
+                receiver, sender = os.pipe()
+                process = fork()
+                if not process:
+                    _child(sender, work[number])
+                os.close(sender)
+                running[receiver] = (number, process, time.monotonic() + limit, bytearray())
+                poll.register(receiver, select.POLLIN)
+            left = min(deadline for _, _, deadline, _ in running.values()) - time.monotonic()
+            for pipe, _ in poll.poll(max(left, 0) * 1000 + 1):
+                piece = os.read(pipe, 1 << 16)
+                raw = running[pipe][3]
+                raw += piece
+                if not piece or len(raw) > _LONGEST:
+                    yield finish(pipe)
+            for pipe in [one for one, entry in running.items() if entry[2] <= time.monotonic()]:
+                yield finish(pipe)
+    finally:
+        for pipe, (_, process, _, _) in running.items():
+            os.close(pipe)
+            end(process)
+
+
+def _child(sender: int, work: Callable[[], Trial]) -> None:
+    """Send the trial, and exit this process without the parent's cleanup."""
+    status = 1
+    try:
+        quiet = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(quiet, 1)
+        os.dup2(quiet, 2)
+        with os.fdopen(sender, "wb") as file:
+            file.write(json.dumps(asdict(work())).encode())
+        status = 0
+    finally:
+        os._exit(status)
+
+
+class RayPool:
+    """Tasks of a Ray cluster (the extra `[ray]`). Its machines need this package, and read the same launch files."""
+
+    def __init__(self, job: Job, reference: Reference, address: str, time_limit: float) -> None:
+        try:
+            import ray  # pyright: ignore[reportMissingImports]
+        except ImportError:
+            raise error(
+                None,
+                "--ray needs the package ray, which is not installed",
+                "pip install 'tessera-tools[ray]'",
+            ) from None
+        self.ray: Any = ray
+        self.time_limit = time_limit
+        self.owned = not ray.is_initialized()
+        try:
+            if self.owned:
+                ray.init(
+                    address=address or None,
+                    log_to_driver=False,
+                    logging_level="ERROR",
+                    include_dashboard=None if address else False,
+                )
+        except (ConnectionError, OSError, RuntimeError, ValueError) as failure:
+            what = " ".join(str(failure).split())[:200]
+            raise error(None, f"--ray cannot reach the cluster '{address or 'local'}': {what}") from None
+        self.job, self.reference = ray.put(job), ray.put(reference)
+        self.task = ray.remote(max_retries=0)(tried)
+
+    def run(
+        self, configs: Sequence[Config], known: Mapping[str, Trial], only_compile: bool
+    ) -> Iterator[tuple[int, Trial]]:
+        """(number, trial) of each configuration, as they end."""
+        started = [
+            self.task.remote(self.job, dict(config), self.reference, dict(known), only_compile) for config in configs
+        ]  # fmt: skip
+        numbers = {reference: number for number, reference in enumerate(started)}
+        deadline = time.monotonic() + self.time_limit * len(configs)
+        while started:
+            left = max(deadline - time.monotonic(), 0)
+            done, started = self.ray.wait(started, num_returns=1, timeout=left)
+            for reference in done:
+                yield numbers[reference], self._trial(reference, configs[numbers[reference]])
+            if not done:
+                for reference in started:
+                    self.ray.cancel(reference, force=True)
+                    what = "its task did not end in time"
+                    yield numbers[reference], Trial(dict(configs[numbers[reference]]), "failed", message=what)
+                return
+
+    def _trial(self, reference: Any, config: Config) -> Trial:
+        try:
+            return self.ray.get(reference)
+        except self.ray.exceptions.RayError as failure:
+            what = " ".join(str(failure).split())[-300:]
+            return Trial(dict(config), "failed", message=f"its task failed: {what}")
+
+    def close(self) -> None:
+        """Leave the cluster, or end the local one."""
+        if self.owned:
+            self.ray.shutdown()
