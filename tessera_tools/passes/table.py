@@ -150,6 +150,10 @@ PASSES: dict[str, Row] = {
         "tileas.guard_masks:GuardMasks",
         "branch around masks where a comparison of scalars shows that they hold for a whole tile",
     ),
+    "tileas-swap-operands": Row(
+        "tileas.swap_operands:SwapOperands",
+        "compute products with fewer than 64 rows transposed, by wgmma",
+    ),
     "tileas-promote-accumulators": Row(
         "tileas.promote_accumulators:PromoteAccumulators",
         "add the partial sums of wgmma products of 8-bit floats in f32",
@@ -277,6 +281,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-materialize-tma-loads",
         "scf-for-loop-splitting",
         "TMA checks bounds itself",
+    ),
+    (
+        "tileas-prepare-for-scheduling",
+        "tileas-swap-operands",
+        "each product has loads of its own, which TMA brings in its order",
+    ),
+    (
+        "tileas-swap-operands",
+        "tileas-promote-accumulators",
+        "a transposed product of 8-bit floats loses precision like any other of wgmma",
     ),
     (
         "tileas-promote-accumulators",
@@ -454,6 +468,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
 }
 
 _PROMOTE = "tileas-promote-accumulators"
+_SWAP = "tileas-swap-operands"
 _SIGNS = "sink-negf-through-shapes"
 _PREPARE = "tileas-prepare-for-scheduling"
 AGENTS = "tileas-materialize-schedule"
@@ -463,7 +478,7 @@ TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
 _SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPS}"
 HIDDEN = (
-    _SIGNS, _PREPARE, _PROMOTE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
+    _SIGNS, _PREPARE, _SWAP, _PROMOTE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
@@ -471,7 +486,7 @@ HIDDEN = (
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with agents and loads by TMA first, TMA stores after the pipelines of operands."""
     first, masks, place = (steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE))
-    prepared = (_SIGNS, _PREPARE, _PROMOTE)
+    prepared = (_SIGNS, _PREPARE, _SWAP, _PROMOTE)
     agents = (_SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
     return (
         *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES, *steps[place:]
