@@ -31,9 +31,11 @@ __all__ = [
     "leave",
     "leave_nothing",
     "reap",
+    "reap_ended",
     "run",
     "signal_name",
     "spawn",
+    "spawn_detached",
 ]
 
 OUTPUT_LIMIT = 16 << 20
@@ -190,6 +192,24 @@ def spawn(
         pid = _fork_and_execute(argv, stdin, stdout, stderr, environment)
     _children[pid] = True
     return pid
+
+
+def spawn_detached(argv: Sequence[str]) -> None:
+    """Start `argv[0]`, a path, as a process that outlives this one, with empty streams. Raises OSError."""
+    streams = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
+    os.posix_spawn(argv[0], list(argv), os.environ, file_actions=streams, setsid=True)
+
+
+def reap_ended() -> tuple[int, int] | None:
+    """A child that has ended, and its wait status; None if there is none."""
+    try:
+        pid, status = os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    if pid == 0:
+        return None
+    _children.pop(pid, None)
+    return pid, status
 
 
 def _fork_and_execute(

@@ -60,11 +60,13 @@ def worker() -> Worker:
 
 
 @once_in_a_run
-def compiled(text: str, target: str = "sm_80", level: int = 3) -> Compiled:
+def compiled(text: str, target: str = "sm_80", level: int = 3, ping_pong: str = "auto") -> Compiled:
     """Compile cuda_tile text to PTX, once for each target. Raises DiagnosticError."""
     module = parse_module(text, "program.mlir")
     gpu = lookup(target)
-    made = compile_module(module, Options(gpu, until="ptx", level=level), worker=worker())
+    made = compile_module(
+        module, Options(gpu, until="ptx", level=level, ping_pong=ping_pong), worker=worker()
+    )
     ptx = made.text("ptx")
     version = re.search(r"^\.version (\S+)", ptx, re.MULTILINE)
     assert version is not None
@@ -81,6 +83,7 @@ def launch(
     entry: str | None = None,
     seed: int | None = None,
     level: int = 3,
+    ping_pong: str = "auto",
     **options: Any,
 ) -> tuple[list[Array], Result]:
     """Compile and run a program; (the arrays afterwards, the launch's result).
@@ -90,7 +93,7 @@ def launch(
     array for each array among `args`; the caller's stay as they are. `seed` is the schedule's, a fresh one unless
     told, and printed; `options` are SimulatedDevice's (mode, stats, …). Asserts that there are no findings.
     """
-    made = compiled(text, target, level)
+    made = compiled(text, target, level, ping_pong)
     seed = fresh_seed("schedule") if seed is None else seed
     arrays, result = launch_ptx(
         made, args, target, grid, file="program.ptx", entry=entry, seed=seed, **options

@@ -12,6 +12,10 @@ A new iteration starts every II cycles.  Operation i of iteration n starts at cy
 II is at least the number of cycles for which one iteration occupies any resource (the resource bound), and at least
 latency / distance of any cycle of dependences (the recurrence bound).
 
+A resource may be shared by n agents that all execute the loop, each II / n cycles after the one before.  The
+reservation table of that resource is folded: no two reservations meet modulo II / n.  The agents then never use it at
+once.
+
 Source: B. R. Rau, "Iterative Modulo Scheduling: An Algorithm for Software Pipelining Loops", MICRO-27 (1994).
 """
 
@@ -19,12 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import lcm
+from types import MappingProxyType
 
 __all__ = [
     "Dependence",
     "Reservations",
     "Schedule",
     "SchedulingError",
+    "Sharers",
     "conflicts",
     "delayed",
     "recurrence_bound",
@@ -42,6 +49,9 @@ class SchedulingError(ValueError):
 
 Reservations = Mapping[str, int]
 """Resource → cycles for which an operation occupies it, from the operation's start."""
+Sharers = Mapping[str, int]
+"""Resource → the number of agents that share it, if more than one."""
+_NOT_SHARED: Sharers = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,17 +155,23 @@ def _has_positive_circle(count: int, edges: Sequence[tuple[int, int, int]]) -> b
 
 
 def schedule(
-    operations: Sequence[Reservations], dependences: Sequence[Dependence], least: int = 1
+    operations: Sequence[Reservations],
+    dependences: Sequence[Dependence],
+    least: int = 1,
+    sharers: Sharers = _NOT_SHARED,
 ) -> Schedule:
     """Schedule a loop with an interval of at least `least` cycles.
 
-    `operations`: the reservations of each operation.  Raises SchedulingError if no schedule exists.
+    `operations`: the reservations of each operation.  The interval is a multiple of the numbers of `sharers`, and the
+    resources of the result count the cycles of all of them.  Raises SchedulingError if no schedule exists.
     """
-    resources = resource_bounds(operations)
+    resources = {name: cycles * sharers.get(name, 1) for name, cycles in resource_bounds(operations).items()}
     recurrence = recurrence_bound(len(operations), dependences)
+    unit = lcm(*sharers.values())
     interval = max(1, least, recurrence, *resources.values()) if resources else max(1, least, recurrence)
     while True:
-        cycles = _Attempt(operations, dependences, interval).run()
+        interval += -interval % unit
+        cycles = _Attempt(operations, dependences, interval, sharers).run()
         if cycles is not None:
             first = min(cycles, default=0)
             # Subtract whole intervals, so that slots do not change.
@@ -169,10 +185,11 @@ def delayed(
     operations: Sequence[Reservations],
     dependences: Sequence[Dependence],
     movable: Sequence[int],
+    sharers: Sharers = _NOT_SHARED,
 ) -> Schedule:
     """The schedule with operations moved to the latest cycle that their users and resources allow, which minimizes live
     ranges; operations without users are not moved."""
-    attempt = _Attempt(operations, dependences, found.interval)
+    attempt = _Attempt(operations, dependences, found.interval, sharers)
     attempt.placed = dict(enumerate(found.cycles))
     for number in sorted(movable, key=lambda n: (-found.cycles[n], -n)):
         ends = [
@@ -193,9 +210,14 @@ def delayed(
     )
 
 
-def conflicts(found: Schedule, operations: Sequence[Reservations], among: Sequence[int]) -> bool:
+def conflicts(
+    found: Schedule,
+    operations: Sequence[Reservations],
+    among: Sequence[int],
+    sharers: Sharers = _NOT_SHARED,
+) -> bool:
     """True if a reservation of an operation in `among` conflicts with one of another operation."""
-    attempt = _Attempt(operations, (), found.interval)
+    attempt = _Attempt(operations, (), found.interval, sharers)
     attempt.placed = dict(enumerate(found.cycles))
     for number in among:
         start = attempt.placed.pop(number)
@@ -209,11 +231,16 @@ class _Attempt:
     """Rau's algorithm for one interval."""
 
     def __init__(
-        self, operations: Sequence[Reservations], dependences: Sequence[Dependence], interval: int
+        self,
+        operations: Sequence[Reservations],
+        dependences: Sequence[Dependence],
+        interval: int,
+        sharers: Sharers = _NOT_SHARED,
     ) -> None:
         self.operations, self.dependences, self.interval = operations, dependences, interval
+        self.sharers = sharers
         self.placed: dict[int, int] = {}
-        self._shared: dict[int, list[tuple[tuple[int, int], ...]]] = {}
+        self._shared: dict[int, list[tuple[tuple[int, int, int], ...]]] = {}
         self.incoming: list[list[Dependence]] = [[] for _ in operations]
         self.outgoing: list[list[Dependence]] = [[] for _ in operations]
         for one in dependences:
@@ -282,14 +309,20 @@ class _Attempt:
                 return step
         return 0
 
-    def shared(self, operation: int) -> list[tuple[tuple[int, int], ...]]:
-        """For each other operation, the resources that both reserve: (cycles of this one, cycles of the other); those
-        are left out that are free whenever another one is."""
+    def shared(self, operation: int) -> list[tuple[tuple[int, int, int], ...]]:
+        """For each other operation, the resources that both reserve: (cycles of this one, cycles of the other, the
+        period of the resource); those are left out that are free whenever another one is."""
         found = self._shared.get(operation)
         if found is None:
-            mine = [(name, cycles) for name, cycles in self.operations[operation].items() if cycles]
+            mine = [
+                (name, cycles, self.interval // self.sharers.get(name, 1))
+                for name, cycles in self.operations[operation].items()
+                if cycles
+            ]
             found = self._shared[operation] = [
-                _longest([(cycles, theirs[name]) for name, cycles in mine if theirs.get(name)])
+                _longest(
+                    [(cycles, theirs[name], period) for name, cycles, period in mine if theirs.get(name)]
+                )
                 for theirs in self.operations
             ]
         return found
@@ -299,22 +332,22 @@ class _Attempt:
         conflict."""
         shared = self.shared(operation)
         for other, start in self.placed.items():
-            for mine, theirs in shared[other]:
-                ahead = (cycle - start) % self.interval
+            for mine, theirs, period in shared[other]:
+                ahead = (cycle - start) % period
                 if ahead < theirs:
                     return ahead + mine
-                if self.interval - ahead < mine:
-                    return mine - (self.interval - ahead)
+                if period - ahead < mine:
+                    return mine - (period - ahead)
         return 0
 
-    def _conflicts(self, shared: tuple[tuple[int, int], ...], cycle: int, start: int) -> int:
+    def _conflicts(self, shared: tuple[tuple[int, int, int], ...], cycle: int, start: int) -> int:
         """0, or how many cycles after `cycle` what an operation from there on meets has ended."""
-        for mine, theirs in shared:
-            ahead = (cycle - start) % self.interval
+        for mine, theirs, period in shared:
+            ahead = (cycle - start) % period
             if ahead < theirs:
                 return theirs - ahead
-            if self.interval - ahead < mine:
-                return self.interval - ahead + theirs
+            if period - ahead < mine:
+                return period - ahead + theirs
         return 0
 
     def _evicted(self, operation: int, cycle: int) -> set[int]:
@@ -330,12 +363,12 @@ class _Attempt:
         return found
 
 
-def _longest(pairs: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """The pairs of which no other one is as long in both parts."""
-    if len(pairs) < 2:
-        return tuple(pairs)
-    kept: list[tuple[int, int]] = []
-    for pair in sorted(set(pairs), reverse=True):
-        if not any(other[1] >= pair[1] for other in kept):
-            kept.append(pair)
+def _longest(found: list[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
+    """The entries of which no other one of the same period is as long in both parts."""
+    if len(found) < 2:
+        return tuple(found)
+    kept: list[tuple[int, int, int]] = []
+    for one in sorted(set(found), reverse=True):
+        if not any(other[1] >= one[1] and other[2] == one[2] for other in kept):
+            kept.append(one)
     return tuple(kept)

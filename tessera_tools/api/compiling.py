@@ -194,6 +194,7 @@ def compile(
     entry: str | None = None,
     num_warps: int = 0,
     num_consumer_warpgroups: int = 0,
+    ping_pong: str = "auto",
     num_stages: int = 0,
     tuned: str | os.PathLike[str] | None = None,
     shapes: str | None = None,
@@ -213,6 +214,8 @@ def compile(
     entry: the kernel, if the program has several.
     num_warps: warps of the kernel, all in one group; if 0, chosen from the tiles.
     num_consumer_warpgroups: warpgroups that compute the products of a kernel with agents, 1, 2 or 4; 0 chooses.
+    ping_pong: whether these warpgroups take turns with the tensor cores: `auto` (where that takes less time), `always`
+        or `never`.
     num_stages: iterations of a loop whose tiles are in shared memory at the same time; 0 chooses.
     tuned: a file of tessera-tune's results, which choose the options above; a warning if it has none for this kernel.
     shapes: the class of shapes in that file, if it has several.
@@ -234,6 +237,8 @@ def compile(
     """
     if abi not in ("default", "plain"):
         raise error(None, f"the abi is '{abi}'; expected default or plain")
+    if ping_pong not in ("auto", "always", "never"):
+        raise error(None, f"ping_pong is '{ping_pong}'; expected auto, always or never")
     wanted = find_target(target) if target is not None else None
     read, label = _read(source, args, wanted, name)
     if isinstance(read, bytes) and tuned is None and kind_of(label, read) != "mlir":
@@ -258,6 +263,7 @@ def compile(
         lineinfo=lineinfo,
         ptxas=ptxas,
         **config,
+        ping_pong=ping_pong,
         plain_abi=abi == "plain",
         explains=True,
         keep_stages=True,

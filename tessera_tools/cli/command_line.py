@@ -73,6 +73,7 @@ SHARED_KINDS = {
     "color": ("auto", "always", "never"),
     "mlir-timing-display": ("tree", "list"),
     **{one.option: tuple(map(str, one.values)) for one in TUNABLES},
+    "ping-pong": ("auto", "always", "never"),
 }
 """What their values may be."""
 

@@ -6,57 +6,66 @@ interrupted import.
 
 from __future__ import annotations
 
+import os
 import signal
+from collections.abc import Callable
 from typing import NoReturn
 
 if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `as_process` sets its own
 
+SERVED = ("opt", "run", "tileiras", "translate")
+"""The commands that the resident server runs."""
+
 
 def cache() -> NoReturn:
     """`tessera-cache`"""
-    from tessera_tools.cli.cache import main
-
-    main()
+    _start("cache")
 
 
 def opt() -> NoReturn:
     """`tessera-opt`"""
-    from tessera_tools.cli.opt import main
-
-    main()
+    _start("opt")
 
 
 def run() -> NoReturn:
     """`tessera-run`"""
-    from tessera_tools.cli.run import main
-
-    main()
+    _start("run")
 
 
 def tileiras() -> NoReturn:
     """`tessera-tileiras`"""
-    from tessera_tools.cli.tileiras.command import main
-
-    main()
+    _start("tileiras")
 
 
 def tools() -> NoReturn:
     """`tessera-tools`"""
-    from tessera_tools.cli.tools import main
-
-    main()
+    _start("tools")
 
 
 def translate() -> NoReturn:
     """`tessera-translate`"""
-    from tessera_tools.cli.translate import main
-
-    main()
+    _start("translate")
 
 
 def tune() -> NoReturn:
     """`tessera-tune`"""
-    from tessera_tools.cli.tune import main
+    _start("tune")
 
-    main()
+
+def main_of(program: str) -> Callable[[], NoReturn]:
+    """The entry point of a command, loaded now."""
+    from importlib import import_module
+
+    module = f"{program}.command" if program == "tileiras" else program
+    return import_module(f"tessera_tools.cli.{module}").main
+
+
+def _start(program: str) -> NoReturn:
+    """Run a command on the resident server, if the user wants one and it can run there; otherwise here."""
+    if program in SERVED and os.environ.get("TESSERA_SERVER"):
+        from tessera_tools.cli.client import run_on_server, wanted
+
+        if wanted():
+            run_on_server(program)
+    main_of(program)()

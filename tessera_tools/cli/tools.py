@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Callable
 
 import click
 
@@ -18,6 +19,8 @@ EPILOG = """\
 \b
 Actions:
   commands        list the commands of Tessera tools (the default)
+  server-status   tell whether a resident server runs (see TESSERA_SERVER in docs/commands.md)
+  server-stop     end it
   tileiras-path   print a folder that contains our tileiras and tileirdisasm
 
 \b
@@ -46,7 +49,7 @@ def execute(argv: list[str]) -> int:
     command = click.Command(
         "tessera-tools",
         params=[
-            click.Argument(["action"], type=click.Choice(("commands", "tileiras-path")), default="commands"),
+            click.Argument(["action"], type=click.Choice(tuple(_ACTIONS)), default="commands"),
             click.Option(["--version"], is_flag=True, help="Show the version and exit."),
         ],
         help="Show the commands of Tessera tools, or the folder for PATH in which tileiras is ours.",
@@ -59,12 +62,26 @@ def execute(argv: list[str]) -> int:
         from tessera_tools import __version__
 
         sys.stdout.write(f"tessera-tools {__version__}\n")
-    elif action == "tileiras-path":
-        sys.stdout.write(f"{_drop_in_folder()}\n")
     else:
-        width = max(map(len, COMMANDS))
-        sys.stdout.write("".join(f"{name:{width}}  {text}\n" for name, text in COMMANDS.items()))
+        _ACTIONS[action]()
     return 0
+
+
+def _list() -> None:
+    width = max(map(len, COMMANDS))
+    sys.stdout.write("".join(f"{name:{width}}  {text}\n" for name, text in COMMANDS.items()))
+
+
+def _print_folder() -> None:
+    sys.stdout.write(f"{_drop_in_folder()}\n")
+
+
+def _ask_server(question: str) -> None:
+    """Let the server answer, if there is one; then this does not return."""
+    from tessera_tools.cli.client import ask
+
+    ask(question)
+    sys.stdout.write("no server runs\n")
 
 
 def _drop_in_folder() -> str:
@@ -91,6 +108,13 @@ def _drop_in_folder() -> str:
         os.chmod(path, 0o700)
     return folder
 
+
+_ACTIONS: dict[str, Callable[[], None]] = {
+    "commands": _list,
+    "server-status": lambda: _ask_server("status"),
+    "server-stop": lambda: _ask_server("stop"),
+    "tileiras-path": _print_folder,
+}
 
 run, main = entry_points(execute)
 

@@ -48,6 +48,9 @@ class Options:
     """Warps of every kernel that has no `kernel_spec` yet, all in one group; if 0, they are chosen from its tiles."""
     num_consumer_warpgroups: int = 0
     """Warpgroups of consumers of every kernel with agents; 0 chooses from its products."""
+    ping_pong: str = "auto"
+    """Whether consumer warpgroups take turns with the tensor cores: `auto` (where that takes less time), `always` or
+    `never`."""
     num_stages: int = 0
     """Iterations of a loop whose tiles are in shared memory at the same time; 0 chooses."""
     plain_abi: bool = False

@@ -103,13 +103,19 @@ def _steps(options: Options, stage: Stage) -> list[Step]:
     agents = options.allows_agents
     groups = options.num_consumer_warpgroups
     if groups and not (agents and has_agents(options.target.name)):
-        why = (
-            f"{options.target.name} has no agents; they require sm_90a"
-            if agents
-            else "without agents, which the plain ABI and a number of warps exclude, there are no consumers"
-        )
-        raise error(None, f"{groups} consumer warpgroups cannot be had: {why}")
-    return pipeline_for(options.target.name, stage, options.num_warps, agents, groups, options.num_stages)
+        raise error(None, f"{groups} consumer warpgroups cannot be had: {_no_agents(options)}")
+    if options.ping_pong == "always" and not (agents and has_agents(options.target.name)):
+        raise error(None, f"ping-pong=always cannot be followed: {_no_agents(options)}")
+    return pipeline_for(
+        options.target.name, stage, options.num_warps, agents, groups, options.num_stages, options.ping_pong
+    )
+
+
+def _no_agents(options: Options) -> str:
+    """Why no kernel has agents."""
+    if not options.allows_agents:
+        return "without agents, which the plain ABI and a number of warps exclude, there are no consumers"
+    return f"{options.target.name} has no agents; they require sm_90a"
 
 
 class _Run:

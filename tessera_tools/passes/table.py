@@ -180,6 +180,10 @@ PASSES: dict[str, Row] = {
         "tileas.insert_barriers:InsertBarriers",
         "allocate shared memory, and insert barriers between conflicting accesses",
     ),
+    "tileas-bind-named-barriers": Row(
+        "tileas.bind_named_barriers:BindNamedBarriers",
+        "bind the turns of consumer warpgroups to named barriers",
+    ),
     # nv_tileas to llvm and nvvm
     "convert-nv-tile-func-to-llvm": Row(
         "llvm.convert_nv_tile_func_to_llvm:ConvertNVTileFuncToLLVM",
@@ -404,6 +408,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     (
         "tileas-insert-barriers",
+        "tileas-bind-named-barriers",
+        "warpgroups take turns where no barrier makes them meet",
+    ),
+    (
+        "tileas-bind-named-barriers",
+        "convert-tileas-to-llvm",
+        "the conversion emits barriers with their numbers",
+    ),
+    (
+        "tileas-insert-barriers",
         "convert-nv-tile-func-to-llvm",
         "barriers are inserted into nv_tileaa functions",
     ),
@@ -476,20 +490,26 @@ _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
 TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
-_SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPS}"
+_TURNS = "tileas-bind-named-barriers"
+_SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPSTURNS}"
 HIDDEN = (
     _SIGNS, _PREPARE, _SWAP, _PROMOTE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
+    _TURNS,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
 
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
-    """The passes on nv_tileas with agents and loads by TMA first, TMA stores after the pipelines of operands."""
-    first, masks, place = (steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE))
+    """The passes on nv_tileas with agents and loads by TMA first, TMA stores after the pipelines of operands, and the
+    named barriers of agents after all others."""
+    first, masks, place, bound = (
+        steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE, "tileas-insert-barriers")
+    )
     prepared = (_SIGNS, _PREPARE, _SWAP, _PROMOTE)
     agents = (_SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
     return (
-        *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES, *steps[place:]
+        *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES, *steps[place:bound],
+        _TURNS, *steps[bound:],
     )  # fmt: skip
 
 
@@ -497,7 +517,7 @@ _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON[
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     # The passes for each target and stage. TARGET is replaced by the target's name, which the first conversion writes
-    # to the module for the later passes; WARPS, STAGES, DEPTH and GROUPS by options, if given.
+    # to the module for the later passes; WARPS, STAGES, DEPTH, GROUPS and TURNS by options, if given.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
     "sm_87": _COMMON,
@@ -527,10 +547,12 @@ def pipeline_for(
     agents: bool = True,
     num_consumer_warpgroups: int = 0,
     num_stages: int = 0,
+    ping_pong: str = "auto",
 ) -> list[Step]:
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
     by the conversion to nv_tileas); with agents where the target has them, by default, and then for so many warpgroups
-    of consumers (0: chosen by the products); with so many stages of loops (0: as many as fit)."""
+    of consumers (0: chosen by the products); with so many stages of loops (0: as many as fit); whose consumers take
+    turns `always`, `never`, or where that takes less time (`auto`)."""
     steps = PIPELINES[target]
     warps = f"{{num-warps={num_warps}}}" if num_warps else ""
     groups = f" num-consumer-warpgroups={num_consumer_warpgroups}" if num_consumer_warpgroups else ""
@@ -539,6 +561,7 @@ def pipeline_for(
         "TARGET": target,
         "WARPS": warps,
         "GROUPS": groups,
+        "TURNS": f" ping-pong={ping_pong}" if ping_pong != "auto" else "",
         "STAGES": f"{{{stages}}}" if stages else "",
         "DEPTH": f" {stages}" if stages else "",
     }

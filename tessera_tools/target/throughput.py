@@ -55,6 +55,8 @@ class Throughput:
     """Bytes from or to shared memory a cycle: 32 banks of 4 bytes."""
     arithmetic_latency: int = 4
     """From the issue of an arithmetic instruction to its result [AMP]."""
+    barrier_latency: int = 38
+    """From the last arrival of two warpgroups at a named barrier to its end: 22, and 2 for each warp [timing.py]."""
     guesses: tuple[str, ...] = ()
     """Fields whose values are those of another architecture."""
 

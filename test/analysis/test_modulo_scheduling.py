@@ -73,6 +73,45 @@ def test_softmax_overlaps_with_the_products_of_its_neighbors() -> None:
     assert found.stages == 2
 
 
+@pytest.mark.parametrize("agents", [2, 3])
+def test_agents_never_use_a_shared_resource_at_once(agents: int) -> None:
+    """Each warpgroup's softmax runs under the products of the others: the tensor core is always busy."""
+    operations = [{"tensor": 200}, {"alu": 400}, {"tensor": 200}]
+    dependences = [
+        Dependence(0, 1, 200),
+        Dependence(1, 1, 400, 1),
+        Dependence(1, 2, 400),
+        Dependence(2, 2, 200, 1),
+    ]
+    found = schedule(operations, dependences, sharers={"tensor": agents})
+    check(found, operations, dependences)
+    assert (found.interval, found.resources["tensor"]) == (agents * 400, agents * 400)
+    phase = found.interval // agents
+    taken = {
+        (found.cycles[number] + agent * phase + cycle) % found.interval
+        for number in (0, 2)
+        for agent in range(agents)
+        for cycle in range(200)
+    }
+    assert len(taken) == agents * 400
+
+
+def test_random_loops_of_agents_share_a_resource() -> None:
+    rng = random.Random(fresh_seed("loops of agents"))
+    for _ in range(100):
+        operations, dependences = _random_loop(rng)
+        agents = rng.randint(2, 4)
+        found = schedule(operations, dependences, sharers={"a": agents})
+        check(found, operations, dependences)
+        assert found.interval % agents == 0
+        slots = [
+            (start + cycle) % (found.interval // agents)
+            for start, reservations in zip(found.cycles, operations, strict=True)
+            for cycle in range(reservations.get("a", 0))
+        ]
+        assert len(slots) == len(set(slots))
+
+
 def test_the_depth_of_a_value_covers_its_life() -> None:
     edge = Dependence(0, 1, 800)
     found = schedule([{"copy": 30}, {"tensor": 100}], [edge])

@@ -106,6 +106,33 @@ def test_an_uninitialized_shared_read_is_found_with_its_line() -> None:
     assert finding.thread == (0, 0, 0)
 
 
+def test_a_warp_that_arrives_twice_at_a_barrier_is_found() -> None:
+    """One warp arrives for both."""
+    body = """
+  mov.u32 %r0, %tid.x; setp.ge.u32 %p0, %r0, 32;
+  @%p0 bra DONE;
+  bar.arrive 1, 64; bar.arrive 1, 64;
+DONE:
+"""
+    result, _ = run(kernel(body), np.zeros(1), block=(64,))
+    (finding,) = result.findings
+    assert finding.kind == "barrier"
+    assert "arrives again at barrier 1 before its generation ends: 32 of 64 threads" in finding.message
+
+
+def test_a_warp_may_arrive_at_each_generation_of_a_barrier() -> None:
+    """The producers of one barrier are the consumers of the other."""
+    body = """
+  mov.u32 %r0, %tid.x; setp.ge.u32 %p0, %r0, 32;
+  @%p0 bra SECOND;
+  bar.arrive 1, 64; bar.sync 2, 64; bar.arrive 1, 64; bar.sync 2, 64;
+  bra DONE;
+SECOND: bar.sync 1, 64; bar.arrive 2, 64; bar.sync 1, 64; bar.arrive 2, 64;
+DONE:
+"""
+    assert not run(kernel(body), np.zeros(1), block=(64,))[0].findings
+
+
 def test_a_barrier_that_some_warps_never_reach_is_a_deadlock() -> None:
     body = """
   mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 32; @%p0 bra LOOP;

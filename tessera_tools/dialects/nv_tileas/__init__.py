@@ -6,6 +6,7 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
     base.py        layouts and the type of shared memory
     ops.py         accesses, buffers, copies by thread, barriers, products
     pipelines.py   agents and the pipelines between them
+    orders.py      turns of the warpgroups of an agent
     tma.py         boxes by TMA, products by wgmma
     older.py       the older spelling; upgrade.py translates it
 """
@@ -43,6 +44,7 @@ from tessera_tools.dialects.nv_tileas.ops import (
     TiledPrefetch,
     TiledStore,
 )
+from tessera_tools.dialects.nv_tileas.orders import CreateOrder, OrderArrive, OrderTokenType, OrderWait
 from tessera_tools.dialects.nv_tileas.pipelines import (
     NO_PIPELINE,
     AgentSwitch,
@@ -90,7 +92,13 @@ DIALECT = Dialect(
     "tile programs with layouts, buffers and pipelines (stage 3)",
     ops_of(globals()),
     types=by_word(
-        SmemType, TmaDescType, PipelineTokenType, PipelineIterType, ProducerTokenType, ConsumerTokenType
+        SmemType,
+        TmaDescType,
+        PipelineTokenType,
+        PipelineIterType,
+        ProducerTokenType,
+        ConsumerTokenType,
+        OrderTokenType,
     ),
     attributes=by_word(LinearAttr, SharedAttr, AgentAttr),
     upgrade=upgrade_older,
@@ -114,6 +122,7 @@ __all__ = [
     "ConsumerWait",
     "ConvertLayout",
     "CreateIterator",
+    "CreateOrder",
     "CreatePipeline",
     "DEFAULT_LOAD",
     "DEFAULT_STORE",
@@ -135,6 +144,9 @@ __all__ = [
     "NO_PIPELINE",
     "OlderFunc",
     "OlderReturn",
+    "OrderArrive",
+    "OrderTokenType",
+    "OrderWait",
     "PipelineIterType",
     "PipelineTokenType",
     "Prefetch",

@@ -9,6 +9,7 @@ start before the wait for it.  There is no wait for an accumulator that only lat
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from math import prod
@@ -18,18 +19,25 @@ from tessera_tools.analysis.modulo_scheduling import Dependence, Schedule, confl
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.tile_costs import Cost, async_product_cost, box_load_cost, cost_of, in_threads
 from tessera_tools.dialects import arith, scf
-from tessera_tools.ir.builtin_attributes import i32
+from tessera_tools.ir.builtin_attributes import UNIT, i32
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.types import I1, RankedTensorType
 from tessera_tools.passes.tileas.fills import only_for
 from tessera_tools.passes.tileas.products import AsyncProduct, Choice
-from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, values_used
+from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, bar_of, values_used
 from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Target
+from tessera_tools.target.throughput import throughput
 
-__all__ = ["DONE", "AgentLoop", "chained"]
+__all__ = ["DONE", "REQUIRED", "TURN", "TURNS", "AgentLoop", "chained"]
 
 DONE = "nv_tileas.done"
+TURNS = "nv_tileas.turns"
+"""The number of warpgroups that take turns with the tensor cores, an attribute of their loop."""
+TURN = "nv_tileas.turn"
+"""A unit attribute of the product with which a warpgroup's turn begins."""
+REQUIRED = "nv_tileas.turns_required"
+"""A unit attribute of a loop whose turns an option asks for."""
 START_CYCLES = 16
 """Cycles that the start of a product takes in the threads: the wait for its operands, and their descriptors."""
 SWAPPED = 8
@@ -69,7 +77,10 @@ def chained(dot: Operation, among: Mapping[Operation, Any]) -> bool:
 class AgentLoop(ScheduledLoop):
     """An innermost loop of a kernel whose products are asynchronous."""
 
-    def __init__(self, loop: scf.For, target: Target, choice: Choice, most: int = 0) -> None:
+    def __init__(self, loop: scf.For, target: Target, choice: Choice, most: int = 0, turns: int = 1) -> None:
+        self.turns = turns
+        """The number of warpgroups that take turns; 1: all of them run the loop together."""
+        self.sharers = {"tensor": turns} if turns > 1 else {}
         self.products: dict[Operation, AsyncProduct] = {p.dot: p for p in choice.products}
         self.boxes: dict[Operation, AsyncProduct] = {
             load.load: p for p in choice.products for load in p.loads
@@ -95,13 +106,30 @@ class AgentLoop(ScheduledLoop):
 
     def _cost(self, op: Operation) -> Cost:
         if op in self.products:
-            cost = async_product_cost(op, self.products[op].atom_n, self.target)
+            cost = self._own(async_product_cost(op, self.products[op].atom_n, self.target))
             return Cost({**cost.cycles, "threads": START_CYCLES}, cost.latency, cost.asynchronous)
         if op in self.boxes:
             return box_load_cost(op, self.target)
         if op in self.signs or op in self.produced:
             return Cost()
-        return in_threads(cost_of(op, self.target))
+        return in_threads(self._own(cost_of(op, self.target)))
+
+    def _own(self, cost: Cost) -> Cost:
+        """The cost of the part of an op that is one warpgroup's, if the warpgroups take turns."""
+        if self.turns == 1 or not cost.cycles:
+            return cost
+        cycles = {name: -(-amount // self.turns) for name, amount in cost.cycles.items()}
+        saved = max(cost.cycles.values()) - max(cycles.values())
+        return Cost(cycles, cost.latency - saved, cost.asynchronous)
+
+    @cached_property
+    def work(self) -> int:
+        """The most cycles for which the warpgroups that take turns occupy a resource of the SM in one iteration."""
+        sums: Counter[str] = Counter()
+        for cost in self.costs:
+            shared = 1 if cost.asynchronous and "tensor" not in cost.cycles else self.turns
+            sums.update({name: shared * n for name, n in cost.cycles.items() if name != "threads"})
+        return max(sums.values(), default=0)
 
     def _dependences(self) -> Iterator[Dependence]:
         yield from super()._dependences()
@@ -138,14 +166,15 @@ class AgentLoop(ScheduledLoop):
 
     def _found(self, least: int) -> Schedule:
         operations = [cost.cycles for cost in self.costs]
-        found = schedule(operations, self.dependences, least)
+        least = max(least, self.work) if self.turns > 1 else least
+        found = schedule(operations, self.dependences, least, self.sharers)
         loads = [n for n, op in enumerate(self.ops) if op in self.boxes or not self.costs[n].cycles]
-        found = self._shortened(delayed(found, operations, self.dependences, loads))
+        found = self._shortened(delayed(found, operations, self.dependences, loads, self.sharers))
         # Tiles of few registers are computed at their uses.
         small = [
             n for n, op in enumerate(self.ops) if op not in self.products and not self._moves_registers(op)
         ]
-        found = delayed(found, operations, self.dependences, small)
+        found = delayed(found, operations, self.dependences, small, self.sharers)
         queued = self._queued(found)
         return queued if self._fits(queued) else found
 
@@ -192,7 +221,7 @@ class AgentLoop(ScheduledLoop):
                 < found.cycles[one.source] + one.latency
             ):
                 return False
-        return not conflicts(found, [cost.cycles for cost in self.costs], moved)
+        return not conflicts(found, [cost.cycles for cost in self.costs], moved, self.sharers)
 
     def _lifetimes(self, found: Schedule) -> int:
         """The sum over tiles of registers times live cycles."""
@@ -211,7 +240,7 @@ class AgentLoop(ScheduledLoop):
     def _fitting(self) -> Schedule:
         self.limit_of_registers = 1 << 16
         alone = self._found(sum(max(c.latency, *c.cycles.values(), 1) for c in self.costs if c.cycles) + 1)
-        self.limit_of_registers = max(self.choice.consumer_registers - OTHER_REGISTERS, self.registers(alone))
+        self.limit_of_registers = max(self.spare_registers, self.registers(alone))
         return super()._fitting()
 
     def _fits(self, found: Schedule) -> bool:
@@ -221,7 +250,7 @@ class AgentLoop(ScheduledLoop):
         if self.most and max(depths.values(), default=1) > max(self.most, FEWEST_STAGES):
             return False
         needed = sum(depth * _bytes(self.ops[number].results[0].type) for number, depth in depths.items())
-        least = all(depth == FEWEST_STAGES for depth in depths.values())
+        least = all(depth == FEWEST_STAGES for depth in depths.values()) and self.turns == 1
         outside = sum(
             _bytes(op.results[0].type)
             for op in self.boxes
@@ -234,9 +263,7 @@ class AgentLoop(ScheduledLoop):
     def _crosses(self, found: Schedule) -> bool:
         """True if an accumulator that is read is in flight between two instances of the loop.  Register moves, which a
         loop may need for carried values, must not read it."""
-        first = min(
-            c for n, c in enumerate(found.cycles) if n >= len(self.ops) or self.agent(n) == "consumer"
-        )
+        first = self._consumer_start(found)
         return any(
             (found.cycles[number] - first) // found.interval != (found.cycles[end] - first) // found.interval
             for number, end in self.ends.items()
@@ -246,13 +273,14 @@ class AgentLoop(ScheduledLoop):
     def depths(self, found: Schedule | None = None) -> dict[int, int]:
         """For each load of a product of the loop: the number of buffers that its tile needs, until the product ends."""
         found = found or self.schedule
+        fewest = max(FEWEST_STAGES, self.instances(found) + self._goes_around(found))
         depths: dict[int, int] = {}
         for number, op in enumerate(self.ops):
             product = self.boxes.get(op)
             if product is not None and product.dot in self.numbers:
                 end = self.ends[self.numbers[product.dot]]
                 held = found.cycles[end] - found.cycles[number]
-                depths[number] = max(FEWEST_STAGES, self.instances(found), -(-held // found.interval))
+                depths[number] = max(fewest, -(-held // found.interval))
         return depths
 
     def instances(self, found: Schedule) -> int:
@@ -363,10 +391,93 @@ class AgentLoop(ScheduledLoop):
         return "consumer" if self.costs[number].cycles else None
 
     def write(self) -> None:
-        """Also writes the end cycle of each product."""
+        """Also writes the end cycle of each product, and which warpgroups take turns."""
         super().write()
+        for key in (TURNS, REQUIRED):
+            self.loop.attributes.pop(key, None)
+        if self.turns > 1:
+            self.loop.attributes[TURNS] = i32(self.turns)
+        first = self.first_of_turn(self.schedule)
         for number, end in self.ends.items():
-            self.ops[number].attributes[DONE] = i32(self.schedule.cycles[end])
+            op = self.ops[number]
+            op.attributes[DONE] = i32(self.schedule.cycles[end])
+            op.attributes.pop(TURN, None)
+            if self.turns > 1 and number == first:
+                op.attributes[TURN] = UNIT
+
+    # -- turns
+
+    def chart(self) -> list[str]:
+        """With turns, also a row for each warpgroup: `=` marks the cycles of its turn, from where its phase begins."""
+        lines = super().chart()
+        if self.turns == 1:
+            return lines
+        found = self.schedule
+        order = self._products_in_kernel(found)
+        first = self.first_of_turn(found)
+        last = order[order.index(first) - 1]
+        length = (found.cycles[last] - found.cycles[first]) % found.interval + self.costs[last].cycles[
+            "tensor"
+        ]
+        for group in range(self.turns):
+            phase = group * found.interval // self.turns
+            start = (found.cycles[first] + phase) % found.interval
+            bar = bar_of(start, length, found.interval, "=")
+            lines.append(f"warpgroup {group} phase {phase:6} |{bar}| turn with the tensor cores")
+        return lines
+
+    @property
+    def may_take_turns(self) -> bool:
+        """Whether there are several warpgroups, and the consumer writes no operand of the products: it would have to
+        meet for that in each iteration."""
+        computes = any(p.staged or p.read for op, p in self.products.items() if op in self.numbers)
+        refused = any(refusal.op.parent_op is self.loop for refusal in self.choice.refused)
+        return self.choice.groups > 1 and not computes and not refused
+
+    def first_of_turn(self, found: Schedule) -> int:
+        """The product with which a turn begins: the one after the longest time without a product of the warpgroup."""
+        order = self._products_in_kernel(found)
+        before = [order[-1], *order[:-1]]
+
+        def idle(position: int) -> int:
+            ended = found.cycles[before[position]] + self.costs[before[position]].cycles["tensor"]
+            return (found.cycles[order[position]] - ended) % found.interval
+
+        return order[max(range(len(order)), key=idle)]
+
+    def _goes_around(self, found: Schedule) -> bool:
+        """True if turns go around the end of the loop.  A warpgroup may then wait, during its turn, for a stage of the
+        next iteration, and another one may not have released the stage of this iteration before its own turn."""
+        return self.turns > 1 and self.first_of_turn(found) != self._products_in_kernel(found)[0]
+
+    def _products_in_kernel(self, found: Schedule) -> list[int]:
+        """The products in the order of the pipelined loop, which begins with the consumer's first op."""
+        first = self._consumer_start(found)
+        return sorted(self.ends, key=lambda n: (found.cycles[n] - first) % found.interval)
+
+    def _consumer_start(self, found: Schedule) -> int:
+        """The first cycle of the consumer."""
+        return min(c for n, c in enumerate(found.cycles) if n >= len(self.ops) or self.agent(n) == "consumer")
+
+    @property
+    def price(self) -> int:
+        """Cycles of an iteration: the interval, and with turns, two barriers, and the part of an interval for which the
+        last warpgroup comes later, if it is known over how many iterations that is spread."""
+        interval, trips = self.schedule.interval, self.loop.trip_count
+        if self.turns == 1:
+            return interval
+        late = (interval - interval // self.turns) // trips if trips else 0
+        return interval + 2 * throughput(self.target).barrier_latency + late
+
+    @property
+    def needed_registers(self) -> int:
+        """Registers of a thread that the schedule needs for tiles."""
+        return self.registers(self.schedule)
+
+    @property
+    def spare_registers(self) -> int:
+        """Registers of a thread that there are for tiles."""
+        return self.choice.consumer_registers - OTHER_REGISTERS
 
 
 def _alive(start: int, end: int, slot: int, interval: int) -> int:

@@ -7,6 +7,10 @@
 `Schedules` reads the attributes of tileas-schedule before the loops change, places the parts of each product at the
 cycles of its start and its end, and pipelines the loops.  The number of products that may be in flight at a wait is
 counted by simulating the pipelined loop.
+
+Where warpgroups take turns (`nv_tileas.turns`), a turn lasts from the product marked `nv_tileas.turn` to the start of
+the one before it in the order of the kernel; it may go around the end of the loop.  An instance of the prologue is a
+turn too, so that the warpgroups enter the kernel one after the other.  The epilogue has no turns.
 """
 
 from __future__ import annotations
@@ -16,9 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.dialects import nv_tileas, scf
-from tessera_tools.ir.builtin_attributes import IntegerAttr, i32
-from tessera_tools.ir.core import Builder, Operation, Value
-from tessera_tools.passes.tileas.agent_schedule import DONE, chained
+from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr, i32
+from tessera_tools.ir.core import Block, Builder, Operation, Value
+from tessera_tools.passes.tileas.agent_schedule import DONE, REQUIRED, TURN, TURNS, chained
 from tessera_tools.passes.tileas.fills import Filler
 from tessera_tools.passes.tileas.products import Choice
 from tessera_tools.passes.tileas.scheduled_loop import CYCLE, DEPTH, INTERVAL
@@ -37,7 +41,10 @@ class _Product:
     start: int
     end: int
     chained: bool
+    begins_turn: bool = False
     dot: Any = None
+    stage: Any = None
+    """The wait for its operands, if a pipeline brings them."""
     wait: Any = None
 
 
@@ -49,6 +56,8 @@ class Schedules:
     cycles: dict[Operation, int] = field(default_factory=dict[Operation, int])
     order: list[tuple[Operation, Operation]] = field(default_factory=list[tuple[Operation, Operation]])
     split_products: list[_Product] = field(default_factory=list[_Product])
+    turns: dict[Block, Value] = field(default_factory=dict[Block, Value])
+    """The turns of the warpgroups of an agent, by its block."""
 
     @classmethod
     def read(cls, choice: Choice) -> Schedules:
@@ -70,7 +79,7 @@ class Schedules:
                 or _number(loop, INTERVAL) is None
             ):
                 continue
-            found.products[dot] = _Product(start, end, chained(dot, dots))
+            found.products[dot] = _Product(start, end, chained(dot, dots), TURN in dot.attributes)
             found.cycles.update((op, c) for op in loop.body.entry if (c := _number(op, CYCLE)) is not None)
         return found
 
@@ -94,7 +103,7 @@ class Schedules:
         """Create the end of a started product, and the release of its stage; returns the accumulator."""
         product = self.products[dot]
         self.split_products.append(product)
-        product.dot = started
+        product.dot, product.stage = started, stage
         self.cycles[started] = product.start
         sums = None if product.chained else started.res
         wait = nv_tileas.AsyncDotWait(
@@ -140,6 +149,9 @@ class Schedules:
         found = pipelined(loop, placement, finish)
         if found is not None:
             _count(found, inside)
+            groups = _number(loop, TURNS)
+            if groups is not None:
+                self._take_turns(found, inside, groups, REQUIRED in loop.attributes)
             return
         for number, value in enumerate(end.operands):
             result = loop.results[number]
@@ -149,6 +161,42 @@ class Schedules:
                 waited = finish(value, result, builder)
                 for use in uses:
                     use.owner.set_operand(use.index, waited)
+
+    def _take_turns(self, found: Pipelined, products: list[_Product], groups: int, required: bool) -> None:
+        """Insert the waits for turns and their ends into a pipelined loop."""
+        copies = dict(found.kernel)
+        order = [op for op, _ in found.kernel]
+        starts = sorted(products, key=lambda product: order.index(product.dot))
+        first = next(number for number, product in enumerate(starts) if product.begins_turn)
+        last = copies[starts[first - 1].dot]
+        begin = copies[starts[first].stage or starts[first].dot]
+        kernel = begin.parent_op
+        assert isinstance(kernel, scf.For)
+        agent = nv_tileas.agent_of(kernel)
+        assert agent is not None
+        location = kernel.location
+        token = self.turns.get(agent.entry)
+        if token is None:
+            made = nv_tileas.CreateOrder(
+                i32(groups),
+                required=UNIT if required else None,
+                res=nv_tileas.OrderTokenType(),
+                location=location,
+            )
+            token = self.turns[agent.entry] = Builder.at_start(agent.entry, location).insert(made).res
+        if first > 0:
+            Builder.before(kernel).insert(nv_tileas.OrderWait(token, location=location))
+            Builder.after(kernel).insert(nv_tileas.OrderArrive(token, location=location))
+        turns = [(begin, last)]
+        for part in found.prologue:
+            copies = dict(part)
+            there = [product for product in starts if product.dot in copies]
+            if there:
+                in_order = sorted(there, key=lambda product: list(copies).index(product.dot))
+                turns.append((copies[in_order[0].stage or in_order[0].dot], copies[in_order[-1].dot]))
+        for begin, last in turns:
+            Builder.before(begin).insert(nv_tileas.OrderWait(token, location=location))
+            Builder.after(last).insert(nv_tileas.OrderArrive(token, location=location))
 
 
 def _count(found: Pipelined, products: list[_Product]) -> None:

@@ -6,6 +6,10 @@ The pass only writes attributes (`nv_tileas.` is omitted here):
       %a, %t = nv_tileas.tiled_load …   {agent = "producer", cycle = 0, depth = 3, stage = 0}
       %c = nv_tileas.dot %a, %b, %acc   {agent = "consumer", cycle = 1626, stage = 2}
 
+With turns (ping-pong), `turns` is the number of warpgroups that take them, `turn` marks the product with which a turn
+begins, and each warpgroup runs the loop interval / turns cycles after the one before.  Schedules with and without turns
+are compared by the cycles of an iteration.
+
 The loop is converted to a graph with the costs of analysis/tile_costs.py, and analysis/modulo_scheduling.py finds the
 interval.  A loaded tile needs a buffer for each iteration between the start of the load and the end of its last user.
 If the buffers do not fit the target's shared memory, the interval is increased until they do.
@@ -21,10 +25,10 @@ from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.modulo_scheduling import SchedulingError
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
-from tessera_tools.ir.builtin_attributes import i32
+from tessera_tools.ir.builtin_attributes import UNIT, i32
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.tileas.agent_schedule import AgentLoop
+from tessera_tools.passes.tileas.agent_schedule import REQUIRED, AgentLoop
 from tessera_tools.passes.tileas.boxes import Refusal
 from tessera_tools.passes.tileas.products import CONSUMER_WARPGROUPS, Choice, asynchronous_products, choose
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
@@ -51,6 +55,13 @@ class ScheduleLoops(Pass):
         "warpgroups that compute the products of a kernel with agents: 1, 2 or 4; 0 for as many as their sums need",
     )
 
+    ping_pong: str = option(
+        "auto",
+        "whether the consumer warpgroups of a loop take turns with the tensor cores: if that takes less time, or if it "
+        "is possible at all, or never",
+        choices=("auto", "always", "never"),
+    )
+
     def run(self, op: Operation, context: PassContext) -> None:
         if self.num_stages < 0:
             raise op.error(
@@ -68,15 +79,18 @@ class ScheduleLoops(Pass):
                 loads = "a warp that loads" if not choice.by_threads else "a warpgroup that loads"
                 context.passed(function, f"{loads} and {groups}: {choice.why}", "warps", "schedule")
             self._tell_of_unfollowed_hints(function, choice, context)
-            if choice is None and self.only_agents:
-                continue
-            for loop in innermost_loops(function):
+            taken = False
+            for loop in innermost_loops(function) if choice is not None or not self.only_agents else ():
                 try:
-                    scheduled = self.scheduled(loop, target, choice)
+                    scheduled = self._with_turns(self.scheduled(loop, target, choice), function, context)
                 except SchedulingError:
                     # Effects of one iteration depend on each other: the loop is not reordered.
                     continue
                 scheduled.write()
+                if scheduled.turns > 1:
+                    taken = True
+                    if self.ping_pong == "always":
+                        loop.attributes[REQUIRED] = UNIT
                 _tell_of_hints(scheduled, function, context)
                 context.count("scheduled")
                 found = scheduled.schedule
@@ -91,13 +105,43 @@ class ScheduleLoops(Pass):
                 )
                 if self.chart:
                     sys.stderr.write("\n".join(scheduled.chart()) + "\n")
+            if self.ping_pong == "always" and not taken and _multiplies(function):
+                raise function.error(
+                    f"cannot take turns, for which ping-pong=always asks: {_why_no_turns(choice)}"
+                )
+
+    def _with_turns(
+        self, scheduled: ScheduledLoop, function: Operation, context: PassContext
+    ) -> ScheduledLoop:
+        """The schedule in which the consumer warpgroups take turns, if that is possible and takes less time."""
+        if self.ping_pong == "never" or not isinstance(scheduled, AgentLoop) or not scheduled.may_take_turns:
+            return scheduled
+        loop, groups = scheduled.loop, scheduled.choice.groups
+        turned = AgentLoop(loop, scheduled.target, scheduled.choice, self.num_stages, groups)
+        if self.ping_pong == "always":
+            why = f"as ping-pong=always says: an iteration takes {turned.price} cycles, together {scheduled.price}"
+        else:
+            why = f"an iteration takes {turned.price} cycles instead of {scheduled.price}"
+            needed, spare = turned.needed_registers, turned.spare_registers
+            against = (
+                f"an iteration would take {turned.price} cycles instead of {scheduled.price}"
+                if turned.price >= scheduled.price
+                else f"their tiles need {needed} registers of a thread, of {spare}, so that ptxas spills some"
+                if needed > spare
+                else None
+            )
+            if against is not None:
+                text = f"the {groups} consumer warpgroups do not take turns with the tensor cores: {against}"
+                context.missed(loop, text, "turns", "schedule", function=function)
+                return scheduled
+        text = f"{groups} consumer warpgroups take turns with the tensor cores (ping-pong), {why}"
+        context.passed(loop, text, "turns", "schedule", function=function)
+        return turned
 
     def _choice(self, function: nv_tileaa.Func, target: Target) -> Choice | None:
         """The asynchronous products of a kernel.  An error if it has products and cannot have the consumers that the
         option asks for."""
-        if not self.num_consumer_warpgroups or not any(
-            isinstance(op, nv_tileas.Dot) for op in function.walk()
-        ):
+        if not self.num_consumer_warpgroups or not _multiplies(function):
             return asynchronous_products(function, target)
         function.attributes[CONSUMER_WARPGROUPS] = i32(self.num_consumer_warpgroups)
         try:
@@ -139,6 +183,19 @@ def _tell_of_hints(scheduled: ScheduledLoop, function: Operation, context: PassC
                 "schedule",
                 function=function,
             )
+
+
+def _multiplies(function: Operation) -> bool:
+    return any(isinstance(op, nv_tileas.Dot) for op in function.walk())
+
+
+def _why_no_turns(choice: Choice | None) -> str:
+    """Why the consumer warpgroups of a kernel with products take no turns."""
+    if choice is None:
+        return "it has no consumer warpgroups"
+    if choice.groups == 1:
+        return "it has one consumer warpgroup; num-consumer-warpgroups=2 asks for two"
+    return "no innermost loop has only products that are asynchronous, of operands that no consumer computes"
 
 
 def innermost_loops(function: Operation) -> list[scf.For]:

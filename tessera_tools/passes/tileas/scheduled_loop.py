@@ -27,8 +27,11 @@ CHART_COLUMNS = 64
 class ScheduledLoop:
     """One loop as a graph, and its schedule.
 
+    turns: the number of warpgroups that take turns; 1: all warps run the loop together.
     loop: an innermost counted loop.  most: the maximum number of iterations of a load in flight, 0 for as many as fit.
     """
+
+    turns = 1
 
     def __init__(self, loop: scf.For, target: Target, most: int = 0) -> None:
         self.loop, self.target, self.most = loop, target, most
@@ -205,13 +208,17 @@ class ScheduledLoop:
         return [*lines, f"of each interval: {used}"]
 
     def _bar(self, number: int, cost: Cost, busiest: str) -> str:
-        interval = self.schedule.interval
-        cells = [" "] * CHART_COLUMNS
-        first = self.schedule.slot(number) * CHART_COLUMNS // interval
-        length = max(1, -(-cost.cycles[busiest] * CHART_COLUMNS // interval))
-        for cell in range(first, first + min(length, CHART_COLUMNS)):
-            cells[cell % CHART_COLUMNS] = "#"
-        return "".join(cells)
+        return bar_of(self.schedule.slot(number), cost.cycles[busiest], self.schedule.interval, "#")
+
+
+def bar_of(start: int, cycles: int, interval: int, mark: str) -> str:
+    """A row of a chart of one interval, with marks for `cycles` from `start` on."""
+    cells = [" "] * CHART_COLUMNS
+    first = start * CHART_COLUMNS // interval
+    length = max(1, -(-cycles * CHART_COLUMNS // interval))
+    for cell in range(first, first + min(length, CHART_COLUMNS)):
+        cells[cell % CHART_COLUMNS] = mark
+    return "".join(cells)
 
 
 def values_used(op: Operation) -> Iterator[Value]:

@@ -33,6 +33,8 @@ class Barrier:
     result: tuple[int, int] = (0, 0)
     """Threads with a true, and with a false, predicate in the last complete generation."""
     released: Any = None
+    lanes: dict[int, int] = field(default_factory=dict[int, int])
+    """Warp → its lanes that have arrived in this generation."""
     whole: list[Warp] = field(default_factory=list[Warp])
     """Warps that wait here with all their lanes: they meet when the generation ends."""
 
@@ -46,6 +48,7 @@ class Barrier:
             cta.cluster.clocks.synchronize(self.whole, self.seen)
         self.generation += 1
         self.whole = []
+        self.lanes = {}
         self.arrived = self.true = self.false = 0
         self.seen = None
         return True
@@ -138,6 +141,15 @@ def _barrier(ctx: Context, *, aligned: bool) -> Execute:
                 mask,
             )  # fmt: skip
         state.expected = expected
+        already = state.lanes.get(warp.index, 0)
+        if already & mask.bits:
+            warp.report(
+                "barrier",
+                f"arrives again at barrier {number} before its generation ends: {state.arrived} of "
+                f"{expected or cta.live_threads} threads have arrived, and the warp would count twice",
+                mask,
+            )
+        state.lanes[warp.index] = already | mask.bits
         # A partial last warp counts as a whole warp (PTX ISA: barriers count whole warps).
         state.arrived += 32 if mask.bits == warp.live else mask.count
         clocks = cta.cluster.clocks

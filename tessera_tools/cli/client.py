@@ -1,0 +1,197 @@
+"""The client of the resident server (`server.py`), which is used where `TESSERA_SERVER` is set.
+
+    argv, environment, limits ─JSON─▶ server ──fork──▶ the command, on this process's own streams and working directory
+    status ◀──────────────────────────┘
+
+It imports little: its own start is most of the time of a small compilation. If anything is wrong with the server, the
+command runs in this process, as it does without a server.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
+
+__all__ = ["LIMITS", "PROTOCOL", "ask", "identity", "run_on_server", "server_folder", "short_path", "wanted"]
+
+PROTOCOL = 1
+LIMITS = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "NOFILE", "AS")
+"""The resource limits of this process that the command on the server gets too: `RLIMIT_…`."""
+
+_SECONDS = 5.0
+"""How long the server may take to answer before the command has started."""
+_UNDER_MPI = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
+
+
+def wanted() -> bool:
+    """True if the user wants a server, and this process can use one."""
+    if os.environ.get("TESSERA_SERVER", "") in ("", "0", "off") or not sys.platform.startswith("linux"):
+        return False
+    # A rank must be a child of mpiexec.
+    return None not in (sys.stdin, sys.stdout, sys.stderr) and not any(
+        one in os.environ for one in _UNDER_MPI
+    )
+
+
+def identity() -> str:
+    """What a server must have in common with its clients: the Python, its environment and its path. 16 digits."""
+    import hashlib
+
+    variables = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("PYTHON", "LC_")) or name in ("LANG", "LANGUAGE")
+    }
+    # The first folder is that of the console script.
+    parts = [PROTOCOL, sys.executable, sys.version, sys.path[1:], sorted(variables.items()), __file__]
+    return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def server_folder() -> str | None:
+    """The private folder of the sockets; None if there is none."""
+    from tessera_tools.cache import cache_folder
+
+    base = cache_folder()
+    if base is None:
+        return None
+    folder = os.path.join(base, "server")
+    with suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    return folder
+
+
+def _connect() -> socket.socket | None:
+    """A connection to the server; None if there is no server."""
+    import socket
+
+    folder = server_folder()
+    if folder is None:
+        return None
+
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(_SECONDS)
+    try:
+        with short_path(os.path.join(folder, f"{identity()}.sock")) as path:
+            connection.connect(path)
+    except OSError:
+        connection.close()
+        return None
+    return connection
+
+
+@contextmanager
+def short_path(path: str) -> Iterator[str]:
+    """Another path of the same file: the address of a socket has at most 107 bytes."""
+    folder, name = os.path.split(path)
+    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{name}"
+    finally:
+        os.close(descriptor)
+
+
+def run_on_server(program: str) -> None:
+    """Run this process's command line on the server and exit; returns if the command must run in this process.
+
+    A server that is missing is started, for later commands.
+    """
+    connection = _connect()
+    if connection is None:
+        _start()
+    else:
+        _run(connection, program)
+
+
+def ask(question: str) -> None:
+    """Print the server's answer to "status" or "stop" and exit; returns if there is no server."""
+    connection = _connect()
+    if connection is not None:
+        _run(connection, question)
+
+
+def _run(connection: socket.socket, program: str) -> None:
+    try:
+        pid = _submit(connection, program)
+    except (OSError, ValueError):
+        connection.close()
+        return
+    _await(connection, pid)
+
+
+def _submit(connection: socket.socket, program: str) -> int:
+    """Send the request; returns the process of the command, which has not started yet. Raises OSError, ValueError."""
+    import resource
+    import socket
+
+    request = {
+        "program": program,
+        "argv": sys.argv,
+        "environment": dict(os.environ),
+        "umask": _umask(),
+        "limits": {name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}")) for name in LIMITS},
+        "nice": os.nice(0),
+        "encodings": [[stream.encoding, stream.errors] for stream in (sys.stdin, sys.stdout, sys.stderr)],
+    }
+    data = json.dumps(request).encode("ascii")
+    folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        passed = array.array("i", [0, 1, 2, folder])
+        head = len(data).to_bytes(8, "little")
+        connection.sendmsg([head], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
+    finally:
+        os.close(folder)
+    connection.sendall(data)
+    answer = connection.recv(8)
+    if len(answer) != 8:
+        raise ValueError("the server does not accept the request")
+    return int.from_bytes(answer, "little")
+
+
+def _umask() -> int:
+    value = os.umask(0)
+    os.umask(value)
+    return value
+
+
+def _await(connection: socket.socket, pid: int) -> None:
+    """Let the command start, forward signals to it, and exit as it does."""
+    import signal
+
+    def forward(number: int, _frame: object) -> None:
+        with suppress(OSError):
+            os.kill(pid, number)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, forward)
+    connection.settimeout(None)
+    connection.sendall(b"g")
+    try:
+        answer = connection.recv(2)
+    except OSError:
+        answer = b""
+    if len(answer) != 2:
+        sys.stderr.write("error: the resident server ended; run the command again\n")
+        os._exit(1)
+    status, number = answer
+    if number:
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)  # so that the parent sees the signal
+    os._exit(status)
+
+
+def _start() -> None:
+    """Start a server that outlives this process. It does not answer before it has loaded everything."""
+    run = f"import sys; sys.path[:] = {['', *sys.path[1:]]!r}; from tessera_tools.cli.server import serve; serve()"
+    from tessera_tools.process import spawn_detached
+
+    with suppress(OSError):
+        spawn_detached([sys.executable, "-c", run])

@@ -1,0 +1,113 @@
+"""Turns of the warpgroups of an agent (ping-pong): who may start products on the tensor cores that all of them share.
+
+    %order = create_order groups = 2              the first turn is warpgroup 0's
+    for {
+      order_wait %order                           warpgroup g waits for its turn
+      async.dot …; async.dot …
+      order_arrive %order                         the next turn is warpgroup (g + 1) mod 2's
+      …                                           other work, while the other warpgroup has its turn
+    }
+
+A named barrier belongs to each warpgroup: it waits there, and the warpgroup before it arrives (`barriers`, which
+tileas-bind-named-barriers sets).  CUTLASS calls this an ordered sequence barrier.
+"""
+
+from __future__ import annotations
+
+from tessera_tools.dialects.nv_tileas.pipelines import agent_of
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import Block, Value
+from tessera_tools.opdef import (
+    I32_ATTR,
+    I64_ARRAY,
+    IN_ORDER,
+    UNIT_ATTR,
+    Op,
+    attribute,
+    exactly,
+    operand,
+    result,
+)
+from tessera_tools.target.unit import NAMED_BARRIERS
+
+
+class OrderTokenType(Type, name="nv_tileas.order_token"):
+    """`!nv_tileas.order_token`: the turns of the warpgroups of an agent."""
+
+
+ORDER = exactly(OrderTokenType())
+_NAME = "nv_tileas.async.pipeline"
+
+
+class CreateOrder(Op, name=f"{_NAME}.create_order", traits=(IN_ORDER,)):
+    """The turns of the `groups` warpgroups of an agent; the first one is warpgroup 0's.
+
+    `barriers` are the numbers of their named barriers.  `required`: the author asks for turns.
+    """
+
+    groups = attribute(I32_ATTR)
+    barriers = attribute(I64_ARRAY, "one named barrier for each warpgroup", optional=True)
+    required = attribute(UNIT_ATTR, "it is an error if there can be no turns", optional=True)
+    res = result(ORDER)
+    assembly = "`groups` `=` $groups (`barriers` `=` $barriers^)? attr-dict `:` type($res)"
+
+    def verify_op(self) -> None:
+        groups = self.groups.value
+        if not 2 <= groups < NAMED_BARRIERS:
+            raise self.error(f"has turns of {groups} warpgroups; expected 2 to {NAMED_BARRIERS - 1}")
+        if self.barriers is not None:
+            numbers = self.barriers.values
+            if len(numbers) != groups or len(set(numbers)) != groups:
+                raise self.error(
+                    f"has barriers {list(numbers)}; expected one for each of {groups} warpgroups"
+                )
+            if not all(1 <= number < NAMED_BARRIERS for number in numbers):
+                raise self.error(
+                    f"has barriers {list(numbers)}; named barriers are 1 to {NAMED_BARRIERS - 1}"
+                )
+        assert self.parent is not None
+        users = set(self.res.users)
+        for user in users:
+            if agent_of(user) is not agent_of(self):
+                raise user.error("takes a turn of warpgroups of another agent")
+        if _after(self.parent, self.res, False):
+            last = next(op for op in reversed(list(self.parent)) if users & {op, *op.walk()})
+            raise last.error("ends with a turn that is not given to the next warpgroup")
+
+
+def _after(block: Block, order: Value, held: bool) -> bool:
+    """Whether a warpgroup has its turn at the end of a block.  DiagnosticError where it waits for a turn that it has,
+    gives one that it does not have, or where this differs by the path."""
+    for op in block:
+        if isinstance(op, OrderWait | OrderArrive) and op.order is order:
+            if held is isinstance(op, OrderWait):
+                raise op.error(
+                    "waits for a turn that the warpgroup has"
+                    if held
+                    else "gives a turn that the warpgroup does not have"
+                )
+            held = not held
+        for region in op.regions:
+            for inner in region.blocks:
+                if _after(inner, order, held) is not held:
+                    raise op.error("has a region that begins a turn and does not end it, or ends one")
+    return held
+
+
+class _Turn(Op):
+    """The base of the ops on turns."""
+
+    order = operand(ORDER)
+    assembly = "$order attr-dict"
+
+    def verify_op(self) -> None:
+        if not isinstance(self.order.defining_op, CreateOrder):
+            raise self.error("takes a turn that is not of a create_order")
+
+
+class OrderWait(_Turn, name=f"{_NAME}.order_wait", traits=(IN_ORDER,)):
+    """Waits until it is the turn of the warpgroup."""
+
+
+class OrderArrive(_Turn, name=f"{_NAME}.order_arrive", traits=(IN_ORDER,)):
+    """Gives the turn to the next warpgroup, without waiting."""

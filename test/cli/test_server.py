@@ -1,0 +1,263 @@
+"""The resident server: the same outputs and errors as without it, and its end."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tessera_tools.cli import client, server, tools
+
+ROOT = Path(__file__).parents[2]
+ADD = ROOT / "examples" / "vector_add.mlir"
+GRID = "--grid=1 --arg a=rand:f32:1024 --arg i32:1024 --arg i32:1 --arg b=rand:f32:1024 --arg i32:1024 --arg i32:1"
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the server needs Linux")
+
+
+def script(program: str) -> list[str]:
+    """The command line of a console script."""
+    code = f"import sys; sys.argv[0] = 'tessera-{program}'; from tessera_tools.cli.start import {program}; {program}()"
+    return [sys.executable, "-c", code]
+
+
+class Place:
+    """A folder, a cache folder, and perhaps a server."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.environment = os.environ | {
+            "PYTHONPATH": str(ROOT),
+            "TESSERA_CACHE": str(folder / "cache"),
+            "TESSERA_CACHE_LIMIT": "0",
+        }
+
+    def run(
+        self, program: str, *argv: str, served: bool = True, **options: object
+    ) -> subprocess.CompletedProcess[bytes]:
+        environment = self.environment | ({"TESSERA_SERVER": "1"} if served else {})
+        settings: dict[str, object] = {"cwd": self.folder, "capture_output": True, "timeout": 120} | options
+        return subprocess.run([*script(program), *argv], env=environment, check=False, **settings)  # type: ignore[call-overload]
+
+    def status(self) -> str:
+        return self.run("tools", "server-status").stdout.decode().strip()
+
+    def await_server(self) -> int:
+        """The process of the server, which a command has started."""
+        limit = time.monotonic() + 120
+        while not list(self.folder.rglob("*.sock")) and time.monotonic() < limit:
+            time.sleep(0.1)
+        words = self.status().split()
+        assert words[-1].isdigit(), words
+        return int(words[-1])
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A folder with a server of its own, started by the first command."""
+    found = Place(tmp_path_factory.mktemp("server"))
+    first = found.run("opt", "--version")
+    assert first.returncode == 0
+    pid = found.await_server()
+    yield found
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"translate --mlir-to-ptx --gpu-name=sm_90a {ADD}",
+        f"translate --mlir-to-sass --gpu-name=sm_80 --lineinfo {ADD}",
+        f"translate --mlir-to-cubin {ADD} -o out.cubin --resource-usage --remarks=text",
+        "translate --mlir-to-ptx missing.mlir",
+        f"translate --mlir-to-ptx --mlir-to-sass {ADD}",
+        f"opt {ADD} --canonicalize --cse --color=always",
+        f"opt {ADD} --no-such-pass",
+        "opt --help",
+        f"run {ADD} {GRID} --arg c=zeros:f32:1024 --arg i32:1024 --arg i32:1 --seed=7 --print",
+        f"run {ADD} --grid=1",
+        "tileiras --gpu-name=sm_70 x.bc",
+    ],
+)
+def test_a_command_does_on_the_server_what_it_does_alone(line: str, place: Place) -> None:
+    def outcome(served: bool) -> tuple[int, bytes, bytes, dict[str, bytes]]:
+        done = place.run(*line.split(), served=served)
+        files = {path.name: path.read_bytes() for path in place.folder.glob("out.*")}
+        for name in files:
+            (place.folder / name).unlink()
+        return done.returncode, done.stdout, done.stderr, files
+
+    assert outcome(served=True) == outcome(served=False)
+
+
+def test_the_command_is_a_child_of_the_server(place: Place) -> None:
+    pid = place.await_server()
+    process = subprocess.Popen(
+        [*script("opt"), "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        cwd=place.folder,
+        env=place.environment | {"TESSERA_SERVER": "1"},
+    )
+    try:
+        assert len(_children(pid, 1)) == 1
+    finally:
+        process.communicate(b"", timeout=60)
+    assert not _children(pid, 0)
+
+
+def _children(pid: int, wanted: int) -> list[int]:
+    """The children of a process, when there are as many as wanted."""
+    for _ in range(200):
+        found = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        if len(found) == wanted:
+            break
+        time.sleep(0.05)
+    return found
+
+
+def test_input_umask_and_folder_are_those_of_the_client(place: Place, tmp_path: Path) -> None:
+    place.run(
+        "opt", "-", "-o", "out.mlir",
+        input=b"func.func @f() {\n  return\n}\n", cwd=tmp_path, preexec_fn=lambda: os.umask(0o077),
+    )  # fmt: skip
+    assert (tmp_path / "out.mlir").read_text().count("func.func @f") == 1
+    assert (tmp_path / "out.mlir").stat().st_mode & 0o777 == 0o600
+
+
+def test_the_environment_is_that_of_the_client(place: Place) -> None:
+    place.environment["TESSERA_PTXAS"] = "/no/such/ptxas"
+    try:
+        done = place.run("translate", "--mlir-to-cubin", str(ADD), "-o", "out.cubin")
+    finally:
+        del place.environment["TESSERA_PTXAS"]
+    assert done.returncode == 1
+    assert b"/no/such/ptxas" in done.stderr
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
+def test_a_signal_ends_the_command_as_it_does_alone(number: int, status: int, place: Place) -> None:
+    pid = place.await_server()
+    process = subprocess.Popen(
+        [*script("opt"), "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=place.environment | {"TESSERA_SERVER": "1"},
+    )
+    assert _children(pid, 1)
+    time.sleep(0.3)  # the command reads its input
+    process.send_signal(number)
+    assert process.wait(60) == status
+    assert not _children(pid, 0)
+
+
+def test_a_command_ends_with_its_client(place: Place) -> None:
+    pid = place.await_server()
+    process = subprocess.Popen(
+        [*script("opt"), "-"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        env=place.environment | {"TESSERA_SERVER": "1"},
+    )
+    assert _children(pid, 1)
+    process.kill()
+    process.wait(60)
+    assert not _children(pid, 0)
+    assert process.stdin is not None
+    process.stdin.close()
+
+
+@pytest.mark.parametrize("data", [b"", b"\0" * 8, b"\xff" * 8, (100).to_bytes(8, "little") + b"{" * 100])
+def test_a_request_that_is_not_one_ends_alone(
+    data: bytes, place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import socket
+
+    (path,) = (place.folder / "cache" / "tessera-tools" / "server").glob("*.sock")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        with client.short_path(str(path)) as short:
+            connection.connect(short)
+        connection.sendall(data)
+        connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(60)
+        assert connection.recv(8) in (b"", b"\x01\x00", b"\x00\x0f")  # the status of a command that never was
+    assert place.await_server()
+
+
+def test_without_the_variable_no_server_is_started(tmp_path: Path) -> None:
+    alone = Place(tmp_path)
+    assert alone.run("opt", "--version", served=False).returncode == 0
+    assert alone.status() == "no server runs"
+    assert not list(tmp_path.rglob("*.lock"))
+
+
+def test_the_server_ends_on_request(tmp_path: Path) -> None:
+    own = Place(tmp_path)
+    own.run("opt", "--version")
+    pid = own.await_server()
+    assert own.run("tools", "server-stop").stdout.decode() == f"the server, process {pid}, ends\n"
+    for _ in range(200):
+        if not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text():
+            break
+        time.sleep(0.05)
+    assert own.status() == "no server runs"
+    assert not list(tmp_path.rglob("*.sock"))
+
+
+def test_only_one_server_of_a_kind_runs(place: Place) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from tessera_tools.cli.server import serve; serve()"],
+        env=place.environment,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 0
+
+
+def test_the_server_is_asked_only_where_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value, expected in (("", False), ("0", False), ("off", False), ("1", True)):
+        monkeypatch.setenv("TESSERA_SERVER", value)
+        assert client.wanted() == expected
+    monkeypatch.setenv("PMI_RANK", "0")
+    assert not client.wanted()
+
+
+def test_another_environment_of_python_is_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = client.identity()
+    monkeypatch.setenv("TESSERA_CACHE_LIMIT", "7")
+    assert client.identity() == before
+    monkeypatch.setenv("PYTHONOPTIMIZE", "1")
+    assert client.identity() != before
+
+
+def test_a_client_whose_files_are_newer_is_turned_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import socket
+
+    one = server._Server(str(tmp_path / "s.sock"), ["another state"])
+    listener = one._listen()
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        with client.short_path(one.path) as path:
+            connection.connect(path)
+        one._accept(listener)
+        assert connection.recv(8) == b""
+    assert one.ending
+    one.poll.register(listener)
+    one._stop_listening(listener)
+    assert not (tmp_path / "s.sock").exists()
+
+
+def test_there_is_no_server_to_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TESSERA_CACHE", str(tmp_path))
+    assert tools.run(["server-status"]).stdout == b"no server runs\n"
+    assert tools.run(["server-stop"]).stdout == b"no server runs\n"

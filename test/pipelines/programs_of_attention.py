@@ -1,0 +1,117 @@
+# ruff: noqa: E501
+"""cuda_tile programs of attention, by the extents of their tiles, and what they compute."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from programs import decode, empty, random
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class Attention:
+    """O = softmax2(Q · Kᵀ · scale) · V for tiles of `rows` queries and `keys` keys of `width` elements."""
+
+    rows: int = 128
+    keys: int = 64
+    width: int = 64
+    element: str = "f16"
+
+    def text(self) -> str:
+        m, n, d, e = self.rows, self.keys, self.width, self.element
+        scores, sums, column = f"tile<{m}x{n}xf32>", f"tile<{m}x{d}xf32>", f"tile<{m}x1xf32>"
+        parameters: list[str] = []
+        lines = ["%token = make_token : token"]
+        for name, height in (("q", m), ("k", n), ("v", n), ("o", m)):
+            tensor = f"tensor_view<?x{d}x{e}, strides=[{d},1]>"
+            parameters += [f"%{name}P: tile<ptr<{e}>>", f"%{name}r: tile<i32>"]
+            padding = "" if name == "o" else "padding_value = zero, "
+            lines += [
+                f"%{name}Q = assume div_by<16>, %{name}P : tile<ptr<{e}>>",
+                f"%{name}T = make_tensor_view %{name}Q, shape = [%{name}r, {d}], strides = [{d}, 1] : tile<i32> -> {tensor}",
+                f"%{name}V = make_partition_view %{name}T : partition_view<tile=({height}x{d}), {padding}{tensor}>",
+            ]
+        view = {
+            name: f"partition_view<tile=({height}x{d}), padding_value = zero, tensor_view<?x{d}x{e}, strides=[{d},1]>>"
+            for name, height in (("q", m), ("k", n), ("v", n))
+        }
+        view["o"] = f"partition_view<tile=({m}x{d}), tensor_view<?x{d}x{e}, strides=[{d},1]>>"
+        lines += [
+            "%x, %y, %z = get_tile_block_id : tile<i32>",
+            "%c0 = constant <i32: 0> : tile<i32>",
+            "%c1 = constant <i32: 1> : tile<i32>",
+            f"%cn = constant <i32: {n}> : tile<i32>",
+            "%steps = divi %kr, %cn signed rounding<positive_inf> : tile<i32>",
+            f"%q, %qt = load_view_tko weak %qV[%x, %c0] token = %token : {view['q']}, tile<i32> -> tile<{m}x{d}x{e}>, token",
+            f"%none = constant <f32: 0xFF800000> : {column}",
+            f"%least = constant <f32: 0xFF800000> : {scores}",
+            f"%nothing = constant <f32: 0.0> : {column}",
+            f"%zero = constant <f32: 0.0> : {scores}",
+            f"%start = constant <f32: 0.0> : {sums}",
+            "%s1 = reshape %scale : tile<f32> -> tile<1x1xf32>",
+            f"%s2 = broadcast %s1 : tile<1x1xf32> -> {scores}",
+            f"%i = iota : tile<{n}xi32>",
+            f"%i1 = reshape %i : tile<{n}xi32> -> tile<1x{n}xi32>",
+            "%l1 = reshape %kr : tile<i32> -> tile<1x1xi32>",
+            f"%l2 = broadcast %l1 : tile<1x1xi32> -> tile<1x{n}xi32>",
+            f"%for:3 = for %j in (%c0 to %steps, step %c1) : tile<i32> iter_values(%acc = %start, %sum = %nothing, %max = %none) -> ({sums}, {column}, {column}) {{",
+            f"  %k, %kt = load_view_tko weak %kV[%j, %c0] token = %token : {view['k']}, tile<i32> -> tile<{n}x{d}x{e}>, token",
+            f"  %kk = permute %k [1, 0] : tile<{n}x{d}x{e}> -> tile<{d}x{n}x{e}>",
+            f"  %qk = mmaf %q, %kk, %zero : tile<{m}x{d}x{e}>, tile<{d}x{n}x{e}>, {scores}",
+            f"  %scaled = mulf %qk, %s2 : {scores}",
+            "  %first = muli %j, %cn : tile<i32>",
+            "  %f1 = reshape %first : tile<i32> -> tile<1x1xi32>",
+            f"  %f2 = broadcast %f1 : tile<1x1xi32> -> tile<1x{n}xi32>",
+            f"  %at = addi %f2, %i1 : tile<1x{n}xi32>",
+            f"  %in = cmpi less_than %at, %l2, signed : tile<1x{n}xi32> -> tile<1x{n}xi1>",
+            f"  %mask = broadcast %in : tile<1x{n}xi1> -> tile<{m}x{n}xi1>",
+            f"  %s = select %mask, %scaled, %least : tile<{m}x{n}xi1>, {scores}",
+            f"  %most = reduce %s dim=1 identities=[0xFF800000 : f32] : {scores} -> tile<{m}xf32>",
+            "  (%left: tile<f32>, %right: tile<f32>) {",
+            "    %larger = maxf %left, %right : tile<f32>",
+            "    yield %larger : tile<f32>",
+            "  }",
+            f"  %most1 = reshape %most : tile<{m}xf32> -> {column}",
+            f"  %now = maxf %max, %most1 : {column}",
+            f"  %now1 = broadcast %now : {column} -> {scores}",
+            f"  %less = subf %s, %now1 : {scores}",
+            f"  %p = exp2 %less : {scores}",
+            f"  %change = subf %max, %now : {column}",
+            f"  %factor = exp2 %change : {column}",
+            f"  %total = reduce %p dim=1 identities=[0.0 : f32] : {scores} -> tile<{m}xf32>",
+            "  (%one: tile<f32>, %other: tile<f32>) {",
+            "    %added = addf %one, %other : tile<f32>",
+            "    yield %added : tile<f32>",
+            "  }",
+            f"  %total1 = reshape %total : tile<{m}xf32> -> {column}",
+            f"  %sum1 = fma %sum, %factor, %total1 : {column}",
+            f"  %v, %vt = load_view_tko weak %vV[%j, %c0] token = %token : {view['v']}, tile<i32> -> tile<{n}x{d}x{e}>, token",
+            f"  %pe = ftof %p : {scores} -> tile<{m}x{n}x{e}>",
+            f"  %wide = broadcast %factor : {column} -> {sums}",
+            f"  %old = mulf %acc, %wide : {sums}",
+            f"  %new = mmaf %pe, %v, %old : tile<{m}x{n}x{e}>, tile<{n}x{d}x{e}>, {sums}",
+            f"  continue %new, %sum1, %now : {sums}, {column}, {column}",
+            "}",
+            f"%by = broadcast %for#1 : {column} -> {sums}",
+            f"%out = divf %for#0, %by : {sums}",
+            f"%result = ftof %out : {sums} -> tile<{m}x{d}x{e}>",
+            f"%done = store_view_tko weak %result, %oV[%x, %c0] token = %token : tile<{m}x{d}x{e}>, {view['o']}, tile<i32> -> token",
+            "return",
+        ]
+        inside = "\n  ".join(lines)
+        return f"entry @attention({', '.join(parameters)}, %scale: tile<f32>) {{\n  {inside}\n}}\n"
+
+    def case(self, queries: int, keys: int, rng: np.random.Generator) -> tuple[list[Any], Array]:
+        """Arguments for a launch of ⌈queries / rows⌉ tile blocks, and what it computes, in float64."""
+        q, k, v = (random(self.element, (n, self.width), rng) for n in (queries, keys, keys))
+        out = empty(self.element, (queries, self.width))
+        scale = np.float32(np.log2(np.e) / np.sqrt(self.width))
+        args = [x for array in (q, k, v, out) for x in (array, np.int32(array.shape[0]))]
+        a, b, c = (decode(self.element, array).astype(np.float64) for array in (q, k, v))
+        scores = a @ b.T * float(scale)
+        weights = np.exp2(scores - scores.max(1, keepdims=True))
+        return [*args, scale], weights / weights.sum(1, keepdims=True) @ c
