@@ -151,8 +151,7 @@ PASSES: dict[str, Row] = {
         "branch around masks where a comparison of scalars shows that they hold for a whole tile",
     ),
     "tileas-swap-operands": Row(
-        "tileas.swap_operands:SwapOperands",
-        "compute products with fewer than 64 rows transposed, by wgmma",
+        "tileas.swap_operands:SwapOperands", "compute products of few rows transposed, by wgmma"
     ),
     "tileas-promote-accumulators": Row(
         "tileas.promote_accumulators:PromoteAccumulators",
@@ -286,16 +285,8 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "scf-for-loop-splitting",
         "TMA checks bounds itself",
     ),
-    (
-        "tileas-prepare-for-scheduling",
-        "tileas-swap-operands",
-        "each product has loads of its own, which TMA brings in its order",
-    ),
-    (
-        "tileas-swap-operands",
-        "tileas-promote-accumulators",
-        "a transposed product of 8-bit floats loses precision like any other of wgmma",
-    ),
+    ("tileas-prepare-for-scheduling", "tileas-swap-operands", "each product has loads of its own"),
+    ("tileas-swap-operands", "tileas-promote-accumulators", "a transposed product may lose precision, too"),
     (
         "tileas-promote-accumulators",
         "tileas-schedule",

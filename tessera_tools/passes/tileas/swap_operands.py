@@ -40,7 +40,7 @@ class SwapOperands(Pass):
     """Compute products of few rows transposed."""
 
     name: ClassVar = "tileas-swap-operands"
-    summary: ClassVar = "compute products with fewer than 64 rows transposed, by wgmma"
+    summary: ClassVar = "compute products of few rows transposed, by wgmma"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops without layouts"
     ensures: ClassVar = "a product that is transposed runs on wgmma"
