@@ -46,6 +46,12 @@ def pytest_configure(config: pytest.Config) -> None:
             os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The tests that take long come first, so that no worker is left with one at the end, or takes over a test whose
+    fixture (a wheel) another one has made: workers take over what is last."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
 def pytest_collection_finish() -> None:
     """Take what is there now, thousands of tests and modules, out of every later search for garbage."""
     gc.collect()

@@ -15,7 +15,7 @@ import functools
 import re
 import secrets
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,7 @@ from tessera_tools.emit.driver import Options, compile_module, compile_text
 from tessera_tools.emit.kernels import kernels_of_module
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.worker import Worker
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
 from tessera_tools.runtime import Result, lookup_type
@@ -44,11 +45,18 @@ Declared = tuple[str, Sequence[int]]
 
 @dataclass(frozen=True)
 class Compiled:
-    """A compiled program: the llvm stage as MLIR text, the PTX, and what a launch needs."""
+    """A compiled program: the PTX, what a launch needs, and how to get the llvm stage as MLIR text."""
 
-    llvm: str
     ptx: str
     manifest: Manifest
+    lower: Callable[[], str] | None = None
+    """Prints the llvm stage. Few tests ask for it, and to print it takes a quarter of a compilation."""
+
+    @property
+    def llvm(self) -> str:
+        """The llvm stage as MLIR text."""
+        assert self.lower is not None
+        return self.lower()
 
 
 @functools.cache
@@ -62,17 +70,37 @@ def worker() -> Worker:
 @once_in_a_run
 def compiled(text: str, target: str = "sm_80", level: int = 3, ping_pong: str = "auto") -> Compiled:
     """Compile cuda_tile text to PTX, once for each target. Raises DiagnosticError."""
-    module = parse_module(text, "program.mlir")
-    gpu = lookup(target)
-    made = compile_module(
-        module, Options(gpu, until="ptx", level=level, ping_pong=ping_pong), worker=worker()
+    options = Options(lookup(target), until="ptx", level=level, ping_pong=ping_pong)
+    return compiled_module(
+        parse_module(text, "program.mlir"), options, (compiled, text, target, level, ping_pong)
     )
+
+
+def compiled_module(module: Operation, options: Options, made_by: tuple[Any, ...]) -> Compiled:
+    """Compile a module to PTX. `made_by`: the function that the test called for it, and its arguments."""
+    made = compile_module(module, options, worker=worker())
     ptx = made.text("ptx")
     version = re.search(r"^\.version (\S+)", ptx, re.MULTILINE)
     assert version is not None
-    return Compiled(
-        print_op(module), ptx, Manifest(gpu.cpu, version[1], tuple(kernels_of_module(module)))
-    )  # fmt: skip
+    make, *args = made_by
+    key = (make.__module__, *args)
+    _LOWERED[key] = module
+    while len(_LOWERED) > _MOST_LOWERED:
+        del _LOWERED[next(iter(_LOWERED))]
+    manifest = Manifest(options.target.cpu, version[1], tuple(kernels_of_module(module)))
+    return Compiled(ptx, manifest, functools.partial(_print_lowered, make, key))
+
+
+_LOWERED: dict[tuple[Any, ...], Operation] = {}
+_MOST_LOWERED = 32
+"""How many modules stay at their llvm stage."""
+
+
+def _print_lowered(make: Any, key: tuple[Any, ...]) -> str:
+    """The llvm stage of what `make` compiled; if another worker did, or if it was long ago, compile it again."""
+    if key not in _LOWERED:
+        make.__wrapped__(*key[1:])
+    return print_op(_LOWERED[key])
 
 
 def launch(

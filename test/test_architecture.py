@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,8 @@ LEAVES = {"layout": set[str](), "target": {"layout"}, "sim": {"diagnostics", "la
 
 RUNTIME = {"cache", "diagnostics", "process", "layout", "target", "sim", "emit"}
 """`emit` for the launch manifest, which both devices read."""
+
+_TYPE_CHECKING = ast.dump(ast.parse("TYPE_CHECKING", mode="eval").body)
 
 
 def allowed(package: str) -> set[str]:
@@ -74,15 +77,38 @@ def tree(path: Path) -> ast.Module:
 
 
 @functools.cache
+def import_statements(path: Path) -> list[tuple[ast.Import | ast.ImportFrom, bool, bool]]:
+    """Each import of a module, whether it is inside a function, and whether only the type checker sees it.
+
+    Imports are statements: expressions, which are most of a module, are not looked through.
+    """
+    found: list[tuple[ast.Import | ast.ImportFrom, bool, bool]] = []
+    work: list[tuple[ast.AST, bool, bool]] = [(tree(path), False, False)]
+    while work:
+        node, inside, checked = work.pop()
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            found.append((node, inside, checked))
+            continue
+        inside |= isinstance(node, ast.FunctionDef)
+        checked |= isinstance(node, ast.If) and ast.dump(node.test) == _TYPE_CHECKING
+        nested = [
+            one
+            for name in ("body", "orelse", "handlers", "finalbody", "cases")
+            for one in getattr(node, name, ())
+        ]
+        work += [(one, inside, checked) for one in reversed(nested)]
+    return found
+
+
+@functools.cache
 def imported(path: Path) -> list[tuple[int, str]]:
     """Line and full name of each import of tessera_tools in the module, those inside functions included."""
     inside = path.relative_to(ROOT).with_suffix("").parts
     found: list[tuple[int, str]] = []
-    for node in ast.walk(tree(path)):
-        names: list[str] = []
+    for node, *_ in import_statements(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = node.module or ""
             if node.level:
                 # For a package's __init__ and for a module alike, one dot is the folder the file stands in.
@@ -136,26 +162,29 @@ def test_only_tests_import_the_commands() -> None:
 
 
 STARTS_PROCESSES = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "system", "popen", "execve", "Popen"}
+PROCESS_MODULES = {"subprocess", "multiprocessing"}
 
 
 def test_processes_are_started_by_one_module() -> None:
     bad: list[str] = []
+    mentioned = re.compile(rf"\bos\b[\s\\]*\.[\s\\]*({'|'.join(STARTS_PROCESSES)})\b")
     for path in MODULES:
         if path == PACKAGE / "process.py":
             continue
-        for node in ast.walk(tree(path)):
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                names = [node.module or ""]
-            elif (
-                isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os"
-            ):
-                names = ["os." + node.attr] if node.attr in STARTS_PROCESSES else []
-            else:
-                continue
-            wrong = {"subprocess", "multiprocessing"} | {f"os.{name}" for name in STARTS_PROCESSES}
-            bad += [f"{path.relative_to(ROOT)}:{node.lineno}: {name}" for name in names if name in wrong]
+        here = path.relative_to(ROOT)
+        for node, *_ in import_statements(path):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module]
+            bad += [f"{here}:{node.lineno}: {name}" for name in names if name in PROCESS_MODULES]
+        if mentioned.search(path.read_text()) is None:
+            continue
+        bad += [
+            f"{here}:{node.lineno}: os.{node.attr}"
+            for node in ast.walk(tree(path))
+            if isinstance(node, ast.Attribute)
+            and isinstance(node.value, ast.Name)
+            and node.value.id == "os"
+            and node.attr in STARTS_PROCESSES
+        ]
     assert not bad
 
 
@@ -164,29 +193,22 @@ CIRCLES = {frozenset({"ir.core", "ir.printing", "ir.location_aliases", "ir.resou
 that is opened leaves the table; none is added: what two modules need of each other moves to a third below both."""
 
 
-_TYPE_CHECKING = ast.dump(ast.parse("TYPE_CHECKING", mode="eval").body)
-
-
 def dependencies(path: Path, inside_functions: bool) -> set[str]:
     """The modules of the package that a module imports when it runs, without `tessera_tools.`."""
     found: set[str] = set()
-    work: list[ast.AST] = [tree(path)]
-    while work:
-        for node in ast.iter_child_nodes(work.pop()):
-            checked = isinstance(node, ast.If) and ast.dump(node.test) == _TYPE_CHECKING
-            if checked or (isinstance(node, ast.FunctionDef) and not inside_functions):
-                continue
-            work.append(node)
-            names: list[str] = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom) and node.module:
-                names = [f"{node.module}.{alias.name}" for alias in node.names]
-            for name in names:
-                while name not in BY_NAME and "." in name:
-                    name = name.rpartition(".")[0]
-                if name in BY_NAME and BY_NAME[name] != path:
-                    found.add(name)
+    for node, inside, checked in import_statements(path):
+        if checked or (inside and not inside_functions):
+            continue
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif node.module:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        for name in names:
+            while name not in BY_NAME and "." in name:
+                name = name.rpartition(".")[0]
+            if name in BY_NAME and BY_NAME[name] != path:
+                found.add(name)
     return found
 
 

@@ -127,7 +127,7 @@ def _together(a: Run, b: Run) -> tuple[Run, Run]:
     return a.cut(length), b.cut(length)
 
 
-def _elementwise(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _elementwise(op: Operation, axes: Axes, x: Sequence[Runs]) -> Runs:
     """If all operands are constant along a block, so are the results."""
     rank = len(_shape(op.results[0]))
     lengths = [
@@ -143,7 +143,7 @@ def _elementwise(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
 
 
 def _sum(sign: int) -> Rule:
-    def rule(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+    def rule(op: Operation, axes: Axes, x: Sequence[Runs]) -> Runs:
         return tuple(_add(a, b, sign) for a, b in zip(*x, strict=True))
 
     return rule
@@ -164,7 +164,7 @@ def _scaled(run: Run, factor: int) -> Run:
     return Run(run.length, run.step * factor, min(run.divisor * power_of_two(abs(factor)), ZERO_DIVISOR))
 
 
-def _product(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _product(op: Operation, axes: Axes, x: Sequence[Runs]) -> Runs:
     factors = [_number(axes.facts.fact(v)) for v in op.operands]
     return tuple(_multiply(a, b, *factors) for a, b in zip(*x, strict=True))
 
@@ -181,7 +181,7 @@ def _multiply(a: Run, b: Run, left: int | None, right: int | None) -> Run:
     return Run(1, 0, min(a.of_all * b.of_all, ZERO_DIVISOR))
 
 
-def _shift_left(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs | None:
+def _shift_left(op: Operation, axes: Axes, x: Sequence[Runs]) -> Runs | None:
     amount = _number(axes.facts.fact(op.operands[1]))
     if amount is None or not 0 <= amount < width_of(op.results[0].type):
         return _elementwise(op, axes, x)
@@ -195,7 +195,7 @@ def _parts(size: int, half: int, run: Run) -> Run:
     return run
 
 
-def _quotient(op: Any, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
+def _quotient(op: Operation, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
     """Division by `size`, rounded down, if that is a power of two: the quotient is constant between multiples of
     `size`."""
     if size is None or size <= 0 or size & (size - 1):
@@ -211,7 +211,7 @@ def _quotient(op: Any, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
     return tuple(found)
 
 
-def _rest(op: Any, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
+def _rest(op: Operation, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
     """The remainder of a division by `size`, if that is a power of two."""
     if size is None or size <= 0 or size & (size - 1):
         return _elementwise(op, axes, x)
@@ -220,7 +220,7 @@ def _rest(op: Any, axes: Axes, x: Sequence[Runs], size: int | None) -> Runs:
     return tuple(Run(part.length, part.step, min(part.divisor, size)) for part in parts)
 
 
-def _divisor_of(op: Any, axes: Axes, signed: bool) -> int | None:
+def _divisor_of(op: Operation, axes: Axes, signed: bool) -> int | None:
     """The uniform divisor of all elements; None if it is unknown or a signed division does not round down."""
     if signed and axes.facts.fact(op.operands[0]).lower < 0:
         return None
@@ -235,13 +235,13 @@ def _remainder(signed: bool) -> Rule:
     return lambda op, axes, x: _rest(op, axes, x, _divisor_of(op, axes, signed))
 
 
-def _shift_right(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _shift_right(op: Operation, axes: Axes, x: Sequence[Runs]) -> Runs:
     amount = _number(axes.facts.fact(op.operands[1]))
     size = 1 << amount if amount is not None and 0 <= amount < width_of(op.results[0].type) else None
     return _quotient(op, axes, x, size)
 
 
-def _and(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _and(op: Operation, axes: Axes, x: Sequence[Runs]) -> Runs:
     """And with 2^k - 1 is the remainder modulo 2^k."""
     for i in (0, 1):
         mask = _number(axes.facts.fact(op.operands[i]))
@@ -250,7 +250,7 @@ def _and(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
     return _elementwise(op, axes, x)
 
 
-def _select(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs | None:
+def _select(op: Operation, axes: Axes, x: Sequence[Runs]) -> Runs | None:
     condition, yes, no = x
     rank = len(_shape(op.results[0]))
     conditions = condition or tuple(Run(n, 0, 1) for n in _shape(op.results[0]))
@@ -274,7 +274,7 @@ def _extend(unsigned: bool) -> Rule:
     return lambda op, axes, x: _exact(op.operands[0], axes, x[0], unsigned)
 
 
-def _keep(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _keep(op: Operation, axes: Axes, x: Sequence[Runs]) -> Runs:
     return x[0]
 
 
@@ -417,7 +417,7 @@ RULES: dict[str, Rule] = {
 """The transfer rules, by operation name; elementwise ops without a rule preserve only uniform blocks."""
 
 
-def pointer_vector(op: Any, axes: Axes) -> tuple[int | None, int]:
+def pointer_vector(op: Operation, axes: Axes) -> tuple[int | None, int]:
     """(axis, elements) of the widest access of an nv_tileaa.load or store: the addresses of that many adjacent elements
     are contiguous and aligned to their total size, and their masks are equal.
 

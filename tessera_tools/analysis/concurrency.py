@@ -131,7 +131,7 @@ class Phases:
         return {wait.barrier for wait in self.waits if _precedes(wait.op, access.op)}
 
 
-def _has_stages(made: Any) -> bool:
+def _has_stages(made: Operation) -> bool:
     """True if a pipeline or a buffer of mbarriers has several stages: a wait for one stage does not follow an arrival
     at another."""
     if isinstance(made, nv_tileas.CreatePipeline):

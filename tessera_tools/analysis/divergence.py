@@ -9,7 +9,6 @@ scf.for %j = %c0 to %i                    %j and the results of the loop differ
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tessera_tools.dialects import nv_tileas, scf, tile
 from tessera_tools.ir.core import Operation, Value
@@ -47,7 +46,7 @@ def differs(op: Operation, divergent: set[Value]) -> bool:
     return bool(op.regions) and any(v in divergent for v in op.operands)
 
 
-def _differing(op: Any, known: Callable[[Value], bool]) -> list[Value]:
+def _differing(op: Operation, known: Callable[[Value], bool]) -> list[Value]:
     """Returns the divergent results and block arguments of an op."""
     if isinstance(op, _BY_THREAD) or op.name.startswith(_REGISTERS):
         return list(op.results)

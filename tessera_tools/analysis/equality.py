@@ -45,7 +45,7 @@ class Equalities:
         """A name for a number; unconditionally equal numbers have the same name."""
         if not isinstance(value, Value):
             return value
-        op: Any = value.defining_op
+        op = value.defining_op
         while isinstance(op, _EXACT_CASTS):
             value = op.operand(0)
             op = value.defining_op
@@ -68,7 +68,7 @@ class Equalities:
             here = here.parent_op
 
     def _stated(self, condition: Value) -> Iterator[frozenset[Hashable]]:
-        op: Any = condition.defining_op
+        op = condition.defining_op
         if isinstance(op, arith.AndI):
             yield from self._stated(op.lhs)
             yield from self._stated(op.rhs)

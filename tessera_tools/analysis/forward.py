@@ -141,7 +141,7 @@ class Forward(Generic[Known]):
             found = self.transfer(value, op, [self._look_up(v) for v in op.operands])
             return self.unknown(value) if found is None else found
         assert isinstance(value, BlockArgument)
-        holder: Any = value.block.parent_op
+        holder = value.block.parent_op
         if _counts(holder) and value.index == 0:
             return self.counted(holder, value)
         carried = self._carried(holder)

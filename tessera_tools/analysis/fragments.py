@@ -284,7 +284,7 @@ class _Extents:
 
     # -- threads
 
-    def take(self, op: Any, fragment: Value, does: str) -> None:
+    def take(self, op: Operation, fragment: Value, does: str) -> None:
         """Take the number of threads from an op that defines a fragment's tile."""
         own: tuple[int, ...] = fragment.type.shape  # type: ignore[attr-defined]
         shape = self.shape(fragment)
@@ -315,7 +315,7 @@ class _Extents:
 
 def declared_threads(function: Operation) -> int:
     """The threads of a block, from the function's attribute, which must be a power of two from 32 to 1024."""
-    attribute: Any = function.attributes.get(THREADS)
+    attribute = function.attributes.get(THREADS)
     if attribute is None:
         return DEFAULT_THREADS
     count = attribute.value if isinstance(attribute, IntegerAttr) else 0
@@ -324,7 +324,7 @@ def declared_threads(function: Operation) -> int:
     return count
 
 
-def _tie(op: Any, classes: _Classes) -> None:
+def _tie(op: Operation, classes: _Classes) -> None:
     if isinstance(op, RowReduction):
         classes.tie_rows(op.source, op.res)
     elif isinstance(op, tile.Broadcast):

@@ -105,7 +105,7 @@ class LaneValues:
 
     def _collect(self, value: Value, parts: dict[Value, None]) -> bool:
         """Collect the parts that a value is computed from; False if it depends on anything else."""
-        op: Any = value.defining_op
+        op = value.defining_op
         if _number_of(op) is not None or self._threads_of(op) is not None:
             return True
         if op is not None and (op.name in _OPERATIONS or op.name in _CASTS):
@@ -153,7 +153,7 @@ class LaneValues:
         return self._sums[value]
 
     def _sum(self, value: Value) -> Sum | None:
-        op: Any = value.defining_op
+        op = value.defining_op
         constant = _number_of(op)
         if constant is not None:
             return Sum((constant,) * self.threads)
@@ -226,7 +226,7 @@ def iterations(value: Value) -> Sequence[int] | None:
     """The values of the induction variable of a loop with constant bounds; None for other values."""
     if not isinstance(value, BlockArgument) or value.index:
         return None
-    loop: Any = value.owner_block.parent_op
+    loop = value.owner_block.parent_op
     if not isinstance(loop, scf.For):
         return None
     bounds = [_number_of(v.defining_op) for v in (loop.lower, loop.upper, loop.step)]

@@ -16,7 +16,7 @@ from typing import Any
 
 from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import storage_bits
-from tessera_tools.dialects import nv_tileaa
+from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import FloatType, RankedTensorType, Type
@@ -33,6 +33,7 @@ __all__ = [
     "cost_of",
     "in_threads",
     "load_latency",
+    "staged_read_cost",
 ]
 
 RESOURCES: Mapping[str, str] = {
@@ -66,6 +67,8 @@ _LONG = {"arith.divsi": 20, "arith.divui": 20, "arith.remsi": 20, "arith.remui":
          "nv_tileaa.divf": 8, "math.sin": 10, "math.cos": 10, "math.tan": 20, "math.powf": 30,
          "math.log": 4, "math.log10": 4, "math.exp": 2, "nv_tileaa.exp": 2}  # fmt: skip
 """Other instructions for each element, if not one."""
+_USUAL_BITS = 32
+"""The width of an access whose atom does not say it, such as an atomic."""
 _FREE = frozenset(
     {
         "arith.constant", "nv_tileaa.reshape", "nv_tileaa.permute", "nv_tileaa.broadcast", "nv_tileaa.splat",
@@ -106,6 +109,15 @@ def box_load_cost(op: Operation, target: Target) -> Cost:
     return Cost({"memory": moved}, moved + load_latency(op, target), True)
 
 
+def staged_read_cost(op: Operation, target: Target) -> Cost:
+    """The cost of reading a tile that another agent has brought to shared memory."""
+    rates = throughput(target)
+    read = _over(
+        max(_bytes(v.type) for v in op.results if isinstance(v.type, RankedTensorType)), rates.shared_bytes
+    )
+    return Cost({"shared": read}, read + rates.shared_latency)
+
+
 def load_latency(op: Operation, target: Target) -> int:
     """Cycles until the data of a load come: those of DRAM, times what the author's hint says of the traffic there."""
     return throughput(target).memory_latency * (hint(op, "latency") or USUAL_LATENCY) // USUAL_LATENCY
@@ -135,7 +147,7 @@ def cost_of(op: Operation, target: Target) -> Cost:
     return _Costs(op, target).cost()
 
 
-def _combination(op: Any, rates: Throughput) -> Cost:
+def _combination(op: Operation, rates: Throughput) -> Cost:
     """A reduction or a scan: each op of the region once for each element, then a butterfly over lanes and warps."""
     elements = sum(prod(v.type.shape) for v in op.operands if isinstance(v.type, RankedTensorType))
     work = elements * max(len(op.regions[0].entry) - 1, 1)
@@ -146,7 +158,7 @@ def _combination(op: Any, rates: Throughput) -> Cost:
 class _Costs:
     """The cost of one op without regions."""
 
-    def __init__(self, op: Any, target: Target) -> None:
+    def __init__(self, op: Operation, target: Target) -> None:
         self.op, self.target, self.rates = op, target, throughput(target)
         self.tiles = [v.type for v in (*op.results, *op.operands) if isinstance(v.type, RankedTensorType)]
 
@@ -166,6 +178,7 @@ class _Costs:
         return self._elementwise()
 
     def _product(self) -> Cost:
+        assert isinstance(self.op, nv_tileaa.Dot | nv_tileas.Dot)
         a, b, c = self.op.a.type, self.op.b.type, self.op.c.type
         depth = a.shape[-1]
         atom = self.op.attributes.get("atom")
@@ -187,15 +200,15 @@ class _Costs:
     def _access(self, loads: bool) -> Cost:
         size = max(_bytes(t) for t in self.tiles if not _is_pointer(t))
         atom = self.op.attributes.get("copy_atom", self.op.attributes.get("atom"))
-        width = getattr(atom, "width", 0) or 32
+        width = getattr(atom, "bits", 0) or _USUAL_BITS
         moved = _over(size, self.rates.memory_bytes)
         instructions = _over(size * 8, width * LANES)
         cycles = {"memory": moved, "issue": _over(instructions, self.rates.issue)}
         return Cost(cycles, moved + load_latency(self.op, self.target) if loads else 0, asynchronous=loads)
 
     def _conversion(self) -> Cost:
-        moved = _over(2 * _bytes(self.op.operands[0].type), self.rates.shared_bytes)
-        instructions = _over(2 * _bytes(self.op.operands[0].type), 16 * LANES * self.rates.issue)
+        moved = _over(2 * _bytes(self.tiles[0]), self.rates.shared_bytes)
+        instructions = _over(2 * _bytes(self.tiles[0]), 16 * LANES * self.rates.issue)
         return Cost({"shared": moved, "issue": instructions}, moved + 2 * self.rates.shared_latency)
 
     def _elementwise(self) -> Cost:

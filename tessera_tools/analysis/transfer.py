@@ -97,13 +97,13 @@ Rule = Callable[[Any, Facts], "Fact | Sequence[Fact] | None"]
 """The fact of the result (or of each result); None if unknown."""
 
 
-def _add(op: Any, x: Facts) -> Fact:
+def _add(op: Operation, x: Facts) -> Fact:
     a, b = x
     divisor = math.gcd(a.divisor, b.divisor)
     return wrapping(op.result.type, divisor, a.lower + b.lower, a.upper + b.upper, _no_signed_wrap(op))
 
 
-def _subtract(op: Any, x: Facts) -> Fact:
+def _subtract(op: Operation, x: Facts) -> Fact:
     a, b = x
     divisor = math.gcd(a.divisor, b.divisor)
     return wrapping(op.result.type, divisor, a.lower - b.upper, a.upper - b.lower, _no_signed_wrap(op))
@@ -114,7 +114,7 @@ def _corners(a: Fact, b: Fact) -> tuple[int, int]:
     return min(products), max(products)
 
 
-def _multiply(op: Any, x: Facts) -> Fact:
+def _multiply(op: Operation, x: Facts) -> Fact:
     a, b = x
     return wrapping(op.result.type, a.divisor * b.divisor, *_corners(a, b), _no_signed_wrap(op))
 
@@ -134,7 +134,7 @@ def _flooring(a: int, b: int) -> int:
 def _divide(rounding: Callable[[int, int], int]) -> Rule:
     """Signed division by a positive number; each rounding is monotonic in the dividend."""
 
-    def rule(op: Any, x: Facts) -> Fact | None:
+    def rule(op: Operation, x: Facts) -> Fact | None:
         a, b = x
         if b.lower < 1:
             return None
@@ -149,7 +149,7 @@ def _divide(rounding: Callable[[int, int], int]) -> Rule:
 def _divide_unsigned(rounding: Callable[[int, int], int]) -> Rule:
     signed = _divide(rounding)
 
-    def rule(op: Any, x: Facts) -> Any:
+    def rule(op: Operation, x: Facts) -> Any:
         a, b = x
         if a.lower >= 0:
             return signed(op, x)
@@ -164,7 +164,7 @@ def _divide_unsigned(rounding: Callable[[int, int], int]) -> Rule:
     return rule
 
 
-def _remainder(op: Any, x: Facts) -> Fact | None:
+def _remainder(op: Operation, x: Facts) -> Fact | None:
     a, b = x
     if b.lower < 1:
         return None
@@ -177,7 +177,7 @@ def _remainder(op: Any, x: Facts) -> Fact | None:
     return fact(op.result.type, divisor, lower, upper)
 
 
-def _remainder_unsigned(op: Any, x: Facts) -> Fact | None:
+def _remainder_unsigned(op: Operation, x: Facts) -> Fact | None:
     a, b = x
     if a.lower >= 0:
         return _remainder(op, x)
@@ -190,12 +190,12 @@ def _remainder_unsigned(op: Any, x: Facts) -> Fact | None:
     return fact(op.result.type, math.gcd(part, b.divisor), 0, b.upper - 1)
 
 
-def _amount(op: Any, b: Fact) -> int | None:
+def _amount(op: Operation, b: Fact) -> int | None:
     """The constant amount of a shift."""
     return b.lower if b.lower == b.upper and 0 <= b.lower < width_of(op.result.type) else None
 
 
-def _shift_left(op: Any, x: Facts) -> Fact | None:
+def _shift_left(op: Operation, x: Facts) -> Fact | None:
     a, b = x
     amount = _amount(op, b)
     if amount is None:
@@ -204,7 +204,7 @@ def _shift_left(op: Any, x: Facts) -> Fact | None:
     return wrapping(op.result.type, divisor, lower, upper, _no_signed_wrap(op))
 
 
-def _shift_right(op: Any, x: Facts) -> Fact | None:
+def _shift_right(op: Operation, x: Facts) -> Fact | None:
     a, b = x
     amount = _amount(op, b)
     if amount is None:
@@ -213,7 +213,7 @@ def _shift_right(op: Any, x: Facts) -> Fact | None:
     return fact(op.result.type, divisor, a.lower >> amount, a.upper >> amount)
 
 
-def _shift_right_unsigned(op: Any, x: Facts) -> Fact | None:
+def _shift_right_unsigned(op: Operation, x: Facts) -> Fact | None:
     a, b = x
     amount = _amount(op, b)
     if amount is None:
@@ -225,7 +225,7 @@ def _shift_right_unsigned(op: Any, x: Facts) -> Fact | None:
     return fact(op.result.type, divisor, 0, (1 << (width_of(op.result.type) - amount)) - 1)
 
 
-def _and(op: Any, x: Facts) -> Fact:
+def _and(op: Operation, x: Facts) -> Fact:
     a, b = x
     if a.lower == a.upper == -1:
         return b
@@ -238,15 +238,15 @@ def _and(op: Any, x: Facts) -> Fact:
     return fact(op.result.type, max(power_of_two(a.divisor), power_of_two(b.divisor)), low, high)
 
 
-def _or(op: Any, x: Facts) -> Fact:
+def _or(op: Operation, x: Facts) -> Fact:
     return _bitwise(op, x, max(x[0].lower, x[1].lower))
 
 
-def _xor(op: Any, x: Facts) -> Fact:
+def _xor(op: Operation, x: Facts) -> Fact:
     return _bitwise(op, x, 0)
 
 
-def _bitwise(op: Any, x: Facts, least: int) -> Fact:
+def _bitwise(op: Operation, x: Facts, least: int) -> Fact:
     a, b = x
     low, high = limits(op.result.type)
     if a.lower >= 0 and b.lower >= 0:
@@ -254,24 +254,24 @@ def _bitwise(op: Any, x: Facts, least: int) -> Fact:
     return fact(op.result.type, math.gcd(power_of_two(a.divisor), power_of_two(b.divisor)), low, high)
 
 
-def _minimum(op: Any, x: Facts) -> Fact:
+def _minimum(op: Operation, x: Facts) -> Fact:
     a, b = x
     return fact(op.result.type, math.gcd(a.divisor, b.divisor), min(a.lower, b.lower), min(a.upper, b.upper))
 
 
-def _maximum(op: Any, x: Facts) -> Fact:
+def _maximum(op: Operation, x: Facts) -> Fact:
     a, b = x
     return fact(op.result.type, math.gcd(a.divisor, b.divisor), max(a.lower, b.lower), max(a.upper, b.upper))
 
 
-def _absolute(op: Any, x: Facts) -> Fact:
+def _absolute(op: Operation, x: Facts) -> Fact:
     """The least number of the type is its own absolute value, because its negation wraps around."""
     (a,) = x
     lower = max(a.lower, -a.upper, 0)
     return wrapping(op.result.type, a.divisor, lower, max(abs(a.lower), abs(a.upper)))
 
 
-def _wide_product(op: Any, x: Facts) -> Sequence[Fact] | None:
+def _wide_product(op: Operation, x: Facts) -> Sequence[Fact] | None:
     """The halves of the unsigned product of non-negative numbers."""
     a, b = x
     if a.lower < 0 or b.lower < 0:
@@ -283,19 +283,19 @@ def _wide_product(op: Any, x: Facts) -> Sequence[Fact] | None:
 
 
 def _unsigned_extremum(signed: Rule) -> Rule:
-    def rule(op: Any, x: Facts) -> Any:
+    def rule(op: Operation, x: Facts) -> Any:
         return signed(op, x) if x[0].lower >= 0 and x[1].lower >= 0 else join(*x)
 
     return rule
 
 
-def _resize(op: Any, x: Facts) -> Fact:
+def _resize(op: Operation, x: Facts) -> Fact:
     """Sign extension preserves the number; truncation does so if it fits."""
     (a,) = x
     return wrapping(op.results[0].type, *a)
 
 
-def _zero_extend(op: Any, x: Facts) -> Fact:
+def _zero_extend(op: Operation, x: Facts) -> Fact:
     (a,) = x
     source, target = op.operand(0).type, op.results[0].type
     if a.lower >= 0 or width_of(target) <= width_of(source):
@@ -303,7 +303,7 @@ def _zero_extend(op: Any, x: Facts) -> Fact:
     return fact(target, power_of_two(a.divisor), 0, (1 << width_of(source)) - 1)
 
 
-def _select(op: Any, x: Facts) -> Fact:
+def _select(op: Operation, x: Facts) -> Fact:
     return join(x[1], x[2])
 
 
@@ -325,7 +325,7 @@ _MOST_CONSTANTS = 4096
 """The maximum number of elements of a constant tile to inspect."""
 
 
-def _constant(op: Any, x: Facts) -> Fact | None:
+def _constant(op: Operation, x: Facts) -> Fact | None:
     value: Attribute | None = op.attributes.get("value")
     if isinstance(value, IntegerAttr):
         return number(value.value, value.type)
@@ -342,16 +342,16 @@ def _iota(op: Any, x: Facts) -> Fact | None:
     return Fact(1, 0, last) if 0 < last <= most else None
 
 
-def _same(op: Any, x: Facts) -> Fact:
+def _same(op: Operation, x: Facts) -> Fact:
     """The result's elements are elements of the operands."""
     return reduce(join, x)
 
 
-def _insert(op: Any, x: Facts) -> Fact:
+def _insert(op: Operation, x: Facts) -> Fact:
     return join(x[0], x[1])
 
 
-def _extract(op: Any, x: Facts) -> Fact:
+def _extract(op: Operation, x: Facts) -> Fact:
     return x[0]
 
 
@@ -398,7 +398,7 @@ def _num_programs(op: Any, x: Facts) -> Fact:
     return fact(op.res.type, 1, 1, _GRID[op.axis.value])
 
 
-def _address(op: Any, x: Facts) -> Fact:
+def _address(op: Operation, x: Facts) -> Fact:
     """Casts between pointers and 64-bit integers; only facts that hold modulo 2**64 are kept."""
     (a,) = x
     return Fact(power_of_two(a.divisor), *limits(op.results[0].type))

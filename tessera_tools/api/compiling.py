@@ -135,7 +135,10 @@ class Kernel:
         return found
 
     def after(self, name: str) -> str:
-        """The IR after the pass `name`, if `compile` was called with `keep_ir=True`. Raises DiagnosticError."""
+        """The IR after the pass `name` as MLIR text, if `compile` was called with `keep_ir=True`; `parse` reads it.
+
+        Raises DiagnosticError.
+        """
         if name not in self._ir:
             ran = ", ".join(self.seconds) or "none"
             hint = f"the passes that ran: {ran}" if self._ir or name not in self.seconds else None

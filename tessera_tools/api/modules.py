@@ -61,7 +61,12 @@ def run_passes(module: Operation, pipeline: str, *, verify_each: bool = True) ->
 
 
 def to_text(op: Operation, *, generic: bool = False, locations: bool = False) -> str:
-    """The op as MLIR text that `parse` reads. generic: without custom syntax; locations: with `loc(…)`."""
+    """The op as MLIR text that `parse` reads. generic: without custom syntax; locations: with `loc(…)`.
+
+    Raises TypeError for text, such as that of a stage of a kernel.
+    """
+    if not isinstance(op, Operation):
+        raise TypeError(f"to_text takes an op, not {type(op).__name__}; parse(text) reads MLIR text")
     from tessera_tools.ir.printing import print_op
 
     return print_op(op, generic=generic, debuginfo=locations)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.bytecode.cursor import place
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError
 from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
@@ -62,7 +60,7 @@ def with_positions(failure: DiagnosticError) -> DiagnosticError:
 
 
 def _plain(diagnostic: Diagnostic) -> Diagnostic:
-    location: Any = diagnostic.location
+    location = diagnostic.location
     notes = [_plain(note) for note in diagnostic.notes]
     if not isinstance(location, _LocatedOther | _LocatedDILoc | _LocatedCallSite):
         return Diagnostic(diagnostic.severity, location, diagnostic.message, notes)

@@ -53,7 +53,7 @@ def _plan(cls: Any) -> Callable[[Any], None] | None:
         return None
     fields = definition.results
 
-    def several(op: Any) -> None:
+    def several(op: Operation) -> None:
         for field in fields:
             start, count = field.span(op)
             if count:
@@ -63,7 +63,7 @@ def _plan(cls: Any) -> Callable[[Any], None] | None:
 
 
 def _first(name: str) -> Callable[[Any], None]:
-    def one(op: Any) -> None:
+    def one(op: Operation) -> None:
         if op.results:
             _name(op.results[0], name)
 

@@ -231,7 +231,7 @@ class TypeWriter(InternTable):
                 f"type '{_NAMES[tag]}' requires bytecode version 13.{minor}+, targeting {self.version}"
             )
 
-    def _encode(self, type: Any) -> bytes:
+    def _encode(self, type: Type) -> bytes:
         w = Writer()
         simple = _SIMPLE_TAGS.get(type)
         if simple is not None:

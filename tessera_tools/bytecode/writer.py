@@ -230,7 +230,7 @@ class BodyWriter:
                 )
         self.define(results)
 
-    def _refusal(self, op: Any) -> DiagnosticError:
+    def _refusal(self, op: Operation) -> DiagnosticError:
         since = _SINCE.get(op.name)
         if since is not None and since > self.encoder.version.minor:
             return op.error(
@@ -239,7 +239,7 @@ class BodyWriter:
             )
         return _invalid(op, op, "only ops from the 'cuda_tile' dialect are allowed")
 
-    def _check_absent(self, op: Any, plan: OpPlan) -> None:
+    def _check_absent(self, op: Operation, plan: OpPlan) -> None:
         for name, is_attribute, default, since in plan.absent:
             if is_attribute:
                 value = op.attributes.get(name)
@@ -252,7 +252,7 @@ class BodyWriter:
                     f"{noun} '{name}' requires bytecode version 13.{since}+, but targeting {self.encoder.version}"
                 )
 
-    def _flags(self, op: Any, plan: OpPlan) -> int:
+    def _flags(self, op: Operation, plan: OpPlan) -> int:
         flags = 0
         for entry in plan.attributes:
             if entry.bit and entry.key in op.attributes:
@@ -262,7 +262,7 @@ class BodyWriter:
                 flags |= field.bit
         return flags
 
-    def _operands(self, op: Any, plan: OpPlan) -> None:
+    def _operands(self, op: Operation, plan: OpPlan) -> None:
         w, numbers = self.w, self.numbers
         if not plan.segments:
             uses = op.op_operands

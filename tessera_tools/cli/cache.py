@@ -63,7 +63,9 @@ def execute(argv: list[str]) -> int:
     found = compile_cache.entries()
     total = sum(one.size for one in found)
     limit = compile_cache.cache_limit()
-    sys.stdout.write(f"{folder}: {_entries(len(found))}, {_size(total)} of {_size(limit)}\n")
+    left = compile_cache.leftovers()
+    more = f", and {_size(left)} in incomplete files of killed processes" if left else ""
+    sys.stdout.write(f"{folder}: {_entries(len(found))}, {_size(total)} of {_size(limit)}{more}\n")
     if action == "list" and found:
         rows = [
             [

@@ -95,6 +95,12 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         "estimate how long the launch takes on the GPU, and why; with FILE, write the estimate as JSON (`-`: stdout)",
         "",
     ),
+    "timing-svg": ("FILE", "estimate as --timing does, and write the timeline of one SM as a picture", None),
+    "timing-trace": (
+        "FILE",
+        "estimate as --timing does, and write the timeline as a trace for ui.perfetto.dev",
+        None,
+    ),
     "time-limit": ("SECONDS", "time limit of a simulated launch (default: none)", None),
     "transport": (
         "NAME",

@@ -26,11 +26,9 @@ from tessera_tools.runtime.arguments import (
 from tessera_tools.runtime.compare import compare
 from tessera_tools.runtime.launch_file import LaunchFile, read_launch
 from tessera_tools.runtime.signature import Parameter, Scalar, Shape, Signature
-from tessera_tools.runtime.types import TYPES, Type
+from tessera_tools.runtime.types import TYPES, Array, Type
 
 __all__ = ["Arguments", "Check", "read_shape"]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

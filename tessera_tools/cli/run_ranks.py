@@ -21,12 +21,11 @@ from tessera_tools.emit.plan import Launch, Plan
 from tessera_tools.runtime.arguments import BufferSpec, parse_argument
 from tessera_tools.runtime.ranks import PlanResult, check_arguments, run_plan
 from tessera_tools.runtime.report import as_json
-from tessera_tools.runtime.types import Type
+from tessera_tools.runtime.types import Array, Type
 from tessera_tools.sim.findings import Findings
 
 __all__ = ["Program", "check_options", "plan_of", "run_ranks"]
 
-Array = np.ndarray[Any, Any]
 
 _OF_ONE_KERNEL = (
     "grid",

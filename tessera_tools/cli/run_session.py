@@ -82,6 +82,8 @@ class Session:
 
     def _run(self) -> int:
         options = self.options
+        if options["timing"] is None and (options["timing_svg"] or options["timing_trace"]):
+            options["timing"] = ""
         if options["timing"] is not None:
             for name in ("out", "expect", "stats", "schedules", "modes", "ranks"):
                 if options[name]:
@@ -104,6 +106,7 @@ class Session:
             if options["save_ptx"] is not None:
                 self._save_ptx(loaded)
             self.doing = "loading"
+            self._check_ranks(loaded, arguments)
             arguments.read()
             first = self._device(loaded)
             kernel = self._kernel(first, loaded, arguments)
@@ -118,6 +121,21 @@ class Session:
             else:
                 self._compare_runs(outcome, found, seed, mode)
         return self._finish(kernel, loaded, arguments, outcome, grid)
+
+    def _check_ranks(self, loaded: Loaded, arguments: Arguments) -> None:
+        """Refuse a host function without --ranks. Without --grid or --entry, no kernel of its module is meant."""
+        plans = loaded.manifest.plans if loaded.manifest is not None else ()
+        entry = self.options["entry"] or arguments.entry
+        named = [plan for plan in plans if plan.name == entry]
+        if not named and (entry or self.options["grid"] or arguments.grid):
+            return
+        for plan in named or plans:
+            raise error(
+                None,
+                f"'{plan.name}' is a host function for {plan.ranks} rank{'s' if plan.ranks != 1 else ''}; run it "
+                f"with --ranks={plan.ranks}",
+                "to run one of the module's kernels instead, name it with --entry",
+            )
 
     def _run_ranks(self) -> int:
         from tessera_tools.cli.run_ranks import Program, check_options, run_ranks
@@ -342,17 +360,30 @@ class Session:
         )
 
     def _timing(self, estimate: Estimate) -> None:
-        """Print the clock's estimate, and write it where `--timing=FILE` says."""
+        """Print the clock's estimate, and write it where `--timing=FILE` and its pictures say."""
         import json
 
-        from tessera_tools.runtime.timing_report import as_data, summary
+        from rich.console import Console
+
+        from tessera_tools.runtime.timing_picture import timeline_svg, trace_events
+        from tessera_tools.runtime.timing_report import as_data, chart, roof_chart, summary
 
         path = self.options["timing"]
-        text = "".join(f"{line}\n" for line in summary(estimate))
-        (write_stderr if path == "-" else sys.stdout.write)(text)
-        if path:
-            with OutputSet() as outputs:
+        stream = sys.stderr if path == "-" else sys.stdout
+        write = write_stderr if path == "-" else sys.stdout.write
+        write("".join(f"{line}\n" for line in summary(estimate)))
+        console = Console(
+            file=stream, no_color=bool(os.environ.get("NO_COLOR")), width=None if stream.isatty() else 120
+        )
+        console.print(chart(estimate))
+        write("".join(f"{line}\n" for line in roof_chart(estimate)))
+        with OutputSet() as outputs:
+            if path:
                 outputs.add(path, json.dumps(as_data(estimate), indent=2) + "\n")
+            if self.options["timing_svg"]:
+                outputs.add(self.options["timing_svg"], timeline_svg(estimate))
+            if self.options["timing_trace"]:
+                outputs.add(self.options["timing_trace"], json.dumps(trace_events(estimate)) + "\n")
 
     def _report(self, kernel: runtime.Kernel, grid: Shape, block: Shape, status: int) -> str:
         from tessera_tools.runtime.report import as_json

@@ -22,12 +22,11 @@ from tessera_tools.emit.tunables import Config
 from tessera_tools.emit.tuned import Trial
 from tessera_tools.runtime.compare import compare, same_bits
 from tessera_tools.runtime.signature import Shape
-from tessera_tools.runtime.types import TYPES, Type, lookup_type
+from tessera_tools.runtime.types import TYPES, Array, Type, lookup_type
 from tessera_tools.target import Target
 
 __all__ = ["Job", "Reference", "check_schedule", "compiled", "measured", "tried", "untuned"]
 
-Array = np.ndarray[Any, Any]
 
 TOLERANCE = {"f64": 1e-9, "f32": 2e-4, "tf32": 2e-3, "f16": 1e-2, "bf16": 4e-2, "f8e4m3": 0.15, "f8e5m2": 0.3}
 """The difference that sums in another order may make, as a share of the greatest magnitude in the buffer."""

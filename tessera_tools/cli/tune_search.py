@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from tessera_tools.emit.tunables import Config, Tunable
 
-__all__ = ["Search", "space"]
+__all__ = ["GAIN", "Search", "space"]
 
 BATCH = 8
 """Candidates that are compiled together, with any number of processes."""
-_GAIN = 0.002
+GAIN = 0.002
 """The least improvement that counts, as a share of the best time."""
 
 Point = tuple[int, ...]
@@ -80,7 +80,7 @@ class Search:
         gained = False
         for config, cost in costs:
             point = tuple(config.get(one.name, 0) for one in self.tunables)
-            if cost is not None and cost < self.cost * (1 - _GAIN):
+            if cost is not None and cost < self.cost * (1 - GAIN):
                 self.best, self.cost, gained = point, cost, True
         if not gained:
             self.idle += len(costs)

@@ -19,6 +19,7 @@ from tessera_tools.cli.common import (
     FAILED,
     internal_fault,
     print_table,
+    progress,
     read_input,
     report,
     use_color,
@@ -27,7 +28,7 @@ from tessera_tools.cli.common import (
 from tessera_tools.cli.run_arguments import Arguments, read_shape
 from tessera_tools.cli.tune_measure import Job, Reference, check_schedule, compiled, measured, untuned
 from tessera_tools.cli.tune_pool import Local, RayPool
-from tessera_tools.cli.tune_search import Search
+from tessera_tools.cli.tune_search import GAIN, Search
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, error, sink
 from tessera_tools.emit.compile_cache import own_identity
 from tessera_tools.emit.tunables import TUNABLES, Tunable, config_text
@@ -91,7 +92,8 @@ class Session:
         path = options["output"] or "tuned.sqlite"
         database = Database(path, create=True)
         try:
-            reference, first = untuned(job)
+            with progress(lambda: "running the untuned kernel"):
+                reference, first = untuned(job)
             if reference.silent:
                 what = "everything that the untuned kernel writes is zero, so that its results prove little"
                 report([Diagnostic("warning", None, what)], self.sources, self.color)
@@ -197,9 +199,15 @@ class Session:
         raise error(None, "no configuration passes, not even the untuned one")
 
     def _ranked(self) -> list[Trial]:
-        """The measured trials, the fastest first; of equal ones the one with the fewest options."""
-        found = [one for one in self.trials.values() if one.cost is not None]
-        return sorted(found, key=lambda one: (one.cost, len(one.config), config_text(one.config)))
+        """The measured trials, the fastest first; of equally fast ones the one with the fewest options."""
+        left = [one for one in self.trials.values() if one.cost is not None]
+        found: list[Trial] = []
+        while left:
+            enough = min(one.cost or 0.0 for one in left) * (1 + GAIN)
+            near = [one for one in left if (one.cost or 0.0) <= enough]
+            found.append(min(near, key=lambda one: (len(one.config), one.cost, config_text(one.config))))
+            left.remove(found[-1])
+        return found
 
     @contextlib.contextmanager
     def _progress(self, search: Search) -> Iterator[Any]:

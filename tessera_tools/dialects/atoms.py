@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import (
     BF16,
     F16,
@@ -346,7 +347,7 @@ def least_bits(element: Type) -> int:
     return 8 if width == 1 else 1 << (width - 1).bit_length()
 
 
-def check_emitter(op: Any, emitters: tuple[str, ...], atom: Any) -> None:
+def check_emitter(op: Operation, emitters: tuple[str, ...], atom: Any) -> None:
     """An error for an op whose lowering does not emit the atom that it carries."""
     if op.name not in emitters:
         takers = " or ".join(emitters) or "no op in this version"

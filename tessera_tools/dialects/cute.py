@@ -7,7 +7,7 @@ atoms.py.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.atoms import (
     COPIES,
@@ -22,6 +22,7 @@ from tessera_tools.dialects.atoms import (
     signless,
 )
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.core import Operation
 from tessera_tools.opdef import Dialect, by_word
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class CopyAtomAttr(Attribute, name="cute.copy_atom"):
         """`sm80_ldg_128_f16`."""
         return f"sm{self.since}_{self.primitive}_{self.row.size.format(self.size)}_{self.element}"
 
-    def check(self, op: Any, element: Type) -> None:
+    def check(self, op: Operation, element: Type) -> None:
         """An error for an op whose lowering does not emit the atom, or one that moves other elements."""
         check_emitter(op, self.row.emitters, self)
         if signless(self.element) is not element:

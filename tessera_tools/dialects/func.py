@@ -50,7 +50,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 FUNCTION_TYPE_ATTR: AttrKind[TypeAttr[FunctionType]] = AttrKind(
     "type attribute of function type", lambda a: isinstance(a, TypeAttr) and isinstance(a.value, FunctionType)
@@ -64,7 +64,7 @@ custom_results: "->" TYPE -> single | "->" "(" custom_typed ("," custom_typed)* 
 """Grammar rules for the signature of a function, for directives that read with `read_signature`."""
 
 
-def read_signature(state: Any, arguments: Any, results: Any) -> list[tuple[Any, Type]]:
+def read_signature(state: OpState, arguments: Node, results: Node) -> list[tuple[Any, Type]]:
     """Set `function_type`, `arg_attrs` and `res_attrs` from the nodes of SIGNATURE_GRAMMAR's rules; the named
     entry arguments with their types."""
     form, listed = arguments
@@ -205,7 +205,7 @@ custom_body: region -> present | -> absent
         + SIGNATURE_GRAMMAR
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         visibility, symbol, arguments, results, attributes, body = node
         if visibility is not None:
             state.attribute("sym_visibility", StringAttr(visibility[0]))
@@ -354,7 +354,7 @@ class CalleeType(CustomDirective, name="CalleeType"):
 
     grammar = "custom: FUNCTION_TYPE"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (function,) = node
         state.types("callee", [function])
         state.types("callee_operands", list(function.inputs))

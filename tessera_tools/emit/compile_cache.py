@@ -13,11 +13,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import stat
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, BinaryIO
 
 from tessera_tools.cache import cache_folder
 from tessera_tools.diagnostics import Diagnostic, Position, Remark, emit, record
@@ -32,19 +35,24 @@ __all__ = [
     "compile_folder",
     "entries",
     "key_of",
+    "leftovers",
     "load",
     "own_identity",
     "once",
     "store",
 ]
 
-FORMAT = 1
+FORMAT = 2
 """The version of the entry format."""
 MAGIC = b"TesseraCache"
 _DIGEST = 32
 _LENGTH = 8
 _LARGEST = 256 << 20
 """The maximum size of an entry, in bytes."""
+_TEMPORARY = re.compile(r"\..*\.(\d+)-[0-9a-f]+\.tmp")
+"""The name of an incomplete file, with the process that writes it (emit/files.py)."""
+_LONG = 3600.0
+"""Seconds without a write after which an incomplete file has no writer, whichever process has its number."""
 _DEFAULT_LIMIT = 512
 """The default limit of all entries, in MiB."""
 
@@ -191,12 +199,12 @@ def load(key: str | None) -> Entry | None:
         return None
     path = os.path.join(folder, key)
     try:
-        with open(path, "rb") as file:
+        with _opened(path) as file:
             data = file.read(_LARGEST + 1)
     except OSError:
         return None
     try:
-        found = _decoded(data)
+        found = _decoded(data, key)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ToolError):
         with suppress(OSError):
             os.unlink(path)
@@ -213,13 +221,31 @@ def store(key: str | None, entry: Entry, *, source: str) -> None:
     folder = compile_folder() if key is not None else None
     if key is None or folder is None:
         return
-    data = _encoded(entry, source)
+    path = os.path.join(folder, key)
+    data = _encoded(entry, key, source)
     limit = cache_limit()
     if len(data) > min(_LARGEST, limit):
         return
     with suppress(ToolError, OSError):
-        write_output(os.path.join(folder, key), data)
+        if os.path.lexists(path) and not _is_file(path):
+            # A pipe is written through, which would block, and a link is followed.
+            os.unlink(path)
+        write_output(path, data)
         _trim(folder, limit)
+
+
+def _opened(path: str) -> BinaryIO:
+    """The file, opened for reading. Raises OSError for a link, a pipe or a device, without waiting for it."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    file = os.fdopen(descriptor, "rb")
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        file.close()
+        raise OSError(f"'{path}' is not a file")
+    return file
+
+
+def _is_file(path: str) -> bool:
+    return stat.S_ISREG(os.lstat(path).st_mode)
 
 
 def once(
@@ -254,7 +280,7 @@ def entries() -> list[Listed]:
     found: list[Listed] = []
     for path, status in _files(folder) if folder is not None else ():
         try:
-            with open(path, "rb") as file:
+            with _opened(path) as file:
                 head, _ = _head(file.read(len(MAGIC) + _DIGEST + _LENGTH + 4096), partial=True)
             about = head["about"]
             listed = Listed(
@@ -272,30 +298,75 @@ def entries() -> list[Listed]:
 
 
 def clear() -> int:
-    """Remove all entries; returns their number."""
+    """Remove all entries, and incomplete files that nobody writes any more; returns the number of entries."""
     folder = compile_folder()
-    removed = 0
-    for path, _ in list(_files(folder)) if folder is not None else ():
-        with suppress(OSError):
-            os.unlink(path)
-            removed += 1
-    return removed
+    if folder is None:
+        return 0
+    _remove_leftovers(folder)
+    return sum(_remove(path) for path, _ in list(_files(folder)))
 
 
-def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
-    """The paths of the entries, without incomplete files, whose names begin with a dot."""
+def leftovers() -> int:
+    """The bytes of incomplete files whose writers were killed."""
+    folder = compile_folder()
+    return sum(status.st_size for _, status in _leftovers(folder)) if folder is not None else 0
+
+
+def _remove(path: str) -> bool:
+    try:
+        os.unlink(path)
+    except OSError:
+        return False
+    return True
+
+
+def _scan(folder: str) -> Iterator[tuple[os.DirEntry[str], os.stat_result]]:
     try:
         with os.scandir(folder) as found:
             for one in found:
                 with suppress(OSError):  # another process may remove it
-                    if not one.name.startswith(".") and one.is_file(follow_symlinks=False):
-                        yield one.path, one.stat()
+                    if one.is_file(follow_symlinks=False):
+                        yield one, one.stat()
     except OSError:
         return
 
 
+def _files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    """The paths of the entries, without incomplete files, whose names begin with a dot."""
+    for one, status in _scan(folder):
+        if not one.name.startswith("."):
+            yield one.path, status
+
+
+def _leftovers(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+    """The paths of incomplete files whose writers have ended, or have written nothing for long."""
+    for one, status in _scan(folder):
+        written = _TEMPORARY.fullmatch(one.name)
+        if written is not None and (
+            time.time() - status.st_mtime > _LONG or not _is_running(int(written[1]))
+        ):
+            yield one.path, status
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _remove_leftovers(folder: str) -> None:
+    for path, _ in list(_leftovers(folder)):
+        _remove(path)
+
+
 def _trim(folder: str, limit: int) -> None:
-    """Remove the entries that were not used for the longest time until the rest fits."""
+    """Remove incomplete files of killed processes, and the entries that were not used for the longest time until the
+    rest fits."""
+    _remove_leftovers(folder)
     files = sorted(_files(folder), key=lambda one: one[1].st_mtime)
     total = sum(status.st_size for _, status in files)
     for path, status in files:
@@ -309,7 +380,7 @@ def _trim(folder: str, limit: int) -> None:
 # -- entries as bytes: magic, digest of the rest, length of the head, head (JSON), the stages one after the other
 
 
-def _encoded(entry: Entry, source: str) -> bytes:
+def _encoded(entry: Entry, key: str, source: str) -> bytes:
     made = entry.compiled
     blobs: list[bytes] = []
     stages: list[list[Any]] = []
@@ -325,6 +396,7 @@ def _encoded(entry: Entry, source: str) -> bytes:
             "until": stages[-1][0] if stages else "",
         },
         "format": FORMAT,
+        "key": key,
         "stages": stages,
         "manifest": manifest.to_json() if manifest is not None else None,
         "report": asdict(made.report) if made.report is not None else None,
@@ -357,7 +429,8 @@ def _head(data: bytes, partial: bool = False) -> tuple[dict[str, Any], int]:
     return head, end
 
 
-def _decoded(data: bytes) -> Entry:
+def _decoded(data: bytes, key: str) -> Entry:
+    """The entry. Raises ValueError if it is damaged, or was stored for another key."""
     from tessera_tools.emit.manifest import Manifest
 
     begin = len(MAGIC)
@@ -367,6 +440,8 @@ def _decoded(data: bytes) -> Entry:
     ):
         raise ValueError("damaged")
     head, at = _head(data)
+    if head["key"] != key:
+        raise ValueError("of another key")
     made = Compiled(warnings=list(head["warnings"]), ptxas_command=list(head["command"]))
     made.ptxas_output = str(head["output"])
     for name, kind, size in head["stages"]:

@@ -130,7 +130,7 @@ class _Reader:
             self.step(op)
         raise function.error("does not return")
 
-    def step(self, op: Any) -> None:
+    def step(self, op: Operation) -> None:
         if isinstance(op, exchange.Launch):
             operands = tuple(self.place(op, value) for value in op.operands)
             results = tuple(self.tensor(op, value, value.name_hint or "") for value in op.results)

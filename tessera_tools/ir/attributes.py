@@ -138,12 +138,6 @@ class Attribute(metaclass=AttributeMeta):
     def __setattr__(self, key: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__} is immutable")
 
-    def __eq__(self, other: object) -> bool:
-        return self is other
-
-    def __hash__(self) -> int:
-        return id(self) >> 4
-
     def __copy__(self) -> Attribute:
         return self
 

@@ -19,6 +19,7 @@ from tessera_tools.ir.builder import Builder, InsertionPoint
 from tessera_tools.ir.effects import MemoryEffects, declared
 from tessera_tools.ir.location import UNKNOWN, Location
 from tessera_tools.ir.mapping import IRMapping
+from tessera_tools.ir.traversal import walk_block, walk_regions
 from tessera_tools.ir.values import BlockArgument, OpOperand, OpResult, Value
 
 if TYPE_CHECKING:
@@ -228,9 +229,7 @@ class Operation:
         The last yielded operation may be erased or replaced (in pre-order, its regions are then not visited).
         `reverse` visits regions, blocks and operations backwards.
         """
-        for region in reversed(self.regions) if reverse else list(self.regions):
-            for block in reversed(region.blocks) if reverse else list(region.blocks):
-                yield from block.walk(reverse=reverse, post_order=post_order)
+        return walk_regions(self.regions, reverse, post_order)
 
     # -- attributes and traits
 
@@ -277,7 +276,7 @@ class Operation:
             old_region.clone_into(new_region, mapping)
         return copy
 
-    def _copy_extra(self, copy: Any) -> None:
+    def _copy_extra(self, copy: Operation) -> None:
         """Copy the slots that a subclass adds."""
 
     # -- hooks that op classes override
@@ -461,16 +460,7 @@ class Block:
 
     def walk(self, *, reverse: bool = False, post_order: bool = False) -> Iterator[Operation]:
         """Every operation of the block, and all nested ones; see `Operation.walk`."""
-        for op in reversed(self) if reverse else self.operations:
-            if not op.regions:
-                yield op
-            elif post_order:
-                yield from op.walk(reverse=reverse, post_order=True)
-                yield op
-            else:
-                yield op
-                if op.parent is self:
-                    yield from op.walk(reverse=reverse)
+        return walk_block(self, reverse, post_order)
 
     # -- control flow
 

@@ -5,8 +5,6 @@ attributes and types of all ops ─▶ DenseResourceAttr with data ─▶ {-# di
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DenseResourceAttr, attribute_key, quote
 from tessera_tools.ir.core import Operation, UnregisteredOp
@@ -19,7 +17,7 @@ def resource_section(op: Operation) -> str:
     found: dict[str, str] = {}
     seen: set[Attribute] = set()
     for inner in (op, *op.walk()):
-        work: list[Any] = [*inner.attributes.values(), *(r.type for r in inner.results)]
+        work = [*inner.attributes.values(), *(r.type for r in inner.results)]
         if isinstance(inner, UnregisteredOp):
             work += inner.properties.values()
         work += [a.type for region in inner.regions for block in region.blocks for a in block.arguments]

@@ -60,9 +60,15 @@ class ImplicitTerminator(Trait):
         self.first = first
 
     def complete(self, regions: Sequence[Region], location: Location) -> None:
-        """Append the terminator where a region has blocks and does not end in a terminator."""
+        """Append the terminator where a region has blocks and does not end in a terminator, as MLIR does.
+
+        An unregistered op is none here, although it may end a block elsewhere.
+        """
         for region in regions[self.first :]:
-            if region.blocks and region.blocks[-1].terminator is None:
+            if not region.blocks:
+                continue
+            last = region.blocks[-1].last_op
+            if last is None or not last.has_trait(Terminator):
                 region.blocks[-1].append(self.terminator(location=location))  # type: ignore[call-arg]
 
     def is_implied(self, region: Region) -> bool:

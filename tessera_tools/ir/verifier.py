@@ -10,13 +10,16 @@ kept on a worklist, not on the Python stack.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError
 from tessera_tools.ir.core import Block, BlockArgument, Operation, OpResult, Region, UnregisteredOp, Value
 from tessera_tools.ir.dominance import DominanceInfo, is_graph_region
 from tessera_tools.ir.symbols import shared_symbol_tables
 from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator, Terminator, Trait
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.location import Location
 
 
 def verify(op: Operation) -> list[Diagnostic]:
@@ -89,7 +92,7 @@ class _Verifier:
             )
         return self.errors
 
-    def fail(self, location: Any, message: str) -> Diagnostic:
+    def fail(self, location: Location, message: str) -> Diagnostic:
         diagnostic = Diagnostic("error", location, message)
         self.errors.append(diagnostic)
         return diagnostic

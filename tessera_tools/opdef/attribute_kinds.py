@@ -33,6 +33,7 @@ from tessera_tools.ir.types import F32, F64, I1, I32, I64, INDEX, FloatType
 
 if TYPE_CHECKING:
     from tessera_tools.ir.scanner import Scanner
+    from tessera_tools.opdef.directive import Node, Token
 
 EnumT = TypeVar("EnumT", bound="EnumAttr")
 OneT = TypeVar("OneT", bound=Attribute)
@@ -166,7 +167,7 @@ def integer_enum(summary: str, cases: Mapping[str, int], type: Type = I64) -> At
     """An integer attribute whose values have names: a format has the keyword, the generic form the number."""
     names = {number: keyword for keyword, number in cases.items()}
 
-    def build(token: Any) -> Attribute:
+    def build(token: Token) -> Attribute:
         if token[0] not in cases:
             raise ValueError(f"unknown {summary} '{token[0]}'; expected one of {', '.join(cases)}")
         return IntegerAttr(cases[token[0]], type)
@@ -228,7 +229,7 @@ def enum(attribute: type[EnumT], *, angled: bool = False) -> AttrKind[EnumT]:
     """A dialect's enumeration, printed in a format as the keyword (or `<keyword>` if `angled`)."""
     symbol = "angled_keywords" if angled else "keyword"
 
-    def build(read: Any) -> Attribute:
+    def build(read: Node) -> Attribute:
         if angled:
             return in_full(read[0], attribute) or attribute(
                 (attribute.separator or ",").join(t[0] for t in read)

@@ -143,7 +143,7 @@ def container_of(
 ) -> TypeConstraint[OtherT]:
     """A shaped type of one class whose elements `element` accepts."""
 
-    def accepts(type: Any) -> bool:
+    def accepts(type: Type) -> bool:
         return isinstance(type, container) and element.accepts(element_type(type))
 
     return TypeConstraint(summary or f"{container.__name__} of {element.summary} values", accepts)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
 
 from tessera_tools.ir.attributes import Attribute, Type
 
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from tessera_tools.ir.location import Location
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.op import OpDefinition
+
+
+Node: TypeAlias = Any
+"""What a grammar rule read: a token, a type or an attribute, a list of such, or a pair of an alternative's name and its
+parts.  The rule determines which; Python's types cannot express it, so a directive takes the parts as they are."""
 
 
 class Token(NamedTuple):
@@ -26,7 +31,7 @@ class Token(NamedTuple):
 class RegionState(NamedTuple):
     """A parsed region: its light tree, and names and types of entry arguments that the op's syntax binds."""
 
-    node: Any
+    node: Node
     arguments: Sequence[tuple[Token, Type | None]]
 
 
@@ -81,7 +86,7 @@ class OpState:
         self.attributes[key] = value
 
     def region(
-        self, field: str, node: Any, arguments: Sequence[tuple[Token, Type | None]] | None = None
+        self, field: str, node: Node, arguments: Sequence[tuple[Token, Type | None]] | None = None
     ) -> None:
         self.regions.setdefault(field, []).append(RegionState(node, arguments or []))
 
@@ -129,7 +134,7 @@ class CustomDirective:
     def __init__(self, arguments: list[str]) -> None:
         self.arguments = arguments
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         """Fill `state` from the children of the grammar rule."""
         raise AssertionError(f"{type(self).__name__} does not implement read()")
 

@@ -8,13 +8,16 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT
+from tessera_tools.ir.core import Operation
 from tessera_tools.opdef.attribute_kinds import UNIT_ATTR
 from tessera_tools.opdef.directive import CustomDirective, OpState
 from tessera_tools.opdef.fields import AttributeField, OperandField, RegionField, ResultField, SuccessorField
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.opdef.op import OpDefinition
 
 
@@ -28,13 +31,13 @@ class Directive:
         """The grammar symbols, in Lark's notation; helper rules are added to `helpers`."""
         raise AssertionError
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         """Parse `self.children` children from index `at`."""
 
     def write(self, p: Printer, op: Any) -> None:
         raise AssertionError
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         """As an anchor: true if the optional group is printed."""
         return True
 
@@ -102,7 +105,7 @@ class OperandRef(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return {"single": "VALUE", "optional": "optional_value", "variadic": "value_list"}[self.field.arity]
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         read = children[at]
         if self.field.arity == "single":
             state.operand_tokens[self.field.name] = [read]
@@ -119,7 +122,7 @@ class OperandRef(Directive):
             p.space()
             p.write(p.name(value))
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         return bool(self.field.span(op)[1])
 
 
@@ -132,7 +135,7 @@ class AllOperands(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return "value_list"
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         tokens = list(children[at])
         fields = self.definition.operands
         spare = len(tokens) - sum(f.arity == "single" for f in fields)
@@ -149,7 +152,7 @@ class AllOperands(Directive):
             p.space()
             p.write(p.names(op.operands))
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         return bool(op.op_operands)
 
 
@@ -168,7 +171,7 @@ class AttributeRef(Directive):
             return ""
         return f'"{self.field.key}"' if self.unit else self.field.kind.symbol
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         if self.unit:
             state.attributes[self.field.key] = UNIT
             return
@@ -186,7 +189,7 @@ class AttributeRef(Directive):
         p.space_unless(text, "<")
         p.write(text)
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         value = op.attributes.get(self.field.key)
         return value is not None and value is not self.field.default
 
@@ -207,7 +210,7 @@ class RegionRef(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return "region_list" if self.field.arity == "variadic" else "region"
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         bound = state.block_arguments if self.field.position == 0 else []
         if self.field.arity == "variadic":
             for node in children[at]:
@@ -226,7 +229,7 @@ class RegionRef(Directive):
             p.space()
             p.region(region)
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         regions = op.regions[self.field.position :]
         return any(r.blocks for r in (regions if self.field.arity == "variadic" else regions[:1]))
 
@@ -240,7 +243,7 @@ class SuccessorRef(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return "CARET" if self.field.arity == "single" else "caret_list"
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         for token in [children[at]] if self.field.arity == "single" else children[at]:
             state.successor(self.field.name, token)
 
@@ -263,7 +266,7 @@ class TypeOf(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return {"single": "TYPE", "optional": "optional_type", "variadic": "type_list"}[self.field.arity]
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         read = children[at]
         state.value_types[self.field.name] = [read] if self.field.arity == "single" else read
 
@@ -274,7 +277,7 @@ class TypeOf(Directive):
             p.space()
             p.write(p.types([v.type for v in values]))
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         return bool(self.field.span(op)[1])
 
 
@@ -288,7 +291,7 @@ class TypesOfAll(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return "type_list"
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         distribute_types(state, self.fields, children[at], self.noun)
 
     def write(self, p: Printer, op: Any) -> None:
@@ -297,11 +300,11 @@ class TypesOfAll(Directive):
             p.space()
             p.write(p.types(types))
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         return bool(op.op_operands if self.noun == "operand" else op.results)
 
 
-def distribute_types(state: OpState, fields: list[Any], types: list[Any], noun: str) -> None:
+def distribute_types(state: OpState, fields: list[Any], types: list[Type], noun: str) -> None:
     """Distribute a list of types over fields; the number of operands is already known, a variadic result gets the
     rest."""
     rest = list(types)
@@ -328,7 +331,7 @@ class FunctionalType(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return "FUNCTION_TYPE"
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         function = children[at]
         for part, types in ((self.inputs, list(function.inputs)), (self.outputs, list(function.results))):
             if isinstance(part, TypesOfAll):
@@ -341,7 +344,7 @@ class FunctionalType(Directive):
         p.write(p.function_type(_types(self.inputs, op), _types(self.outputs, op)))
 
 
-def _types(part: Directive, op: Any) -> list[Any]:
+def _types(part: Directive, op: Operation) -> list[Any]:
     if isinstance(part, TypesOfAll):
         return op.operand_types if part.noun == "operand" else op.result_types
     assert isinstance(part, TypeOf)
@@ -359,7 +362,7 @@ class AttrDict(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return "attr_dict_with_keyword" if self.keyword else "attr_dict"
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         for key, value in children[at].items():
             if key in state.attributes:
                 raise state.error(None, f"attribute '{key}' is given twice")
@@ -378,13 +381,13 @@ class Custom(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return helpers.custom(type(self.directive))
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         self.directive.read(state, children[at])
 
     def write(self, p: Printer, op: Any) -> None:
         self.directive.write(p, op)
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         anchored = getattr(self.directive, "present", None)
         return bool(anchored(op)) if anchored else True
 
@@ -402,7 +405,7 @@ class Group(Directive):
         other = " ".join(filter(None, (d.symbols(helpers) for d in self.otherwise)))
         return helpers.rule(f"{body} -> present | {other} -> absent")
 
-    def read(self, state: OpState, children: list[Any], at: int) -> None:
+    def read(self, state: OpState, children: list[Node], at: int) -> None:
         alias, inner = children[at]
         read_all(self.elements if alias == "present" else self.otherwise, state, inner)
 
@@ -410,11 +413,11 @@ class Group(Directive):
         for directive in self.elements if self.anchor.present(op) else self.otherwise:
             directive.write(p, op)
 
-    def present(self, op: Any) -> bool:
+    def present(self, op: Operation) -> bool:
         return self.anchor.present(op)
 
 
-def read_all(directives: list[Directive], state: OpState, children: list[Any]) -> None:
+def read_all(directives: list[Directive], state: OpState, children: list[Node]) -> None:
     """Parse the children of each directive."""
     at = 0
     for directive in directives:

@@ -13,6 +13,7 @@ Each is a descriptor: the declaration on the class, the value on an operation.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from tessera_tools.ir.attributes import Attribute, Type
@@ -43,6 +44,12 @@ class Field(Generic[FoundT]):
         self.name = ""
         self.position = 0
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "read" in vars(cls):
+            # Fields are read so often that one more call is seen.
+            cls.__get__ = cls.read
+
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name.rstrip("_")
 
@@ -63,39 +70,43 @@ class Field(Generic[FoundT]):
 class _ValueField(Field[FoundT]):
     """Operands or results; `fixed` is the index if there is no variable field before it, otherwise None."""
 
-    __slots__ = ("constraint", "fixed")
+    __slots__ = ("before", "constraint", "fixed", "singles", "variable_before")
     segments = ""
 
     def __init__(self, arity: Arity, constraint: TypeConstraint, doc: str) -> None:
         super().__init__(arity, doc)
         self.constraint = constraint
         self.fixed: int | None = None
+        self.before = self.variable_before = self.singles = 0
 
-    def _pool(self, op: Any) -> list[Any]:
+    def place(self, group: Sequence[Field]) -> None:
+        """Keep the field's place among the operands or results of its op, in declaration order."""
+        before = [field.arity == "single" for field in group[: self.position]]
+        self.before, self.variable_before = before.count(True), before.count(False)
+        self.singles = sum(field.arity == "single" for field in group)
+        self.fixed = self.position if all(before) and self.arity == "single" else None
+
+    def _pool(self, op: Operation) -> list[Any]:
         raise AssertionError
 
-    def _siblings(self, op: Any) -> list[Any]:
+    def _siblings(self, op: Operation) -> list[Any]:
         raise AssertionError
 
     def span(self, op: Operation) -> tuple[int, int]:
         """First index and count of this field among the op's operands or results."""
-        fields = self._siblings(op)
         sizes = op.attributes.get(self.segments)
-        values = getattr(sizes, "values", None)
-        if values is not None and len(values) == len(fields):
-            return sum(values[: self.position]), values[self.position]
-        variable = sum(f.arity != "single" for f in fields)
-        spare = len(self._pool(op)) - (len(fields) - variable)
-        start = 0
-        for f in fields[: self.position]:
-            start += 1 if f.arity == "single" else max(spare, 0)
-        return start, (1 if self.arity == "single" else max(spare, 0))
+        if sizes is not None:
+            values = getattr(sizes, "values", None)
+            if values is not None and len(values) == len(self._siblings(op)):
+                return sum(values[: self.position]), values[self.position]
+        spare = max(len(self._pool(op)) - self.singles, 0)
+        return self.before + self.variable_before * spare, 1 if self.arity == "single" else spare
 
     def read(self, op: Any, owner: type | None = None) -> Any:
         if op is None:
             return self
         pool = self._pool(op)
-        if self.fixed is not None and self.arity == "single":
+        if self.fixed is not None:
             return self._value(pool[self.fixed])
         start, count = self.span(op)
         if self.arity == "variadic":
@@ -115,7 +126,7 @@ class OperandField(_ValueField[FoundT]):
     __slots__ = ()
     segments = "operandSegmentSizes"
 
-    def _pool(self, op: Any) -> list[Any]:
+    def _pool(self, op: Operation) -> list[Any]:
         return op._operands
 
     def _siblings(self, op: Any) -> list[Any]:
@@ -131,7 +142,7 @@ class ResultField(_ValueField[FoundT]):
     __slots__ = ()
     segments = "resultSegmentSizes"
 
-    def _pool(self, op: Any) -> list[Any]:
+    def _pool(self, op: Operation) -> list[Any]:
         return op.results
 
     def _siblings(self, op: Any) -> list[Any]:
@@ -163,7 +174,7 @@ class AttributeField(Field[FoundT]):
     if not TYPE_CHECKING:
         __get__ = read  # a call less for each access
 
-    def __set__(self, op: Any, value: Attribute | None) -> None:
+    def __set__(self, op: Operation, value: Attribute | None) -> None:
         if value is None or value is self.default:
             op.attributes.pop(self.key, None)
         else:

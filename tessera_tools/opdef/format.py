@@ -38,6 +38,7 @@ from tessera_tools.opdef.fields import AttributeField, OperandField, RegionField
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import Node
     from tessera_tools.opdef.op import OpDefinition
 
 
@@ -195,7 +196,7 @@ class Format:
         if kind == "word" and text == "type":
             return self._parenthesized(self._types_argument)
         if kind == "word" and text in ("operands", "results"):
-            fields: Any = self.definition.operands if text == "operands" else self.definition.results
+            fields = self.definition.operands if text == "operands" else self.definition.results
             return TypesOfAll(fields, text[:-1])
         return TypeOf(self._field(text))
 
@@ -297,7 +298,7 @@ class Format:
         """The right-hand side of the grammar rule."""
         return " ".join(filter(None, (d.symbols(helpers) for d in self.directives)))
 
-    def read(self, state: OpState, children: list[Any]) -> None:
+    def read(self, state: OpState, children: list[Node]) -> None:
         read_all(self.directives, state, children)
 
     def write(self, p: Printer, op: Any) -> None:

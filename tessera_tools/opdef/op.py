@@ -56,10 +56,8 @@ class OpDefinition:
             for position, field in enumerate(group):
                 field.position = position
         for group in (self.operands, self.results):
-            fixed = True
-            for position, field in enumerate(group):
-                fixed = fixed and field.arity == "single"
-                field.fixed = position if fixed else None
+            for field in group:
+                field.place(group)
         self.operand_segments = sum(f.arity != "single" for f in self.operands) > 1
         self.result_segments = sum(f.arity != "single" for f in self.results) > 1
         self._format: Any = None
@@ -70,7 +68,17 @@ class OpDefinition:
         self._plain_checks = [
             (f, f.constraint) for f in values if not isinstance(f.constraint, SameAs | Derived)
         ]
-        self._related = [(f, f.constraint) for f in values if isinstance(f.constraint, SameAs | Derived)]
+        self._related = [
+            (f, f.constraint, self._pair(f)) for f in values if isinstance(f.constraint, SameAs | Derived)
+        ]
+
+    def _pair(self, field: OperandField | ResultField) -> tuple[bool, int, bool, int] | None:
+        """Where the two types are that `same_as` compares, if they are at fixed places: (an operand, its index) of the
+        field, and of the other one."""
+        other = self.fields[field.constraint.field] if isinstance(field.constraint, SameAs) else None
+        if not isinstance(other, OperandField | ResultField) or field.fixed is None or other.fixed is None:
+            return None
+        return isinstance(field, OperandField), field.fixed, isinstance(other, OperandField), other.fixed
 
     @property
     def format(self) -> Any:
@@ -154,7 +162,13 @@ class OpDefinition:
                     self._reject(op, field, field.fixed, constraint.summary, type)
             else:
                 self._verify_span(op, field)
-        for field, constraint in self._related:
+        for field, constraint, pair in self._related:
+            if pair is not None:
+                # Most ops: two types at fixed places, of which only a difference needs a closer look.
+                operand, index, other_operand, other = pair
+                type = op._operands[index].value.type if operand else op.results[index].type
+                if type is (op._operands[other].value.type if other_operand else op.results[other].type):
+                    continue
             self._verify_related(op, field, constraint)
         verify_op_attributes(op)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 from tessera_tools.ir import builtin_attributes as ba
 from tessera_tools.ir import floats
@@ -121,7 +120,7 @@ class AttributeScanner(TypeScanner):
             # `#gpu<dim x>`: the word stands inside the brackets.
             self.expect("<")
             word = self.word()
-            inside: Any = getattr(dialect.attributes.get(word), "parse_inside", None)
+            inside = getattr(dialect.attributes.get(word), "parse_inside", None)
             if inside is not None:
                 found = inside(self)
                 self.expect(">")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir.attributes import Attribute, Type
@@ -19,11 +19,15 @@ from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Valu
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator, SingleBlock, implicit_terminator
 from tessera_tools.ir.types import I32, NONE
+from tessera_tools.opdef import Op
 from tessera_tools.opdef.dialect import find_dialect, find_op
 from tessera_tools.opdef.directive import OpState, RegionState, SuccessorState, Token
 from tessera_tools.parser.rules import Assigned, Statement
 from tessera_tools.parser.scopes import Forward, Scope, Scopes, Skip, Unknown
 from tessera_tools.parser.source import Source
+
+if TYPE_CHECKING:
+    from tessera_tools.opdef.op import OpDefinition
 
 
 class Builder(Scopes):
@@ -123,7 +127,7 @@ class Builder(Scopes):
 
     # -- the custom form
 
-    def _finish(self, op_class: Any, state: OpState, location: Location) -> Operation:
+    def _finish(self, op_class: type[Op], state: OpState, location: Location) -> Operation:
         definition = op_class.definition
         attributes = state.attributes
         known = state.known
@@ -141,7 +145,7 @@ class Builder(Scopes):
             attributes["operandSegmentSizes"] = DenseArrayAttr(I32, tuple(sizes))
         result_types: list[Type] = []
         result_sizes: list[int] = []
-        from_regions: Any = None
+        from_regions = None
         for field in definition.results:
             types = explicit.get(field.name)
             if types is None:
@@ -172,7 +176,7 @@ class Builder(Scopes):
         return op_class.create(operands, result_types, attributes, regions, successors, location)
 
     def _operands(
-        self, definition: Any, state: OpState, known: dict[str, Any]
+        self, definition: OpDefinition, state: OpState, known: dict[str, Any]
     ) -> tuple[list[Value], list[int]]:
         explicit = state.value_types
         resolved: dict[str, list[Value]] = {}
@@ -229,7 +233,7 @@ class Builder(Scopes):
                     "use of undeclared SSA value name: it is defined only inside the operation's regions",
                 )
 
-    def _regions(self, op_class: Any, definition: Any, state: OpState) -> list[Region]:
+    def _regions(self, op_class: type[Op], definition: OpDefinition, state: OpState) -> list[Region]:
         regions: list[Region] = []
         implicit = implicit_terminator(op_class)
         for field in definition.regions:

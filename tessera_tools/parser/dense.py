@@ -153,7 +153,7 @@ def read_sparse(s: TypeScanner, start: int) -> Attribute:
         shape = _read_nested(s, literals)
     s.expect(">")
     s.expect(":")
-    type: Any = s.type()
+    type = s.type()
     if not isinstance(type, ty.ShapedType) or not type.is_static:
         raise s.error(f"elements literal must have a static shaped type, found {type}", start)
     if empty:

@@ -4,6 +4,7 @@
     nv_tileas   … a kernel_spec on each kernel, no access or product of the previous stage
     layouts     … every tile has a layout for its kernel's warps, the same if an op does not move elements
     placed      … buffers and scratch areas in use do not overlap
+    unwrapped   … pipelines have slots and phases instead of iterators
     llvm        only llvm and nvvm ops, no cast
 
 `PROMISES` maps a pass to the spec that it establishes, `NEEDS` to the spec that it requires. With --verify-each, the
@@ -288,6 +289,15 @@ def _warps_around(op: Operation, function: Func) -> int:
     return switch.unit(switch.regions.index(region)).warps
 
 
+def _no_iterators(module: Operation) -> Iterator[DiagnosticError]:
+    from tessera_tools.dialects.nv_tileas import PipelineIterType
+
+    for function in _kernels(module):
+        for op in function.walk():
+            if any(isinstance(value.type, PipelineIterType) for value in (*op.results, *op.operands)):
+                yield op.error("has an iterator of a pipeline; run --tileas-unwrap-pipeline-iterators")
+
+
 _NO_ACCESSES = Check(
     "accesses and products are ops of nv_tileas with atoms",
     _none_of("nv_tileaa.tiled_", "nv_tileaa.dot", "nv_tileaa.addptr", "nv_tileaa.constant_tensor"),
@@ -313,6 +323,11 @@ _LAID_OUT = (
     Check("every tile has a layout for the kernel's warps", _layouts),
     Check("an op that moves no elements between threads has tiles of one layout", _agreeing_layouts),
 )
+_PLACED = (
+    *_LAID_OUT,
+    Check("shared memory is in range, without overlapping uses", _places),
+    Check("barriers stand between accesses that conflict", _barriers, at_entry=True),
+)
 SPECS: Mapping[str, tuple[Check, ...]] = {
     "nv_tileaa": (
         Check("kernels have ops of the stage alone", _only("nv_tileaa", *_SHARED)),
@@ -321,11 +336,8 @@ SPECS: Mapping[str, tuple[Check, ...]] = {
     ),
     "nv_tileas": _TILEAS,
     "layouts": _LAID_OUT,
-    "placed": (
-        *_LAID_OUT,
-        Check("shared memory is in range, without overlapping uses", _places),
-        Check("barriers stand between accesses that conflict", _barriers, at_entry=True),
-    ),
+    "placed": _PLACED,
+    "unwrapped": (*_PLACED, Check("no value is an iterator of a pipeline", _no_iterators)),
     "llvm": (
         Check("no op of an earlier stage", _none_of("tile.", "cuda_tile.", "nv_tileaa.", "nv_tileas.")),
         Check("no cast", _none_of("builtin.unrealized_conversion_cast")),
@@ -340,6 +352,7 @@ PROMISES: Mapping[str, str] = {
     "convert-tile-to-tileas": "nv_tileas",
     "tileas-assign-layouts": "layouts",
     "tileas-insert-barriers": "placed",
+    "tileas-unwrap-pipeline-iterators": "unwrapped",
     "convert-tileas-to-llvm": "llvm",
 }
 """Pass → the spec that holds after it."""
@@ -352,7 +365,8 @@ NEEDS: Mapping[str, str] = {
     "tileas-materialize-pipeline": "layouts",
     "tileas-materialize-tma-stores": "layouts",
     "tileas-insert-barriers": "layouts",
-    "convert-nv-tile-func-to-llvm": "placed",
+    "tileas-unwrap-pipeline-iterators": "placed",
+    "convert-nv-tile-func-to-llvm": "unwrapped",
 }
 """Pass → the spec that must hold before it."""
 
@@ -372,6 +386,7 @@ _WORKS_ON: Mapping[str, tuple[str, ...]] = {
     "tileas-materialize-tma-loads": ("nv_tileas", "nv_tileaa"),
     "tileas-materialize-tma-stores": ("nv_tileas", "nv_tileaa"),
     "tileas-insert-barriers": ("nv_tileas", "nv_tileaa"),
+    "tileas-unwrap-pipeline-iterators": ("nv_tileas", "nv_tileaa"),
     "tileas-promote-accumulators": ("nv_tileas", "nv_tileaa"),
     "tileas-schedule": ("nv_tileas", "nv_tileaa"),
     "convert-nv-tile-func-to-llvm": ("nv_tileas", "nv_tileaa"),

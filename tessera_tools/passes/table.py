@@ -179,6 +179,10 @@ PASSES: dict[str, Row] = {
         "tileas.insert_barriers:InsertBarriers",
         "allocate shared memory, and insert barriers between conflicting accesses",
     ),
+    "tileas-unwrap-pipeline-iterators": Row(
+        "tileas.unwrap_pipeline_iterators:UnwrapPipelineIterators",
+        "replace the iterators of pipelines by slots and phases",
+    ),
     "tileas-bind-named-barriers": Row(
         "tileas.bind_named_barriers:BindNamedBarriers",
         "bind the turns of consumer warpgroups to named barriers",
@@ -209,11 +213,7 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "convert-tile-to-tileas",
         "it selects instructions for tile ops, which the conversion removes",
     ),
-    (
-        "tile-register-coalescing",
-        "convert-tile-to-tileas",
-        "fragments are buffers only in the tile dialect",
-    ),
+    ("tile-register-coalescing", "convert-tile-to-tileas", "fragments are buffers only in the tile dialect"),
     ("tile-performance-annotation", "convert-tile-to-tileas", "the conversion preserves the hints"),
     (
         "tile-memory-management",
@@ -238,11 +238,7 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tile-performance-annotation",
         "hints depend on the number of instructions and accesses",
     ),
-    (
-        "tile-memory-management",
-        "tile-performance-annotation",
-        "spills add instructions to loops",
-    ),
+    ("tile-memory-management", "tile-performance-annotation", "spills add instructions to loops"),
     (
         "tile-barrier-optimization",
         "convert-tile-to-tileas",
@@ -260,16 +256,8 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-materialize-schedule",
         "it needs products and loads as nv_tileas ops",
     ),
-    (
-        "tileas-guard-masks",
-        "tileas-schedule",
-        "the schedule does not count a mask that rarely runs",
-    ),
-    (
-        "tileas-guard-masks",
-        "scf-for-loop-splitting",
-        "a mask that is behind a branch stays in its loop",
-    ),
+    ("tileas-guard-masks", "tileas-schedule", "the schedule does not count a mask that rarely runs"),
+    ("tileas-guard-masks", "scf-for-loop-splitting", "a mask that is behind a branch stays in its loop"),
     (
         "scf-for-loop-splitting",
         "tileas-assign-layouts",
@@ -280,18 +268,10 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "scf-for-loop-splitting",
         "the loads of a producer have no bounds to check",
     ),
-    (
-        "tileas-materialize-tma-loads",
-        "scf-for-loop-splitting",
-        "TMA checks bounds itself",
-    ),
+    ("tileas-materialize-tma-loads", "scf-for-loop-splitting", "TMA checks bounds itself"),
     ("tileas-prepare-for-scheduling", "tileas-swap-operands", "each product has loads of its own"),
     ("tileas-swap-operands", "tileas-promote-accumulators", "a transposed product may lose precision, too"),
-    (
-        "tileas-promote-accumulators",
-        "tileas-schedule",
-        "the schedule has the additions of partial sums",
-    ),
+    ("tileas-promote-accumulators", "tileas-schedule", "the schedule has the additions of partial sums"),
     (
         "sink-negf-through-shapes",
         "tileas-schedule",
@@ -342,16 +322,8 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-assign-layouts",
         "a tile in shared memory is read in the layout that its users want",
     ),
-    (
-        "tileas-prepare-for-scheduling",
-        "tileas-schedule",
-        "the loads and slices that it makes are scheduled",
-    ),
-    (
-        "tileas-slicing",
-        "tileas-schedule",
-        "slices are scheduled and pipelined as one iteration",
-    ),
+    ("tileas-prepare-for-scheduling", "tileas-schedule", "the loads and slices that it makes are scheduled"),
+    ("tileas-slicing", "tileas-schedule", "slices are scheduled and pipelined as one iteration"),
     (
         "tileas-remove-buffer-alias",
         "tileas-materialize-pipeline",
@@ -396,6 +368,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-materialize-pipeline",
         "tileas-insert-barriers",
         "all buffers and copies must exist before they are placed and ordered",
+    ),
+    (
+        "tileas-insert-barriers",
+        "tileas-unwrap-pipeline-iterators",
+        "an iterator says of which pipeline a stage is",
+    ),
+    (
+        "tileas-unwrap-pipeline-iterators",
+        "convert-nv-tile-func-to-llvm",
+        "the conversion of bodies expects slots and phases",
     ),
     (
         "tileas-insert-barriers",
@@ -465,6 +447,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
         "canonicalize",
         "cse",
         "tileas-insert-barriers",
+        "tileas-unwrap-pipeline-iterators",
         "convert-nv-tile-func-to-llvm",
         "convert-tileas-to-llvm",
         "reconcile-unrealized-casts",

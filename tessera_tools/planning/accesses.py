@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
+from tessera_tools.ir.core import Operation
 from tessera_tools.layout import LinearLayout, contiguous_elements
 
 SECTOR_BYTES = 32
 """Bytes of a sector, the unit of transfer of global memory. An access that fills its sectors wastes no bandwidth."""
 
 
-def access_vector(access: Any, layout: LinearLayout) -> int:
+def access_vector(access: Operation, layout: LinearLayout) -> int:
     """Returns the number of elements of one access in the layout, at most the number that the atom allows."""
     most = _atom_elements(access)
     return contiguous_elements(layout, layout_axis(access), most, most, most)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects.nv_tileaa import Func, KernelSpecAttr
 from tessera_tools.dialects.nv_tileas import AgentSwitch, agent_of
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
@@ -19,6 +17,7 @@ def target_of(module: Operation) -> Target:
         missing = (
             "target_spec" if "nv_tileaa.compute_capability" in module.attributes else "compute_capability"
         )
+        # The description of the conversion to LLVM quotes the first words of this message.
         raise module.error(
             f"Failed to get ComputeCapability: the module has no 'nv_tileaa.{missing}'",
             "run --convert-cuda-tile-to-tileaa, or set nv_tileaa.compute_capability = 90 : i32 and "
@@ -65,7 +64,7 @@ def check_tiles(function: Func) -> None:
                 raise op.error(f"makes a tile of type {type}; extents must be powers of two")
 
 
-def kernel_spec(function: Any) -> KernelSpecAttr:
+def kernel_spec(function: Operation) -> KernelSpecAttr:
     """Returns the function's kernel spec. Reports an error if it has none."""
     spec = function.attributes.get("nv_tileaa.kernel_spec")
     if not isinstance(spec, KernelSpecAttr):
@@ -78,7 +77,7 @@ def unit_of(op: Operation) -> ExecutionUnit:
 
     Reports an error unless its number of warps is a power of two, which layouts require.
     """
-    inner: Any = op
+    inner = op
     while not isinstance(inner, Func) and (outer := inner.parent_op) is not None:
         if isinstance(outer, AgentSwitch):
             region = agent_of(inner)

@@ -117,7 +117,7 @@ def without_repeated_registers(layout: LinearLayout) -> LinearLayout:
 
 
 @tied("nv_tileas.async.dot_result")
-def _result(op: Any) -> list[list[Value]]:
+def _result(op: nv_tileas.AsyncDotResult) -> list[list[Value]]:
     return [[op.res, op.source]]
 
 
@@ -127,12 +127,12 @@ def _waited(op: Any) -> list[list[Value]]:
 
 
 @tied("nv_tileas.dot", "nv_tileas.async.dot")
-def _accumulator(op: Any) -> list[list[Value]]:
+def _accumulator(op: nv_tileas.Dot | nv_tileas.AsyncDot) -> list[list[Value]]:
     return [[op.res, op.c]]
 
 
 @tied("nv_tileaa.reduce", "nv_tileaa.scan")
-def _along_axis(op: Any) -> list[list[Value]]:
+def _along_axis(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> list[list[Value]]:
     return (
         [list(op.operands), list(op.results)] if op.name.endswith("reduce") else [[*op.operands, *op.results]]
     )
@@ -149,17 +149,17 @@ def _along_axis(op: Any) -> list[list[Value]]:
     "nv_tileaa.multimem_reduce",
     "nv_tileaa.multimem_store",
 )
-def _through_pointers(op: Any) -> list[list[Value]]:
+def _through_pointers(op: Operation) -> list[list[Value]]:
     return [[*op.operands, *op.results]]
 
 
 @tied("nv_tileaa.cat")
-def _joined(op: Any) -> list[list[Value]]:
+def _joined(op: nv_tileaa.Cat) -> list[list[Value]]:
     return [[op.lhs, op.rhs]]
 
 
 @tied("nv_tileas.spill", "nv_tileas.reload")
-def _kept(op: Any) -> list[list[Value]]:
+def _kept(op: nv_tileas.Spill | nv_tileas.Reload) -> list[list[Value]]:
     """A thread reads from a buffer the elements that it wrote."""
     kept = [u for u in op.buffer.users if isinstance(u, nv_tileas.Spill | nv_tileas.Reload)]
     return [[u.value if isinstance(u, nv_tileas.Spill) else u.res for u in kept]]
@@ -171,7 +171,7 @@ def _any_layouts(op: Operation) -> list[list[Value]]:
 
 
 @tied("nv_tileaa.insert")
-def _inserted(op: Any) -> list[list[Value]]:
+def _inserted(op: nv_tileaa.Insert) -> list[list[Value]]:
     return [[op.dest, op.res]]
 
 
@@ -207,20 +207,20 @@ def is_known(op: Operation) -> bool:
 
 
 @copying("nv_tileaa.permute")
-def _permute(op: Any) -> list[Copy]:
+def _permute(op: nv_tileaa.Permute) -> list[Copy]:
     order = op.permutation.values
     inverse = tuple(sorted(range(len(order)), key=order.__getitem__))
     return [Copy(op.source, op.res, lambda x: transpose(x, order), lambda x: transpose(x, inverse))]
 
 
 @copying("nv_tileaa.reshape")
-def _reshape(op: Any) -> list[Copy]:
+def _reshape(op: nv_tileaa.Reshape) -> list[Copy]:
     old, new = op.source.type.shape, op.res.type.shape
     return [Copy(op.source, op.res, lambda x: reshape(x, new), lambda x: reshape(x, old))]
 
 
 @copying("nv_tileaa.broadcast")
-def _broadcast(op: Any) -> list[Copy]:
+def _broadcast(op: nv_tileaa.Broadcast) -> list[Copy]:
     old, new = op.source.type.shape, op.res.type.shape
     return [Copy(op.source, op.res, lambda x: broadcast(x, new), lambda x: within(x, old))]
 
@@ -233,7 +233,7 @@ def within(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
 
 
 @copying("nv_tileaa.cat")
-def _cat(op: Any) -> list[Copy]:
+def _cat(op: nv_tileaa.Cat) -> list[Copy]:
     axis = op.axis.value
     shape = op.lhs.type.shape
     return [
@@ -260,7 +260,7 @@ def _parts_in_registers(layout: LinearLayout, shape: Sequence[int]) -> LinearLay
 
 
 @copying("nv_tileaa.extract")
-def _extract(op: Any) -> list[Copy]:
+def _extract(op: nv_tileaa.Extract) -> list[Copy]:
     whole, part = op.source.type.shape, op.res.type.shape
     return [
         Copy(
@@ -273,7 +273,7 @@ def _extract(op: Any) -> list[Copy]:
 
 
 @copying("nv_tileaa.insert")
-def _insert(op: Any) -> list[Copy]:
+def _insert(op: nv_tileaa.Insert) -> list[Copy]:
     whole, part = op.dest.type.shape, op.source.type.shape
     return [
         Copy(
@@ -286,7 +286,7 @@ def _insert(op: Any) -> list[Copy]:
 
 
 @copying("nv_tileaa.pack", "nv_tileaa.unpack")
-def _pack(op: Any) -> list[Copy]:
+def _pack(op: nv_tileaa.Pack | nv_tileaa.Unpack) -> list[Copy]:
     """A thread computes the elements whose parts, or whole, it holds."""
     old, new = packed_bits(op.source.type.element), packed_bits(op.res.type.element)
     if old < new:
@@ -305,7 +305,7 @@ def _whole(layout: LinearLayout, parts: int) -> LinearLayout:
 
 
 @copying("nv_tileaa.reduce")
-def _reduce(op: Any) -> list[Copy]:
+def _reduce(op: nv_tileaa.Reduce) -> list[Copy]:
     axis = op.axis.value
     return [
         Copy(source, res, lambda x: slice_dim(x, axis), None)
@@ -329,28 +329,28 @@ def default_layout(type: RankedTensorType, warps: int) -> LinearLayout:
 
 
 @anchored("nv_tileas.dot")
-def _product(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
+def _product(op: nv_tileas.Dot, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     return [(op.res, PRODUCT, dot_layouts(op, warps)[2])]
 
 
 @anchored("nv_tileas.async.dot")
-def _async_product(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
+def _async_product(op: nv_tileas.AsyncDot, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     a, c = async_layouts(op)
     return [(op.res, PRODUCT, c), *([(op.a, STORE, a)] if is_tile(op.a) else [])]
 
 
 @anchored("nv_tileas.tiled_load")
-def _load(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
+def _load(op: nv_tileas.TiledLoad, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     return [(op.res, LOAD, access_layout(op, op.res.type.shape, warps))]
 
 
 @anchored("nv_tileas.tiled_store")
-def _store(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
+def _store(op: nv_tileas.TiledStore, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     return [(op.value, STORE, access_layout(op, op.value.type.shape, warps))]
 
 
 @anchored("nv_tileaa.load", "nv_tileaa.store")
-def _pointers(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
+def _pointers(op: nv_tileaa.Load | nv_tileaa.Store, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     """Prefers adjacent elements along the axis of the op's vectors, with the strength of the access."""
     loads = isinstance(op, nv_tileaa.Load)
     moved = op.res if loads else op.value
@@ -363,7 +363,7 @@ def _pointers(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
 
 def narrow_atom(op: nv_tileaa.Load | nv_tileaa.Store) -> None:
     """Narrows the atom of an access through pointers to the adjacent elements that a thread holds."""
-    moved: Any = (op.res if isinstance(op, nv_tileaa.Load) else op.value).type
+    moved = (op.res if isinstance(op, nv_tileaa.Load) else op.value).type
     if op.axis is None or not isinstance(moved, RankedTensorType):
         return
     bits = storage_bits(moved.element)
@@ -374,26 +374,28 @@ def narrow_atom(op: nv_tileaa.Load | nv_tileaa.Store) -> None:
 
 
 @anchored("nv_tileaa.atomic_rmw", "nv_tileaa.atomic_cas", "nv_tileaa.atomic_load", "nv_tileaa.atomic_store")
-def _one_by_one(op: Any, warps: int) -> list[tuple[Value, int, LinearLayout]]:
+def _one_by_one(
+    op: nv_tileaa.AtomicRmw | nv_tileaa.AtomicCas | nv_tileaa.AtomicLoad | nv_tileaa.AtomicStore, warps: int
+) -> list[tuple[Value, int, LinearLayout]]:
     """Prefers adjacent elements in adjacent threads, so that as many threads as possible take part."""
     moved = op.res if isinstance(op, nv_tileaa.AtomicLoad) else op.value
     return [(moved, STORE, coalesced(moved.type.shape, 1, warps))] if is_tile(moved) else []
 
 
 @demanding("nv_tileas.dot")
-def _operands(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
+def _operands(op: nv_tileas.Dot, warps: int) -> list[tuple[Value, LinearLayout]]:
     layouts = dot_layouts(op, warps)
     return [*zip(op.operands, layouts, strict=True), (op.res, layouts[2])]
 
 
 @demanding("nv_tileas.async.dot")
-def _async_operands(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
+def _async_operands(op: nv_tileas.AsyncDot, warps: int) -> list[tuple[Value, LinearLayout]]:
     a, c = async_layouts(op)
     return [*([(op.a, a)] if is_tile(op.a) else []), (op.c, c), (op.res, c)]
 
 
 @demanding("nv_tileaa.scan")
-def _scanned(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
+def _scanned(op: nv_tileaa.Scan, warps: int) -> list[tuple[Value, LinearLayout]]:
     """Requires a layout in which each bit of the coordinate is one hardware bit."""
     type = op.sources[0].type
     if is_scannable(layout_of(type), op.axis.value):
@@ -403,10 +405,10 @@ def _scanned(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
 
 
 @demanding("nv_tileas.tiled_load")
-def _loaded(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
+def _loaded(op: nv_tileas.TiledLoad, warps: int) -> list[tuple[Value, LinearLayout]]:
     return [(op.res, access_layout(op, op.res.type.shape, warps))]
 
 
 @demanding("nv_tileas.tiled_store")
-def _stored(op: Any, warps: int) -> list[tuple[Value, LinearLayout]]:
+def _stored(op: nv_tileas.TiledStore, warps: int) -> list[tuple[Value, LinearLayout]]:
     return [(op.value, access_layout(op, op.value.type.shape, warps))]

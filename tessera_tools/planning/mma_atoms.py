@@ -13,7 +13,7 @@ from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.atoms import FMA, MMA, PRODUCTS, MmaAtom, Product
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
-from tessera_tools.ir.core import OpResult, Value
+from tessera_tools.ir.core import Operation, OpResult, Value
 from tessera_tools.ir.types import IntegerType, RankedTensorType, Type
 from tessera_tools.target import Target
 
@@ -89,7 +89,7 @@ def _product_before(value: Value) -> bool:
     return False
 
 
-def _reaches_left_operand(user: Any, seen: set[Any]) -> bool:
+def _reaches_left_operand(user: Operation, seen: set[Any]) -> bool:
     work = [user]
     reached: set[Value] = set()
     while work:

@@ -146,7 +146,7 @@ class Allocation:
         self.total = max(self.total, offset + size)
 
 
-def allocate(function: Any, target: Target, without: Collection[Operation] = ()) -> Allocation:
+def allocate(function: Operation, target: Target, without: Collection[Operation] = ()) -> Allocation:
     """Places all buffers and scratch except those of `without`.
 
     If they do not fit, the error lists the bytes of each of them.
@@ -174,7 +174,7 @@ def record(allocation: Allocation) -> None:
         op.attributes[PARTS] = i64(parts)
 
 
-def recorded(function: Any, target: Target) -> Allocation:
+def recorded(function: Operation, target: Target) -> Allocation:
     """Reads the offsets from the ops of a function.
 
     Reports an error if an offset is missing or beyond the target's memory.
@@ -196,7 +196,7 @@ def recorded(function: Any, target: Target) -> Allocation:
     return allocation
 
 
-def overlaps(function: Any, target: Target, allocation: Allocation) -> Iterator[DiagnosticError]:
+def overlaps(function: Operation, target: Target, allocation: Allocation) -> Iterator[DiagnosticError]:
     """Yields an error for each op whose bytes are misaligned, or overlap those of another op while both are live."""
     lives = [life for life in _lives(function, target) if life.op in allocation.offsets]
     for number, life in enumerate(lives):
@@ -212,7 +212,7 @@ def overlaps(function: Any, target: Target, allocation: Allocation) -> Iterator[
                 break
 
 
-def _lives(function: Any, target: Target) -> list[_Life]:
+def _lives(function: Operation, target: Target) -> list[_Life]:
     positions: dict[Operation, int] = {}
     ends: dict[Operation, int] = {}
     for op in function.walk():
@@ -380,7 +380,7 @@ def _barrier_scratch(op: nv_tileas.CreatePipeline, target: Target) -> Scratch | 
 @scratch("nv_tileaa.reduce", "nv_tileaa.scan")
 def _combining_scratch(op: nv_tileaa.Reduce | nv_tileaa.Scan, target: Target) -> Scratch | None:
     needed = scratch_bytes(op)
-    type: Any = op.sources[0].type
+    type = op.sources[0].type
     what = f"a {op.name.partition('.')[2]} of {tile_text(type.shape, type.element)}"
     return Scratch(needed, what) if needed else None
 
@@ -396,7 +396,7 @@ def _combining_scratch(op: nv_tileaa.Reduce | nv_tileaa.Scan, target: Target) ->
 )
 def _effect_scratch(op: Operation, target: Target) -> Scratch | None:
     needed = effect_bytes(op)
-    tiles: list[Any] = [v.type for v in op.operands if isinstance(v.type, RankedTensorType)]
+    tiles = [v.type for v in op.operands if isinstance(v.type, RankedTensorType)]
     of = f" of {', '.join(tile_text(type.shape, type.element) for type in tiles)}" if tiles else ""
     return Scratch(needed, f"a {op.name.partition('.')[2]}{of}") if needed else None
 
@@ -484,7 +484,7 @@ def narrowest(element: Type, word: str = "sts") -> CopyAtomAttr:
 
 def fit_access(op: nv_tileas.Store | nv_tileas.Load, target: Target | None) -> None:
     """Sets the atom of an access to shared memory to the one that takes the fewest cycles for its layouts."""
-    layout: Any = op.buffer.type.layout
+    layout = op.buffer.type.layout
     if layout is None:
         return
     if isinstance(op, nv_tileas.Load):

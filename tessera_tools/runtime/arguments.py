@@ -15,13 +15,12 @@ import re
 import stat
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, error
 from tessera_tools.runtime.signature import Scalar
-from tessera_tools.runtime.types import TYPES, Type, lookup_type, type_of_array
+from tessera_tools.runtime.types import TYPES, Array, Type, lookup_type, type_of_array
 
 __all__ = [
     "FORMS",
@@ -36,7 +35,6 @@ __all__ = [
     "read_bytes",
 ]
 
-Array = np.ndarray[Any, Any]
 
 FORMS = (
     "NAME=rand:TYPE:SHAPE, zeros:TYPE:SHAPE, full:TYPE:SHAPE:VALUE, arange:TYPE:SHAPE, @FILE.npy, "

@@ -6,15 +6,12 @@ found, expected, tolerances ──compare──▶ Difference(wrong, greatest er
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from tessera_tools.runtime.types import Type
+from tessera_tools.runtime.types import Array, Type
 
 __all__ = ["Difference", "compare", "same_bits"]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import importlib
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,11 +19,10 @@ from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.runtime import interface
 from tessera_tools.runtime.signature import Shape, Signature, merge, of_entry, of_kernel
-from tessera_tools.runtime.types import Type
+from tessera_tools.runtime.types import Array, Type
 
 __all__ = ["CudaDevice"]
 
-Array = np.ndarray[Any, Any]
 
 _STATIC_LIMIT = 48 << 10
 """Bytes of shared memory that a launch may have without opting in."""
@@ -147,23 +147,12 @@ class CudaKernel(interface.Kernel):
         stream = _stream(options.pop("stream", None))
         if options:
             raise TypeError(f"a real GPU does not support the option '{next(iter(options))}'")
-        driver, api = self.driver, self.driver.api
-        if shared > _STATIC_LIMIT:
-            attribute = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            driver.call("cuFuncSetAttribute", self.function, attribute, shared)
-        # Tensor maps are aligned to 64 bytes; the driver copies each parameter from the address of its pointer.
-        storage = [_aligned(raw) for raw in args]
-        pointers = (ctypes.c_void_p * max(len(args), 1))(*(at for _, at in storage))
-        parameters = ctypes.addressof(pointers)
+        driver = self.driver
+        enqueue = self._prepared(grid, block, cluster, shared, args, stream)
         begin, end = driver.call("cuEventCreate", 0), driver.call("cuEventCreate", 0)
         try:
             driver.call("cuEventRecord", begin, stream)
-            if cluster is None:
-                driver.call(
-                    "cuLaunchKernel", self.function, *grid, *block, shared, stream, parameters, 0
-                )  # fmt: skip
-            else:
-                self._launch_clusters(grid, block, cluster, shared, stream, parameters)
+            enqueue()
             driver.call("cuEventRecord", end, stream)
             driver.call("cuEventSynchronize", end)
             milliseconds = float(driver.call("cuEventElapsedTime", begin, end))
@@ -172,6 +161,37 @@ class CudaKernel(interface.Kernel):
                 with suppress(DiagnosticError):  # After a fault in the kernel, every call fails.
                     driver.call("cuEventDestroy", event)
         return interface.Result(seconds=milliseconds / 1000)
+
+    def prepare(
+        self, grid: Sequence[int], args: Sequence[Any] = (), *, stream: Any = None
+    ) -> Callable[[], None]:
+        """A function that enqueues the launch and returns at once, for measurements that launch often.
+
+        The arguments are as those of `launch`. Raises DiagnosticError for an invalid launch.
+        """
+        return self._prepared(*self._checked(grid, args), _stream(stream))
+
+    def _prepared(
+        self, grid: Shape, block: Shape, cluster: Shape | None, shared: int, args: list[bytes], stream: int
+    ) -> Callable[[], None]:  # fmt: skip
+        driver, api = self.driver, self.driver.api
+        if shared > _STATIC_LIMIT:
+            attribute = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            driver.call("cuFuncSetAttribute", self.function, attribute, shared)
+        # Tensor maps are aligned to 64 bytes; the driver copies each parameter from the address of its pointer.
+        storage = [_aligned(raw) for raw in args]
+        pointers = (ctypes.c_void_p * max(len(args), 1))(*(at for _, at in storage))
+
+        def enqueue(keep: Any = storage) -> None:
+            parameters = ctypes.addressof(pointers)
+            if cluster is None:
+                driver.call(
+                    "cuLaunchKernel", self.function, *grid, *block, shared, stream, parameters, 0
+                )  # fmt: skip
+            else:
+                self._launch_clusters(grid, block, cluster, shared, stream, parameters)
+
+        return enqueue
 
     def _launch_clusters(
         self, grid: Shape, block: Shape, cluster: Shape, shared: int, stream: int, parameters: int

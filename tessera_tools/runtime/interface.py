@@ -16,7 +16,7 @@ import numpy as np
 from tessera_tools.diagnostics import error
 from tessera_tools.emit.manifest import Manifest, TensorMap
 from tessera_tools.runtime.signature import Parameter, Scalar, Shape, Signature
-from tessera_tools.runtime.types import Type, lookup_type, type_of_array
+from tessera_tools.runtime.types import Array, Type, lookup_type, type_of_array
 from tessera_tools.sim import Findings
 from tessera_tools.sim.counters import Counters
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from tessera_tools.runtime.timing import Estimate
 
 __all__ = ["Buffer", "Device", "Kernel", "Module", "Result", "as_array", "shape_of"]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)
@@ -113,6 +111,17 @@ class Kernel(ABC):
         Python number, a `Scalar`, or bytes. `block` and `shared` (dynamic shared memory, bytes) default to the
         manifest's values. `options` are device-specific. Raises DiagnosticError for an invalid launch.
         """
+        return self._launch(*self._checked(grid, args, block, shared, cluster), options)
+
+    def _checked(
+        self,
+        grid: Sequence[int],
+        args: Sequence[Any],
+        block: Sequence[int] | None = None,
+        shared: int | None = None,
+        cluster: Sequence[int] | None = None,
+    ) -> tuple[Shape, Shape, Shape | None, int, list[bytes]]:
+        """(grid, block, cluster, dynamic shared memory, bytes of each parameter). Raises DiagnosticError."""
         signature = self.signature
         signature.check_count(len(args))
         size = signature.block if block is None else shape_of(block, "block")
@@ -126,8 +135,7 @@ class Kernel(ABC):
             raise error(None, f"a block of {size}; '{self.name}' was compiled for {signature.block}")
         clusters = signature.cluster if cluster is None else shape_of(cluster, "cluster")
         amount = signature.dynamic_shared if shared is None else shared
-        packed = self._pack(list(args))
-        return self._launch(shape_of(grid, "grid"), size, clusters, amount, packed, options)
+        return shape_of(grid, "grid"), size, clusters, amount, self._pack(list(args))
 
     def _pack(self, args: list[Any]) -> list[bytes]:
         """The bytes of every parameter, including tensor maps of the manifest."""

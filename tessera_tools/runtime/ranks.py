@@ -15,7 +15,6 @@ import select
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -28,11 +27,10 @@ from tessera_tools.runtime import ranks_mpi
 from tessera_tools.runtime.compare import same_bits
 from tessera_tools.runtime.ranks_torch import TorchTransport, has_torch
 from tessera_tools.runtime.ranks_worker import Outcome, RankResult, Settings, load, outcome, run_rank, type_of
-from tessera_tools.runtime.types import Type
+from tessera_tools.runtime.types import Array, Type
 
 __all__ = ["TIME_LIMIT", "TRANSPORTS", "PlanResult", "run_plan"]
 
-Array = np.ndarray[Any, Any]
 
 TRANSPORTS = ("auto", "mpi", "torch")
 TIME_LIMIT = 600.0

@@ -31,11 +31,10 @@ from tessera_tools.emit.tools import TemporaryFolder, find_tool
 from tessera_tools.process import at_end, end_all, end_with_parent, run
 from tessera_tools.runtime.ranks_transport import LostRankError, Transport, combined
 from tessera_tools.runtime.ranks_worker import Outcome, RankResult, Settings, outcome, run_rank
-from tessera_tools.runtime.types import Type
+from tessera_tools.runtime.types import Array, Type
 
 __all__ = ["Member", "MpiTransport", "has_mpi", "member", "run_job"]
 
-Array = np.ndarray[Any, Any]
 
 _RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 """Environment variables that the launchers of MPICH, OpenMPI and Slurm set for each process."""

@@ -16,11 +16,10 @@ import numpy as np
 
 from tessera_tools.diagnostics import error
 from tessera_tools.runtime.ranks_transport import LostRankError, Transport, combined
-from tessera_tools.runtime.types import Type
+from tessera_tools.runtime.types import Array, Type
 
 __all__ = ["TorchTransport", "has_torch"]
 
-Array = np.ndarray[Any, Any]
 
 _DTYPES = {
     "f16": "float16",

@@ -13,15 +13,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
-from tessera_tools.runtime.types import Type
+from tessera_tools.runtime.types import Array, Type
 
 __all__ = ["LostRankError", "Transport", "combined"]
-
-Array = np.ndarray[Any, Any]
 
 
 class LostRankError(Exception):

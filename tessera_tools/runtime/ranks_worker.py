@@ -16,11 +16,9 @@ from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.plan import Exchange, Plan, Tensor
 from tessera_tools.runtime.interface import Buffer, Device, Module, Result
 from tessera_tools.runtime.ranks_transport import LostRankError, Transport
-from tessera_tools.runtime.types import Type, lookup_type
+from tessera_tools.runtime.types import Array, Type, lookup_type
 
 __all__ = ["Outcome", "RankResult", "Settings", "load", "outcome", "run_rank", "type_of"]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)

@@ -19,14 +19,13 @@ from tessera_tools.diagnostics import Position, error
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.runtime import interface
 from tessera_tools.runtime.signature import Shape, Signature, merge, of_entry, of_kernel
-from tessera_tools.runtime.types import Type
+from tessera_tools.runtime.types import Array, Type
 from tessera_tools.runtime.workers import PartialLaunch, run_launch
 from tessera_tools.sim.reader import read
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 __all__ = ["SimulatedDevice", "SimulatedKernel"]
 
-Array = np.ndarray[Any, Any]
 MAX_INSTRUCTIONS = 1 << 32
 
 
@@ -140,6 +139,7 @@ class SimulatedKernel(interface.Kernel):
         )
         if (watch := settings.pop("watch", None)) is not None:
             watch(launch)
+        launch.watch_polls(recorder)
         result = launch.run()
         if launch.max_instructions == MOST_STEPS and result.instructions > MOST_STEPS:
             raise error(
@@ -147,14 +147,18 @@ class SimulatedKernel(interface.Kernel):
                 f"the clock records at most {MOST_STEPS:,} warp instructions, and '{self.name}' executes more",
                 "time a smaller problem: fewer iterations of its loops",
             )
-        # A kernel that was stopped has no time.
-        whole = not result.findings.of("error")
+        # A kernel that did not do its work has no time.
+        whole = all(found.kind in _HARMLESS for found in result.findings.of("error"))
         found = estimate(launch, recorder, self.owner.text, target, table) if whole else None
         seconds = time.perf_counter() - begin
         return interface.Result(
             result.findings, result.stats, result.output, result.instructions, seconds, seed, launch.mode, 1,
             launch.shared_size, found,
         )  # fmt: skip
+
+
+_HARMLESS = {"race", "proxy", "uninitialized"}
+"""Kinds of findings that leave a launch running to its end, with the same instructions."""
 
 
 class SimulatedModule(interface.Module):

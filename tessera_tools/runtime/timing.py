@@ -18,9 +18,10 @@ from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.sass_lines import sass_by_line
 from tessera_tools.runtime.workers import PartialLaunch
 from tessera_tools.sim.clock.cost import Cost, costs
-from tessera_tools.sim.clock.record import Recorder, Trace
+from tessera_tools.sim.clock.record import Recorder, Trace, may_poll, may_write
 from tessera_tools.sim.clock.replay import Timeline, replay
-from tessera_tools.sim.clock.sample import Sample, choose, freshness, residents
+from tessera_tools.sim.clock.sample import alike, representatives, residents
+from tessera_tools.sim.clock.survey import MOST_SURVEYED, Load, Surveyor, fresh, plan
 from tessera_tools.target import Target, occupancy, targets
 from tessera_tools.target.timing import Timing, timing
 
@@ -28,6 +29,7 @@ __all__ = ["MOST_STEPS", "Estimate", "TimedLaunch", "check_timed", "estimate"]
 
 MOST_STEPS = 4_000_000
 """Warp instructions that are recorded, a quarter of a kilobyte each."""
+_MOST_SURVEY_STEPS = 200_000
 _MOST_CLUSTERS = 16
 """Clusters of a grid that is simulated whole."""
 _L1_SHARED = {"sm_80": 192 << 10, "sm_90": 256 << 10}
@@ -48,9 +50,13 @@ class Estimate:
     flops: Counter[str]
     """Of the whole launch, by unit."""
     registers: int
+    shared: int = 0
+    """Bytes of shared memory of a CTA."""
     ctas: int = 0
     simulated: int = 0
     """CTAs that were simulated; the others are extrapolated."""
+    surveyed: int = 0
+    """CTAs that ran until their first loads, which tell what CTAs share."""
     cycles: float = 0.0
     waves: float = 0.0
     scale: float = 1.0
@@ -79,16 +85,50 @@ class TimedLaunch(PartialLaunch):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        self.given = args, options
         self.size = self.cluster[0] * self.cluster[1] * self.cluster[2]
         """CTAs of a cluster."""
-        self.sample = choose(self.clusters) if self.count > _MOST_CLUSTERS else None
+        self.sampled = representatives(self.count) if self.count > _MOST_CLUSTERS else None
+        """The numbers of the clusters to run; None for all."""
 
     def _indices(self) -> Iterator[tuple[int, int, int]]:
-        for number in self.sample.run if self.sample is not None else range(self.count):
+        for number in self.sampled if self.sampled is not None else range(self.count):
             self.random = np.random.default_rng([self.seed, number])
             self.tally[0] += 1
             yield self.cluster_at(number)
         self.stopped = False
+
+    def watch_polls(self, recorder: Recorder) -> None:
+        """Tell the recorder which instructions poll global memory, and which write it."""
+        instructions = [
+            (pc, self.module.program.instructions[pc])
+            for function in self.functions
+            for pc in range(function.start, function.end)
+        ]
+        recorder.polls = frozenset(pc for pc, inst in instructions if may_poll(inst))
+        if recorder.polls:
+            recorder.writes = frozenset(pc for pc, inst in instructions if may_write(inst))
+
+    def survey(self, traces: list[Trace], numbers: range) -> Surveyor:
+        """Run the clusters with these numbers until their first loads, those of the given cluster's `traces`."""
+        loads = self._loads()
+        args, options = self.given
+        found = Surveyor(plan=plan(traces, loads), loads=loads)
+        if found.plan:
+            limit = {"max_instructions": _MOST_SURVEY_STEPS, "stats": found, "time_limit": None}
+            launch = TimedLaunch(*args, **{**options, **limit})
+            launch.sampled = tuple(numbers)
+            launch.run()
+        return found
+
+    def _loads(self) -> frozenset[int]:
+        """The instructions that read global memory."""
+        return frozenset(
+            pc
+            for function in self.functions
+            for pc in range(function.start, function.end)
+            if self.module.program.instructions[pc].opcode in ("ld", "ldu", "cp")
+        )
 
 
 def estimate(launch: TimedLaunch, recorder: Recorder, ptx: str, target: Target, table: Timing) -> Estimate:
@@ -106,18 +146,18 @@ def estimate(launch: TimedLaunch, recorder: Recorder, ptx: str, target: Target, 
     l1_bytes = max(_L1_SHARED[target.name] - fits * launch.shared_size, 16 << 10)
     traces = list(recorder.traces.values())
     made = Estimate(target, table, Timeline(), "SASS" if sass else "PTX", why, recorder.flops, registers)
-    made.ctas = launch.count * launch.size
-    if launch.sample is None:
+    made.ctas, made.shared = launch.count * launch.size, launch.shared_size
+    if launch.sampled is None:
         made.timeline = replay(traces, found, table, resident=fits, l1_bytes=l1_bytes)
         made.cycles, made.waves, made.simulated = made.timeline.cycles, made.timeline.waves, made.ctas
         return made
-    return _extrapolated(made, launch, launch.sample, traces, found, fits, l1_bytes)
+    return _extrapolated(made, launch, launch.sampled, traces, found, fits, l1_bytes)
 
 
 def _extrapolated(
     made: Estimate,
     launch: TimedLaunch,
-    sample: Sample,
+    sampled: tuple[int, ...],
     traces: list[Trace],
     found: dict[int, Cost],
     fits: int,
@@ -129,24 +169,47 @@ def _extrapolated(
     copies = min(fits, -(-launch.count // groups))
     active = min(groups, launch.count)
     at_once = min(active * copies, launch.count)
-    fresh = freshness(traces, sample, launch.clusters, at_once)
+    parts = _fresh(made, launch, [trace for trace in traces if trace.cluster == sampled[0]], at_once)
 
     def wave(number: int, copies: int, active: int) -> Timeline:
-        held = residents(traces, number, copies, fresh)
+        held = residents(traces, number, copies, parts)
         return replay(held, found, made.table, resident=fits, l1_bytes=l1_bytes, share=1 / active)
 
-    timelines = [wave(number, copies, active) for number in sample.representatives]
+    whole = launch.count // (active * copies)
+    replayed = sampled[:1] if alike(traces, sampled) else sampled
+    timelines = [wave(number, copies, active) for number in replayed]
     mean = sum(one.cycles for one in timelines) / len(timelines)
-    waves = launch.count / (active * copies)
+    # A CTA starts as soon as another has ended: what a further wave takes is less than what the first one does.
+    further = mean
+    if whole > 1:
+        further = wave(replayed[0], 2 * copies, active).cycles / timelines[0].cycles * mean - mean
     # The last wave has the GPU for itself.
     left = launch.count % (active * copies)
-    last = wave(sample.representatives[-1], -(-left // active), min(active, left)).cycles if left else 0.0
+    last = wave(replayed[-1], -(-left // active), min(active, left)).cycles if left else 0.0
     made.timeline = timelines[len(timelines) // 2]
-    made.cycles = mean * (launch.count // (active * copies)) + last
-    made.waves = waves
-    made.simulated = len(sample.run) * launch.size
+    made.cycles = mean + further * (whole - 1) + last * further / mean if whole else last
+    made.waves = launch.count / (active * copies)
+    made.simulated = len(sampled) * launch.size
     made.scale = launch.count / copies
-    made.flops = Counter(
-        {unit: count * launch.count // len(sample.run) for unit, count in made.flops.items()}
-    )
+    made.flops = Counter({unit: count * launch.count // len(sampled) for unit, count in made.flops.items()})
     return made
+
+
+def _fresh(made: Estimate, launch: TimedLaunch, traces: list[Trace], at_once: int) -> dict[Load, float]:
+    """The part of each load that comes from DRAM, by the order of the clusters; the mean of the waves."""
+    most = max(1, MOST_SURVEYED // launch.size)
+    at_once = min(at_once, most)
+    surveyed = min(launch.count, most // at_once * at_once)
+    survey = launch.survey(traces, range(surveyed))
+    waves = [range(begin, min(begin + at_once, surveyed)) for begin in range(0, surveyed, at_once)]
+    each = fresh(traces, survey.places, waves, made.table.value("l2_bytes"))
+    made.surveyed = surveyed * launch.size
+    # The waves that are not surveyed are like the last one that is.
+    weights = [float(len(wave)) for wave in waves]
+    if len(waves) > 1:
+        weights[-1] += launch.count - surveyed
+    totals: dict[Load, float] = {}
+    for weight, parts in zip(weights, each, strict=True):
+        for load, part in parts.items():
+            totals[load] = totals.get(load, 0.0) + part * weight / sum(weights)
+    return totals

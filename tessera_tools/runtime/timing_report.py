@@ -1,17 +1,34 @@
 """The clock's estimate as text and as JSON: time, rates, what bounds the kernel, where warps wait, and advice.
 
 Estimate ──summary()──▶ lines for people          ──as_data()──▶ what `--timing=FILE` writes
+         ──chart()────▶ bars of where the warps' time went, and the roofline
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.runtime.timing import Estimate
 
-__all__ = ["Role", "advice", "as_data", "busy", "roles", "summary"]
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = [
+    "Role",
+    "Roofline",
+    "advice",
+    "as_data",
+    "bounds",
+    "busy",
+    "chart",
+    "roles",
+    "roof_chart",
+    "roofline",
+    "summary",
+]
 
 _UNITS = {
     "issue": "issue slots",
@@ -27,6 +44,9 @@ _UNITS = {
     "shuffle": "shuffles",
     "double": "FP64 units",
 }
+_WAITS = {"full": "stage 'full'", "empty": "stage 'empty'", "flag": "a write of another CTA", "": "other"}
+_FEW = 0.9
+"""CTAs for this part of the SMs or fewer leave some unused."""
 _BOUND = 0.6
 """A unit that is busy for this part of the time or more bounds the kernel."""
 _SHOWN = 0.01
@@ -73,6 +93,49 @@ def roles(estimate: Estimate) -> list[Role]:
     return result
 
 
+def bounds(estimate: Estimate) -> dict[str, float]:
+    """For each unit, the seconds that the launch would take if nothing else took time, the longest first."""
+    return {unit: part * estimate.seconds for unit, part in busy(estimate).items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """Where a kernel is under the roofs of its GPU."""
+
+    intensity: float
+    """Operations for each byte of DRAM; infinite if DRAM is not used."""
+    reached: float
+    """Operations a second."""
+    compute: float
+    """The roof of the units that the kernel uses, in operations a second."""
+    memory: float
+    """The slope: bytes of DRAM a second."""
+
+    @property
+    def roof(self) -> float:
+        """What the kernel could reach, in operations a second."""
+        return min(self.compute, self.memory * self.intensity)
+
+
+def roofline(estimate: Estimate) -> Roofline | None:
+    """The roofline of a launch; None if it counts no floating-point operations."""
+    flops, table = sum(estimate.flops.values()), estimate.table
+    if not flops:
+        return None
+    rate = "fma_rate"
+    if estimate.flops["wgmma"]:
+        rate = "tensor_f16"
+    elif estimate.flops["mma.sync"]:
+        rate = "mma_f16" if "mma_f16" in table.numbers else "tensor_f16"
+    moved = estimate.timeline.dram_bytes * estimate.scale
+    return Roofline(
+        flops / moved if moved else float("inf"),
+        flops / estimate.seconds,
+        2 * table.value(rate) * table.value("sms") * table.value("clock_mhz") * 1e6,
+        table.value("dram_chip_gbs") * 1e9,
+    )
+
+
 def as_data(estimate: Estimate) -> dict[str, Any]:
     """Everything, as JSON has it. Times are in cycles of an SM and seconds, rates in units a second."""
     return {
@@ -85,6 +148,7 @@ def as_data(estimate: Estimate) -> dict[str, Any]:
         "ctas": estimate.ctas,
         "simulated_ctas": estimate.simulated,
         "ctas_per_sm": estimate.timeline.resident,
+        "surveyed_ctas": estimate.surveyed,
         "waves": estimate.waves,
         "registers": estimate.registers,
         "flops": dict(estimate.flops),
@@ -92,6 +156,9 @@ def as_data(estimate: Estimate) -> dict[str, Any]:
         "l2_bytes": round(estimate.timeline.l2_bytes * estimate.scale),
         "dram_bytes": round(estimate.timeline.dram_bytes * estimate.scale),
         "busy": {unit: round(part, 4) for unit, part in busy(estimate).items()},
+        "bounds_seconds": bounds(estimate),
+        "stages": estimate.timeline.stages,
+        "stage_bytes": round(estimate.timeline.stage_bytes),
         "roles": [
             {
                 "role": role.name,
@@ -128,7 +195,8 @@ def summary(estimate: Estimate) -> list[str]:
     lines.append(
         f"  {estimate.ctas:,} CTAs, {timeline.resident} CTA{several} on an SM, {estimate.waves:.2f} waves; "
         + (
-            f"{estimate.simulated} CTAs were simulated, the others are extrapolated"
+            f"{estimate.simulated} CTAs were simulated, {estimate.surveyed} until their first loads; the others are "
+            "extrapolated"
             if estimate.simulated < estimate.ctas
             else "all were simulated"
         )
@@ -138,8 +206,21 @@ def summary(estimate: Estimate) -> list[str]:
     ]
     lines.append(f"  busy: {', '.join(parts)}")
     for role in roles(estimate):
-        waits = [f"{what} {part:.0%}" for what, part in role.stalls.items() if part >= _SHOWN]
+        waits = [
+            f"{_WAITS.get(what, what)} {part:.0%}" for what, part in role.stalls.items() if part >= _SHOWN
+        ]
         lines.append(f"  {role.name}: issues {role.issued:.0%}; waits for {', '.join(waits) or 'nothing'}")
+    unit, alone = next(iter(bounds(estimate).items()), ("issue", 0.0))
+    lines.append(
+        f"  bound by {_UNITS.get(unit, unit)}: {_time(alone)} of {_time(estimate.seconds)}; the rest is latency and "
+        "waits"
+    )
+    if (under := roofline(estimate)) is not None:
+        which = "DRAM" if under.roof < under.compute else "compute"
+        lines.append(
+            f"  roofline: {under.intensity:,.1f} operations a byte of DRAM; {under.reached / 1e12:.1f} of "
+            f"{under.roof / 1e12:.1f} TFLOP/s ({under.reached / under.roof:.0%}) under the roof of {which}"
+        )
     lines.append(f"  {advice(estimate)}")
     if estimate.source != "SASS":
         lines.append(f"  instruction counts are estimated from the PTX: {estimate.why_not_sass}")
@@ -151,7 +232,7 @@ def advice(estimate: Estimate) -> str:
     parts = busy(estimate)
     unit, part = next(iter(parts.items()), ("issue", 0.0))
     sms = estimate.table.value("sms")
-    if estimate.ctas < sms:
+    if estimate.ctas < _FEW * sms:
         return (
             f"{estimate.ctas} CTAs use {min(estimate.ctas, int(sms))} of {sms:.0f} SMs: smaller tiles, or a split of "
             "the reduction, would use more"
@@ -177,7 +258,22 @@ def advice(estimate: Estimate) -> str:
         return "nothing is waited for: the kernel is too short to say what bounds it"
     what = max(waits, key=lambda one: waits[one])
     share = waits[what]
+    if what == "full":
+        return _about_stages(estimate, share)
     return _ABOUT_WAIT.get(what, f"warps wait {{:.0%}} of their time for {what}").format(share)
+
+
+def _about_stages(estimate: Estimate, share: float) -> str:
+    """What helps consumers that wait for data: another stage, if shared memory has room for it."""
+    stages, size = estimate.timeline.stages, estimate.timeline.stage_bytes
+    wait = f"consumers wait {share:.0%} for stage 'full'"
+    room = (estimate.target.max_shared_per_block or 0) - estimate.shared
+    if size <= room:
+        return f"{wait}: raise --num-stages to {stages + 1} (+{size / 1024:.0f} KiB)"
+    return (
+        f"{wait}: shared memory has no room for stage {stages + 1} ({size / 1024:.0f} KiB); smaller tiles, or "
+        "multicast in a cluster, would help"
+    )
 
 
 _ABOUT_UNIT = {
@@ -192,7 +288,9 @@ _ABOUT_UNIT = {
 }
 _ABOUT_WAIT = {
     "memory": "warps wait {:.0%} of their time for global memory: more stages, or more CTAs on an SM, would hide it",
-    "mbarrier": "consumers wait {:.0%} of their time for full stages: raise --num-stages, or use larger boxes",
+    "empty": "warps wait {:.0%} of their time for an mbarrier that other warps signal: balance the roles' work",
+    "flag": "warps wait {:.0%} of their time for what other CTAs write: fewer or earlier dependencies would help",
+    "issue": "warps wait {:.0%} of their time for issue slots: fewer instructions would be faster",
     "barrier": "warps wait {:.0%} of their time for barriers: fewer of them, or more CTAs on an SM, would help",
     "shared": "warps wait {:.0%} of their time for shared memory: more warps would hide it",
     "tensor": "warps wait {:.0%} of their time for products: more of them in flight would hide it",
@@ -202,3 +300,58 @@ _ABOUT_WAIT = {
 
 def _time(seconds: float) -> str:
     return f"{seconds * 1e6:.1f} µs" if seconds < 1e-3 else f"{seconds * 1e3:.2f} ms"
+
+
+_BAR = 50
+"""Characters of a bar."""
+_ROOF_ROWS, _ROOF_COLUMNS = 8, 50
+
+
+def chart(estimate: Estimate) -> Table:
+    """Bars of where the warps of each role spend their time; for a rich console."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 1), show_header=False)
+    for role in roles(estimate):
+        parts = {
+            "issue slots": role.issued,
+            **{_WAITS.get(what, what): part for what, part in role.stalls.items()},
+        }
+        name = f"{role.name} ({role.warps} warps)"
+        for what, part in sorted(parts.items(), key=lambda one: -one[1]):
+            if part >= _SHOWN:
+                color = "green" if what == "issue slots" else "yellow"
+                label = "issues" if what == "issue slots" else f"waits for {what}"
+                table.add_row(name, label, f"{part:.0%}", Text("█" * max(1, round(part * _BAR)), color))
+                name = ""
+    return table
+
+
+def roof_chart(estimate: Estimate) -> list[str]:
+    """The roofline as characters: operations a second over operations a byte, both logarithmic; `●` is the kernel."""
+    under = roofline(estimate)
+    if under is None or under.intensity == float("inf"):
+        return []
+    ridge = under.compute / under.memory
+    low, high = min(under.intensity, ridge) / 8, max(under.intensity, ridge) * 8
+    top, bottom = under.compute, min(under.reached, under.memory * low) / 1.5
+
+    def column(value: float) -> int:
+        return round(math.log(value / low) / math.log(high / low) * (_ROOF_COLUMNS - 1))
+
+    def row(value: float) -> int:
+        return _ROOF_ROWS - 1 - round(math.log(value / bottom) / math.log(top / bottom) * (_ROOF_ROWS - 1))
+
+    cells = [[" "] * _ROOF_COLUMNS for _ in range(_ROOF_ROWS)]
+    for at in range(_ROOF_COLUMNS):
+        x = low * (high / low) ** (at / (_ROOF_COLUMNS - 1))
+        y = min(top, under.memory * x)
+        if y >= bottom:
+            cells[row(y)][at] = "─" if x >= ridge else "╱"
+    cells[row(under.reached)][column(under.intensity)] = "●"
+    lines = [f"  {'TFLOP/s':>10}", *(f"  {'':>10}│{''.join(line)}" for line in cells)]
+    lines[1] = f"  {top / 1e12:>10.1f}│{''.join(cells[0])}"
+    lines[-1] = f"  {bottom / 1e12:>10.2f}│{''.join(cells[-1])}"
+    left, right = f"{low:.3g}", f"{high:.3g} operations a byte"
+    return [*lines, f"  {'':>10}└{left}{right:>{_ROOF_COLUMNS - len(left)}}"]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.memory import BASE, REMOTE_SHIFT, WINDOWS, compact
 
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SPACES", "check_remote", "load", "memory_of", "parts", "store"]
 
-Array = np.ndarray[Any, Any]
 
 SPACES = ("global", "shared", "shared::cta", "shared::cluster", "local", "param", "const")
 _OFFSET_MASK = np.uint64((1 << REMOTE_SHIFT) - 1)

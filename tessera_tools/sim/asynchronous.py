@@ -20,8 +20,6 @@ from tessera_tools.sim.memory import POISON, READING, UNFENCED, UNINITIALIZED, W
 
 __all__ = ["Engine", "Operation"]
 
-Array = np.ndarray[Any, Any]
-
 
 @dataclass(eq=False, slots=True)
 class Operation:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Together
 from tessera_tools.sim.program import Name
 from tessera_tools.sim.races import code_bits
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Batch", "Blocks", "Step"]
 
-Array = np.ndarray[Any, Any]
 LEAST = 6
 """Instructions of the shortest block: a shorter one gains nothing."""
 _MOST = 1024

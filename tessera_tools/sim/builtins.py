@@ -111,8 +111,11 @@ def vprintf(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Var
 
     The result is the number of arguments (CUDA C++ Programming Guide, "Formatted Output").
     """
+    texts: dict[int, str] = {}
     for lane in map(int, mask.lanes):
-        text = _text(warp, lane, _argument(warp, lane, arguments[0]))
+        address = _argument(warp, lane, arguments[0])
+        # Byte by byte, so only once: the lanes of a warp print the same format.
+        text = texts[address] if address in texts else texts.setdefault(address, _text(warp, lane, address))
         line, taken = _format(warp, lane, text, _argument(warp, lane, arguments[1]))
         _print(warp, line)
         _give(warp, mask_of(1 << lane), results, taken)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.asynchronous import Operation
 from tessera_tools.sim.machine import CTA_ENDS
 from tessera_tools.sim.mbarrier import MBarrier
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from tessera_tools.sim.machine import Cta
 
 __all__ = ["Groups", "Out", "copy_in", "copy_out", "groups", "reporter"]
-
-Array = np.ndarray[Any, Any]
 
 
 def reporter(warp: Warp, mask: Mask) -> Callable[[str, str], None]:

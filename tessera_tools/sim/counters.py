@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
+
 __all__ = ["Counters", "sectors", "wavefronts"]
 
-Array = np.ndarray[Any, Any]
 _BANKS = 32
 _SECTOR = np.uint64(5)
 
@@ -44,6 +45,16 @@ class Counters:
     @property
     def timed(self) -> bool:
         """True if the trace of the launch is recorded (sim/clock)."""
+        return False
+
+    @property
+    def passing(self) -> bool:
+        """True if the warps of the launch pass every mbarrier (sim/clock/survey.py)."""
+        return False
+
+    @property
+    def polling(self) -> bool:
+        """True if the launch is timed, and some of its warps may poll global memory."""
         return False
 
     def recorded(self, code: list[Any]) -> list[Any]:

@@ -11,7 +11,7 @@ of `warp.ports`, the list of 32-lane NumPy rows of registers, immediates, addres
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -20,6 +20,7 @@ import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.lanes import Lanes
+from tessera_tools.sim.ports import Ports, register_row
 from tessera_tools.sim.program import (
     Address,
     Function,
@@ -30,6 +31,7 @@ from tessera_tools.sim.program import (
     Operand,
     Pair,
     Program,
+    RegisterDeclaration,
     Variable,
     Vector,
 )
@@ -42,13 +44,11 @@ if TYPE_CHECKING:
     from tessera_tools.sim.module import Module
 
 __all__ = [
-    "Binder",
     "Context",
     "Execute",
-    "Ports",
     "Together",
     "after_decoding",
-    "decode_all",
+    "decode_function",
     "instruction",
     "lanewise",
 ]
@@ -56,7 +56,6 @@ __all__ = [
 Execute = Callable[[Warp, Mask], Any]
 Together = Callable[[Any, Any], Any]
 """Like Execute, for a Gang and its Lanes."""
-Binder = Callable[[Warp], Any]
 Decoder = Callable[["Context"], Execute]
 
 _DECODERS: dict[str, Decoder] = {}
@@ -109,43 +108,6 @@ def _load_families() -> None:
         importlib.import_module(f"tessera_tools.sim.instructions.{family}")
 
 
-class Ports:
-    """The rows that one function's instructions use, without duplicates: how to create each row for a warp."""
-
-    def __init__(self, base: int = 0) -> None:
-        self.base = base
-        """The number of the first port. Ports are numbered through the whole module."""
-        self.binders: list[Binder] = []
-        self.keys: list[tuple[Any, ...]] = []
-        """The key of each port: its kind, then what distinguishes it from other ports of that kind."""
-        self.used: list[int] = []
-        """The ports requested since this list was last cleared, in order."""
-        self._known: dict[Any, int] = {}
-
-    def add(self, key: Any, binder: Binder) -> int:
-        """The port of `key`, created by `binder` when a warp starts. Equal keys share a port."""
-        port = self._known.get(key)
-        if port is None:
-            port = self._known[key] = self.base + len(self.binders)
-            self.binders.append(binder)
-            self.keys.append(key)
-        self.used.append(port)
-        return port
-
-
-def _register_row(bits: int, slot: int, dtype: Any) -> Binder:
-    """A view of a register as `dtype`; a narrower type sees the low end of each lane (little endian)."""
-    wanted = np.dtype(dtype)
-
-    def bind(warp: Warp) -> Any:
-        row = warp.registers[bits][slot]
-        if bits in (1, 128) or wanted.itemsize * 8 == bits:
-            return row.view(wanted) if bits != 1 else row
-        return row.view(wanted)[:: bits // (8 * wanted.itemsize)]
-
-    return bind
-
-
 class Context:
     """One instruction while it is decoded to a closure."""
 
@@ -170,6 +132,8 @@ class Context:
         """How `together` uses memory (`Straight.effect`), for instructions that only use registers and memory."""
         self.alone = False
         """Whether `together` is for this instruction alone, and not for others that differ in their ports."""
+        self._registers: dict[tuple[int, int, str], int] = {}
+        """The ports of registers by width, slot and type."""
         self._targets: set[int] = set()
         """The ports that `write` returned for this instruction."""
         self._sources: set[int] = set()
@@ -247,7 +211,7 @@ class Context:
             return self.constant(32, type)
         register = self.inst.scope.register(operand.name)
         if register is not None:
-            return self._register(operand.name, type)
+            return self._register(register, type)
         return self._symbol(operand, type)
 
     def reads(self, operand: Operand, type: Type) -> list[int]:
@@ -279,7 +243,7 @@ class Context:
         bits = register.type.bits
         if bits > type.bits and type.kind != "p" and bits != 128:
             type = TYPES[f"{'s' if type.signed else 'u'}{bits}"]
-        port = self._register(operand.name, type)
+        port = self._register(register, type)
         self._targets.add(port)
         return port
 
@@ -349,16 +313,18 @@ class Context:
         owner = self.program.functions.get(variable.function)
         return owner is not None and owner.is_entry and variable in owner.parameters
 
-    def _register(self, name: str, type: Type) -> int:
-        register = self.inst.scope.register(name)
-        assert register is not None
-        bits = register.type.bits
+    def _register(self, register: RegisterDeclaration, type: Type) -> int:
+        bits, slot = register.type.bits, register.slot
         if bits < type.bits or (type.kind == "p") != (bits == 1):
-            raise self.error(f"uses '{name}', a {register.type} register, as {type}")
-        slot = register.slot
-        return self.ports.add(
-            ("register", bits, slot, np.dtype(type.dtype)), _register_row(bits, slot, type.dtype)
-        )
+            raise self.error(f"uses '{register.name}', a {register.type} register, as {type}")
+        port = self._registers.get((bits, slot, type.name))
+        if port is None:
+            dtype = np.dtype(type.dtype)
+            port = self.ports.add(("register", bits, slot, dtype), register_row(bits, slot, dtype))
+            self._registers[bits, slot, type.name] = port
+        else:
+            self.ports.used.append(port)
+        return port
 
     def _special(self, name: str, type: Type) -> int:
         bind = SPECIAL[name]
@@ -485,17 +451,15 @@ class Context:
         """What blocks need to know of the instruction that was decoded last; None if they cannot contain it."""
         if self.together is None or not self.effect:
             return None
-        keys = [self.ports.keys[port - self.ports.base] for port in self.ports.used]
+        base, kinds = self.ports.base, self.ports.kinds
+        used = [kinds[port - base] for port in self.ports.used]
         alone = self.pc if self.alone else None
-        return straight_of(self.inst, self.effect, self.ports.used, keys, self._sources, self._targets, alone)
+        return straight_of(self.inst, self.effect, self.ports.used, used, self._sources, self._targets, alone)
 
     def _of_lanes(self) -> bool:
         """True if the instruction uses only rows that a gang provides: no scratch rows, no 128-bit values."""
-        keys = (self.ports.keys[port - self.ports.base] for port in self.ports.used)
-        return all(
-            key[0] in ("constant", "special", "symbol") or (key[0] == "register" and key[1] != 128)
-            for key in keys
-        )
+        base, lanewise = self.ports.base, self.ports.lanewise
+        return all(lanewise[port - base] for port in self.ports.used)
 
 
 def _what(operand: Operand) -> str:
@@ -571,29 +535,18 @@ def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
     return run
 
 
-def decode_all(
-    module: Module, functions: Iterable[Function]
-) -> tuple[list[Execute], list[Together | None], list[Straight | None], dict[str, Ports]]:
-    """The closures of every instruction, those for several warps at once, their places in blocks, and each function's
-    ports.
+def decode_function(module: Module, function: Function) -> Ports:
+    """Decode a function into `module.code`, `together` and `straight`; returns its ports.
 
     Raises for the first invalid instruction.
     """
     _load_families()
-    count = len(module.program.instructions)
-    code: list[Any] = [None] * count
-    together: list[Together | None] = [None] * count
-    straight: list[Straight | None] = [None] * count
-    ports: dict[str, Ports] = {}
-    base = 0
-    for function in functions:
-        own = ports[function.name] = Ports(base)
-        context = Context(module, function, own)
-        for pc in range(function.start, function.end):
-            code[pc] = context.decode(module.program.instructions[pc], pc)
-            together[pc] = context.together
-            straight[pc] = context.straight()
-        for check in _AFTER:
-            check(module.program, function, code, together)
-        base += len(own.binders)
-    return code, together, straight, ports
+    ports = Ports(len(module.keys))
+    context = Context(module, function, ports)
+    for pc in range(function.start, function.end):
+        module.code[pc] = context.decode(module.program.instructions[pc], pc)
+        module.together[pc] = context.together
+        module.straight[pc] = context.straight()
+    for check in _AFTER:
+        check(module.program, function, module.code, module.together)
+    return ports

@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
+
 __all__ = [
     "Fragment",
     "accumulator",
@@ -31,8 +33,6 @@ __all__ = [
     "spread",
     "wgmma_accumulator",
 ]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -50,7 +50,7 @@ class Frame:
                     ports[port] = binder(warp)
             return
         for warp in warps:
-            warp.ports = [None] * launch.module.port_count
+            warp.ports = [None] * len(launch.module.keys)
             for base, binders in launch.binders:
                 warp.ports[base : base + len(binders)] = [bind(warp) for bind in binders]
         self.ports = [warp.ports for warp in warps]

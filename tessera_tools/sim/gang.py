@@ -99,7 +99,7 @@ class Gang:
         return min(warp.limit for warp in self.warps)
 
     def kind(self, port: int) -> str:
-        """The key of each port (decode.Ports)."""
+        """The key of each port (ports.Ports)."""
         return self.cta.cluster.launch.module.keys[port][0]
 
     def row(self, port: int) -> Any:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
+
 __all__ = ["FULL", "Lanes", "Mask", "mask_of"]
 
 FULL = (1 << 32) - 1
@@ -40,7 +42,7 @@ class Lanes:
         self.full = bool(array.all())
 
 
-def mask_of(lanes: int | np.ndarray[Any, Any]) -> Mask:
+def mask_of(lanes: int | Array) -> Mask:
     """The mask of a bit pattern or of 32 booleans."""
     if not isinstance(lanes, int):
         lanes = int.from_bytes(np.packbits(lanes, bitorder="little").tobytes(), "little")

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Finding, Findings
 from tessera_tools.sim.frame import LASTING, Frame
@@ -34,6 +35,8 @@ __all__ = ["Launch", "Result"]
 
 _CLUSTER_LIMIT = 200_000
 """The number of warp instructions after which the next cluster may start concurrently."""
+_POLL_LIMIT = 2_000
+"""The same for a launch that is timed and whose clusters poll each other's memory."""
 
 
 @dataclass(slots=True)
@@ -119,6 +122,8 @@ class Launch:
         self.stats = stats if isinstance(stats, Counters) else Counters() if stats else None
         self.timed = self.stats is not None and self.stats.timed
         """Whether the trace is recorded (sim/clock): warps run one after the other, and none gives up a wait."""
+        self.functions = module.reachable(entry)
+        module.decode(self.functions)
         self.code = self.stats.recorded(module.code) if self.stats is not None else module.code
         self.together = [None] * len(module.code) if self.timed else module.together
         self.output: list[str] = []
@@ -131,7 +136,12 @@ class Launch:
         """By address of a global allocation: histories of clusters that have ended, with their last clock."""
         self.state: dict[str, Any] = {}
         """State of instruction families per launch, by family name."""
-        self.functions = module.reachable(entry)
+        self.uses_reserved = any(
+            key[:2] == ("special", "%reserved_smem_offset_1")
+            for function in self.functions
+            for key in module.ports[function.name].keys
+        )
+        """Whether the kernel may access the reserved shared memory."""
         self.binders = [(module.ports[function.name].base, module.ports[function.name].binders)
                         for function in self.functions]  # fmt: skip
         self.varying = [
@@ -164,7 +174,7 @@ class Launch:
             )
         return sizes[0], sizes[1], sizes[2]
 
-    def _parameters(self, args: Sequence[Any]) -> np.ndarray[Any, Any]:
+    def _parameters(self, args: Sequence[Any]) -> Array:
         """The bytes of the parameter block."""
         wanted = self.entry.parameters
         if len(args) != len(wanted):
@@ -296,7 +306,7 @@ class Launch:
 
     def run(self) -> Result:
         """Run every cluster. Defects of the kernel are findings, never exceptions."""
-        for region in self.memory.regions:
+        for region in self.memory.regions if self.stats is None or not self.stats.passing else ():
             if self.module.async_proxy or region.state is not None:
                 # The stores of an earlier kernel need no fence: only EARLIER outlives a launch.
                 state = region.flags()
@@ -313,11 +323,10 @@ class Launch:
         active: list[Cluster] = []
         more = True
         since = 0
+        patience = _POLL_LIMIT if self.stats is not None and self.stats.polling else _CLUSTER_LIMIT
         while True:
             stuck = active and all(cluster.stuck for cluster in active)
-            if more and (
-                not active or stuck or (self.executed - since > _CLUSTER_LIMIT and len(active) < 64)
-            ):
+            if more and (not active or stuck or (self.executed - since > patience and len(active) < 64)):
                 index = next(waiting, None)
                 if index is None:
                     more = False

@@ -60,7 +60,7 @@ class Cta:
         x, y, z = (i * c + p for i, c, p in zip(cluster.index, launch.cluster, place, strict=True))
         self.index = (x, y, z)
         self.number = x + launch.grid[0] * (y + launch.grid[1] * z)
-        self.shared = Shared(launch.shared_size, launch.shared_variables)
+        self.shared = Shared(launch.shared_size, launch.shared_variables, reserved=launch.uses_reserved)
         self.ended = False
         """Whether every thread has exited."""
         self.stats = launch.stats

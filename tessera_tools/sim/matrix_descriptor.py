@@ -16,13 +16,13 @@ Source: PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout", "Ma
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
+
 __all__ = ["SWIZZLES", "encode", "k_major", "mn_major"]
 
-Array = np.ndarray[Any, Any]
 
 SWIZZLES = {0: 0, 1: 128, 2: 64, 3: 32}
 """The row size of the swizzle pattern in bytes, by the descriptor's bits 62 and 63."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.sim.access import check_remote
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.machine import DEADLOCKS
 from tessera_tools.sim.memory import REMOTE_SHIFT, SHARED_START, UNINITIALIZED
 from tessera_tools.sim.races import describe, late_records, record_at
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MAXIMUM", "MBarrier", "create", "destroy", "lookup", "resolve"]
 
-Array = np.ndarray[Any, Any]
 
 MAXIMUM = (1 << 20) - 1
 """Largest count of arrivals, and of bytes (PTX ISA, "Contents of the mbarrier object")."""

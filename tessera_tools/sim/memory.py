@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.races import History, Race, describe
 
@@ -26,6 +27,7 @@ __all__ = [
     "POISON",
     "READING",
     "REMOTE_SHIFT",
+    "RESERVED_START",
     "SHARED_START",
     "UNFENCED",
     "UNINITIALIZED",
@@ -36,7 +38,6 @@ __all__ = [
     "window_of",
 ]
 
-Array = np.ndarray[Any, Any]
 
 WINDOW_SHIFT = 40
 BASE = {
@@ -52,6 +53,9 @@ REMOTE_SHIFT = 24
 """A shared::cluster address holds the CTA's rank plus one from this bit on (`mapa`); 0 is the thread's own CTA."""
 SHARED_START = 1024
 """Base of a CTA's shared memory: the system reserves the first KiB, so that null is not a valid address."""
+RESERVED_START = SHARED_START - 288
+"""Where %reserved_smem_offset_1 points. Cooperative groups expect 288 bytes there, for the barriers of tiles of more
+than 32 threads; only kernels that read the register can access them."""
 
 UNINITIALIZED, WRITING, READING, UNFENCED, EARLIER = 1, 2, 4, 8, 16
 """State of a byte: never written; an asynchronous write is in flight; an asynchronous read is in flight;

@@ -13,11 +13,12 @@ import numpy as np
 from tessera_tools.diagnostics import Position, error
 from tessera_tools.sim.blocks import Blocks
 from tessera_tools.sim.counters import Counters
-from tessera_tools.sim.decode import decode_all
+from tessera_tools.sim.decode import Ports, Together, decode_function
 from tessera_tools.sim.launch import Launch, Result
 from tessera_tools.sim.memory import BASE, Allocations, Buffer
 from tessera_tools.sim.program import Function, Group, Name, Program, Variable, Vector
 from tessera_tools.sim.reader import read
+from tessera_tools.sim.straight import Straight
 
 __all__ = ["Memory", "Module", "load"]
 
@@ -32,7 +33,10 @@ class Memory(Allocations):
 
 
 class Module:
-    """A decoded PTX module. Its `.global` variables are in `memory`, which its launches share."""
+    """A PTX module. If it has several entries, a launch decodes the functions that it needs.
+
+    Its `.global` variables are in `memory`, which its launches share.
+    """
 
     def __init__(self, program: Program, memory: Memory | None = None) -> None:
         self.program = program
@@ -48,12 +52,30 @@ class Module:
         self.defined = [function for function in program.functions.values() if function.is_defined]
         for function in self.defined:
             self._frame(function)
-        self.code, self.together, self.straight, self.ports = decode_all(self, self.defined)
-        self.keys = [key for ports in self.ports.values() for key in ports.keys]
-        """The key of each port (decode.Ports)."""
-        self.port_count = sum(len(ports.binders) for ports in self.ports.values())
+        count = len(program.instructions)
+        self.code: list[Any] = [None] * count
+        self.together: list[Together | None] = [None] * count
+        self.straight: list[Straight | None] = [None] * count
+        """What blocks need to know of each instruction (sim/straight.py)."""
+        self.ports: dict[str, Ports] = {}
+        """By the names of the functions that are decoded."""
+        self.keys: list[tuple[Any, ...]] = []
+        """The key of each port (ports.Ports)."""
         self.blocks = Blocks(self)
+        # A module with several entries may have hundreds, of which one is launched.
+        if len(program.entries()) < 2:
+            self.decode(self.defined)
         self._place_variables()
+
+    def decode(self, functions: Sequence[Function]) -> None:
+        """Decode the functions that are not decoded yet. Raises DiagnosticError for the first invalid instruction."""
+        new = [function for function in functions if function.name not in self.ports]
+        if not new:
+            return
+        for function in new:
+            self.ports[function.name] = own = decode_function(self, function)
+            self.keys += own.keys
+        self.blocks = Blocks(self)
 
     def _frame(self, function: Function) -> None:
         """Offsets of .local and .param variables in the thread's local memory; frames never overlap."""
@@ -202,7 +224,11 @@ def _names(operands: Sequence[Any]) -> list[str]:
 
 
 def load(ptx: str, target: str | None = None, *, file: str = "<ptx>", memory: Memory | None = None) -> Module:
-    """Read and decode PTX text for `target` (default: the module's own .target). Raises DiagnosticError."""
+    """Read PTX text for `target` (default: the module's own .target). Raises DiagnosticError for a syntax error.
+
+    It also decodes a module with one entry, and raises for the first invalid instruction. With several entries,
+    `launch` does so for the functions that the entry may reach.
+    """
     program = read(ptx, file)
     if target is not None:
         program.targets = (target, *program.targets[1:])

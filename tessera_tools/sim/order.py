@@ -9,19 +9,18 @@ warp (sim/races.py), so the lanes of one warp count as one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tessera_tools.sim.access import parts
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.memory import compact
 
 if TYPE_CHECKING:
     from tessera_tools.sim.warp import Mask, Warp
 
 __all__ = ["fence", "strong_read", "strong_write"]
-
-Array = np.ndarray[Any, Any]
 
 
 def _locations(warp: Warp, mask: Mask, space: str, addresses: Array) -> list[tuple[int, int]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.memory import READING, UNFENCED, UNINITIALIZED, WRITING
 from tessera_tools.sim.races import History, describe, late_records, threads_of
 from tessera_tools.sim.warp import Mask, Warp
@@ -32,7 +33,6 @@ __all__ = [
     "whole",
 ]
 
-Array = np.ndarray[Any, Any]
 Where = Any
 """Byte offsets in a memory: a slice, or an index array."""
 
@@ -211,7 +211,8 @@ def fence_async(warp: Warp, mask: Mask, spaces: tuple[str, ...]) -> None:
             continue
         if history is not None and history.grain >= 8:
             # The bytes of a grain have one last store.
-            grains = np.unique(octets // (history.grain // 8))
+            grains = octets // (history.grain // 8)
+            grains = grains[np.concatenate(([True], grains[1:] != grains[:-1]))]
             grains = grains[_is_covered(warp, mask, history.written[grains])]
             memory.state.reshape(-1, history.grain)[grains] &= ~np.uint8(UNFENCED)
             continue

@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
+
 if TYPE_CHECKING:
     from tessera_tools.sim.gang import Gang
     from tessera_tools.sim.warp import Mask, Warp
@@ -46,7 +48,6 @@ _STRONG = np.uint64(1 << _CODE_SHIFT - 1)
 """Set in the record of an atomic or other strong access; a cluster has at most 2^14 threads."""
 _THREAD = (1 << _CODE_SHIFT - 1) - 1
 _THREAD_BITS = np.uint64(_THREAD)
-Array = np.ndarray[Any, Any]
 
 
 class Race(NamedTuple):

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
+
 __all__ = ["OPERATIONS", "combiner"]
 
-Array = np.ndarray[Any, Any]
 
 _DTYPES: dict[str, Any] = {
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "s32": np.int32, "u64": np.uint64, "s64": np.int64,

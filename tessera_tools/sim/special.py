@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tessera_tools.sim.memory import RESERVED_START
+
 if TYPE_CHECKING:
     from tessera_tools.sim.warp import Warp
 
@@ -48,8 +50,8 @@ def _table() -> dict[str, Callable[[Warp], Any] | None]:
     table.update({f"%envreg{n}": lambda warp: 0 for n in range(32)})
     table["%envreg1"] = lambda warp: warp.cta.cluster.launch.workspace.base >> 32
     table["%envreg2"] = lambda warp: warp.cta.cluster.launch.workspace.base & 0xFFFFFFFF
-    for n in range(2):
-        table[f"%reserved_smem_offset_{n}"] = lambda warp: 0
+    table["%reserved_smem_offset_0"] = lambda warp: 0
+    table["%reserved_smem_offset_1"] = lambda warp: RESERVED_START
     for axis, name in enumerate("xyz"):
         table[f"%tid.{name}"] = lambda warp, axis=axis: warp.cta.coordinates(warp)[axis]
         table[f"%ntid.{name}"] = lambda warp, axis=axis: warp.cta.cluster.launch.block[axis]

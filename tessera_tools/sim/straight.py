@@ -8,7 +8,7 @@ from typing import Any
 
 from tessera_tools.sim.program import Address, Immediate, Instruction, Name, Operand, Pair
 
-__all__ = ["Straight", "straight_of"]
+__all__ = ["Straight", "port_kind", "straight_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,11 @@ _VALUES = frozenset(
 """Instructions whose immediate operands are ports. The closures of others may contain the numbers."""
 
 
-def _kind(key: tuple[Any, ...]) -> Hashable:
-    """The kind and the dtype of a port."""
+def port_kind(key: tuple[Any, ...]) -> Hashable:
+    """The kind and the dtype of the port with this key."""
     if key[0] == "register":
-        return key[0], key[1], str(key[3])
-    return key[0], str(key[1] if key[0] == "constant" else key[-1])
+        return key[0], key[1], key[3]
+    return key[0], key[1] if key[0] == "constant" else key[-1]
 
 
 def _form(operand: Operand, exact: bool) -> Hashable:
@@ -57,21 +57,20 @@ def _form(operand: Operand, exact: bool) -> Hashable:
 def straight_of(
     inst: Instruction,
     effect: str,
-    used: Sequence[int],
-    keys: Sequence[tuple[Any, ...]],
+    used: list[int],
+    kinds: Sequence[Hashable],
     sources: set[int],
     targets: set[int],
     alone: int | None,
 ) -> Straight:
     """The description of a decoded instruction. `used` are the ports in the order in which its decoder requested them,
-    with their keys; `sources` and `targets` those that it reads and writes. `alone` tells it from all others."""
+    with their kinds; `sources` and `targets` those that it reads and writes. `alone` tells it from all others."""
     ports = tuple(dict.fromkeys(used))
     exact = inst.opcode not in _VALUES
-    pattern = tuple(used.index(port) for port in used)
-    kinds = tuple(_kind(key) for key in keys)
-    form = tuple(_form(operand, exact) for operand in inst.operands)
+    pattern = tuple(map(used.index, used))
+    form = tuple([_form(operand, exact) for operand in inst.operands])
     guard = None if inst.predicate is None else inst.predicate.negated
     # Lanes that a guard excludes keep the content of the targets.
-    read = (port for port in ports if guard is not None or port not in targets or port in sources)
-    key = (inst.opcode, inst.modifiers, guard, form, pattern, kinds, alone)
+    read = [port for port in ports if guard is not None or port not in targets or port in sources]
+    key = (inst.opcode, inst.modifiers, guard, form, pattern, tuple(kinds), alone)
     return Straight(effect, key, ports, frozenset(read), frozenset(targets))

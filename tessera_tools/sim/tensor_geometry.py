@@ -11,15 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.tensor_map import SPANS, TensorMap
 
 __all__ = ["Box", "column", "fill_of", "flush", "gather4", "swizzled", "tile"]
-
-Array = np.ndarray[Any, Any]
 
 
 @dataclass(slots=True)

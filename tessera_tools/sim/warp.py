@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.lanes import FULL, Mask, mask_of
 from tessera_tools.sim.watched import Local
 
@@ -102,7 +103,7 @@ class Warp:
         self.splits = [self.split]
         self.turns = 0
         self.ports: list[Any] = []
-        self.registers: dict[int, np.ndarray[Any, Any]] = {}
+        self.registers: dict[int, Array] = {}
         self.state: dict[str, Any] = {}
         """State of instruction families per warp (groups of asynchronous copies, …), by family name."""
         self.instructions = 0

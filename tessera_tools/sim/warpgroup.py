@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.sim import memory
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Execute, Together, after_decoding
 from tessera_tools.sim.program import Address, Function, Group, Instruction, Name, Pair, Program, Vector
 from tessera_tools.sim.races import record_at
@@ -46,7 +47,6 @@ __all__ = [
     "watch",
 ]
 
-Array = np.ndarray[Any, Any]
 Register = tuple[int, int]
 """Width in bits, and slot."""
 

@@ -6,14 +6,16 @@ Region (memory.py) ──▶ Local, of a warp     Shared, of a CTA, with an acce
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.memory import (
     BASE,
     POISON,
+    RESERVED_START,
     SHARED_START,
     UNFENCED_UNITS,
     UNINITIALIZED,
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
     from tessera_tools.sim.warp import Warp
 
 __all__ = ["Local", "Shared"]
-
-Array = np.ndarray[Any, Any]
 
 
 class _Watched(Region):
@@ -92,11 +92,19 @@ class Local(_Watched):
 class Shared(_Watched):
     """The shared memory of a CTA. Addresses of the .shared space are offsets from 0; it begins at SHARED_START."""
 
-    def __init__(self, size: int, variables: Sequence[tuple[int, int, str]] = ()) -> None:
+    def __init__(
+        self, size: int, variables: Sequence[tuple[int, int, str]] = (), *, reserved: bool = False
+    ) -> None:
         super().__init__("shared memory", BASE["shared"], SHARED_START + size)
         self.history = History(len(self.data))
         self.variables = variables
         """Begin, end and name of each variable, in order."""
+        self.start = RESERVED_START if reserved else SHARED_START
+        """The first byte that the kernel can access; `reserved`: it uses the memory at %reserved_smem_offset_1."""
+        if reserved:
+            self.variables = [(RESERVED_START, SHARED_START, "reserved shared memory"), *variables]
+            self.data[RESERVED_START:SHARED_START] = 0
+            self.state[RESERVED_START:SHARED_START] = 0
 
     def _variable(self, offset: int) -> tuple[int, int, str] | None:
         return next((one for one in self.variables if one[0] <= offset < one[1]), None)
@@ -112,12 +120,12 @@ class Shared(_Watched):
         return f"byte {offset - found[0]} of '{found[2]}' (byte {offset} of shared memory)"
 
     def units(self, warp: Warp, mask: Mask, offsets: Array, width: int) -> Array:
-        if len(offsets) and int(smallest(offsets)) < SHARED_START:
-            low = offsets < np.uint64(SHARED_START)
+        if len(offsets) and int(smallest(offsets)) < self.start:
+            low = offsets < np.uint64(self.start)
             first = int(offsets[np.flatnonzero(low)[0]])
             warp.report(
                 "out-of-bounds",
-                f"{width} bytes at shared address {first:#x}: the first {SHARED_START} bytes belong to the system",
+                f"{width} bytes at shared address {first:#x}: the first {self.start} bytes belong to the system",
                 mask_of(chosen_bits(mask, low)),
             )
             offsets = np.where(low, np.uint64(self.scratch), offsets)
@@ -134,13 +142,13 @@ class Shared(_Watched):
 
     def load_together(self, gang: Gang, addresses: Array, width: int, records: Array) -> Array | None:
         """The values that lanes of several warps read; None if one of the accesses is invalid."""
-        if int(addresses.min()) < SHARED_START:
+        if int(addresses.min()) < self.start:
             return None
         return self.read_together(gang, addresses, width, records, self.history)
 
     def store_together(self, gang: Gang, addresses: Array, width: int, values: Array, records: Array) -> bool:
         """Write by lanes of several warps; False, without an effect, if an access is invalid."""
-        if int(addresses.min()) < SHARED_START:
+        if int(addresses.min()) < self.start:
             return False
         return self.write_together(gang, addresses, width, values, records, self.history)
 

@@ -69,6 +69,7 @@ _COMMON = {
         # Latencies.
         arithmetic_latency=(4, "[AMP] Table II: dependent FFMA, IADD"),
         special_latency=(18, "[AMP] Table V: ex2, lg2"),
+        bulk_share=(0.5, "[FV]: with TMA at once, wgmma is 1.05 times slower and TMA 1.25 times"),
         wavefront=(2, "[SUN] Table 10: each further way of a bank conflict, seen by one warp"),
     ),
     **_guessed(
@@ -104,6 +105,7 @@ _A100 = Timing(
             l2_bytes=(40 << 20, "[WP]"),
             l2_chip_rate=(3830, "[GB]: 5.4 TB/s at 1.41 GHz"),
             dram_chip_gbs=(1769, "[GB]: read stream of the 80 GB product"),
+            dram_turnaround=(0.15, "[GB], [TS]: a copy runs at 89 to 98 % of the read stream"),
         ),
         **_guessed(
             cp_async_latency=(60, "more than a load; no measurement known"),
@@ -117,7 +119,7 @@ _H100 = Timing(
         **_COMMON,
         **_known(
             sms=(132, "[WP]"),
-            clock_mhz=(1755, "boost of the products; under tensor load 1050 to 1830 [FV]"),
+            clock_mhz=(1830, "[WP]: boost with tensor cores; long products run at 1050 to 1580 [FV]"),
             fma_rate=(128, "[CG]"),
             half_rate=(256, "[CG]: packed f16, in elements"),
             convert_rate=(16, "deepseek-ai/FlashMLA: f32 to bf16"),
@@ -132,7 +134,8 @@ _H100 = Timing(
             dram_latency=(656, "[GB], [HPL]"),
             l2_bytes=(50 << 20, "[WP]"),
             l2_chip_rate=(5700, "[GB]: H200 9.7 to 11 TB/s"),
-            dram_chip_gbs=(3000, "[FV]: 3.02 to 3.17 TB/s"),
+            dram_chip_gbs=(3100, "[FV]: 3.02 to 3.17 TB/s"),
+            dram_turnaround=(0.27, "[GB] on H100 PCIe: a copy runs at 88 % of the read stream"),
             tma_latency=(170, "[HP2] section 5.1: more than a plain load"),
         ),
         **_guessed(

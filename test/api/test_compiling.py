@@ -65,6 +65,13 @@ def test_passes_have_times_and_ir(kernel: tt.Kernel) -> None:
     assert "llvm.func" in kernel.after("convert-tileas-to-llvm")
 
 
+def test_the_ir_after_a_pass_can_be_read_again(kernel: tt.Kernel) -> None:
+    text = kernel.after("convert-tileas-to-llvm")
+    assert any(op.name == "llvm.func" for op in tt.parse(text).walk())
+    with pytest.raises(TypeError, match=r"to_text takes an op, not str; parse\(text\) reads MLIR text"):
+        tt.to_text(text)  # type: ignore[arg-type]
+
+
 def test_ir_that_was_not_kept_is_refused() -> None:
     made = tt.compile(SCALE, "sm_80")
     with pytest.raises(tt.DiagnosticError, match="keep_ir=True"):

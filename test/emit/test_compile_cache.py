@@ -14,7 +14,7 @@ import pytest
 
 from tessera_tools.diagnostics import Diagnostic, Position, Remark, collect
 from tessera_tools.emit import compile_cache
-from tessera_tools.emit.compile_cache import Entry, clear, entries, key_of, load, once, store
+from tessera_tools.emit.compile_cache import Entry, clear, entries, key_of, leftovers, load, once, store
 from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.manifest import Kernel, Manifest, Parameter
@@ -228,6 +228,54 @@ def test_clearing_removes_all_entries() -> None:
         store(key(bytes([number])), some(), source="a.mlir")
     assert clear() == 3
     assert not entries()
+
+
+def test_an_entry_under_the_name_of_another_is_not_used(cache: Path) -> None:
+    store(key(), some(), source="a.mlir")
+    (cache / key()).rename(cache / key(b"other"))
+    assert load(key(b"other")) is None
+    assert not (cache / key(b"other")).exists()
+
+
+def test_a_pipe_in_place_of_an_entry_blocks_nobody(cache: Path) -> None:
+    cache.mkdir(parents=True, mode=0o700)
+    cache.parent.chmod(0o700)
+    os.mkfifo(cache / key())
+    assert load(key()) is None
+    assert entries() == []
+    store(key(), some(), source="a.mlir")
+    assert load(key()) == some()
+
+
+def test_a_link_in_place_of_an_entry_is_not_followed(cache: Path, tmp_path: Path) -> None:
+    store(key(), some(), source="a.mlir")
+    target = tmp_path / "elsewhere"
+    (cache / key()).rename(target)
+    (cache / key()).symlink_to(target)
+    before = target.read_bytes()
+    assert load(key()) is None
+    store(key(), Entry(Compiled({"ptx": "new"})), source="a.mlir")
+    assert target.read_bytes() == before
+    assert load(key()) == Entry(Compiled({"ptx": "new"}))
+
+
+def test_incomplete_files_of_ended_processes_are_counted_and_removed(cache: Path) -> None:
+    store(key(), some(), source="a.mlir")
+    ended = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], check=True, capture_output=True
+    )
+    left = cache / f".{key()}.{int(ended.stdout)}-0badcafe.tmp"
+    mine = cache / f".{key()}.{os.getpid()}-0badcafe.tmp"
+    for path in (left, mine):
+        path.write_bytes(b"x" * 1000)
+    assert leftovers() == 1000
+    assert len(entries()) == 1
+    store(key(b"other"), some(), source="b.mlir")
+    assert not left.exists() and mine.exists()
+    os.utime(mine, (0, 0))  # nothing was written for long
+    assert leftovers() == 1000
+    assert clear() == 2
+    assert not mine.exists()
 
 
 def test_many_processes_write_and_read_whole_entries() -> None:

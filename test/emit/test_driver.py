@@ -2,21 +2,40 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from programs import worker
 
 from oracles import require_tool
-from tessera_tools.diagnostics import Position
+from tessera_tools.diagnostics import DiagnosticError, Position
 from tessera_tools.emit.driver import Options, compile_module, compile_text
 from tessera_tools.emit.errors import ToolError
+from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
+from tessera_tools.passes.manager import PassManager
+from tessera_tools.passes.pipeline import Pipeline, parse_pass
+from tessera_tools.passes.table import pipeline_for
 from tessera_tools.target import lookup
 
+GEMM = (Path(__file__).parents[1] / "corpus/gemm_f16_128x256x64.mlir").read_text()
 MODULE = """llvm.func @k(%p: !llvm.ptr<1>) attributes {nvvm.kernel} {
   llvm.inline_asm has_side_effects "no_such_instruction;", "" : () -> ()
   llvm.return
 }
 """
+
+
+LIMITED = """llvm.func @first(%p: !llvm.ptr<1>, %x: i32) attributes {nvvm.kernel} {
+  llvm.store %x, %p : i32, !llvm.ptr<1>
+  llvm.return
+}
+llvm.func @k(%p: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.minctasm = 0 : i32} {
+  llvm.return
+}
+"""
+"""ptxas refuses a directive of the second kernel, which is not the text of an op."""
 
 
 def failure(lineinfo: bool = False, path: str | None = None) -> ToolError:
@@ -50,6 +69,49 @@ def test_the_op_comes_before_the_line_of_the_saved_ptx() -> None:
     places = [one.location.start() for one in shown if one.location is not None]
     assert places == [("kernel.mlir", 2, 3)] * len(places)
     assert not any("6-ptx.ptx" in one.message for one in shown)
+
+
+def test_what_no_op_has_caused_is_reported_at_the_line_of_the_saved_ptx() -> None:
+    """The text with locations, in which the op is looked for, has other lines."""
+    saved: list[str] = []
+
+    def keep(stage: str, text: str | bytes) -> str | None:
+        if stage != "ptx":
+            return None
+        saved.append(str(text))
+        return "stages/6-ptx.ptx"
+
+    options = Options(lookup("sm_90a"), ptxas=require_tool("ptxas"))
+    with pytest.raises(ToolError, match="Positive non-zero value expected") as caught:
+        compile_module(parse_module(LIMITED, "kernel.mlir"), options, worker=worker(), on_stage=keep)
+    (text,) = saved
+    assert caught.value.location is not None
+    file, line, _ = caught.value.location.start()
+    assert (file, text.splitlines()[line - 1]) == ("stages/6-ptx.ptx", ".minnctapersm 0")
+
+
+def test_a_stage_that_names_no_target_is_lowered_for_the_one_that_is_asked_for() -> None:
+    module = parse_module(GEMM, "gemm.mlir")
+    first = [step.text for step in pipeline_for("sm_90") if step.stage == "cuda_tile"]
+    PassManager(Pipeline("builtin.module", [parse_pass(text) for text in first])).run(module)
+    named = print_op(module)
+    unnamed = re.sub(r', nv_tileaa\.target_spec = "\w+"', "", named)
+    assert "nv_tileaa.target_spec" in named and "nv_tileaa.target_spec" not in unnamed
+    options = Options(lookup("sm_90a"), until="ptx")
+    texts = [
+        compile_module(parse_module(text, "stage.mlir"), options, worker=worker()).text("ptx")
+        for text in (named, unnamed)
+    ]
+    assert texts[0] == texts[1]
+    assert "wgmma.mma_async" in texts[0]
+
+
+def test_a_stage_of_another_target_is_refused() -> None:
+    text = 'module attributes {nv_tileaa.target_spec = "sm_90a"} {}'
+    with pytest.raises(DiagnosticError, match="was lowered for 'sm_90a' and cannot be compiled for 'sm_80'"):
+        compile_module(
+            parse_module(text, "stage.mlir"), Options(lookup("sm_80"), until="ptx"), worker=worker()
+        )
 
 
 def test_ptx_is_reported_at_its_own_line() -> None:

@@ -22,7 +22,7 @@ PTX = """.version 8.0
   ret;
 }
 """
-MADE = Compiled("", PTX, Manifest("sm_80", "8.0", ()))
+MADE = Compiled(PTX, Manifest("sm_80", "8.0", ()))
 
 
 def counted(size: int = 1) -> tuple[int, list[str]]:

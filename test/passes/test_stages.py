@@ -133,7 +133,7 @@ def test_overlapping_places():
     assert re.search(
         r"error: 'nv_tileas\.\w+' op has \d+ bytes at nv_tileas\.offset = \d+, which overlap the", err
     )
-    assert "note: required in stage 'placed': shared memory is in range, without overlapping uses" in err
+    assert "note: required in stage 'unwrapped': shared memory is in range, without overlapping uses" in err
     assert "note: required by pass 'convert-nv-tile-func-to-llvm'" in err
 
 
@@ -162,7 +162,7 @@ def test_a_missing_barrier_is_refused_where_no_pass_inserts_it() -> None:
         re.MULTILINE,
     )
     assert "note: the other access is here" in err
-    assert "note: required in stage 'placed': barriers stand between accesses that conflict" in err
+    assert "note: required in stage 'unwrapped': barriers stand between accesses that conflict" in err
 
 
 @pytest.mark.parametrize("kernel", [PLACED, lowered(EXCHANGE, "tileas-insert-barriers")])

@@ -14,14 +14,24 @@ _BRANCH = re.compile(r"(@\S+ )?BRA(?P<condition>[^`]*)`\((?P<to>\.L_x_\d+)\)")
 class MainLoop:
     """A loop that holds an HGMMA, and no other such loop."""
 
-    length: int
-    """Instructions from its first to its last."""
+    instructions: tuple[str, ...]
+    """From its first to its last."""
     shortest: int | None
     """Instructions of the shortest way round, past what is seldom needed; None if no way within the loop is found."""
 
+    @property
+    def length(self) -> int:
+        """All instructions."""
+        return len(self.instructions)
 
-def main_loops(sass: str) -> list[MainLoop]:
-    """The loops of products of a disassembled cubin."""
+    def count(self, *opcodes: str) -> int:
+        """Instructions of these opcodes, with any modifiers."""
+        words = [text.split()[1 if text.startswith("@") else 0] for text in self.instructions]
+        return sum(any(word == one or word.startswith(f"{one}.") for one in opcodes) for word in words)
+
+
+def main_loops(sass: str, products: tuple[str, ...] = ("HGMMA",)) -> list[MainLoop]:
+    """The loops of a disassembled cubin with products, of these opcodes."""
     places: dict[str, int] = {}
     instructions: list[str] = []
     for line in sass.split("\n"):
@@ -34,9 +44,13 @@ def main_loops(sass: str) -> list[MainLoop]:
         for end, text in enumerate(instructions)
         if (branch := _BRANCH.match(text)) and (start := places.get(branch["to"], end + 1)) <= end
     ]
-    inner = [loop for loop in loops if any("HGMMA" in text for text in instructions[slice(*loop)])]
+    inner = [
+        loop
+        for loop in loops
+        if any(word in text for text in instructions[slice(*loop)] for word in products)
+    ]
     return [
-        MainLoop(loop[1] - loop[0] + 1, _shortest(instructions, places, *loop))
+        MainLoop(tuple(instructions[loop[0] : loop[1] + 1]), _shortest(instructions, places, *loop))
         for loop in inner
         if not any(other != loop and loop[0] <= other[0] and other[1] <= loop[1] for other in inner)
     ]

@@ -27,6 +27,7 @@ KERNELS = {
     "d64": Attention(width=64, keys=128),
     "d128": Attention(width=128, keys=128, element="bf16"),
     "few keys": SMALL,
+    "divided": Attention(width=64, keys=64),
 }
 
 
@@ -51,6 +52,24 @@ def test_attention_takes_turns_by_its_price(name: str) -> None:
     assert found is not None and int(found[1]) < int(found[2])
     assert ptx.count("bar.sync \t2") == 1, "the warpgroups meet after the loop only"
     assert "bar.arrive" in ptx
+
+
+def test_one_warpgroup_becomes_two_that_take_turns() -> None:
+    """The sums of 128 rows and 64 keys fit the threads of one."""
+    ptx, remarks = translated(KERNELS["divided"].text())
+    assert "a warp that loads and 2 consumer warpgroups: so that they take turns" in remarks
+    assert ".reqntid 384" in ptx
+    ptx, remarks = translated(KERNELS["divided"].text(), "--ping-pong=never")
+    assert "a warp that loads and 1 consumer warpgroup: the fewest" in remarks
+    assert "bar.arrive" not in ptx
+
+
+@pytest.mark.parametrize("warps", [0, 4])
+def test_a_product_alone_keeps_its_warpgroup(warps: int) -> None:
+    """Turns are of no use where the tensor cores have no pause, and a hint that asks for one warpgroup is followed."""
+    ptx, remarks = translated(Product(m=128, n=32, warps=warps).text())
+    assert "a warp that loads and 1 consumer warpgroup" in remarks
+    assert "bar.arrive" not in ptx
 
 
 @pytest.mark.parametrize("mode", ["late", "early"])
@@ -140,9 +159,9 @@ def test_an_option_forbids_turns() -> None:
     ("text", "flags", "why"),
     [
         (
-            Product(m=64, n=32).text(),
+            Product(m=128, n=32, warps=4).text(),
             [],
-            "it has one consumer warpgroup; num-consumer-warpgroups=2 asks for two",
+            "it has one consumer warpgroup, because a hint or an option",
         ),
         (Product("f32", "f32").text(), [], "it has no consumer warpgroups"),
         (Product(m=128, n=128, k=16, b_twice=True).text(), [], "of operands that no consumer computes"),

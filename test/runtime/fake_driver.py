@@ -13,6 +13,14 @@ import numpy as np
 
 from tessera_tools import sim
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.runtime.signature import of_entry
+from tessera_tools.sim.tensor_map import tensor_map
+
+_ELEMENTS = {
+    "UINT8": "u8", "UINT16": "u16", "UINT32": "u32", "INT32": "s32", "FLOAT16": "f16", "FLOAT32": "f32",
+    "BFLOAT16": "bf16", "FLOAT64": "f64",
+}  # fmt: skip
+_MODES = {"NONE": "none"}
 
 
 class _Pointer:
@@ -34,7 +42,8 @@ class _Attributes:
 
 class FakeDriver:
     """One GPU. `calls` are the names of all calls; `attributes` what cuFuncSetAttribute was given; `streams` those of
-    the launches."""
+    the launches; `cubins` the PTX that stands for a cubin, with its dynamic shared memory if it is launched as a tile
+    kernel; `broken` is true after a crash, when every call fails."""
 
     def __init__(self, devices: int = 1) -> None:
         self.devices = devices
@@ -44,6 +53,11 @@ class FakeDriver:
         self.attributes: dict[str, int] = {}
         self.encoded: list[Any] = []
         self.streams: list[int] = []
+        self.cubins: dict[bytes, tuple[str, int]] = {}
+        self.tile_shared: dict[int, int] = {}
+        self.capability = 90
+        self.broken = False
+        self.CUdevice_attribute = _Attributes()
         self.CUfunction_attribute = _Attributes()
         self.CUtensorMapDataType = _Attributes()
         self.CUtensorMapInterleave = _Attributes()
@@ -66,6 +80,23 @@ class FakeDriver:
 
     def cuDeviceGet(self, ordinal: int) -> tuple[int, int]:
         return (0 if ordinal < self.devices else 101), ordinal
+
+    def cuDeviceGetAttribute(self, attribute: str, device: int) -> tuple[int, int]:
+        values = {
+            "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR": self.capability // 10,
+            "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR": self.capability % 10,
+            "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE": 1 << 16,
+        }
+        return 0, values[attribute]
+
+    def cuDeviceGetName(self, length: int, device: int) -> tuple[int, bytes]:
+        return 0, b"Fake GPU".ljust(length, b"\0")
+
+    def cuDriverGetVersion(self) -> tuple[int, int]:
+        return 0, 13000
+
+    def cuCtxSynchronize(self) -> tuple[int]:
+        return (700 if self.broken else 0,)
 
     def cuDevicePrimaryCtxRetain(self, device: int) -> tuple[int, str]:
         return 0, "context"
@@ -94,7 +125,20 @@ class FakeDriver:
         ctypes.memmove(to, self._bytes(source, size).tobytes(), size)
         return (0,)
 
+    def cuMemsetD8Async(self, to: int, value: int, size: int, stream: int) -> tuple[int]:
+        self._bytes(to, size)[:] = value
+        return (0,)
+
+    def cuMemcpyDtoDAsync(self, to: int, source: int, size: int, stream: int) -> tuple[int]:
+        self._bytes(to, size)[:] = self._bytes(source, size)
+        return (0,)
+
     def cuModuleLoadData(self, image: bytes) -> tuple[int, Any]:
+        if image in self.cubins:
+            ptx, shared = self.cubins[image]
+            module = sim.load(ptx, memory=self.memory)
+            self.tile_shared[id(module)] = shared
+            return 0, module
         try:
             assert image.endswith(b"\0")
             return 0, sim.load(image[:-1].decode(), memory=self.memory)
@@ -146,7 +190,14 @@ class FakeDriver:
     def _run(
         self, function: Any, grid: Any, block: Any, shared: int, parameters: int, cluster: Any
     ) -> tuple[int]:
-        wanted = function.module.entry(function.name).parameters
+        if self.broken:
+            return (700,)
+        entry = function.module.entry(function.name)
+        wanted = entry.parameters
+        if block == (1, 1, 1):
+            # The driver knows the threads and the shared memory of a tile kernel from its cubin.
+            block = of_entry(entry).block or block
+            shared = shared or self.tile_shared.get(id(function.module), 0)
         pointers = (ctypes.c_void_p * max(len(wanted), 1)).from_address(parameters)
         args = [
             ctypes.string_at(pointer, one.size)
@@ -158,5 +209,14 @@ class FakeDriver:
 
     def cuTensorMapEncodeTiled(self, *args: Any) -> tuple[int, Any]:
         self.encoded.append(args)
-        block = ctypes.create_string_buffer(b"map".ljust(128, b"."), 128)
+        kind, _, address, dims, strides, box, steps, interleave, swizzle, promotion, fill = args
+        words = [str(one).rpartition("_")[2] for one in (kind, interleave, swizzle, promotion)]
+        element, *modes = words
+        promoted, padding = modes.pop(), "nan" if "NAN" in str(fill) else "zeros"
+        found = tensor_map(
+            _ELEMENTS[element], address, dims, box, strides=strides, element_strides=steps, fill=padding,
+            interleave=_MODES.get(modes[0], modes[0]), swizzle=_MODES.get(modes[1], modes[1]),
+            l2_promotion=_MODES.get(promoted, promoted),
+        )  # fmt: skip
+        block = ctypes.create_string_buffer(found, 128)
         return 0, SimpleNamespace(getPtr=lambda: ctypes.addressof(block), block=block)

@@ -1,4 +1,8 @@
-"""Plans on ranks: the sharded product is the unsharded one, whatever is exchanged."""
+"""Plans on ranks: the sharded product is the unsharded one, whatever is exchanged.
+
+The exchanges are tested over each transport. What the plans compute is the same over all of them: the ranks of most
+products are threads (`threads.py`), and one product runs over each transport.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from programs import fresh_seed
+from runtime import threads
 from runtime.plans import CUTS, EMPTY, NO_TORCH, compiled, kinds, matmul
 
 from tessera_tools.diagnostics import DiagnosticError
@@ -32,16 +37,20 @@ def _operands(rng: np.random.Generator, shape: tuple[int, int, int] = SHAPE) -> 
 
 
 def _run(text: str, arguments: tuple[np.ndarray, ...], transport: str, **options: object) -> PlanResult:
+    """Run a plan over `mpi`, `torch` or, in this process, `threads`; no finding, no disagreement."""
     ptx, manifest = compiled(text)
-    made = run_plan(
-        ptx,
-        manifest,
-        manifest.plans[0],
-        arguments,
-        transport=transport,
-        time_limit=60,
-        **options,  # type: ignore[arg-type]
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        if transport == "threads":
+            patch.setattr(ranks_mpi, "run_job", threads.run_job)
+        made = run_plan(
+            ptx,
+            manifest,
+            manifest.plans[0],
+            arguments,
+            transport="mpi" if transport == "threads" else transport,
+            time_limit=60,
+            **options,  # type: ignore[arg-type]
+        )
     assert not made.disagreements
     assert not [finding for one in made.ranks for launch in one.launches for finding in launch.findings]
     return made
@@ -51,7 +60,7 @@ def _run(text: str, arguments: tuple[np.ndarray, ...], transport: str, **options
 def _unsharded(seed: int) -> np.ndarray:
     """The product of `_operands` on one rank."""
     arguments = _operands(np.random.default_rng(seed))
-    return _run(matmul("x = 1", *CUTS["whole"], SHAPE), arguments, "mpi").results[0][0]
+    return _run(matmul("x = 1", *CUTS["whole"], SHAPE), arguments, "threads").results[0][0]
 
 
 SEED = fresh_seed()
@@ -65,7 +74,7 @@ def test_a_sharded_product_is_the_unsharded_one(exchange: str, ranks: int) -> No
     arguments = _operands(rng)
     text = matmul(f"x = {ranks}", *CUTS[exchange], SHAPE)
     assert kinds(compiled(text)[1]) == [kind for kind in (exchange,) if kind not in ("nothing", "whole")]
-    ((found, _),) = _run(text, arguments, "mpi", seed=int(rng.integers(100))).results
+    ((found, _),) = _run(text, arguments, "threads", seed=int(rng.integers(100))).results
     a, b = (array.astype(np.float64) for array in arguments)
     np.testing.assert_allclose(found, a @ b, rtol=1e-5, atol=1e-4)
     whole = _unsharded(SEED)
@@ -75,13 +84,16 @@ def test_a_sharded_product_is_the_unsharded_one(exchange: str, ranks: int) -> No
         np.testing.assert_array_equal(found, whole)
 
 
+TWO_AXES = ("[{y}, {x}]", "[{x}, {}]", "[{x}, {y}]")
+
+
 def test_a_mesh_of_two_axes() -> None:
     rng = np.random.default_rng(fresh_seed())
     arguments = _operands(rng)
-    text = matmul("x = 2, y = 2", "[{y}, {x}]", "[{x}, {}]", "[{x}, {y}]", SHAPE)
+    text = matmul("x = 2, y = 2", *TWO_AXES, SHAPE)
     assert kinds(compiled(text)[1]) == ["all_to_all", "reduce_scatter"]
     a, b = (array.astype(np.float64) for array in arguments)
-    np.testing.assert_allclose(_run(text, arguments, "mpi").results[0][0], a @ b, rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(_run(text, arguments, "threads").results[0][0], a @ b, rtol=1e-5, atol=1e-4)
 
 
 # -- exchanges alone
@@ -148,14 +160,17 @@ def test_exchanges_over_torch() -> None:
     _check_exchanges("torch")
 
 
-@TORCH
-def test_a_product_over_torch() -> None:
+@pytest.mark.parametrize(
+    "transport, name", [("mpi", "MPI"), pytest.param("torch", "torch.distributed", marks=TORCH)]
+)
+def test_a_product_over_each_transport(transport: str, name: str) -> None:
+    """Two exchanges, each in groups of two of the four ranks."""
     rng = np.random.default_rng(fresh_seed())
     arguments = _operands(rng)
-    made = _run(matmul("x = 2", *CUTS["reduce_scatter"], SHAPE), arguments, "torch")
+    made = _run(matmul("x = 2, y = 2", *TWO_AXES, SHAPE), arguments, transport)
     a, b = (array.astype(np.float64) for array in arguments)
     np.testing.assert_allclose(made.results[0][0], a @ b, rtol=1e-5, atol=1e-4)
-    assert {one.transport for one in made.ranks} == {"torch.distributed"}
+    assert [one.transport for one in made.ranks] == [name] * 4
 
 
 # -- what goes wrong
@@ -339,6 +354,6 @@ def test_the_listing_is_its_product(operand: str, exchanges: list[str], ranks: i
     assert kinds(compiled(text)[1]) == exchanges
     bf16 = TYPES["bf16"]
     arguments = tuple(bf16.encode(rng.uniform(-1, 1, size)).reshape(size) for size in ((128, 64), (64, 128)))
-    made = _run(text, arguments, "mpi")
+    made = _run(text, arguments, "threads")
     a, b = (bf16.decode(array) for array in arguments)
     np.testing.assert_allclose(made.results[0][0], a @ b, rtol=1e-5, atol=1e-4)

@@ -117,6 +117,18 @@ def test_what_does_not_fit_is_refused(module: Path, options: list[str], message:
     assert message in made.stderr.decode()
 
 
+@pytest.mark.parametrize("options", [[], ["--entry=main", "--grid=2"]])
+def test_a_host_function_needs_ranks(module: Path, options: list[str]) -> None:
+    made = run([str(module), *options, *COMMON])
+    assert made.exit_code == 1
+    assert "'main' is a host function for 2 ranks; run it with --ranks=2" in made.stderr.decode()
+
+
+def test_a_kernel_beside_a_host_function_needs_no_ranks(module: Path) -> None:
+    made = run([str(module), "--grid=1", *COMMON])
+    assert "--ranks" not in made.stderr.decode()
+
+
 def test_a_module_without_a_host_function(tmp_path: Path) -> None:
     path = tmp_path / "empty.ptx"
     path.write_text(".version 8.0\n.target sm_80\n.address_size 64\n")
@@ -234,6 +246,12 @@ def test_under_mpiexec_an_error_is_told_once(module: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.count("error: mpiexec started 3 processes, but the plan has 2 ranks") == 1
     assert "Traceback" not in done.stderr
+
+
+def test_under_mpiexec_a_host_function_needs_ranks(module: Path) -> None:
+    done = _mpiexec(2, str(module))
+    assert done.returncode == 1
+    assert "run it with --ranks=2" in done.stderr
 
 
 def test_a_rank_that_fails_under_mpiexec_is_named(module: Path, tmp_path: Path) -> None:

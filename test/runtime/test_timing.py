@@ -6,8 +6,11 @@ Each kernel is a small loop or chain of one instruction, as in the microbenchmar
 from __future__ import annotations
 
 import json
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -16,11 +19,13 @@ import tessera_tools as tt
 from tessera_tools import runtime
 from tessera_tools.cli.run import run
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.runtime import timing_report
 from tessera_tools.runtime.timing import Estimate
-from tessera_tools.runtime.timing_report import as_data, busy, summary
+from tessera_tools.runtime.timing_picture import timeline_svg, trace_events
+from tessera_tools.runtime.timing_report import advice, as_data, busy, roof_chart, roofline, summary
 from tessera_tools.sim.clock.cost import Cost
 from tessera_tools.sim.clock.record import Step, Trace
-from tessera_tools.sim.clock.replay import replay
+from tessera_tools.sim.clock.replay import Timeline, WarpTime, replay
 from tessera_tools.target import lookup
 from tessera_tools.target.timing import timing
 
@@ -136,7 +141,7 @@ def hopper() -> Estimate:
 def test_a_kernel_with_agents_has_a_producer_and_consumers(hopper: Estimate) -> None:
     waits = {role["role"]: role["waiting"] for role in as_data(hopper)["roles"]}
     assert {"producer", "consumer"} <= waits.keys()
-    assert next(iter(waits["producer"])) == "mbarrier"
+    assert next(iter(waits["producer"])) == "empty"
 
 
 def test_its_products_and_bytes_are_counted_for_the_whole_grid(hopper: Estimate) -> None:
@@ -222,7 +227,7 @@ for letter in "abc":
 def test_the_command_prints_the_estimate_and_writes_it(tmp_path: Path) -> None:
     done = run([part.replace("--timing", f"--timing={tmp_path}/t.json") for part in COMMAND])
     assert done.exit_code == 0
-    assert done.stdout.startswith(b"estimate for H100 SXM at 1755 MHz: ")
+    assert done.stdout.startswith(b"estimate for H100 SXM at 1830 MHz: ")
     assert b"2 CTAs use 2 of 132 SMs" in done.stdout
     assert json.loads((tmp_path / "t.json").read_text())["ctas"] == 2
 
@@ -235,6 +240,227 @@ def test_a_sample_has_no_results(option: str) -> None:
     assert done.exit_code == 1
     name = option.split("=", maxsplit=1)[0]
     assert f"error: {name} cannot be combined with --timing".encode() in done.stderr
+
+
+def test_the_command_writes_pictures(tmp_path: Path) -> None:
+    picture, trace = tmp_path / "t.svg", tmp_path / "t.json"
+    done = run(
+        [
+            *(part for part in COMMAND if part != "--timing"),
+            f"--timing-svg={picture}",
+            f"--timing-trace={trace}",
+        ]
+    )
+    assert done.exit_code == 0, done.stderr
+    assert ElementTree.parse(picture).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+    assert json.loads(trace.read_text())["traceEvents"]
+    # The bars are plain characters where there is no terminal.
+    assert b"waits for memory" in done.stdout
+    assert "█".encode() in done.stdout
+    assert b"\x1b[" not in done.stdout
+
+
+def test_the_picture_has_a_lane_for_each_warp_and_unit(hopper: Estimate) -> None:
+    svg = ElementTree.fromstring(timeline_svg(hopper))
+    texts = {node.text for node in svg.iter("{http://www.w3.org/2000/svg}text")}
+    assert {"CTA 0 TMA", "CTA 0 tensor 0", "CTA 0 barriers", "CTA 0 warp 0 producer"} <= texts
+    assert any(text and "of its roof" in text for text in texts)
+
+
+def test_the_trace_has_the_format_of_chromes_trace_events(hopper: Estimate) -> None:
+    data = json.loads(json.dumps(trace_events(hopper)))
+    named = {(e["pid"], e["tid"]) for e in data["traceEvents"] if e["name"] == "thread_name"}
+    complete = [event for event in data["traceEvents"] if event["ph"] == "X"]
+    assert {event["ph"] for event in data["traceEvents"]} == {"M", "X"}
+    assert complete
+    assert all((event["pid"], event["tid"]) in named for event in complete)
+    assert all(event["dur"] > 0 and event["ts"] >= 0 for event in complete)
+    assert [event["ts"] for event in complete] == sorted(event["ts"] for event in complete)
+    assert max(event["ts"] + event["dur"] for event in complete) <= hopper.seconds * 1e6 * 1.001
+
+
+def test_slices_of_a_warp_do_not_overlap(hopper: Estimate) -> None:
+    lanes: dict[tuple[int, str], list[tuple[float, float]]] = {}
+    for one in hopper.timeline.slices:
+        if one.lane.startswith("warp"):
+            lanes.setdefault((one.cta, one.lane), []).append((one.begin, one.end))
+    assert lanes
+    for slices in lanes.values():
+        assert all(after[0] >= before[1] - 1e-6 for before, after in pairwise(sorted(slices)))
+
+
+def test_the_roofline_of_a_product_is_that_of_the_tensor_cores(hopper: Estimate) -> None:
+    under = roofline(hopper)
+    assert under is not None
+    assert under.compute == pytest.approx(2 * 2048 * 132 * 1830e6)
+    assert under.reached <= under.roof
+    assert any("●" in line for line in roof_chart(hopper))
+
+
+def example(
+    *,
+    busy: dict[str, float] | None = None,
+    stalls: dict[str, float] | None = None,
+    role: str = "warps",
+    **more: Any,
+) -> Estimate:
+    """An estimate of 1000 cycles on one SM: the busy part of units, and the part of their time that warps wait."""
+    table = timing(lookup("sm_90"))
+    assert table is not None
+    timeline = Timeline(cycles=1000, sms=1)
+    for unit, part in (busy or {}).items():
+        timeline.busy[unit] = 1000 * part * (1 if unit in ("l2", "dram", "shared") else 4)
+    warp = WarpTime(0, 0, role, 0.0, 1000.0, 100.0)
+    for what, part in (stalls or {}).items():
+        warp.stalls[what] = 1000 * part
+    timeline.warps.append(warp)
+    for name in ("stages", "stage_bytes"):
+        if name in more:
+            setattr(timeline, name, more.pop(name))
+    made = Estimate(
+        lookup("sm_90"), table, timeline, "SASS", "", Counter(), 32, ctas=1000, waves=8.0, cycles=8000
+    )
+    for name, value in more.items():
+        setattr(made, name, value)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"ctas": 16}, "16 CTAs use 16 of 132 SMs: smaller tiles, or a split of the reduction, would use more"),
+        ({"busy": {"tensor": 0.9}}, "the tensor cores bound the kernel (90% busy)"),
+        ({"busy": {"dram": 0.8}}, "DRAM bandwidth bounds the kernel (80% busy)"),
+        ({"busy": {"l2": 0.7}}, "L2 bandwidth bounds the kernel (70% busy)"),
+        ({"busy": {"shared": 0.7}}, "shared memory bounds the kernel (70% busy)"),
+        ({"busy": {"issue": 0.7}}, "the issue slots bound the kernel (70% busy)"),
+        ({"busy": {"special": 0.7}}, "the MUFU bounds the kernel (70% busy)"),
+        ({"busy": {"fma": 0.7}}, "the FMA units bound the kernel (70% busy)"),
+        ({"busy": {"alu": 0.7}}, "integer and logic operations bound the kernel (70% busy)"),
+        ({"waves": 1.2}, "the last of 1.20 waves fills 20% of the SMs"),
+        ({"stalls": {"memory": 0.5}}, "warps wait 50% of their time for global memory: more stages"),
+        ({"stalls": {"barrier": 0.5}}, "warps wait 50% of their time for barriers"),
+        ({"stalls": {"shared": 0.5}}, "warps wait 50% of their time for shared memory"),
+        ({"stalls": {"tensor": 0.5}}, "warps wait 50% of their time for products"),
+        ({"stalls": {"arithmetic": 0.5}}, "warps wait 50% of their time for arithmetic"),
+        ({"stalls": {"empty": 0.5}}, "warps wait 50% of their time for an mbarrier that other warps signal"),
+        ({"stalls": {"flag": 0.5}}, "warps wait 50% of their time for what other CTAs write"),
+        ({"stalls": {"issue": 0.5}}, "warps wait 50% of their time for issue slots"),
+        ({}, "nothing is waited for"),
+        (
+            {"stalls": {"full": 0.31}, "role": "consumer", "stages": 3, "stage_bytes": 32768.0, "shared": 98304},
+            "consumers wait 31% for stage 'full': raise --num-stages to 4 (+32 KiB)",
+        ),
+        (
+            {"stalls": {"full": 0.31}, "role": "consumer", "stages": 4, "stage_bytes": 49152.0, "shared": 196608},
+            "consumers wait 31% for stage 'full': shared memory has no room for stage 5 (48 KiB)",
+        ),
+    ],
+)  # fmt: skip
+def test_the_advice_names_what_bounds_the_kernel(given: dict[str, Any], said: str) -> None:
+    assert advice(example(**given)).startswith(said)
+
+
+def test_every_advice_is_tested() -> None:
+    marks = test_the_advice_names_what_bounds_the_kernel.pytestmark  # type: ignore[attr-defined]
+    given = [one for one, _ in marks[0].args[1]]
+    assert {unit for one in given for unit in one.get("busy", {})} == set(timing_report._ABOUT_UNIT)
+    assert {what for one in given for what in one.get("stalls", {})} == {*timing_report._ABOUT_WAIT, "full"}
+
+
+READS = """.visible .entry k(.param .u64 out)
+{{
+  .reg .f32 %f<4>; .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .pred %p<2>;
+  ld.param.u64 %rd0, [out];
+  mov.u32 %r0, %tid.x;
+  mov.u32 %r1, %ctaid.x;
+{place}
+  mad.lo.u32 %r3, %r2, 1024, %r0;
+  mul.wide.u32 %rd1, %r3, 4;
+  add.u64 %rd2, %rd0, %rd1;
+  mov.u32 %r4, 0;
+L:
+  ld.global.f32 %f0, [%rd2];
+  add.u64 %rd2, %rd2, 128;
+  add.u32 %r4, %r4, 1;
+  setp.lt.u32 %p0, %r4, 32;
+  @%p0 bra L;
+  st.global.f32 [%rd2], %f0;
+  ret;
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "part"),
+    [
+        ("  mov.u32 %r2, %r1;", 1.0),
+        ("  and.b32 %r2, %r1, 7;", 8 / 512),
+        ("  shr.u32 %r2, %r1, 1;", 1 / 2),
+    ],
+)
+def test_what_several_ctas_read_comes_from_dram_once(place: str, part: float) -> None:
+    """The address of a CTA's data is any function of its number."""
+    device = runtime.device("sim")
+    module = device.load(HEAD.format(target="sm_90a") + READS.format(place=place))
+    out = device.buffer(np.zeros(513 * 1024, np.float32), "out")
+    found = module.kernel("k").launch((512,), [out], block=(32,), timing=True).estimate
+    assert found is not None
+    read = 512 * 32 * 128
+    stored = 512 * 128
+    moved = found.timeline.dram_bytes * found.scale
+    assert moved == pytest.approx(part * read + stored, rel=0.1)
+    assert found.surveyed == 512
+
+
+FLAG = """.visible .entry k(.param .u64 out)
+{{
+  .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .pred %p<4>;
+  ld.param.u64 %rd0, [out];
+  mov.u32 %r0, %ctaid.x;
+  setp.ne.u32 %p0, %r0, 0;
+  @%p0 bra WRITES;
+SPIN:
+  {poll}
+  setp.eq.u32 %p1, %r1, 0;
+  @%p1 bra SPIN;
+  bra END;
+WRITES:
+  mov.u32 %r2, 0;
+  mov.u32 %r1, %tid.x;
+WORK:
+  mad.lo.u32 %r1, %r1, %r1, %r2;
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p2, %r2, {laps};
+  @%p2 bra WORK;
+  st.release.gpu.global.u32 [%rd0], 1;
+END:
+  st.global.u32 [%rd0+4], %r1;
+  ret;
+}}
+"""
+
+
+def flag(poll: str, laps: int) -> Estimate:
+    device = runtime.device("sim")
+    module = device.load(HEAD.format(target="sm_90a") + FLAG.format(poll=poll, laps=laps))
+    out = device.buffer(np.zeros(64, np.uint32), "out")
+    found = module.kernel("k").launch((2,), [out], block=(32,), timing=True).estimate
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "poll", ["ld.acquire.gpu.global.u32 %r1, [%rd0];", "atom.global.cas.b32 %r1, [%rd0], 7, 9;"]
+)
+def test_a_warp_that_polls_waits_for_the_write(poll: str) -> None:
+    short, long = flag(poll, 50), flag(poll, 1050)
+    first = next(warp for warp in long.timeline.warps if warp.cta == 0)
+    assert first.stalls["flag"] > 0.5 * long.cycles
+    # The time is that of the one who writes, however often the simulator polls meanwhile.
+    assert long.cycles - short.cycles == pytest.approx(1000 * 6, rel=0.7)
+    polls = sum(one.name == "issue" for one in long.timeline.slices if one.cta == 0)
+    assert polls < 50
 
 
 @pytest.mark.parametrize("name", ["sm_80", "sm_90"])

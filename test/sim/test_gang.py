@@ -37,6 +37,16 @@ PRODUCTS = """
   mul.wide.u32 %rd9, %r0, 4; add.s64 %rd8, %rd0, %rd9; st.global.f32 [%rd8], %f0;
 """
 
+TILES = """
+  mov.u32 %r0, %tid.x; ld.global.u32 %r1, [%rd0]; mad.lo.u32 %r1, %r1, %r0, %r0; xor.b32 %r2, %r1, %r0;
+  mov.u32 %r8, tile; shl.b32 %r9, %r0, 4; add.u32 %r8, %r8, %r9;
+  stmatrix.sync.aligned.m8n8.x4.shared.b16 [%r8], {%r0, %r1, %r2, %r9};
+  stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%r8], {%r2, %r1};
+  bar.sync 0; ld.shared.v4.u32 {%r3, %r4, %r5, %r6}, [%r8];
+  add.u32 %r3, %r3, %r4; mad.lo.u32 %r3, %r3, 5, %r5; mad.lo.u32 %r3, %r3, 3, %r6;
+  mul.wide.u32 %rd9, %r0, 4; add.s64 %rd8, %rd0, %rd9; st.global.u32 [%rd8], %r3;
+"""
+
 
 def outcome(
     monkeypatch: pytest.MonkeyPatch, share: float, body: str, words: np.ndarray, **more: object
@@ -47,7 +57,9 @@ def outcome(
     return [result.instructions, *out.view(np.uint32).tolist()]
 
 
-@pytest.mark.parametrize("body", [MIXED, PRODUCTS], ids=["registers and memory", "products"])
+@pytest.mark.parametrize(
+    "body", [MIXED, PRODUCTS, TILES], ids=["registers and memory", "products", "matrices"]
+)
 @pytest.mark.parametrize("warps", [2, 5])
 def test_a_gang_computes_what_its_warps_compute(
     body: str, warps: int, monkeypatch: pytest.MonkeyPatch

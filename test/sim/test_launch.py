@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
-from sim.kernels import REGISTERS
+from sim.kernels import REGISTERS, kernel, run
 
 from tessera_tools import sim
 from tessera_tools.diagnostics import DiagnosticError
@@ -58,3 +59,25 @@ def test_a_smaller_gpu_has_less_shared_memory_and_no_clusters() -> None:
 
 def test_an_architecture_outside_the_table_still_runs() -> None:
     assert not loaded("sm_75").launch("k", (1,), (32,), (1,)).findings
+
+
+SEVERAL = (
+    kernel("mov.u32 %r0, 7; st.global.u32 [%rd0], %r0;")
+    + f".visible .entry other(.param .u64 p0) {{{REGISTERS} add.u99 %r0, %r0, 1; ret; }}\n"
+)
+
+
+def test_of_several_entries_only_the_launched_one_is_decoded() -> None:
+    result, (out,) = run(SEVERAL, np.zeros(1, np.uint32))
+    assert not result.findings and out[0] == 7
+
+
+def test_the_launch_of_an_invalid_entry_is_refused_at_its_instruction() -> None:
+    module = sim.load(SEVERAL, file="k.ptx")
+    with pytest.raises(DiagnosticError, match=r"'add.u99'"):
+        module.launch("other", (1,), (32,), [0])
+
+
+def test_the_only_entry_is_decoded_when_it_is_loaded() -> None:
+    with pytest.raises(DiagnosticError, match=r"'add.u99'"):
+        sim.load(kernel("add.u99 %r0, %r0, 1;"))

@@ -183,3 +183,46 @@ def test_the_same_seed_gives_the_same_schedule() -> None:
     first, second = (run(text, np.zeros(128, np.uint32), block=(128,), seed=3) for _ in range(2))
     assert first[0].findings.text() == second[0].findings.text()
     assert (first[1][0] == second[1][0]).all()
+
+
+TILE_OF_64 = """
+  .reg .b32 start; mov.u32 start, %reserved_smem_offset_1; cvt.u64.u32 %rd5, start; cvta.shared.u64 %rd6, %rd5;
+""" + EXCHANGE.replace(
+    "{barrier}",
+    """
+  bar.warp.sync -1; shr.u32 %r10, %r0, 5; mov.u32 %r11, 1; shl.b32 %r12, %r11, %r10;
+  and.b32 %r13, %r0, 31; setp.ne.u32 %p0, %r13, 0; @%p0 bra MET;
+  atom.or.acq_rel.cta.b32 %r14, [%rd6], %r12; or.b32 %r14, %r14, %r12; setp.ne.u32 %p1, %r14, 3; @%p1 bra POLL;
+  {release} bra MET;
+POLL: ld.acquire.cta.u32 %r14, [%rd6]; and.b32 %r14, %r14, %r12; setp.ne.u32 %p1, %r14, 0; @%p1 bra POLL;
+MET: bar.warp.sync -1;
+""",
+)
+"""The barrier of a tile of two warps, as cooperative groups make it in reserved shared memory."""
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_a_tile_of_two_warps_meets_in_reserved_shared_memory(mode: str) -> None:
+    body = TILE_OF_64.replace("{release}", "red.and.release.cta.b32 [%rd6], 0;").replace("{other}", "128")
+    for seed in range(8):
+        result, (out,) = run(
+            kernel(body, 1, SHARED), np.zeros(64, np.uint32), block=(64,), mode=mode, seed=seed
+        )
+        assert not result.findings, result.findings.text()
+        assert out.tolist() == [n ^ 32 for n in range(64)]
+
+
+def test_a_barrier_in_reserved_shared_memory_that_is_relaxed_orders_nothing() -> None:
+    body = TILE_OF_64.replace("{release}", "red.and.relaxed.cta.b32 [%rd6], 0;").replace("acq_rel", "relaxed")
+    kinds: set[str] = set()
+    for seed in range(8):
+        kinds |= run(
+            kernel(body.replace("{other}", "128"), 1, SHARED), np.zeros(64, np.uint32), block=(64,), seed=seed
+        )[0].findings.kinds()
+    assert "race" in kinds
+
+
+@pytest.mark.parametrize(("read", "at"), [("", 736), ("mov.u32 %r9, %reserved_smem_offset_1;", 732)])
+def test_other_shared_memory_of_the_system_cannot_be_accessed(read: str, at: int) -> None:
+    result, _ = run(kernel(f"{read} mov.u32 %r1, {at}; st.shared.u32 [%r1], %r1;"), np.zeros(1, np.uint32))
+    assert result.findings.kinds() == {"out-of-bounds"}

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from programs import Array, Compiled, fresh_seed, launch_ptx, worker
+from programs import Array, Compiled, compiled_module, fresh_seed, launch_ptx
 from run_cache import once_in_a_run
 
-from tessera_tools.emit.driver import Options, compile_module
-from tessera_tools.emit.kernels import kernels_of_module
-from tessera_tools.emit.manifest import Manifest
-from tessera_tools.ir.printing import print_op
+from tessera_tools.emit.driver import Options
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
@@ -38,12 +34,8 @@ def compiled(text: str, target: str = "sm_80", passes: tuple[str, ...] = ()) -> 
         for name in passes:
             pipeline.add(parse_pass(name))
         PassManager(pipeline, verify_each=True).run(module)
-    gpu = lookup(target)
-    made = compile_module(module, Options(gpu, until="ptx"), worker=worker())
-    ptx = made.text("ptx")
-    version = re.search(r"^\.version (\S+)", ptx, re.MULTILINE)
-    assert version is not None
-    return Compiled(print_op(module), ptx, Manifest(gpu.cpu, version[1], tuple(kernels_of_module(module))))
+    options = Options(lookup(target), until="ptx")
+    return compiled_module(module, options, (compiled, text, target, passes))
 
 
 def strided(array: Array) -> list[Any]:

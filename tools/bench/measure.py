@@ -41,7 +41,8 @@ def find(option: str | None, name: str) -> str | None:
 
 def sample(command: Sequence[str]) -> Sample:
     """Run `command` once. Raises SystemExit with its words when it fails."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    # Compilations are measured, not the compile cache.
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TESSERA_CACHE_LIMIT": "0"}
     # An installed package has its modules compiled; without this the time is that of compiling 300 of them.
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryFile() as words:

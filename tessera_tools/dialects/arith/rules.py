@@ -216,7 +216,7 @@ class Results:
             return None
         operand_type = operands[0][1]
         width = width_of(operand_type)
-        function: Any = INTEGER[mnemonic]
+        function = INTEGER[mnemonic]
         found = elementwise(lambda a, b: function(a, b, width), attributes, operand_type)
         if found is None:
             raise NoMatch

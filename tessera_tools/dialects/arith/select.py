@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.arith.constants import Folded, bits_of, constant, one
 from tessera_tools.dialects.arith.rules import fold_by_rules
@@ -28,7 +28,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 class SelectTypes(CustomDirective, name="SelectTypes"):
@@ -36,7 +36,7 @@ class SelectTypes(CustomDirective, name="SelectTypes"):
 
     grammar = 'custom: TYPE ["," TYPE]'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         first, second = node
         state.types("condition", [I1 if second is None else first])
         state.types("result", [first if second is None else second])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.interfaces import BranchLike
 from tessera_tools.ir.types import I1, I32, RankedTensorType, VectorType, bit_width
 from tessera_tools.opdef import (
@@ -33,7 +33,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 class _Branch(BranchLike, Op, traits=(TERMINATOR, NO_EFFECT)):
@@ -56,7 +56,7 @@ class Target(CustomDirective, name="Target"):
 
     grammar = "custom: successor"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (read,) = node
         token, tokens, types = read_successor(read)
         block, operands = self.arguments[:2]
@@ -64,13 +64,13 @@ class Target(CustomDirective, name="Target"):
         state.types(operands, types)
         state.successor(block, token)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Operation) -> None:
         block, operands = self.arguments[:2]
         p.write(" ")
         p.successor(getattr(op, block), getattr(op, operands))
 
 
-def read_successor(node: Any) -> tuple[Any, list[Any], list[Type]]:
+def read_successor(node: Node) -> tuple[Any, list[Any], list[Type]]:
     """The block's name, the operands and their types, of the grammar's rule `successor`."""
     token, passed = node
     return (token, [], []) if passed is None else (token, passed[0], passed[1])
@@ -138,7 +138,7 @@ class Cases(CustomDirective, name="Cases"):
     grammar = """custom: "default" ":" successor ("," custom_case)*
 custom_case: INTEGER ":" successor"""
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         default, *cases = node
         token, tokens, types = read_successor(default)
         state.operands("default_operands", tokens)

@@ -11,12 +11,14 @@ from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, read_hints, 
 from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, short_text
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I1
 from tessera_tools.opdef import AttrKind, MemoryEffects, Op, write
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import Node, OpState
 
 TAIL_GRAMMAR = (
     """
@@ -27,7 +29,7 @@ TAIL_GRAMMAR = (
 )
 
 
-def read_ordering(state: Any, ordering: Any, scope: Any) -> None:
+def read_ordering(state: OpState, ordering: Node, scope: Node) -> None:
     """The two keywords at the head of a memory op on views."""
     for key, kind, token in (
         ("memory_ordering_semantics", MEMORY_ORDERING, ordering),
@@ -62,7 +64,7 @@ def ordering_text(op: Any) -> str:
     )
 
 
-def read_tail(state: Any, node: Any) -> None:
+def read_tail(state: OpState, node: Node) -> None:
     """Token, hints, bounds and other attributes."""
     token, hints, inbounds, attributes = node
     if token is not None:
@@ -76,7 +78,7 @@ def read_tail(state: Any, node: Any) -> None:
         state.attribute(key, value)
 
 
-def _read_inbounds(state: Any, words: list[Any]) -> None:
+def _read_inbounds(state: OpState, words: list[Node]) -> None:
     if "inbounds" not in state.definition.fields:
         raise state.error(words[0], f"'{state.definition.name}' takes no 'inbounds'")
     for word in words:
@@ -113,7 +115,7 @@ INBOUNDS: AttrKind[DenseArrayAttr] = AttrKind(
 """The indices of an access that are in bounds, so that no check is needed; absent if none is known to be."""
 
 
-def index_types(state: Any, indices: list[Any], types: list[Type]) -> list[Type]:
+def index_types(state: OpState, indices: list[Node], types: list[Type]) -> list[Type]:
     if len(types) == 1:
         return types * len(indices)
     if len(types) != len(indices):
@@ -139,7 +141,7 @@ class OrderedAccess(Op):
     def effects(self) -> MemoryEffects | None:
         """An access that is not weak is also ordered: other threads may wait for it, or it waits for them."""
         effects = super().effects()
-        semantics: Any = self.attributes.get("memory_ordering_semantics")
+        semantics = self.attributes.get("memory_ordering_semantics")
         if effects is None or semantics is None or MEMORY_ORDERING.text(semantics) == "weak":
             return effects
         return effects.and_also(write(resource=Resource.ORDER))
@@ -185,7 +187,7 @@ def check_inbounds(op: Any) -> None:
         )
 
 
-def _check_sparse_index(op: Any, view: GatherScatterViewType, kind: Any) -> None:
+def _check_sparse_index(op: Operation, view: GatherScatterViewType, kind: Any) -> None:
     where = f"at sparse_dim position {view.sparse_dim}"
     if len(kind.shape) != 1:
         raise op.error(

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import (
@@ -21,6 +21,7 @@ from tessera_tools.opdef import AttrKind, EnumAttr, enum, integer_enum
 
 if TYPE_CHECKING:
     from tessera_tools.ir.scanner import Scanner
+    from tessera_tools.opdef.directive import Token
 
 
 class RoundingAttr(EnumAttr, name="cuda_tile.rounding"):
@@ -62,7 +63,7 @@ def spelled(attribute: type[EnumT], noun: str, *cases: str) -> AttrKind[EnumT]:
     plain = enum(attribute)
     choices = ", ".join(f"'{case}'" for case in cases or attribute.cases)
 
-    def build(token: Any) -> Attribute:
+    def build(token: Token) -> Attribute:
         if token[0] not in attribute.cases:
             raise ValueError(f"expected {noun} to be one of: {{{choices}}}, but got: '{token[0]}'")
         return attribute(token[0])

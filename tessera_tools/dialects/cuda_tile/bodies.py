@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.cuda_tile.constraints import ANY_CUDA_TILE
-from tessera_tools.ir.core import Region
+from tessera_tools.ir.core import Operation, Region
 from tessera_tools.ir.traits import implied
 from tessera_tools.opdef import PURE, RETURN_LIKE, HasParent, Op, variadic_operand
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
 
 
 class CarriesValues(Op):
@@ -25,7 +28,7 @@ class Yield(
     """Gives the values of the enclosing `if`, `reduce` or `scan`."""
 
 
-def write_body(p: Any, op: Any, body: Region) -> None:
+def write_body(p: Printer, op: Operation, body: Region) -> None:
     """Write ` { … }`, without the terminator where it is the implicit one."""
     p.write(" ")
     p.region(body, arguments=False, terminator=not implied(op, body))

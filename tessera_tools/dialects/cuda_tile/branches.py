@@ -310,7 +310,7 @@ class IfInIf(RewritePattern[If]):
 
     def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
         given = yielded(op.thenRegion)
-        inner: Any = op.thenRegion.entry.first_op if op.thenRegion.blocks else None
+        inner = op.thenRegion.entry.first_op if op.thenRegion.blocks else None
         if given is None or not isinstance(inner, If) or inner.next_op is not op.thenRegion.entry.last_op:
             return "the then region holds more than an if"
         for region in (op.elseRegion, inner.elseRegion):

@@ -14,7 +14,7 @@ from tessera_tools.opdef import CustomDirective
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState, Token
 
 ELEMENTS_GRAMMAR = """
 custom_elements: INTEGER -> number
@@ -39,7 +39,7 @@ class Elements(CustomDirective, name="Elements"):
         + ELEMENTS_GRAMMAR
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         kind, children = node
         if kind == "dense":
             value = children[0]
@@ -61,7 +61,7 @@ class Elements(CustomDirective, name="Elements"):
         return {self.arguments[0]}, {"result"}
 
 
-def read_elements(state: Any, element: Type, node: Any, type: Type) -> DenseElementsAttr:
+def read_elements(state: OpState, element: Type, node: Node, type: Type) -> DenseElementsAttr:
     """The attribute of `<element: node> : type`; errors in the reference's words."""
     if element not in INTEGERS and element not in FLOATS:
         kinds = NUMBER_TILE.summary.removeprefix("tile of ")
@@ -85,7 +85,7 @@ def read_elements(state: Any, element: Type, node: Any, type: Type) -> DenseElem
     return DenseElementsAttr.of(type, bits)
 
 
-def _flatten(state: Any, node: Any, literals: list[Any]) -> tuple[int, ...]:
+def _flatten(state: OpState, node: Node, literals: list[Any]) -> tuple[int, ...]:
     """Append the literals in row-major order; the shape of the brackets."""
     kind, children = node
     if kind == "number":
@@ -103,7 +103,7 @@ def _flatten(state: Any, node: Any, literals: list[Any]) -> tuple[int, ...]:
     return (len(shapes), *shapes[0])
 
 
-def _bits(state: Any, token: Any, element: Type) -> int:
+def _bits(state: OpState, token: Token, element: Type) -> int:
     text = token.text
     if isinstance(element, FloatType):
         try:
@@ -128,7 +128,7 @@ def _bits(state: Any, token: Any, element: Type) -> int:
     return value & ((1 << width) - 1)
 
 
-def _from_hex(state: Any, token: Any, type: TileType) -> DenseElementsAttr:
+def _from_hex(state: OpState, token: Token, type: TileType) -> DenseElementsAttr:
     expected = element_bytes(type.element) * type.num_elements
     try:
         data = bytes.fromhex(token.text.removeprefix("0x"))

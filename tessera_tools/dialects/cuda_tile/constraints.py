@@ -20,7 +20,7 @@ from tessera_tools.dialects.cuda_tile.types import (
     i1_like,
 )
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import (
     BF16,
     F16,
@@ -131,29 +131,29 @@ def types_text(types: Sequence[Type]) -> str:
     return ", ".join(f"'{type}'" for type in types)
 
 
-def _values(op: Any, names: Sequence[str]) -> list[Any]:
+def _values(op: Operation, names: Sequence[str]) -> list[Any]:
     return [value for name in names if (value := getattr(op, name)) is not None]
 
 
-def check_same_shape(op: Any, *names: str) -> None:
+def check_same_shape(op: Operation, *names: str) -> None:
     """The values of the fields (those present) have one shape."""
     if len({shape_of(value) for value in _values(op, names)}) > 1:
         raise op.error(f"failed to verify that all of {{{_names(names)}}} have same shape")
 
 
-def check_same_rank(op: Any, *names: str) -> None:
+def check_same_rank(op: Operation, *names: str) -> None:
     """The values of the fields have one rank."""
     if len({len(shape_of(value)) for value in _values(op, names)}) > 1:
         raise op.error(f"failed to verify that all of {{{_names(names)}}} have same rank")
 
 
-def check_same_element(op: Any, *names: str) -> None:
+def check_same_element(op: Operation, *names: str) -> None:
     """The values of the fields have one element type."""
     if len({element_type(value.type) for value in _values(op, names)}) > 1:
         raise op.error(f"failed to verify that all of {{{_names(names)}}} have the same element type")
 
 
-def check_element_kept(op: Any) -> None:
+def check_element_kept(op: Operation) -> None:
     """Operands and results have one element type."""
     if len({element_type(value.type) for value in (*op.operands, *op.results)}) > 1:
         raise op.error("requires the same element type for all operands and results")

@@ -57,7 +57,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 class Continue(
@@ -98,7 +98,7 @@ class Break(
             )
 
 
-def _enclosing_loop(op: Any, loops: tuple[type[Operation], ...]) -> Any:
+def _enclosing_loop(op: Operation, loops: tuple[type[Operation], ...]) -> Any:
     parent = op.parent_op
     while parent is not None and not isinstance(parent, loops):
         if not isinstance(parent, If):
@@ -129,7 +129,7 @@ def _check_carried(op: Any, arguments: list[Any]) -> None:
         _refuse_view(op, found.type, f"result type {index} is a")
 
 
-def _refuse_view(op: Any, found: Type, noun: str) -> None:
+def _refuse_view(op: Operation, found: Type, noun: str) -> None:
     if isinstance(found, TensorViewType):
         raise op.error(f"{noun} tensor_view, which is not supported")
     if isinstance(found, TileViewType):
@@ -149,7 +149,7 @@ class ForSyntax(CustomDirective, name="ForSyntax"):
         | "iter_args" assignments "->" "(" types ")"
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         form, children = node
         unsigned = None
         if form == "today":
@@ -247,7 +247,7 @@ class LoopSyntax(CustomDirective, name="LoopSyntax"):
     custom: ["iter_values" assignments] [":" types ["->" types]] region attr_dict
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         pairs, first, second, body, attributes = node
         carried = first or []
         outputs = second or []
@@ -304,7 +304,7 @@ class IfSyntax(CustomDirective, name="IfSyntax"):
 
     grammar = 'custom: VALUE ["->" "(" types ")"] region ["else" region] attr_dict'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         condition, types, then, other, attributes = node
         state.operand("condition", condition)
         state.types("condition", [scalar(I1)])
@@ -379,7 +379,7 @@ class Aggregate(CustomDirective, name="Aggregate"):
     custom_flag: KEYWORD
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         values, attributes, dim, reverse, identities, (inputs, outputs, arguments, body) = node
         values = values or []
         if len(values) != len(inputs):

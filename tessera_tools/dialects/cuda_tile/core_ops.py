@@ -52,7 +52,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 TILE_ELEMENTS: AttrKind[DenseElementsAttr] = AttrKind(
     "elements of a tile", lambda a: isinstance(a, DenseElementsAttr) and isinstance(a.type, TileType)
@@ -301,7 +301,7 @@ class BlockId(CustomDirective, name="BlockId"):
 
     grammar = 'custom: attr_dict ":" TYPE'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         attributes, kind = node
         if "axis" in attributes:
             state.definition = legacy_ops.LegacyBlockId.definition

@@ -22,7 +22,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 class Alloca(Op, name="cuda_tile.alloca", traits=(READ_WRITE,)):
@@ -80,7 +80,7 @@ class Fence(CustomDirective, name="Fence"):
 
     grammar = "custom: VALUE attr_dict"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         token, attributes = node
         state.operand("token", token)
         state.types("token", [TOKEN])

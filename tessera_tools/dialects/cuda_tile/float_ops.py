@@ -29,6 +29,7 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     shape_text,
     types_text,
 )
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import BF16, F16, F32, F64, TF32, element_type
 from tessera_tools.opdef import (
     COMMUTATIVE,
@@ -314,7 +315,7 @@ def check_mma_shapes(op: Any) -> None:
     _match(op, "rhs", column, "acc", column, " ")
 
 
-def _match(op: Any, first: str, first_dim: int, second: str, second_dim: int, space: str = "") -> None:
+def _match(op: Operation, first: str, first_dim: int, second: str, second_dim: int, space: str = "") -> None:
     left, right = shape_of(getattr(op, first)), shape_of(getattr(op, second))
     if left[first_dim] != right[second_dim]:
         raise op.error(

@@ -23,7 +23,7 @@ from tessera_tools.opdef import CustomDirective
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState, Token
 
 HINTS_GRAMMAR = """
 custom_hints: "<" ">" | "<" custom_hint ("," custom_hint)* ">"
@@ -32,7 +32,7 @@ custom_hint: [KEYWORD] "=" ATTRIBUTE -> named | STRING "=" ATTRIBUTE -> named | 
 """The rule `custom_hints`: `<sm_90 = {num_cta_in_cga = 2}, …>`; to be appended to a directive's grammar."""
 
 
-def read_hints(state: Any, node: Any) -> OptimizationHintsAttr:
+def read_hints(state: OpState, node: Node) -> OptimizationHintsAttr:
     """The attribute of `custom_hints`."""
     entries: dict[str, Attribute] = {}
     for kind, (key, *value) in node:
@@ -65,7 +65,7 @@ class Rounding(CustomDirective, name="Rounding"):
 
     grammar = 'custom: ["rounding" "<" KEYWORD ">"]'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (mode,) = node
         if mode is None:
             return
@@ -94,7 +94,7 @@ class Keyword(CustomDirective, name="Keyword"):
 
     grammar = "custom: [KEYWORD [KEYWORD]]"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         first, second = node
         given = [token for token in (first, second) if token is not None]
         if len(given) > len(self.arguments):
@@ -121,7 +121,7 @@ class Indices(CustomDirective, name="Indices"):
 
     grammar = 'custom: "[" [values] "]"'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         indices = node[0] or []
         state.operands(self.arguments[0], indices)
         state.types(self.arguments[0], [scalar(I32)] * len(indices))
@@ -139,7 +139,7 @@ class NanFlags(CustomDirective, name="NanFlags"):
     custom_flag: "flush_to_zero" -> flush_to_zero | "propagate_nan" -> propagate_nan
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         for flag, _ in node:
             if flag in state.attributes:
                 raise state.error(None, f"'{flag}' is given twice")
@@ -162,7 +162,7 @@ class AssumePredicate(CustomDirective, name="AssumePredicate"):
     custom_bound: INTEGER | "?"
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         kind, children = node
         if kind == "full":
             predicate = children[0]
@@ -185,7 +185,7 @@ class Print(CustomDirective, name="Print"):
 
     grammar = 'custom: [STRING] ("," VALUE)* ["token" "=" VALUE] attr_dict [":" types] ["->" TYPE]'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         text, *values, token, attributes, types, result = node
         if text is None:
             raise state.error(None, "expected attribute value: the format, in quotes")
@@ -211,7 +211,7 @@ class Print(CustomDirective, name="Print"):
         p.write(f" -> {short_text(op.result_token.type)}")
 
 
-def read_keywords(state: Any, ordering: Any, scope: Any) -> None:
+def read_keywords(state: Any, ordering: Node, scope: Node) -> None:
     """The two keywords at the head of a memory op on pointers; the verifier checks the combination."""
     for key, kind, token in (
         ("memory_ordering_semantics", MEMORY_ORDERING, ordering),
@@ -226,7 +226,7 @@ def read_keywords(state: Any, ordering: Any, scope: Any) -> None:
             raise wrong_keyword(state, token, key, cases) from None
 
 
-def wrong_keyword(state: Any, token: Any, key: str, cases: Any) -> Any:
+def wrong_keyword(state: OpState, token: Token, key: str, cases: Node) -> Any:
     """The error for a keyword that is none of an attribute's."""
     return state.error(
         token,

@@ -59,6 +59,7 @@ from tessera_tools.ir.builtin_attributes import (
 )
 from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.types import I32, FunctionType
+from tessera_tools.opdef import Op
 
 if TYPE_CHECKING:
     pass
@@ -295,7 +296,7 @@ def _tile_constant(value: Attribute | None) -> DenseElementsAttr | None:
     return None
 
 
-def _with_sign(op_class: Any, sign: str) -> Callable[..., Operation]:
+def _with_sign(op_class: type[Op], sign: str) -> Callable[..., Operation]:
     return lambda *operands: op_class(*operands, signedness=SignednessAttr(sign))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.cuda_tile.bodies import Yield
 from tessera_tools.dialects.cuda_tile.types import LegacyPartitionViewType, LegacyTensorViewType
@@ -26,6 +26,9 @@ from tessera_tools.opdef import (
     variadic_result,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Node, OpState
+
 
 class LegacyViewSyntax(CustomDirective, name="LegacyViewSyntax"):
     """`%A, shape = [%M, %K], stride = [%K, 1] : !cuda_tile.tensor_view<128x64xf16>`."""
@@ -36,7 +39,7 @@ class LegacyViewSyntax(CustomDirective, name="LegacyViewSyntax"):
     custom_extent: INTEGER -> constant | VALUE -> value
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         base, shape, strides, attributes, view = node
         state.operand("base", base)
         for field, extents in (("shape", shape), ("strides", strides)):

@@ -47,7 +47,7 @@ from tessera_tools.opdef import result as output
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 ATOMIC_MODE = integer_enum(
     "atomic mode",
@@ -89,7 +89,7 @@ class PointerSyntax(CustomDirective, name="PointerSyntax"):
         + TAIL_GRAMMAR
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         ordering, scope, values, tail, types, results = node
         if scope is not None and scope.text not in SCOPES:
             raise state.error(
@@ -213,7 +213,7 @@ class AtomicSyntax(CustomDirective, name="AtomicSyntax"):
     custom_mode: KEYWORD ","
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         ordering, scope, pointers, mode, values, token, attributes, types, found, result_token = node
         read_keywords(state, ordering, scope)
         if scope is None:

@@ -50,7 +50,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 LEAVES_IF = Leaves("cuda_tile.if")
 """Of `break` and `continue`, which end the `if` around them too."""
@@ -73,7 +73,7 @@ class ModuleName(CustomDirective, name="ModuleName"):
 
     grammar = "custom: [SYMBOL]"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (symbol,) = node
         state.attribute("sym_name", StringAttr(symbol[0][0] if symbol else DEFAULT_MODULE_NAME))
 
@@ -109,10 +109,10 @@ class EntrySyntax(CustomDirective, name="EntrySyntax"):
         + HINTS_GRAMMAR
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         symbol, arguments, results, hints, body, attributes = node
         state.attribute("sym_name", StringAttr(symbol[0][0]))
-        outputs: Any = ()
+        outputs = ()
         if results is not None:
             outputs = results[1][0] if isinstance(results, tuple) else results
         inputs = tuple(entry[1] for entry in arguments)
@@ -238,7 +238,7 @@ class Visibility(CustomDirective, name="Visibility"):
     custom_word: "public" -> public | "private" -> private
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (word,) = node
         if word is not None and word[0] == "private":
             state.attribute("symbol_visibility", SymbolVisibilityAttr("private"))

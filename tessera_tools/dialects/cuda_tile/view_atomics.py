@@ -55,7 +55,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 def _write_token_and_bounds(p: Printer, op: Any) -> None:
@@ -75,7 +75,7 @@ class AtomicViewSyntax(CustomDirective, name="AtomicViewSyntax"):
         + TAIL_GRAMMAR
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         ordering, scope, view, indices, mode, value, tail, types, result_token = node
         read_keywords(state, ordering, scope)
         indices = indices or []
@@ -165,7 +165,7 @@ class MultimemSyntax(CustomDirective, name="MultimemSyntax"):
         + TAIL_GRAMMAR
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         ordering, scope, view, tile, indices, tail, types, results = node
         read_ordering(state, ordering, scope)
         indices = indices or []

@@ -68,7 +68,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
@@ -83,7 +83,7 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
     custom_extent: INTEGER -> constant | VALUE -> value | KEYWORD -> wrong
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         base, shape, strides, attributes, given, second = node
         view = given.pop() if second is None else second
         if not isinstance(view, TensorViewType):
@@ -202,7 +202,7 @@ class PartitionSyntax(CustomDirective, name="PartitionSyntax"):
 
     grammar = 'custom: VALUE attr_dict ":" TYPE'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         source, attributes, view = node
         kind = _VIEW_OF[state.definition.name.partition(".")[2]]
         if not isinstance(view, kind):
@@ -275,7 +275,7 @@ class ShapeSyntax(CustomDirective, name="ShapeSyntax"):
 
     grammar = 'custom: VALUE attr_dict ":" TYPE "->" TYPE'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         source, attributes, view, kind = node
         state.operand("src", source)
         state.types("src", [view])
@@ -349,7 +349,7 @@ class LoadViewSyntax(CustomDirective, name="LoadViewSyntax"):
         + TAIL_GRAMMAR
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         form, children = node
         if form == "older":
             state.definition = legacy_ops.LegacyLoad.definition
@@ -390,7 +390,7 @@ class StoreViewSyntax(CustomDirective, name="StoreViewSyntax"):
         + TAIL_GRAMMAR
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         form, children = node
         if form == "older":
             state.definition = legacy_ops.LegacyStore.definition

@@ -29,7 +29,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 _TOKEN = of(AsyncTokenType, summary="async token type")
 _LAUNCH_INT = of(
@@ -45,7 +45,7 @@ custom_async: "async" -> present | -> absent
 custom_tokens: "[" values "]" -> present | "[" "]" -> present | -> absent
 """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         asynchronous, (_, children) = node
         tokens = list(children[0]) if children else []
         state.operands("async_dependencies", tokens)
@@ -80,7 +80,7 @@ custom_typed: VALUE ":" TYPE
 """
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         clusters, blocks, threads, type, shared, async_object, (_, arguments) = node
         kind = type or INDEX
         groups = [("grid_size", blocks), ("block_size", threads)]

@@ -41,7 +41,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 class ModuleSyntax(CustomDirective, name="GpuModule"):
@@ -51,7 +51,7 @@ class ModuleSyntax(CustomDirective, name="GpuModule"):
         'custom_targets: "[" ATTRIBUTE ("," ATTRIBUTE)* "]" -> present | -> absent\n'
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         symbol, handler, (form, targets), attributes, body = node
         state.attribute("sym_name", StringAttr(symbol[0][0]))
         if handler is not None:
@@ -114,7 +114,7 @@ custom_body: region -> present | -> absent
 """ + SIGNATURE_GRAMMAR
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         symbol, arguments, results, workgroup, private, kernel, attributes, body = node
         state.attribute("sym_name", StringAttr(symbol[0][0]))
         for key, value in attributes.items():

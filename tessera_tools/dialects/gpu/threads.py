@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.gpu.attributes import (
     AllReduceOperationAttr,
@@ -45,7 +45,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 class _IndexOp(Op, traits=(PURE,)):
@@ -192,7 +192,7 @@ custom_operation: KEYWORD -> present | -> absent
 custom_uniform: "uniform" -> present | -> absent
 """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (form, names), value, uniform, body, attributes, function = node
         if form == "present":
             name = names[0]

@@ -18,7 +18,7 @@ def _at(container: Any, position: Any) -> Type | None:
     return None if position is None else element_at(container, position.values)
 
 
-def _element(vector: Any) -> Type | None:
+def _element(vector: VectorType) -> Type | None:
     return vector.element if isinstance(vector, VectorType) else None
 
 

@@ -24,6 +24,7 @@ from tessera_tools.opdef import AttrKind, EnumAttr, integer_enum
 
 if TYPE_CHECKING:
     from tessera_tools.ir.scanner import Scanner
+    from tessera_tools.opdef.directive import Node
 
 
 class _Flags(EnumAttr):
@@ -342,7 +343,7 @@ def quoted_enum(summary: str, names: tuple[str, ...]) -> AttrKind[IntegerAttr]:
 def flags_i32(summary: str, names: tuple[str, ...]) -> AttrKind[IntegerAttr]:
     """Bit flags held as `i32`, written `<a, b>`; bit i is `names[i]`."""
 
-    def build(read: Any) -> Attribute:
+    def build(read: Node) -> Attribute:
         bits = 0
         for token in read:
             if isinstance(token, Attribute):

@@ -53,7 +53,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 NO_BUNDLES = DenseArrayAttr(I32, ())
 C_CONVENTION = CConvAttr("ccc")
@@ -67,7 +67,7 @@ custom_bundle: STRING "(" values ":" types ")" -> filled
 """
 
 
-def read_bundles(state: Any, node: Any) -> None:
+def read_bundles(state: OpState, node: Node) -> None:
     alias, bundles = node
     state.operands("op_bundle_operands", [])
     state.types("op_bundle_operands", [])
@@ -110,7 +110,7 @@ def verify_bundles(op: Any) -> None:
         raise op.error(f"has {len(op.op_bundle_operands)} operand bundle operands, but sizes of {sum(sizes)}")
 
 
-def write_bundles(p: Printer, op: Any) -> None:
+def write_bundles(p: Printer, op: Operation) -> None:
     parts: list[str] = []
     for tag, values in bundles(op):
         inside = f"{p.names(values)} : {p.types([v.type for v in values])}" if values else ""
@@ -119,7 +119,7 @@ def write_bundles(p: Printer, op: Any) -> None:
         p.write(f" [{', '.join(parts)}]")
 
 
-def _bundles_text(op: Any, e: Emitter) -> str:
+def _bundles_text(op: Operation, e: Emitter) -> str:
     found = bundles(op)
     if not found:
         return ""
@@ -141,7 +141,7 @@ custom_typed: TYPE [ATTR_DICT]
 """`(i32 {llvm.signext}, f32) -> (i32 {llvm.noundef})`."""
 
 
-def read_signature(state: Any, inputs: Any, outputs: Any) -> tuple[list[Type], list[Type]]:
+def read_signature(state: OpState, inputs: Node, outputs: Node) -> tuple[list[Type], list[Type]]:
     """Set `arg_attrs` and `res_attrs` from the nodes of _SIGNATURE's rules; the types of operands and results."""
     found: list[list[Type]] = []
     for key, (form, children) in (("arg_attrs", inputs), ("res_attrs", outputs)):
@@ -188,7 +188,7 @@ custom_type: custom_inputs "->" custom_outputs -> direct
         + _SIGNATURE
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         *words, (kind, (callee,)), values, (has_vararg, vararg), bundle_node, dictionary, (form, types) = node
         for (word,) in words:
             if word.text in TailCallKindAttr.cases:
@@ -384,7 +384,7 @@ class CallIntrinsicSyntax(CustomDirective, name="CallIntrinsic"):
     grammar = 'custom: STRING "(" [values] ")" custom_bundles attr_dict ":" custom_inputs "->" custom_outputs'
     grammar += "\n" + _BUNDLES + _SIGNATURE
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         name, values, bundle_node, dictionary, inputs, outputs = node
         state.attribute("intrin", StringAttr(name.text))
         state.operands("args", values or [])
@@ -511,13 +511,13 @@ class AsmOperands(CustomDirective, name="AsmOperands"):
 
     grammar = 'custom: value_list ":" FUNCTION_TYPE'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         values, function = node
         state.operands("asm_operands", list(values))
         state.types("asm_operands", list(function.inputs))
         state.types("res", list(function.results))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Operation) -> None:
         p.write(f" {p.names(op.operands)} : {p.function_type(op.operand_types, op.result_types)}")
 
     def covers(self) -> tuple[set[str], set[str]]:

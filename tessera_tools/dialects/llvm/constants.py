@@ -231,7 +231,7 @@ class AddressOf(LLVMOp, name="llvm.mlir.addressof", traits=(PURE,)):
     def verify_op(self) -> None:
         if nearest_symbol_table(self) is None:
             return
-        found: Any = lookup_symbol(self, self.global_name)
+        found = lookup_symbol(self, self.global_name)
         if found is None or found.name not in (
             "llvm.mlir.global",
             "llvm.func",

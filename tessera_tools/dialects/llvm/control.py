@@ -8,7 +8,7 @@ from tessera_tools.diagnostics import error
 from tessera_tools.dialects.llvm.base import ANY, I1_CONSTRAINT, INTEGER, Emitter, LLVMOp
 from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr, TypeAttr
-from tessera_tools.ir.core import Operation
+from tessera_tools.ir.core import Block, Operation
 from tessera_tools.ir.types import I32, VectorType
 from tessera_tools.opdef import (
     ELEMENTS_ATTR,
@@ -28,10 +28,10 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
-def _write_successor(p: Printer, block: Any, values: list[Any]) -> None:
+def _write_successor(p: Printer, block: Block, values: list[Node]) -> None:
     p.successor(block, values)
 
 
@@ -40,15 +40,15 @@ class BrTarget(CustomDirective, name="BrTarget"):
 
     grammar = "custom: successor"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         _read_successor(state, node[0], "dest", "dest_operands")
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Operation) -> None:
         p.space()
         _write_successor(p, op.successors[0], op.operands)
 
 
-def _read_successor(state: Any, node: Any, field: str, operands: str) -> None:
+def _read_successor(state: OpState, node: Node, field: str, operands: str) -> None:
     caret, passed = node
     tokens, types = passed if passed is not None else ([], [])
     state.successor(field, caret)
@@ -104,7 +104,7 @@ class CondBrTargets(CustomDirective, name="CondBrTargets"):
                   | -> absent
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         condition, (alias, weights), first, second = node
         state.operand("condition", condition)
         if alias == "present":
@@ -156,7 +156,7 @@ class SwitchCases(CustomDirective, name="SwitchCases"):
     custom_case: INTEGER ":" successor
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         value, type, default, *cases = node
         state.operand("value", value)
         state.types("value", [type])
@@ -260,7 +260,7 @@ class Return(LLVMOp, name="llvm.return", traits=(RETURN_LIKE, PURE)):
         function = self.parent_op
         from tessera_tools.dialects.llvm.types import VOID, FunctionType
 
-        declared: Any = function.attributes.get("function_type") if function is not None else None
+        declared = function.attributes.get("function_type") if function is not None else None
         signature = declared.value if isinstance(declared, TypeAttr) else None
         # As upstream: the return type is unknown in a function of another dialect, or in an initializer.
         if not isinstance(signature, FunctionType):

@@ -22,6 +22,7 @@ from tessera_tools.dialects.llvm.elementwise import CALL_FORMAT, Intrinsic
 from tessera_tools.dialects.llvm.types import struct
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import quote
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I1, VectorType, with_element
 from tessera_tools.opdef import (
     ARRAY_ATTR,
@@ -44,7 +45,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 class PowI(Intrinsic, name="llvm.intr.powi", traits=(PURE,)):
@@ -155,10 +156,10 @@ class BundlesSyntax(CustomDirective, name="AssumeBundles"):
                  | STRING "(" ")" -> empty
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         read_bundles(state, node)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Operation) -> None:
         write_bundles(p, op)
 
 
@@ -290,7 +291,7 @@ class UMulWithOverflow(_WithOverflow, name="llvm.intr.umul.with.overflow", trait
     intrinsic = "llvm.umul.with.overflow"
 
 
-def _element(vector: Any) -> Type | None:
+def _element(vector: VectorType) -> Type | None:
     return vector.element if isinstance(vector, VectorType) else None
 
 

@@ -60,7 +60,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 FIXED_VECTOR: TypeConstraint[VectorType] = TypeConstraint(
     "LLVM dialect-compatible fixed-length vector type",
@@ -109,7 +109,7 @@ class AllocaSyntax(CustomDirective, name="Alloca"):
 
     grammar = 'custom: VALUE "x" TYPE attr_dict ":" FUNCTION_TYPE'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         size, element, dictionary, function = node
         state.operand("array_size", size)
         state.attribute("elem_type", TypeAttr(element))
@@ -397,7 +397,7 @@ class OrderingsSyntax(CustomDirective, name="Orderings"):
 
     grammar = "custom: KEYWORD KEYWORD"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         for key, token in zip(("success_ordering", "failure_ordering"), node, strict=True):
             if token.text not in ORDERINGS:
                 raise state.error(
@@ -405,7 +405,7 @@ class OrderingsSyntax(CustomDirective, name="Orderings"):
                 )
             state.attribute(key, IntegerAttr(ORDERINGS[token.text], I64))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Operation) -> None:
         p.write(_ordering_text(op, "success_ordering") + _ordering_text(op, "failure_ordering"))
 
 

@@ -80,7 +80,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 EXTERNAL = LinkageAttr("external")
 VISIBILITIES = ("", "hidden", "protected")
@@ -95,7 +95,7 @@ LLVM_FUNCTION_TYPE: AttrKind[TypeAttr[FunctionType]] = AttrKind(
 )
 
 
-def _read_words(state: Any, words: list[Any], extra: dict[str, str]) -> None:
+def _read_words(state: OpState, words: list[Node], extra: dict[str, str]) -> None:
     """Linkage, visibility, `unnamed_addr`, calling convention, in any order; `extra`: keyword → unit attribute."""
     for (word,) in words:
         text = word.text
@@ -113,14 +113,14 @@ def _read_words(state: Any, words: list[Any], extra: dict[str, str]) -> None:
             raise state.error(word, f"unknown linkage, visibility or calling convention '{text}'")
 
 
-def _read_dictionary(state: Any, dictionary: dict[str, Attribute]) -> None:
+def _read_dictionary(state: OpState, dictionary: dict[str, Attribute]) -> None:
     for key, value in dictionary.items():
         if key in ("sym_name", "function_type", "global_type"):
             raise state.error(None, f"attribute '{key}' occurs more than once in the attribute list")
         state.attribute(key, value)
 
 
-def _read_comdat(state: Any, node: Any) -> None:
+def _read_comdat(state: OpState, node: Node) -> None:
     alias, children = node
     if alias == "present":
         path = children[0][0]
@@ -158,7 +158,7 @@ custom_body: region -> present
 """ + _COMDAT
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         *words, symbol, (form, parameters), (shape, outputs), vscale, comdat, dictionary, (has_body, body) = (
             node
         )
@@ -369,7 +369,7 @@ custom_type: ":" TYPE -> typed
         + _COMDAT
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         *words, symbol, value, comdat, dictionary, (form, typed) = node
         _read_words(state, words, {"thread_local": "thread_local_", "constant": "constant"})
         state.attributes.setdefault("linkage", EXTERNAL)

@@ -13,7 +13,7 @@ from tessera_tools.opdef import CustomDirective
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 DYNAMIC_INDEX = -(1 << 31)
 """In `rawConstantIndices`: the index is the next operand."""
@@ -40,7 +40,7 @@ class GEPFlags(CustomDirective, name="GEPFlags"):
           | -> absent
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         alias, words = node
         bits = 0
         for token in words if alias == "present" else ():
@@ -66,7 +66,7 @@ class GEPIndices(CustomDirective, name="GEPIndices"):
                 | INTEGER -> number
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         constants: list[int] = []
         for item in node:
             if item is None:
@@ -98,7 +98,7 @@ class Dereferenceable(CustomDirective, name="Dereferenceable"):
                 | KEYWORD "=" KEYWORD -> flag
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         alias, entries = node
         if alias == "absent":
             return
@@ -139,7 +139,7 @@ class Position(CustomDirective, name="Position"):
 
     grammar = "custom: integer_array"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (tokens,) = node
         state.attribute("position", DenseArrayAttr(I64, tuple(int(t.text, 0) for t in tokens)))
 
@@ -152,7 +152,7 @@ class TrailingSpace(CustomDirective, name="TrailingSpace"):
 
     grammar = "custom: "
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         pass
 
     def write(self, p: Printer, op: Any) -> None:
@@ -167,7 +167,7 @@ class Mask(CustomDirective, name="Mask"):
 
     grammar = "custom: integer_array"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (tokens,) = node
         state.attribute("mask", DenseArrayAttr(I32, tuple(int(t.text, 0) for t in tokens)))
 

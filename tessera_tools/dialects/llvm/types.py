@@ -161,7 +161,7 @@ class StructType(LLVMType, name="llvm.struct"):
         return found
 
     @classmethod
-    def _parse_body(cls, s: Any, label: str | None) -> StructType:
+    def _parse_body(cls, s: Scanner, label: str | None) -> StructType:
         packed = bool(s.optional("packed"))
         types = s.list("(", lambda: parse_inner(s), ")")
         s.expect(">")

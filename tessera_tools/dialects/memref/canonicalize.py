@@ -45,7 +45,7 @@ from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import DYNAMIC, DYNAMIC_INDEX, I64, MemRefType
 
 
-def items(op: Any, field: str) -> list[int | Value]:
+def items(op: Operation, field: str) -> list[int | Value]:
     """The offsets, sizes or strides of a view, or the shape that is put out: numbers where they are known."""
     return mixed(getattr(op, f"static_{field}").values, getattr(op, field))
 
@@ -61,7 +61,7 @@ class AllocationOfKnownExtents(RewritePattern[Operation]):
     def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
         if not isinstance(op, Alloc | Alloca):
             return None
-        type: Any = op.memref.type
+        type = op.memref.type
         sizes = iter(op.dynamic_sizes)
         given: list[int | Value] = [next(sizes) if extent == DYNAMIC else extent for extent in type.shape]
         known = known_items(given)
@@ -280,9 +280,9 @@ class SubViewOfAll(RewritePattern[SubView]):
             return "it drops dimensions"
         if any(n != 0 for n in items(op, "offsets")) or any(n != 1 for n in items(op, "strides")):
             return "it begins elsewhere, or leaves elements out"
-        whole: list[Any] = extents(source.shape)
+        whole = extents(source.shape)
         if isinstance(op.source.defining_op, SubView) and op.source.defining_op.result.type is source:
-            inner: Any = op.source.defining_op
+            inner = op.source.defining_op
             if len(inner.source.type.shape) == len(source.shape):
                 whole = items(inner, "sizes")
         sizes = items(op, "sizes")

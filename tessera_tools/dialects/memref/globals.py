@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.memref.lists import ALIGNMENT
 from tessera_tools.ir.builtin_attributes import (
@@ -37,7 +37,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 class GlobalSyntax(CustomDirective, name="Global"):
@@ -52,7 +52,7 @@ custom_value: "=" "uninitialized" -> uninitialized | "=" ATTRIBUTE -> initial | 
     def covers(self) -> tuple[set[str], set[str]]:
         return {"sym_visibility", "constant", "sym_name", "type", "initial_value"}, set()
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (form, visibility), constant, symbol, type, (kind, value) = node
         if form == "present":
             state.attribute("sym_visibility", StringAttr(visibility[0][0]))

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tessera_tools.ir.affine import AffineExpr
 from tessera_tools.ir.builtin_attributes import AffineMapAttr, StridedLayoutAttr
@@ -60,7 +59,7 @@ def extents(shape: Sequence[int]) -> list[int]:
 
 def strided(type: MemRefType) -> Strided | None:
     """The strides and the offset of a buffer; None if its layout is not a strided one."""
-    layout: Any = type.layout
+    layout = type.layout
     if layout is None:
         strides: list[int] = []
         stride = 1

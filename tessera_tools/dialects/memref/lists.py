@@ -22,7 +22,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 ALIGNMENT: AttrKind[IntegerAttr] = AttrKind(
     "64-bit signless integer attribute whose value is positive and whose value is a power of two > 0",
@@ -49,7 +49,7 @@ custom_item: INTEGER -> number | VALUE -> value
 """Grammar rules for a mixed list; `read_mixed` reads what they give."""
 
 
-def read_mixed(state: Any, items: Any, field: str, key: str) -> None:
+def read_mixed(state: OpState, items: Node, field: str, key: str) -> None:
     """Set the dynamic operands `field` and the static list `key` from the node of MIXED_LIST."""
     numbers: list[int] = []
     tokens: list[Any] = []
@@ -67,7 +67,7 @@ class IndexList(CustomDirective, name="IndexList"):
 
     grammar = "custom: custom_list\n" + MIXED_LIST
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         field, static = self.arguments
         read_mixed(state, node[0], field, state.definition.attribute(static).key)
 

@@ -73,7 +73,7 @@ def expand(
     """An expansion to a mixed shape; None if it has no type, or breaks a rule."""
     values, numbers = split(shape)
     target = tuple(DYNAMIC if n == DYNAMIC_INDEX else n for n in numbers)
-    type: Any = expanded_type(source.type, target, groups)  # type: ignore[arg-type]
+    type = expanded_type(source.type, target, groups)  # type: ignore[arg-type]
     if type is None:
         return None
     made = ExpandShape(
@@ -88,13 +88,13 @@ def expand(
 
 def collapse(source: Value, groups: Sequence[Sequence[int]]) -> CollapseShape | None:
     """A collapse; None if it has no type, or breaks a rule."""
-    type: Any = collapsed_type(source.type, groups)  # type: ignore[arg-type]
+    type = collapsed_type(source.type, groups)  # type: ignore[arg-type]
     if type is None:
         return None
     return checked(CollapseShape(source, reassociation=groups_attribute(groups), result=type))
 
 
-def checked(op: Any) -> Any:
+def checked(op: Operation) -> Any:
     """A new op; None if it breaks a rule, such as a number outside of the buffer."""
     from tessera_tools.diagnostics import DiagnosticError
 
@@ -129,7 +129,7 @@ class ReshapeOfNothing(RewritePattern[Operation]):
         if op.src.type is op.result.type:
             rewriter.replace_op(op, [op.src])
             return True
-        inner: Any = defined_by(op.src, CollapseShape if isinstance(op, ExpandShape) else ExpandShape)
+        inner = defined_by(op.src, CollapseShape if isinstance(op, ExpandShape) else ExpandShape)
         if inner is None or inner.groups != op.groups:
             return "it undoes no other"
         source, result = inner.src, op.result.type
@@ -231,7 +231,7 @@ class ExpandOfKnown(RewritePattern[ExpandShape]):
     # expand(cast(x)) to [c, 4] = cast(expand(x) to [2, 4])
 
     def match_and_rewrite(self, op: ExpandShape, rewriter: Rewriter) -> bool | str | None:
-        source: Any = forgotten(op.src) or op.src
+        source = forgotten(op.src) or op.src
         given = mixed(op.static_output_shape.values, op.output_shape)
         shape = known_items(given)
         if source is op.src and shape == given:

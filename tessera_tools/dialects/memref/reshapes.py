@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.memref.buffers import ViewLike
 from tessera_tools.dialects.memref.layouts import collapsed_type, expanded_type
@@ -13,6 +13,7 @@ from tessera_tools.ir.builtin_attributes import (
     IntegerAttr,
     i64,
 )
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import (
     DYNAMIC,
     DYNAMIC_INDEX,
@@ -38,7 +39,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 REASSOCIATION: AttrKind[ArrayAttr[ArrayAttr[IntegerAttr]]] = AttrKind(
     "Array of 64-bit integer array attributes",
@@ -157,7 +158,7 @@ class Groups(CustomDirective, name="Groups"):
 
     grammar = 'custom: "[" integer_array ("," integer_array)* "]" | "[" "]"'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         groups = tuple(ArrayAttr(tuple(i64(int(token[0], 0)) for token in group)) for group in node)
         state.attribute("reassociation", ArrayAttr(groups))
 
@@ -181,10 +182,10 @@ class IndexWord(CustomDirective, name="Index"):
     def covers(self) -> tuple[set[str], set[str]]:
         return set(), {"aligned_pointer"}
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         state.types("aligned_pointer", [node[0]])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Operation) -> None:
         p.write(" index")
 
 

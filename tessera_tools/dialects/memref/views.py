@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.memref.buffers import ViewLike
 from tessera_tools.dialects.memref.layouts import (
@@ -40,7 +40,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 class _Offsets(ViewLike):
@@ -212,7 +212,7 @@ class Metadata(CustomDirective, name="Metadata"):
 
     grammar = 'custom: VALUE ":" TYPE "->" types'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         token, source, types = node
         rank = len(source.shape) if isinstance(source, MemRefType) else 0
         if len(types) != 2 + 2 * rank:

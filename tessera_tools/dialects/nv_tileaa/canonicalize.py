@@ -3,8 +3,6 @@ reductions of single elements."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects import scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
@@ -132,7 +130,7 @@ class ReductionOfSingleElements(RewritePattern[Reduce]):
         whole = types[0].rank > 1
         made = []
         for source, result in zip(op.sources, op.results, strict=True):
-            kind: Any = Reshape if whole else Unsplat
+            kind = Reshape if whole else Unsplat
             made.append(rewriter.insert(kind(source, res=result.type, location=op.location)).results[0])
         rewriter.replace_op(op, made)
         return True

@@ -16,7 +16,7 @@ the same path, and a barrier is allowed anywhere."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.scf.ops import (
     RESULT_TYPES,
@@ -50,7 +50,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 LEAVES_IF = Leaves("nv_tileaa.if")
 """Of `break` and `continue`, which end the `if`s around them too."""
@@ -109,7 +109,7 @@ custom_carried: assignments ":" "(" types ")"
         + RESULT_TYPES
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         carried, outputs, body = node
         assigned, types = carried or ([], [])
         if len(assigned) != len(types):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I32, IntegerType, RankedTensorType
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
@@ -27,7 +28,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 def verify_dot(op: Any) -> None:
@@ -103,11 +104,11 @@ class TypeOfValue(CustomDirective, name="TypeOfValue"):
 
     grammar = "custom: -> absent"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         value: Any = state.attributes["value"]
         state.types(self.arguments[0], [value.type])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Operation) -> None:
         """The literal has written it."""
 
 

@@ -15,6 +15,7 @@ from tessera_tools.dialects.nv_tileaa.base import (
     MemRefType,
     PaddingAttr,
 )
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import (
     I32,
     RankedTensorType,
@@ -40,7 +41,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 class CreateMemToken(Op, name="nv_tileaa.create_mem_token", traits=(PURE,)):
@@ -66,7 +67,7 @@ custom: "[" custom_item ("," custom_item)* "]" -> some | "[" "]" -> none
 custom_item: VALUE -> value | INTEGER -> number
 """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         field, key = self.arguments
         static: list[int] = []
         for form, (token,) in node[1] if node[0] == "some" else ():
@@ -121,7 +122,7 @@ class MakeMemRef(Op, name="nv_tileaa.make_memref", traits=(PURE,)):
         return _mixed(self.static_stride, self.stride)
 
 
-def _mixed(static: Any, values: list[Any]) -> list[Any]:
+def _mixed(static: Any, values: list[Node]) -> list[Any]:
     dynamic = iter(values)
     return [next(dynamic) if v == DYNAMIC_INDEX else v for v in static.values]
 
@@ -131,7 +132,7 @@ class IndexTypes(CustomDirective, name="IndexTypes"):
 
     grammar = 'custom: "(" TYPE ")" -> given | -> absent'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         index = node[1][0] if node[0] == "given" else I32
         for field in self.arguments:
             if field == "base":
@@ -139,14 +140,14 @@ class IndexTypes(CustomDirective, name="IndexTypes"):
             else:
                 state.types(field, [index] * len(state.operand_tokens.get(field, ())))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Operation) -> None:
         types = {v.type for field in self.arguments if field != "base" for v in _values(op, field)} - {I32}
         if types:
             p.space()
             p.write(f"({p.type(types.pop())})")
 
 
-def _values(op: Any, field: str) -> list[Any]:
+def _values(op: Operation, field: str) -> list[Any]:
     value = getattr(op, field)
     return value if isinstance(value, list) else [value]
 

@@ -68,6 +68,8 @@ from tessera_tools.dialects.nv_tileas.pipelines import (
     SendValue,
     Yield,
     agent_of,
+    is_unwrapped,
+    pipeline_at,
     pipeline_of,
 )
 from tessera_tools.dialects.nv_tileas.tma import (
@@ -177,7 +179,9 @@ __all__ = [
     "Yield",
     "Fill",
     "agent_of",
+    "is_unwrapped",
     "layout_of",
+    "pipeline_at",
     "pipeline_of",
     "storage_of",
     "with_layout",

@@ -15,7 +15,7 @@ It is read into today's ops where only the text differs, and into the ops of thi
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.nv_tileaa import COPY_ATOM, VIEW, Func
 from tessera_tools.ir.attributes import Attribute
@@ -34,6 +34,10 @@ from tessera_tools.opdef import (
     variadic_operand,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
+    from tessera_tools.opdef.directive import Node, OpState
+
 
 class AgentAttr(Attribute, name="nv_tileas.agent"):
     """`#nv_tileas.agent<4>`: an agent of so many warps."""
@@ -45,7 +49,7 @@ class AgentAttr(Attribute, name="nv_tileas.agent"):
             raise ValueError(f"has {self.warps} warps; a CTA has 1 to 32")
 
     @classmethod
-    def parse(cls, s: Any) -> AgentAttr:
+    def parse(cls, s: Scanner) -> AgentAttr:
         s.expect("<")
         warps = s.integer()
         s.expect(">")
@@ -73,7 +77,7 @@ class OlderComma(_Older, name="OlderComma"):
 
     grammar = 'custom: | ","'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         pass
 
 
@@ -82,7 +86,7 @@ class OlderAtom(_Older, name="OlderAtom"):
 
     grammar = 'custom: ["," "atom" "=" ATTRIBUTE]'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         if node[0] is not None:
             state.attribute("atom", node[0])
 
@@ -92,7 +96,7 @@ class OlderType(_Older, name="OlderType"):
 
     grammar = 'custom: [":" TYPE]'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         pass
 
 
@@ -101,7 +105,7 @@ class OlderResult(_Older, name="OlderResult"):
 
     grammar = 'custom: ["->" TYPE]'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         pass
 
 
@@ -110,7 +114,7 @@ class OperandOrResult(CustomDirective, name="OperandOrResult"):
 
     grammar = 'custom: TYPE ["->" TYPE]'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         source, res = self.arguments
         first, second = node
         if second is not None:
@@ -127,7 +131,7 @@ class CopyTypes(CustomDirective, name="CopyTypes"):
 
     grammar = 'custom: [":" TYPE "," TYPE]'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         for field, type in zip(self.arguments, node, strict=True):
             if type is not None:
                 state.types(field, [type])
@@ -144,7 +148,7 @@ class Arrivals(CustomDirective, name="Arrivals"):
         | "producer" "=" ATTRIBUTE "," "consumer" "=" ATTRIBUTE -> older
     """
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         form, (producer, consumer) = node
         if form == "today":
             counts = [int(token.text, 0) for token in (producer, consumer)]
@@ -169,7 +173,7 @@ class OlderToken(_Older, name="OlderToken"):
 
     grammar = 'custom: ["," VALUE]'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (token,) = node
         if token is None:
             state.definition = OlderLoad.definition
@@ -185,7 +189,7 @@ class LoadTypes(CustomDirective, name="LoadTypes"):
 
     grammar = 'custom: TYPE ["->" TYPE "," TYPE]'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         first, res, token = node
         if (res is None) != (state.definition is OlderLoad.definition):
             raise state.error(None, "expected both a token and its type, or neither")
@@ -205,7 +209,7 @@ class OlderStage(_Older, name="OlderStage"):
 
     grammar = 'custom: ["[" VALUE "]"]'
 
-    def read(self, state: Any, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (stage,) = node
         if stage is None:
             state.definition = OlderTmaStore.definition

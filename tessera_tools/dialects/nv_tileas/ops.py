@@ -22,6 +22,7 @@ from tessera_tools.dialects.nv_tileas.base import (
     SMEM,
     SmemType,
 )
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import (
     I1,
     I32,
@@ -357,7 +358,7 @@ class StoreElement(
         _verify_element(self, self.value.type)
 
 
-def _verify_element(op: Any, moved: Any) -> None:
+def _verify_element(op: Any, moved: Type) -> None:
     buffer = op.buffer.type
     if element_type(moved) is not buffer.element:
         raise op.error(f"moves {moved} between a thread and {buffer}: the element types must match")

@@ -8,9 +8,10 @@
       inc_iter %iter                                  inc_iter %iter
     }
 
-An iterator is a stage's number and the parity of the round; both sides begin at the first stage.  `producers` and
-`consumers` are the arrivals that complete a phase of the full and the empty barriers: one for each reading warp, and
-for each kind of what fills a stage (`Fill`) those of its threads.
+An iterator is a stage's number and the parity of the round; both sides begin at the first stage.  Behind
+tileas-unwrap-pipeline-iterators, these are integers of their own: `producer_acquire %pipe, slot %s phase %p`.
+`producers` and `consumers` are the arrivals that complete a phase of the full and the empty barriers: one for
+each reading warp, and for each kind of what fills a stage (`Fill`) those of its threads.
 
 The effects of the ops are on the two phases of the pipeline: an acquire waits for `EMPTY`, a commit arrives at `FULL`,
 a wait waits for `FULL`, a release arrives at `EMPTY`.
@@ -40,6 +41,7 @@ from tessera_tools.opdef import (
     RETURN_LIKE,
     SINGLE_BLOCK,
     Completion,
+    CustomDirective,
     HasParent,
     ImplicitTerminator,
     MemoryEffects,
@@ -49,6 +51,7 @@ from tessera_tools.opdef import (
     attribute,
     exactly,
     operand,
+    optional_operand,
     region,
     result,
     same_as,
@@ -61,7 +64,9 @@ from tessera_tools.opdef import (
 from tessera_tools.target import ExecutionUnit
 
 if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
     from tessera_tools.ir.scanner import Scanner
+    from tessera_tools.opdef.directive import OpState
 
 
 class PipelineTokenType(Type, name="nv_tileas.pipeline_token"):
@@ -98,6 +103,8 @@ class ConsumerTokenType(Type, name="nv_tileas.consumer_token"):
 
 PIPELINE = exactly(PipelineTokenType())
 ITERATOR = exactly(PipelineIterType(I32))
+STAGE = ITERATOR | exactly(I32)
+"""A stage of a pipeline: an iterator, or the number alone after tileas-unwrap-pipeline-iterators."""
 PRODUCER = exactly(ProducerTokenType())
 CONSUMER = exactly(ConsumerTokenType())
 INTEGER_SCALAR = exactly(I32) | exactly(I64)
@@ -108,6 +115,32 @@ NO_PIPELINE = (
 )
 """What is wrong with an op of whose iterator or token `pipeline_of` finds no pipeline."""
 _NAME = "nv_tileas.async.pipeline"
+
+
+class Place(CustomDirective, name="Place"):
+    """`%iter`, `slot %s` or, with a field for the parity, `slot %s phase %p`."""
+
+    grammar = 'custom: VALUE -> iterator | "slot" VALUE -> slot | "slot" VALUE "phase" VALUE -> both'
+
+    def read(self, state: OpState, node: Any) -> None:
+        form, tokens = node
+        for field, token in zip(self.arguments, tokens, strict=False):
+            state.operand(field, token)
+            state.types(field, [PipelineIterType(I32) if form == "iterator" else I32])
+        if len(tokens) > len(self.arguments):
+            raise state.error(None, "has a phase, but does not wait")
+
+    def write(self, p: Printer, op: Any) -> None:
+        slot, *phase = (getattr(op, field) for field in self.arguments)
+        if is_unwrapped(op):
+            p.write(f" slot {p.name(slot)}" + "".join(f" phase {p.name(v)}" for v in phase if v is not None))
+        else:
+            p.write(f" {p.name(slot)}")
+
+
+def is_unwrapped(op: Any) -> bool:
+    """Whether an op on a stage has the stage's number instead of an iterator."""
+    return not isinstance(op.iter.type, PipelineIterType)
 
 
 class Yield(
@@ -212,7 +245,7 @@ class _OfPipeline(Op):
     """The base of ops on the stage of a pipeline that an iterator is at."""
 
     pipeline = operand(PIPELINE)
-    iter = operand(ITERATOR)
+    iter = operand(STAGE)
 
 
 class ProduceOne(
@@ -224,7 +257,7 @@ class ProduceOne(
     """Fills one stage: an acquire, a write and a commit."""
 
     body = region()
-    assembly = "$pipeline `,` $iter $body attr-dict"
+    assembly = "$pipeline `,` custom<Place>($iter) $body attr-dict"
 
     def verify_op(self) -> None:
         self.verify_yield([])
@@ -235,10 +268,11 @@ class ProducerAcquire(
     name="nv_tileas.async.pipeline.producer_acquire",
     traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=EMPTY)),),
 ):
-    """Waits until the consumers have released the stage."""
+    """Waits until the consumers have released the stage.  A slot without a phase has never been filled."""
 
+    phase = optional_operand(exactly(I32))
     res = result(PRODUCER)
-    assembly = "$pipeline `,` $iter attr-dict `:` type($res)"
+    assembly = "$pipeline `,` custom<Place>($iter, $phase) attr-dict `:` type($res)"
 
     def verify_op(self) -> None:
         _verify_once(self, self.res, (ProducerWrite,), "is acquired, but not written")
@@ -277,10 +311,10 @@ class ProducerWrite(
     threads execute the others, and store tiles."""
 
     token = operand(PRODUCER)
-    iter = operand(ITERATOR)
+    iter = operand(STAGE)
     res = result(PRODUCER)
     body = region()
-    assembly = "$token `,` $iter $body attr-dict"
+    assembly = "$token `,` custom<Place>($iter) $body attr-dict"
 
     @property
     def fills(self) -> set[Fill]:
@@ -332,8 +366,8 @@ class ConsumeOne(
     results_ = variadic_result()
     body = region()
     assembly = (
-        "$pipeline `,` $iter `consumer_idx` `=` $consumer_idx custom<OlderType>() (`->` type($results)^)? $body "
-        "attr-dict"
+        "$pipeline `,` custom<Place>($iter) `consumer_idx` `=` $consumer_idx custom<OlderType>() "
+        "(`->` type($results)^)? $body attr-dict"
     )
 
     def verify_op(self) -> None:
@@ -348,12 +382,15 @@ class ConsumerWait(
     """Waits until the stage is full."""
 
     consumer_idx = attribute(I32_ATTR)
+    phase = optional_operand(exactly(I32))
     res = result(CONSUMER)
-    assembly = "$pipeline `,` $iter `,` $consumer_idx attr-dict `:` type($res)"
+    assembly = "$pipeline `,` custom<Place>($iter, $phase) `,` $consumer_idx attr-dict `:` type($res)"
 
     def verify_op(self) -> None:
         if not self.res.has_uses:
             raise self.error("waits for a stage that is never read")
+        if is_unwrapped(self) and self.phase is None:
+            raise self.error("waits for a slot without a phase; expected `slot %s phase %p`")
 
 
 class ConsumerRead(
@@ -362,11 +399,11 @@ class ConsumerRead(
     """Reads a full stage. The results are what the region yields."""
 
     token = operand(CONSUMER)
-    iter = operand(ITERATOR)
+    iter = operand(STAGE)
     res = result(CONSUMER)
     results_ = variadic_result()
     body = region()
-    assembly = "$token `,` $iter (`->` type($results)^)? $body attr-dict"
+    assembly = "$token `,` custom<Place>($iter) (`->` type($results)^)? $body attr-dict"
 
     def verify_op(self) -> None:
         self.verify_yield([r.type for r in self.results[1:]])
@@ -505,6 +542,17 @@ def agent_of(op: Operation) -> Region | None:
     return None
 
 
+def pipeline_at(op: Any) -> CreatePipeline | None:
+    """The pipeline whose stage an op is on, from its iterator, or from its token or that of the op around it."""
+    if not is_unwrapped(op):
+        return pipeline_of(op.iter)
+    if isinstance(op, _OfPipeline):
+        return pipeline_of(op.pipeline)
+    if isinstance(op, ProducerWrite | ConsumerRead):
+        return pipeline_of(op.token)
+    return pipeline_at(op.parent_op) if isinstance(op.parent_op, ProducerWrite) else None
+
+
 def pipeline_of(iterator: Value) -> CreatePipeline | None:
     """The pipeline that an iterator or token is of, through loops and branches; None if there is none, or several."""
     seen: set[Value] = set()
@@ -519,7 +567,7 @@ def pipeline_of(iterator: Value) -> CreatePipeline | None:
         if inner is not None:
             work += inner
         elif isinstance(value, OpResult):
-            op: Any = value.op
+            op = value.op
             if isinstance(op, CreatePipeline):
                 found.add(op)
             elif isinstance(op, CreateIterator | ProducerAcquire | ConsumerWait):

@@ -8,7 +8,7 @@ from tessera_tools.dialects.atoms import MmaAtom, check_emitter, signless
 from tessera_tools.dialects.cute_nvgpu import TmaAtom, TmaLoadAtomAttr, TmaStoreAtomAttr
 from tessera_tools.dialects.nv_tileaa import TOKEN, VIEW
 from tessera_tools.dialects.nv_tileas.base import SMEM, SmemType
-from tessera_tools.dialects.nv_tileas.pipelines import FULL, ITERATOR, ProducerWrite, pipeline_of
+from tessera_tools.dialects.nv_tileas.pipelines import FULL, STAGE, ProducerWrite, pipeline_at, pipeline_of
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I32, IntegerType, PlainShapedType, RankedTensorType
 from tessera_tools.opdef import (
@@ -104,9 +104,9 @@ class TiledTmaLoad(
     desc = operand(DESC)
     indices = variadic_operand(exactly(I32))
     buffer = operand(SMEM)
-    iter = operand(ITERATOR)
+    iter = operand(STAGE)
     assembly = (
-        "$desc custom<OlderComma> `[` $indices `]` `,` $buffer `,` $iter attr-dict "
+        "$desc custom<OlderComma> `[` $indices `]` `,` $buffer `,` custom<Place>($iter) attr-dict "
         "custom<CopyTypes>($desc, $buffer)"
     )
 
@@ -116,7 +116,7 @@ class TiledTmaLoad(
             raise self.error(
                 "is not in an nv_tileas.async.pipeline.producer_write, which signals its completion"
             )
-        pipeline = pipeline_of(self.iter)
+        pipeline = pipeline_at(self)
         if pipeline is not None and pipeline.stages.value != self.buffer.type.stages:
             raise self.error(
                 f"has a buffer of {self.buffer.type.stages} stages, but its pipeline has {pipeline.stages.value}"
@@ -189,9 +189,9 @@ class View(Op, name="nv_tileas.view", traits=(PURE,)):
     layout says where in memory each element is."""
 
     buffer = operand(SMEM)
-    iter = operand(ITERATOR)
+    iter = operand(STAGE)
     res = result(SMEM)
-    assembly = "$buffer `,` $iter attr-dict `:` custom<OperandOrResult>($buffer, $res)"
+    assembly = "$buffer `,` custom<Place>($iter) attr-dict `:` custom<OperandOrResult>($buffer, $res)"
 
     def verify_op(self) -> None:
         old, new = self.buffer.type, self.res.type

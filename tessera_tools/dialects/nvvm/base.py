@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.dialects.llvm.base import LLVMOp, pointer_in
 from tessera_tools.dialects.llvm.types import PointerType
@@ -15,6 +15,9 @@ from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import F32, I1, I16, I32, I64, FloatType, IntegerType, VectorType, bit_width
 from tessera_tools.opdef import TypeConstraint, exactly
+
+if TYPE_CHECKING:
+    from tessera_tools.dialects.llvm.base import Emitter
 
 GENERIC, GLOBAL, SHARED, CLUSTER = (pointer_in(s) for s in (0, 1, 3, 7))
 GENERIC_OR_SHARED = pointer_in(0, 3)
@@ -53,15 +56,15 @@ class NVVMOp(LLVMOp):
         """The intrinsic's full name."""
         return self.intrinsic
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         """Its arguments, `type value`."""
         return [e.operand(v) for v in self.operands]
 
-    def intrinsic_result(self, e: Any) -> str:
+    def intrinsic_result(self, e: Emitter) -> str:
         """The type of its result."""
         return e.type(self.results[0].type) if self.results else "void"
 
-    def llvm_ir(self, e: Any) -> None:
+    def llvm_ir(self, e: Emitter) -> None:
         predicate = getattr(self, "predicate", None)
         if predicate is not None:
             self.guarded(e, predicate)
@@ -72,7 +75,7 @@ class NVVMOp(LLVMOp):
         """The instruction as PTX with `$0` … for the operands without the predicate; for a guarded op."""
         raise self.error("cannot be guarded by a predicate in LLVM IR")
 
-    def guarded(self, e: Any, predicate: Value) -> None:
+    def guarded(self, e: Emitter, predicate: Value) -> None:
         """The instruction as inline PTX under `@predicate`."""
         operands = [v for v in self.operands if v is not predicate] + [predicate]
         text = f"@${len(operands) - 1} {self.ptx()}"
@@ -93,7 +96,9 @@ def register_constraint(type: Type) -> str:
     raise ValueError(f"a value of type '{type}' has no PTX register")
 
 
-def inline_ptx(op: Operation, e: Any, text: str, outputs: Sequence[Type], inputs: Sequence[Value]) -> None:
+def inline_ptx(
+    op: Operation, e: Emitter, text: str, outputs: Sequence[Type], inputs: Sequence[Value]
+) -> None:
     """Emit inline PTX whose outputs are the op's results.  `$0` … in the text are the outputs, then the inputs."""
     call, produced = _asm_call(e, text, outputs, inputs, ())
     if not outputs:
@@ -107,7 +112,12 @@ def inline_ptx(op: Operation, e: Any, text: str, outputs: Sequence[Type], inputs
 
 
 def inline_ptx_values(
-    op: Operation, e: Any, text: str, outputs: Sequence[Type], inputs: Sequence[Value], tied: Sequence[Value]
+    op: Operation,
+    e: Emitter,
+    text: str,
+    outputs: Sequence[Type],
+    inputs: Sequence[Value],
+    tied: Sequence[Value],
 ) -> list[str]:
     """As `inline_ptx`, with operands that share the first outputs' registers; the names of the outputs.  The inputs'
     numbers in the text come after the outputs and the tied operands."""
@@ -119,7 +129,7 @@ def inline_ptx_values(
 
 
 def _asm_call(
-    e: Any, text: str, outputs: Sequence[Type], inputs: Sequence[Value], tied: Sequence[Value]
+    e: Emitter, text: str, outputs: Sequence[Type], inputs: Sequence[Value], tied: Sequence[Value]
 ) -> tuple[str, str]:
     constraints = [f"={register_constraint(t)}" for t in outputs]
     constraints += [str(i) for i in range(len(tied))]

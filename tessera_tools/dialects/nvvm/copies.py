@@ -55,8 +55,9 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects.llvm.base import Emitter
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 LOAD_TILE, STORE_TILE = TMALoadModeAttr("tile"), TMAStoreModeAttr("tile")
 
@@ -69,7 +70,7 @@ class ShortPointer(CustomDirective, name="ShortPointer"):
           | "<" INTEGER ">" -> short
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         form, (given,) = node
         state.types(self.arguments[0], [given if form == "full" else pointer(int(given.text, 0))])
 
@@ -79,7 +80,7 @@ class ShortPointer(CustomDirective, name="ShortPointer"):
         p.write(f"<{type.address_space}>" if type.address_space else p.type(type))
 
 
-def _or_zero(e: Any, value: Any, type: str) -> str:
+def _or_zero(e: Emitter, value: Any, type: str) -> str:
     return f"{type} 0" if value is None else e.operand(value)
 
 
@@ -135,7 +136,7 @@ class CpAsyncWaitGroup(
     def effects(self) -> MemoryEffects:
         return MemoryEffects(wait(Completion.GROUP, pending=self.n.value))
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         return [f"i32 {self.n.value}"]
 
 
@@ -177,7 +178,7 @@ class CpAsyncBulkWaitGroup(
     def intrinsic_name(self) -> str:
         return "llvm.nvvm.cp.async.bulk.wait.group" + (".read" if self.read is not None else "")
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         return [f"i32 {self.group.value}"]
 
 
@@ -212,7 +213,7 @@ class CpAsyncBulkTensorGlobalToSharedCluster(
         rank = 2 if self.mode.value == "tile_gather4" else len(self.coordinates)
         return f"llvm.nvvm.cp.async.bulk.tensor.g2s.{cta}{_mode(self.mode.value)}.{rank}d"
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         destination = e.operand(self.dst_mem)
         cta = flag(self, "isCTAOnly")
         if not cta and space(self.dst_mem) == 3:
@@ -283,7 +284,7 @@ class CpAsyncBulkTensorSharedCTAToGlobal(
         rank = 2 if self.mode.value == "tile_scatter4" else len(self.coordinates)
         return f"llvm.nvvm.cp.async.bulk.tensor.s2g.{_mode(self.mode.value)}.{rank}d"
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         arguments = [
             e.operand(self.src_mem),
             e.operand(self.tma_descriptor),
@@ -314,7 +315,7 @@ class CpAsyncBulkTensorPrefetch(NVVMOp, name="nvvm.cp.async.bulk.tensor.prefetch
         rank = 2 if self.mode.value == "tile_gather4" else len(self.coordinates)
         return f"llvm.nvvm.cp.async.bulk.tensor.prefetch.{_mode(self.mode.value)}.{rank}d"
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         arguments = [*map(e.operand, [self.tma_descriptor, *self.coordinates, *self.im2col_offsets])]
         return [*arguments, _or_zero(e, self.l2_cache_hint, "i64"), _given(self.l2_cache_hint)]
 
@@ -341,7 +342,7 @@ class CpAsyncBulkTensorReduce(
         kind = f"{self.red_kind.value}.{_mode(self.mode.value)}"
         return f"llvm.nvvm.cp.async.bulk.tensor.reduce.{kind}.{len(self.coordinates)}d"
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         arguments = [
             e.operand(self.src_mem),
             e.operand(self.tma_descriptor),
@@ -372,7 +373,7 @@ class CpAsyncBulkGlobalToSharedCluster(
         where = "cta" if space(self.dst_mem) == 3 else "cluster"
         return f"llvm.nvvm.cp.async.bulk.global.to.shared.{where}"
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         arguments = [*map(e.operand, [self.dst_mem, self.mbar, self.src_mem, self.size])]
         hint = _or_zero(e, self.l2_cache_hint, "i64")
         if space(self.dst_mem) == 3:
@@ -402,7 +403,7 @@ class CpAsyncBulkSharedCTAToSharedCluster(
         "`:` custom<ShortPointer>($dst_mem) `,` custom<ShortPointer>($src_mem)"
     )
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         return [*map(e.operand, [self.dst_mem, self.mbar, self.src_mem, self.size])]
 
 
@@ -427,7 +428,7 @@ class CpAsyncBulkSharedCTAToGlobal(
         masked = ".bytemask" if self.byte_mask is not None else ""
         return f"llvm.nvvm.cp.async.bulk.shared.cta.to.global{masked}"
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         arguments = [*map(e.operand, [self.dst_mem, self.src_mem, self.size])]
         arguments += [_or_zero(e, self.l2_cache_hint, "i64"), _given(self.l2_cache_hint)]
         return arguments + ([e.operand(self.byte_mask)] if self.byte_mask is not None else [])
@@ -442,7 +443,7 @@ class CpAsyncBulkPrefetch(NVVMOp, name="nvvm.cp.async.bulk.prefetch", traits=(IN
     l2_cache_hint = optional_operand(I64_TYPE)
     assembly = "$src_mem `,` $size (`l2_cache_hint` `=` $l2_cache_hint^)? attr-dict `:` custom<ShortPointer>($src_mem)"
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         hint = _or_zero(e, self.l2_cache_hint, "i64")
         return [e.operand(self.src_mem), e.operand(self.size), hint, _given(self.l2_cache_hint)]
 
@@ -476,7 +477,7 @@ class Prefetch(NVVMOp, name="nvvm.prefetch", traits=(IN_ORDER,)):
         evict = f".{self.evict_priority.value.replace('_', '.')}" if self.evict_priority is not None else ""
         return f"llvm.nvvm.prefetch.{prefix}{level}{evict}"
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         text = e.operand(self.addr)
         if self.in_param_space is not None:
             return [f"ptr addrspace(101) {e.temporary(f'addrspacecast {text} to ptr addrspace(101)')}"]
@@ -505,5 +506,5 @@ class BulkStore(NVVMOp, name="nvvm.st.bulk", traits=(MemoryEffects(write("addr")
     def intrinsic_name(self) -> str:
         return "llvm.nvvm.st.bulk" + (".shared.cta" if space(self.addr) == 3 else "")
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         return [e.operand(self.addr), e.operand(self.size), f"i64 {self.init_val.value}"]

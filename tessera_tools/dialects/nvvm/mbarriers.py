@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.nvvm.attributes import MemScopeAttr
 from tessera_tools.dialects.nvvm.base import (
@@ -35,6 +35,9 @@ from tessera_tools.opdef import (
     write,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.dialects.llvm.base import Emitter
+
 CTA = MemScopeAttr("cta")
 
 
@@ -49,14 +52,14 @@ class _Scoped(NVVMOp):
         scope = self.attributes.get("scope", CTA)
         return f"llvm.nvvm.mbarrier.{self.what}{relaxed}.scope.{scope.value}.space.{where}"  # type: ignore[attr-defined]
 
-    def address(self, e: Any) -> str:
+    def address(self, e: Emitter) -> str:
         """The address; a generic one as an address in shared memory."""
         value = self.operand(0)
         if space(value) != 0:
             return e.operand(value)
         return f"ptr addrspace(3) {e.temporary(f'addrspacecast {e.operand(value)} to ptr addrspace(3)')}"
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         return [self.address(e), *[e.operand(v) for v in self.operands[1:]]]
 
 
@@ -123,10 +126,10 @@ class _Arrive(_Scoped):
     res = optional_result(I64_TYPE)
     assembly = "$addr (`,` $count^)? attr-dict `:` type($addr) (`->` type($res)^)?"
 
-    def intrinsic_result(self, e: Any) -> str:
+    def intrinsic_result(self, e: Emitter) -> str:
         return "void" if space(self.operand(0)) == 7 else "i64"
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         return [self.address(e), "i32 1" if self.count is None else e.operand(self.count)]
 
     def verify_op(self) -> None:
@@ -149,7 +152,7 @@ class MBarrierArrive(
     def intrinsic_name(self) -> str:
         return "llvm.nvvm.mbarrier.arrive.shared" if self._is_plain() else super().intrinsic_name()
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         return [self.address(e)] if self._is_plain() else super().intrinsic_arguments(e)
 
 
@@ -204,7 +207,7 @@ class MBarrierArriveExpectTx(
     res = optional_result(I64_TYPE)
     assembly = "$addr `,` $txcount (`,` `predicate` `=` $predicate^)? attr-dict `:` type(operands) (`->` type($res)^)?"
 
-    def intrinsic_result(self, e: Any) -> str:
+    def intrinsic_result(self, e: Emitter) -> str:
         return "void" if space(self.operand(0)) == 7 else "i64"
 
     def ptx(self) -> str:
@@ -226,7 +229,7 @@ class MBarrierArriveDropExpectTx(
     res = optional_result(I64_TYPE)
     assembly = "$addr `,` $txcount attr-dict `:` type(operands) (`->` type($res)^)?"
 
-    def intrinsic_result(self, e: Any) -> str:
+    def intrinsic_result(self, e: Emitter) -> str:
         return "void" if space(self.operand(0)) == 7 else "i64"
 
 
@@ -276,7 +279,7 @@ class MBarrierTryWaitParity(
     ticks = operand(I32_TYPE)
     assembly = "$addr `,` $phase `,` $ticks attr-dict `:` type(operands)"
 
-    def llvm_ir(self, e: Any) -> None:
+    def llvm_ir(self, e: Emitter) -> None:
         where = ".shared" if space(self.addr) == 3 else ""
         text = (
             "{\n\t.reg .pred done;\n\tWAIT:\n\t"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.nvvm.attributes import FPRoundingModeAttr, PermuteModeAttr, SaturationModeAttr
 from tessera_tools.dialects.nvvm.base import (
@@ -35,6 +35,9 @@ from tessera_tools.opdef import (
     variadic_result,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.dialects.llvm.base import Emitter
+
 NO_ROUNDING, NO_SATURATION = FPRoundingModeAttr("none"), SaturationModeAttr("none")
 
 
@@ -60,7 +63,7 @@ class Permute(NVVMOp, name="nvvm.prmt", traits=(PURE,)):
     def intrinsic_name(self) -> str:
         return "llvm.nvvm.prmt" + ("" if self.mode.value == "default" else f".{self.mode.value}")
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         values = [self.lo] + ([self.hi] if self.hi is not None else []) + [self.selector]
         return [e.operand(v) for v in values]
 
@@ -103,7 +106,7 @@ class ConvertF32x2ToF8x2(NVVMOp, name="nvvm.convert.f32x2.to.f8x2", traits=(PURE
     dst = result(ANY_TYPE)
     assembly = "$a `,` $b attr-dict `:` type($dst) `(` $dst_ty `)`"
 
-    def llvm_ir(self, e: Any) -> None:
+    def llvm_ir(self, e: Emitter) -> None:
         relu = ".relu" if flag(self, "relu") else ""
         kind = self.dst_ty.value
         word = kind.keyword if isinstance(kind, FloatType) else ""
@@ -195,7 +198,7 @@ class InlinePtx(NVVMOp, name="nvvm.inline_ptx", traits=(READ_WRITE,)):
         "(`,` `predicate` `=` $predicate^)? attr-dict (`->` type($wo_args)^)?"
     )
 
-    def llvm_ir(self, e: Any) -> None:
+    def llvm_ir(self, e: Emitter) -> None:
         written, both, read = self.wo_args, self.rw_args, self.ro_args
         if both and written:
             raise self.error("cannot have both results and operands that are read and written")

@@ -45,8 +45,9 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects.llvm.base import Emitter
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 STRUCT = of(StructType, summary="LLVM structure type")
 
@@ -119,7 +120,7 @@ class MmaSyntax(CustomDirective, name="Mma"):
     custom: KEYWORD "[" values "]" KEYWORD "[" values "]" KEYWORD "[" values "]" attr_dict ":" FUNCTION_TYPE
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         *parts, dictionary, function = node
         if len(function.inputs) != 3 or len(function.results) != 1:
             raise state.error(parts[0], "expected one type for each of A, B and C, and one result type")
@@ -301,7 +302,7 @@ class WgmmaWaitGroupSync(
     def effects(self) -> MemoryEffects:
         return MemoryEffects(wait(Completion.WGMMA, pending=self.group.value))
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         return [f"i64 {self.group.value}"]
 
 
@@ -313,7 +314,7 @@ class ShapeSyntax(CustomDirective, name="MMAShape"):
     custom_extent: KEYWORD "=" INTEGER
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         given = {word.text: int(number.text, 0) for word, number in node}
         if set(given) != {"m", "n", "k"}:
             raise state.error(node[0][0], "expected 'm', 'n' and 'k'")
@@ -355,7 +356,7 @@ class WgmmaMmaAsync(
         "`B` `[` $type_b `,` ` ` $scale_b `,` ` ` $layout_b `]` attr-dict `:` type($inouts) `->` type($out)"
     )
 
-    def llvm_ir(self, e: Any) -> None:
+    def llvm_ir(self, e: Emitter) -> None:
         inouts = self.inouts
         registers = inouts.type.types or ()
         count = len(registers)

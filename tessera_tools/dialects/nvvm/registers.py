@@ -19,7 +19,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 REGISTER: TypeConstraint[IntegerType] = TypeConstraint(
     "32- or 64-bit signless integer", lambda t: t in (I32, I64)
@@ -55,7 +55,7 @@ class RangeSyntax(CustomDirective, name="Range"):
           | -> absent
     """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         alias, children = node
         if alias == "present":
             type, lower, upper = children

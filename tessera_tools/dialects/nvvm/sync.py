@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.llvm.types import struct
 from tessera_tools.dialects.nvvm.attributes import (
@@ -56,6 +56,9 @@ from tessera_tools.opdef import (
     wait,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.dialects.llvm.base import Emitter
+
 
 class Barrier0(NVVMOp, name="nvvm.barrier0", traits=(SYNCHRONIZES,)):
     """All threads of the CTA meet at barrier 0."""
@@ -63,7 +66,7 @@ class Barrier0(NVVMOp, name="nvvm.barrier0", traits=(SYNCHRONIZES,)):
     intrinsic = "llvm.nvvm.barrier.cta.sync.aligned.all"
     assembly = "attr-dict"
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         return ["i32 0"]
 
 
@@ -119,7 +122,7 @@ class BarrierArrive(NVVMOp, name="nvvm.barrier.arrive", traits=(MemoryEffects(ar
     number_of_threads = operand(I32_TYPE)
     assembly = "(`id` `=` $barrier_id^)? `number_of_threads` `=` $number_of_threads attr-dict"
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         number = ["i32 0"] if self.barrier_id is None else []
         return number + [e.operand(v) for v in self.operands]
 
@@ -199,7 +202,7 @@ class ElectSync(NVVMOp, name="nvvm.elect.sync", traits=(IN_ORDER,)):
     pred = result(I1_TYPE)
     assembly = "$membermask attr-dict `->` type($pred)"
 
-    def llvm_ir(self, e: Any) -> None:
+    def llvm_ir(self, e: Emitter) -> None:
         mask = "i32 -1" if self.membermask is None else e.operand(self.membermask)
         both = e.call_value("llvm.nvvm.elect.sync", "{ i32, i1 }", [mask])
         e.define(self, f"extractvalue {{ i32, i1 }} {both}, 1")
@@ -391,7 +394,7 @@ class SetMaxRegister(NVVMOp, name="nvvm.setmaxregister", traits=(IN_ORDER,)):
     def intrinsic_name(self) -> str:
         return f"llvm.nvvm.setmaxnreg.{self.action.value[:3]}.sync.aligned.u32"
 
-    def intrinsic_arguments(self, e: Any) -> list[str]:
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
         return [f"i32 {self.reg_count.value}"]
 
     def verify_op(self) -> None:

@@ -21,7 +21,7 @@ from tessera_tools.ir.interfaces import HasFlow
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
 
-def flow_inside(op: Any) -> dict[Value, list[Value]]:
+def flow_inside(op: Operation) -> dict[Value, list[Value]]:
     """The flow of an `scf` op; the results of a loop that runs at least once are what it yields."""
     if not isinstance(op, For | While | If | IndexSwitch | ExecuteRegion):
         return {}
@@ -107,7 +107,7 @@ class Place:
     """The operands that supply it: of the op itself, and of the terminators in it."""
 
 
-def places_of(op: Any) -> list[Place]:
+def places_of(op: Operation) -> list[Place]:
     """The places of an `scf` op; none for others."""
     if isinstance(op, For):
         start, last = len(op.operands) - len(op.inits), op.body.entry.last_op
@@ -172,7 +172,7 @@ class UnreadPlaces(RewritePattern[Operation]):
         return True
 
 
-def with_fewer(op: Any, dropped: set[int], kept: Sequence[OpResult], rewriter: Rewriter) -> Any:
+def with_fewer(op: Operation, dropped: set[int], kept: Sequence[OpResult], rewriter: Rewriter) -> Any:
     """The op with fewer operands and results: the regions and the uses of the remaining results are moved to it."""
     made = type(op).create(
         [value for i, value in enumerate(op.operands) if i not in dropped],

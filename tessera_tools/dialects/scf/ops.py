@@ -45,13 +45,13 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 RESULT_TYPES = """custom_outputs: "->" TYPE -> single | "->" "(" types ")" -> several
 """
 
 
-def output_types(node: Any) -> list[Type]:
+def output_types(node: Node) -> list[Type]:
     """The types of RESULT_TYPES' rule; empty if it is absent."""
     if node is None:
         return []
@@ -99,7 +99,7 @@ custom_carried: "iter_args" assignments custom_outputs
         + RESULT_TYPES
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         unsigned, induction, lower, upper, step, carried, type, body = node
         if unsigned[0] == "present":
             state.attribute("unsignedCmp", UNIT)
@@ -273,7 +273,7 @@ class WhileSyntax(CustomDirective, name="While"):
 
     grammar = 'custom: [assignments] ":" FUNCTION_TYPE region "do" region'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         assigned, function, before, after = node
         assigned = assigned or []
         if len(assigned) != len(function.inputs):
@@ -360,7 +360,7 @@ class IfSyntax(CustomDirective, name="If"):
 
     grammar = 'custom: VALUE [custom_outputs] region ["else" region]\n' + RESULT_TYPES
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         condition, outputs, then, otherwise = node
         state.operand("condition", condition)
         state.types("results", output_types(outputs))
@@ -416,7 +416,7 @@ custom_inline: "no_inline" -> present | -> absent
         + RESULT_TYPES
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         outputs, inline, body = node
         state.types("results", output_types(outputs))
         if inline[0] == "present":
@@ -460,7 +460,7 @@ custom_case: "case" INTEGER region
 custom_outputs: "->" types -> plain | "->" "(" types ")" -> bracketed
 """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         arg, attributes, outputs, *cases, default = node
         state.operand("arg", arg)
         for key, value in attributes.items():

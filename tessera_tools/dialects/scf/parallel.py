@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.scf.ops import RESULT_TYPES, output_types, write_outputs
 from tessera_tools.ir.builtin_attributes import IntegerAttr
@@ -29,7 +29,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 class ReduceReturn(Op, name="scf.reduce.return", traits=(TERMINATOR, PURE, HasParent("scf.reduce"))):
@@ -44,7 +44,7 @@ class ReduceSyntax(CustomDirective, name="Reduce"):
 
     grammar = """custom: "(" values ":" types ")" region ("," region)* -> present | -> absent"""
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         form, children = node
         if form == "absent":
             return
@@ -102,7 +102,7 @@ custom_init: "init" "(" values ")" custom_outputs
         + RESULT_TYPES
     )
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         names, lower, upper, step, init, body = node
         for field, tokens in (("lower", lower), ("upper", upper), ("step", step)):
             state.operands(field, tokens)

@@ -72,14 +72,14 @@ class FlashAttention(Op, name="tile.flash_attention", traits=(MAKES,)):
             )
         if res.shape != wanted:
             raise self.error(f"returns {res}; expected extents {'x'.join(map(str, wanted))}")
-        statistics: list[Any] = [value.type for value in self.statistics]
+        statistics = [value.type for value in self.statistics]
         if len(statistics) not in (0, 2) or any(
             t.element is not F32 or t.shape != q.shape[:-1] for t in statistics
         ):
             raise self.error("returns statistics; expected maxima and sums, an f32 for each query")
         if statistics and res.element is not F32:
             raise self.error(f"returns statistics, and {res}; expected f32, which is divided later")
-        places: list[Any] = [value.type for value in self.positions]
+        places = [value.type for value in self.positions]
         if places and (
             self.causal is None
             or len(places) != 2

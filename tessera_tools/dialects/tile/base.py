@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StridedLayoutAttr
 from tessera_tools.ir.types import F32, FloatType, IntegerType, MemRefType
 from tessera_tools.opdef import CustomDirective, MemoryEffects, Reach, allocate, of, read, write
@@ -17,7 +18,7 @@ from tessera_tools.opdef.constraints import TypeConstraint
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 SHARED = 3
 """The memory space of shared memory, as NVPTX numbers it."""
@@ -38,7 +39,7 @@ def _in_space(space: int, summary: str) -> TypeConstraint[MemRefType]:
     """Buffers of numbers; rows are contiguous, except in global memory, where the caller defines the strides.  In
     shared memory they may be a part of another buffer, with an offset."""
 
-    def accepts(type: Any) -> bool:
+    def accepts(type: Type) -> bool:
         return (
             isinstance(type, MemRefType)
             and space_of(type) == space
@@ -95,7 +96,7 @@ custom: custom_item ("," custom_item)*
 custom_item: VALUE -> value | KEYWORD "(" VALUE ("," VALUE)* ")" -> nested
 """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         if len(node) != len(self.arguments):
             raise state.error(None, f"expects {len(self.arguments)} operands, found {len(node)}")
         for field, (form, children) in zip(self.arguments, node, strict=True):

@@ -18,6 +18,7 @@ from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.dialects.tile.mesh import WHOLE, dimension_names, is_kernel, mesh_of
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.symbols import lookup_symbol
 from tessera_tools.ir.types import DYNAMIC, MemRefType
 from tessera_tools.opdef import (
@@ -239,7 +240,7 @@ def _fits(given: MemRefType, wanted: MemRefType) -> bool:
     )
 
 
-def is_host(function: Any) -> bool:
+def is_host(function: Operation) -> bool:
     """True if a function runs on the host by its own account: it launches, exchanges, multiplies tensors in global
     memory or takes their attention, and is not a kernel."""
     return not is_kernel(function) and any(

@@ -17,6 +17,7 @@ from tessera_tools.dialects.tile.base import (
     rows_of,
     space_of,
 )
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.types import DYNAMIC, FloatType, MemRefType
 from tessera_tools.ir.verifier import verify_or_raise
@@ -261,7 +262,7 @@ class ByRow(Op):
         check_rows(self, self.lhs.type, self.rhs.type)
 
 
-def check_rows(op: Any, fragment: MemRefType, rows: MemRefType) -> None:
+def check_rows(op: Operation, fragment: MemRefType, rows: MemRefType) -> None:
     """One number for each row of a fragment."""
     if fragment.rank != 2 or rows is not rows_of(fragment):
         raise op.error(f"has {rows} for {fragment}; expected one element for each row of the fragment")
@@ -320,7 +321,7 @@ class Apply(Op, name="tile.apply", traits=(MAKES,)):
     res = result(FRAGMENT)
     assembly = "$function `(` $operands `)` attr-dict `:` functional-type($operands, $res)"
 
-    def made(self, operands: Sequence[Value], type: Any) -> Operation:
+    def made(self, operands: Sequence[Value], type: Type) -> Operation:
         """The named op on other operands: elements or tiles.  Raises an error if there is none."""
         dialect, _, word = self.function.value.partition(".")
         found = find_op(self.function.value) if dialect in ("arith", "math") and word != "constant" else None

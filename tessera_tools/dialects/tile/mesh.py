@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import ArrayAttr, StringAttr, UnitAttr
+from tessera_tools.ir.core import Operation
 
 if TYPE_CHECKING:
     from tessera_tools.ir.scanner import Scanner
@@ -108,7 +109,7 @@ def mesh_of(op: Any) -> MeshAttr | None:
     return None
 
 
-def is_kernel(function: Any) -> bool:
+def is_kernel(function: Operation) -> bool:
     """True if a function runs on the GPU by its own account."""
     return isinstance(function.attributes.get("tessera.kernel"), UnitAttr)
 

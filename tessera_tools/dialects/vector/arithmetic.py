@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.arith.attributes import fastmath_field
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
@@ -44,7 +44,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 # -- arithmetic
 
@@ -142,7 +142,7 @@ class ContractSyntax(CustomDirective, name="Contract"):
 
     grammar = 'custom: (ATTR_DICT | ATTRIBUTE) VALUE "," VALUE "," VALUE ":" TYPE "," TYPE "into" TYPE'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         attributes, lhs, rhs, acc, *types = node
         if isinstance(attributes, DictionaryAttr):
             attributes = dict(attributes.entries)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
 from tessera_tools.ir.attributes import Type
@@ -49,7 +48,7 @@ Dims = list[tuple[int, bool]]
 """Extents of a vector, each with whether it is scalable."""
 
 
-def dims_of(type: Any) -> Dims:
+def dims_of(type: Type) -> Dims:
     """The dimensions of a vector; none of a scalar."""
     if not isinstance(type, VectorType):
         return []
@@ -62,6 +61,6 @@ def vector_of(dims: Dims, element: Type) -> VectorType:
     return VectorType(tuple(extent for extent, _ in dims), element, flags if any(flags) else ())
 
 
-def with_shape(type: Any, shape: Sequence[int]) -> Type:
+def with_shape(type: Type, shape: Sequence[int]) -> Type:
     """The vector of a shape with the elements of `type`."""
     return VectorType(tuple(shape), getattr(type, "element", type))

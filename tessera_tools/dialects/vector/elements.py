@@ -40,7 +40,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 # -- elements
 
@@ -161,7 +161,7 @@ class ElementTypes(CustomDirective, name="ElementTypes"):
 
     grammar = "custom: TYPE"
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         (type,) = node
         if not isinstance(type, VectorType):
             raise state.error(None, f"expected a vector type, found '{type}'")

@@ -56,7 +56,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
 
 # -- memory
 
@@ -202,18 +202,18 @@ def _verify_scattered(op: Any, vector: VectorType) -> None:
         raise op.error("expected result dim to match mask dim")
 
 
-def _transferred(shaped: Any, vector: Any) -> int:
+def _transferred(shaped: ShapedType, vector: VectorType) -> int:
     """The number of dimensions of a transfer: those of the vector, without those of elements that are vectors."""
     return len(vector.shape) - len(getattr(shaped.element, "shape", ()))
 
 
-def minor_identity(shaped: Any, vector: Any) -> AffineMapAttr:
+def minor_identity(shaped: ShapedType, vector: VectorType) -> AffineMapAttr:
     """The default map of a transfer: the vector is along the last dimensions."""
     rank, count = len(shaped.shape), _transferred(shaped, vector)
     return AffineMapAttr(AffineMap(rank, 0, tuple(dim(rank - count + i) for i in range(count))))
 
 
-def _transfer_defaults(state: Any, shaped: Any, vector: Any) -> None:
+def _transfer_defaults(state: OpState, shaped: ShapedType, vector: VectorType) -> None:
     """Set `permutation_map` and `in_bounds` to their defaults if the text has none."""
     if isinstance(vector, VectorType) and hasattr(shaped, "shape"):
         if len(shaped.shape) >= _transferred(shaped, vector):
@@ -257,7 +257,7 @@ class ReadSyntax(CustomDirective, name="TransferRead"):
 custom_mask: "," VALUE -> present | -> absent
 """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         base, indices, padding, (form, mask), attributes, shaped, vector = node
         for key, value in attributes.items():
             state.attribute(key, value)
@@ -279,7 +279,7 @@ custom_mask: "," VALUE -> present | -> absent
         p.write(f" : {p.type(op.base.type)}, {p.type(op.vector.type)}")
 
 
-def _mask_type(state: Any, vector: Any) -> Type:
+def _mask_type(state: OpState, vector: VectorType) -> Type:
     """The mask of a transfer: i1 for each element that is read, before broadcasts and transpositions."""
     entry = state.attributes.get("permutation_map")
     if not isinstance(entry, AffineMapAttr):
@@ -315,7 +315,7 @@ class WriteSyntax(CustomDirective, name="TransferWrite"):
 custom_mask: "," VALUE -> present | -> absent
 """
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         value, base, indices, (form, mask), attributes, vector, shaped = node
         for key, entry in attributes.items():
             state.attribute(key, entry)

@@ -16,6 +16,7 @@ from tessera_tools.emit.host_kernels.attention import attention, divide, iota, r
 from tessera_tools.emit.host_kernels.elementwise import elementwise, fill, row_reduction
 from tessera_tools.emit.host_kernels.kernel import HostKernel
 from tessera_tools.emit.host_kernels.products import product
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, SymbolRefAttr, i64
 from tessera_tools.ir.core import Builder, Operation
 from tessera_tools.passes.tile.host_values import as_values, replace_after
@@ -51,7 +52,7 @@ def launch_ops(module: Operation, functions: list[func.Func]) -> None:
             _launch_fill(module, op, made)
 
 
-def _launch(module: Operation, op: Any, kernel: HostKernel, made: dict[str, str]) -> None:
+def _launch(module: Operation, op: Operation, kernel: HostKernel, made: dict[str, str]) -> None:
     _add(module, kernel, made)
     launch = _call(op, kernel, [value.type for value in op.results])
     Builder.before(op).insert(launch)
@@ -73,7 +74,7 @@ def _launch_fill(module: Operation, op: tile.Fill, made: dict[str, str]) -> None
     op.erase()
 
 
-def _call(op: Any, kernel: HostKernel, types: list[Any]) -> tile.Launch:
+def _call(op: Operation, kernel: HostKernel, types: list[Type]) -> tile.Launch:
     grid = ArrayAttr(tuple(i64(extent) for extent in kernel.grid))
     launch = tile.Launch(SymbolRefAttr(kernel.name), grid, kernel.operands, results=types)
     launch.location = op.location

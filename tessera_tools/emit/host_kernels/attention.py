@@ -10,7 +10,8 @@ import math
 from typing import Any
 
 from tessera_tools.emit.host_kernels.kernel import HostKernel, alignment, divided, dynamic, named, tensors
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import Operation, Value
 
 _QUERIES = 64
 _MOST_DEPTH = 256
@@ -194,7 +195,7 @@ def iota(op: Any) -> HostKernel:
 # -- parts of kernels
 
 
-def _extent(op: Any, type: Any) -> int:
+def _extent(op: Operation, type: Any) -> int:
     """The number of columns of a tensor's tiles."""
     if type.shape[-1] > _MOST_DEPTH:
         raise op.error(f"has {type} on the host; a depth of up to {_MOST_DEPTH} is supported")
@@ -246,7 +247,7 @@ def _loaded(name: str, tensor: str, type: Any, fragment: str, width: int) -> str
   tile.load_global_tile {name}_in, {name} : memref<64x{width}x{type.element}, strided<[?, 1], offset: ?>>, {fragment}"""
 
 
-def _loaded_rows(name: str, tensor: str, type: Any) -> str:
+def _loaded_rows(name: str, tensor: str, type: Type) -> str:
     return f"""
   {name}_in = {_cut_rows(tensor, type)}
   {name} = tile.alloc_register : memref<4xf32, 5>
@@ -260,7 +261,7 @@ def _stored(name: str, tensor: str, type: Any, width: int) -> str:
   tile.store_global {name}, {name}_out : {_fragment(width, type.element)}, {view}"""
 
 
-def _stored_rows(name: str, tensor: str, type: Any) -> str:
+def _stored_rows(name: str, tensor: str, type: Type) -> str:
     return f"""
   {name}_out = {_cut_rows(tensor, type)}
   tile.store_global {name}, {name}_out : memref<4xf32, 5>, memref<64xf32, strided<[1], offset: ?>>"""
@@ -268,7 +269,7 @@ def _stored_rows(name: str, tensor: str, type: Any) -> str:
 
 def _kernel(
     word: str,
-    op: Any,
+    op: Operation,
     parameters: list[str],
     lines: str,
     values: list[Value],

@@ -10,8 +10,9 @@ from typing import Any
 
 from tessera_tools.dialects import arith, tile
 from tessera_tools.emit.host_kernels.kernel import HostKernel, alignment, divided, dynamic, named, tensors
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import FloatType, MemRefType
 
 _ROWS, _COLUMNS, _LINE = 32, 64, 512
@@ -83,7 +84,7 @@ def row_reduction(op: Any) -> HostKernel:
 
 def fill(op: tile.Fill) -> HostKernel:
     """The kernel that fills a new tensor."""
-    type: Any = op.dest.type
+    type = op.dest.type
     _check(op, [op.dest])
     fragment = _fragment(type, type.rank)
     lines = [
@@ -102,7 +103,7 @@ def fill(op: tile.Fill) -> HostKernel:
 
 
 def _kernel(
-    op: Any, parameters: list[str], body: str, grid: tuple[int, ...], operands: list[Value], moved: list[Value],
+    op: Operation, parameters: list[str], body: str, grid: tuple[int, ...], operands: list[Value], moved: list[Value],
     word: str = "",
 ) -> HostKernel:  # fmt: skip
     attributes = f"tessera.kernel, tessera.alignment = {alignment(moved)} : i64, tessera.threads = 128 : i64"
@@ -124,15 +125,15 @@ def _kernel(
     return named(word or op.name.removeprefix("tile."), text, grid, operands)
 
 
-def _check(op: Any, values: list[Value]) -> None:
+def _check(op: Operation, values: list[Value]) -> None:
     tensors(op, values)
     for value in values:
-        type: Any = value.type
+        type = value.type
         if isinstance(type, MemRefType) and not 1 <= type.rank <= 2:
             raise op.error(f"has a value of type {type} on the host; matrices and vectors are supported")
 
 
-def _fragment(type: Any, rank: int) -> str:
+def _fragment(type: Type, rank: int) -> str:
     """The fragment of a tensor, in an op whose largest tensor has the given rank."""
     if not isinstance(type, MemRefType):
         return str(type)
@@ -160,9 +161,9 @@ def _moved(tensor: str, fragment: str, type: Any, rank: int, *, load: bool) -> l
     ]
 
 
-def _constant(op: Any, value: Value) -> str:
+def _constant(op: Operation, value: Value) -> str:
     """A constant as the text of the kernel; raises an error if the value is not constant."""
-    maker: Any = value.defining_op
+    maker = value.defining_op
     if not isinstance(maker, arith.Constant):
         raise op.error("uses a non-constant number in a host function")
     return f"arith.constant {maker.value}"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import MemRefType
 
 ALIGNMENT = 16
@@ -30,10 +30,10 @@ def named(word: str, text: str, grid: tuple[int, ...], operands: Sequence[Value]
     return HostKernel(name, text.replace("NAME", name), grid, operands)
 
 
-def tensors(op: Any, values: Sequence[Value]) -> None:
+def tensors(op: Operation, values: Sequence[Value]) -> None:
     """Check that all values are contiguous tensors of static extents and whole bytes."""
     for value in values:
-        type: Any = value.type
+        type = value.type
         if not isinstance(type, MemRefType):
             continue
         if not type.is_static or type.layout is not None:

@@ -62,7 +62,7 @@ def _dense(types: TypeTable, value: DenseElementsAttr, type: Type) -> str:
     bits = value.bits()
     if value.is_splat and not bits[0]:
         return "zeroinitializer"
-    element = _leaf(type)
+    element = leaf_type(type)
     if value.is_splat and isinstance(type, VectorType):
         return f"splat ({types.text(element)} {_scalar(bits[0], element)})"
     if value.is_splat:
@@ -73,7 +73,8 @@ def _dense(types: TypeTable, value: DenseElementsAttr, type: Type) -> str:
     return _nested(types, shown, type, element)
 
 
-def _leaf(type: Type) -> Type:
+def leaf_type(type: Type) -> Type:
+    """The type of the elements of nested arrays and vectors."""
     while isinstance(type, ArrayType | VectorType):
         type = type.element
     return type

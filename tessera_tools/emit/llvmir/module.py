@@ -23,14 +23,14 @@ from tessera_tools.dialects.llvm.module_ops import (
     LLVMFunc,
     ModuleFlags,
 )
-from tessera_tools.dialects.llvm.types import StructType
+from tessera_tools.dialects.llvm.types import StructType, is_llvm_type
 from tessera_tools.emit.llvmir import names as ll
-from tessera_tools.emit.llvmir.constants import constant_text
+from tessera_tools.emit.llvmir.constants import constant_text, leaf_type
 from tessera_tools.emit.llvmir.debug import DebugInfo
 from tessera_tools.emit.llvmir.function import FunctionEmitter, Shared, no_translation, unexpected
 from tessera_tools.emit.llvmir.metadata import Metadata
 from tessera_tools.emit.llvmir.parameters import attributes_text, function_attributes
-from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
     DenseElementsAttr,
     DictionaryAttr,
@@ -40,6 +40,7 @@ from tessera_tools.ir.builtin_attributes import (
     SymbolRefAttr,
 )
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.types import FloatType, IndexType, IntegerType
 
 DebugLevel = Literal["none", "directives", "lines", "full"]
 MODULES = ("builtin.module", "gpu.module")
@@ -191,6 +192,7 @@ class ModuleEmitter:
                 problem = mismatch(op.value, op.global_type.value)
                 if problem is not None and not isinstance(op.value, UndefAttr | PoisonAttr | ZeroAttr):
                     raise op.error(problem)
+                _check_numbers(op, op.value)
             return constant_text(self.shared.types, op.value, op.global_type.value)
         if op.initializer.blocks:
             return ConstantRegion(self.shared).value(op)
@@ -249,6 +251,34 @@ def _comdat_text(comdat: SymbolRefAttr | None, before: str) -> str:
     return f"{before}comdat(${ll.symbol((comdat.root, *comdat.nested)[-1])})"
 
 
+def _check_numbers(op: Global, value: Attribute) -> None:
+    """Refuse numbers whose type is not that of the global: LLVM IR would keep only some of their bits."""
+    if isinstance(value, DenseElementsAttr):
+        given: Type = value.shaped.element
+    elif isinstance(value, IntegerAttr | FloatAttr):
+        given = value.type
+    else:
+        return
+    wanted = leaf_type(op.global_type.value)
+    if isinstance(wanted, IntegerType):
+        if isinstance(given, IntegerType):
+            fits = given.width == wanted.width
+        elif isinstance(given, FloatType):
+            # A format that LLVM does not have is stored as its bits.
+            fits = given.width == wanted.width and not is_llvm_type(given)
+        else:
+            fits = not isinstance(given, IndexType) or wanted.width == _INDEX_BITS
+    else:
+        fits = not isinstance(wanted, FloatType) or given is wanted
+    if not fits:
+        raise op.error(
+            f"has an initial value of type '{given}', but its own type is '{wanted}'; write the value as '{wanted}'"
+        )
+
+
+_INDEX_BITS = 64
+
+
 class ConstantRegion(FunctionEmitter):
     """The initial value of a global, computed by its region of constants and constant expressions."""
 
@@ -285,7 +315,7 @@ class ConstantRegion(FunctionEmitter):
             return [f"{self.type(t)} {text}" for t in elements]
         return self._aggregates[text]
 
-    def _joined(self, parts: list[str], type: Any) -> str:
+    def _joined(self, parts: list[str], type: Type) -> str:
         packed = getattr(type, "packed", None)
         brackets = ("[", "]") if packed is None else ("<{ ", " }>") if packed else ("{ ", " }")
         text = brackets[0] + ", ".join(parts) + brackets[1]

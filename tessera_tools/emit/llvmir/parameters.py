@@ -16,6 +16,7 @@ from tessera_tools.ir.builtin_attributes import (
     StringAttr,
     TypeAttr,
 )
+from tessera_tools.ir.core import Operation
 
 _FLAGS = {
     "llvm.noalias": "noalias", "llvm.nonnull": "nonnull", "llvm.noundef": "noundef", "llvm.readonly": "readonly",
@@ -121,7 +122,7 @@ def function_attributes(op: Any) -> str:
     return "".join([f" {text}" for text in (*parts, *strings)])
 
 
-def _passed(op: Any, entry: Any) -> str:
+def _passed(op: Operation, entry: Any) -> str:
     """An entry of `passthrough`: "nounwind" or ["key", "value"]."""
     if isinstance(entry, StringAttr):
         return entry.value if entry.value in ENUM_ATTRIBUTES else quoted(entry.value)

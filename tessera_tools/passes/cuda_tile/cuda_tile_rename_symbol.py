@@ -88,7 +88,7 @@ def _find(op: Operation, path: str) -> Operation:
 def _replaced(part: Any, known: dict[Any, Any]) -> Any:
     """A location or scope with parts replaced as given by `known`."""
     if part not in known:
-        made: Any = part
+        made = part
         if isinstance(part, DILocAttr):
             made = DILocAttr(part.source, _replaced(part.scope, known))
         elif isinstance(part, DILexicalBlockAttr):

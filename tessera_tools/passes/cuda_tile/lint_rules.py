@@ -60,7 +60,7 @@ class Scope:
 Rule = Callable[[Any, Scope], Iterator[Finding]]
 
 
-def tensor_view(op: Any, scope: Scope) -> Iterator[Finding]:
+def tensor_view(op: Operation, scope: Scope) -> Iterator[Finding]:
     """Bases, strides and extents that do not provably allow the widest copies."""
     if not isinstance(op, MakeTensorView) or not op.result.has_uses:
         return
@@ -113,7 +113,7 @@ def tensor_view(op: Any, scope: Scope) -> Iterator[Finding]:
             )
 
 
-def view_access(op: Any, scope: Scope) -> Iterator[Finding]:
+def view_access(op: Operation, scope: Scope) -> Iterator[Finding]:
     """Tiles with short rows, unspecified padding, unsupported hints."""
     if not isinstance(op, LoadViewTko | StoreViewTko):
         return
@@ -150,7 +150,7 @@ def view_access(op: Any, scope: Scope) -> Iterator[Finding]:
             )
 
 
-def pointer_access(op: Any, scope: Scope) -> Iterator[Finding]:
+def pointer_access(op: Operation, scope: Scope) -> Iterator[Finding]:
     """Tiles that are moved element by element."""
     if isinstance(op, LoadPtrTko | StorePtrTko):
         pointers = op.source if isinstance(op, LoadPtrTko) else op.destination
@@ -163,7 +163,7 @@ def pointer_access(op: Any, scope: Scope) -> Iterator[Finding]:
             )
 
 
-def order(op: Any, scope: Scope) -> Iterator[Finding]:
+def order(op: Operation, scope: Scope) -> Iterator[Finding]:
     """Accesses that are not ordered with the kernel's writes to the same pointer."""
     if not isinstance(op, _LOADS) or op.token is not None or op.result_token.has_uses:
         return
@@ -175,7 +175,7 @@ def order(op: Any, scope: Scope) -> Iterator[Finding]:
         )
 
 
-def tensor_cores(op: Any, scope: Scope) -> Iterator[Finding]:
+def tensor_cores(op: Operation, scope: Scope) -> Iterator[Finding]:
     """Matrix products that tensor cores do not support, or compute inefficiently."""
     if not isinstance(op, MmaF | MmaI | MmaFScaled):
         return
@@ -218,7 +218,7 @@ def tensor_cores(op: Any, scope: Scope) -> Iterator[Finding]:
         )
 
 
-def size(op: Any, scope: Scope) -> Iterator[Finding]:
+def size(op: Operation, scope: Scope) -> Iterator[Finding]:
     """Tiles that do not fit in registers or shared memory."""
     target = scope.target
     registers = target.registers_per_block * 4
@@ -272,7 +272,7 @@ def _loaded(value: Value) -> Value | None:
     return None
 
 
-def arithmetic(op: Any, scope: Scope) -> Iterator[Finding]:
+def arithmetic(op: Operation, scope: Scope) -> Iterator[Finding]:
     """Arithmetic that requires a subroutine for each element."""
     if (
         isinstance(op, DivF | Sqrt)
@@ -296,7 +296,7 @@ def arithmetic(op: Any, scope: Scope) -> Iterator[Finding]:
             )
 
 
-def wrong_hints(op: Any, scope: Scope) -> Iterator[Finding]:
+def wrong_hints(op: Operation, scope: Scope) -> Iterator[Finding]:
     """Optimization hints that are ignored."""
     for problem in hints.problems(op):
         yield Finding("invalid-hint", problem, "a hint that is not valid is ignored")

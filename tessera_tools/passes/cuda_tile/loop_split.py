@@ -105,7 +105,7 @@ class LoopSplit(Pass):
         return self.split_threshold
 
 
-def _find(loop: Any, branch: Any, threshold: int) -> _Split | str:
+def _find(loop: For, branch: Any, threshold: int) -> _Split | str:
     """The split of `loop` for `branch`, or the reason why there is none."""
     if threshold <= 0:
         return "disabled by a hint"
@@ -144,7 +144,7 @@ def _is_profitable(branch: Any, threshold: int) -> bool:
     return False
 
 
-def _signedness(loop: Any) -> SignednessAttr:
+def _signedness(loop: For) -> SignednessAttr:
     return SignednessAttr("signed" if loop.unsignedCmp is None else "unsigned")
 
 

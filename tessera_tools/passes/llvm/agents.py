@@ -21,7 +21,7 @@ from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nv_tileas import Fill
 from tessera_tools.dialects.nvvm.attributes import SetMaxRegisterActionAttr
 from tessera_tools.ir.builtin_attributes import TRUE, i32
-from tessera_tools.ir.core import Block, Value
+from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I64
 from tessera_tools.passes.llvm.control import branch, branch_if
@@ -35,20 +35,20 @@ from tessera_tools.target import WARPS_OF_WARPGROUP, ExecutionUnit, Feature
 _BYTES = 8
 
 
-def _pipeline(op: Any, iterator: Value) -> nv_tileas.CreatePipeline:
-    found = nv_tileas.pipeline_of(iterator)
+def _pipeline(op: Operation, token: Value | None = None) -> nv_tileas.CreatePipeline:
+    """The pipeline of an op on a stage, or of a token."""
+    found = nv_tileas.pipeline_at(op) if token is None else nv_tileas.pipeline_of(token)
     if found is None:
         raise op.error(nv_tileas.NO_PIPELINE)
     return found
 
 
-def full_barrier(low: Lowering, op: Any, iterator: Value, stage: Value) -> Value:
-    """The mbarrier for a full stage."""
-    return _barrier(low, _pipeline(op, iterator), stage, 0)
+def full_barrier(low: Lowering, op: Any) -> Value:
+    """The mbarrier for the full stage that an op is on."""
+    return _barrier(low, _pipeline(op), low.scalar(op.iter), 0)
 
 
-def _empty_barrier(low: Lowering, op: Any, iterator: Value, stage: Value) -> Value:
-    pipeline = _pipeline(op, iterator)
+def _empty_barrier(low: Lowering, pipeline: nv_tileas.CreatePipeline, stage: Value) -> Value:
     return _barrier(low, pipeline, stage, pipeline.stages.value)
 
 
@@ -60,7 +60,7 @@ def _barrier(low: Lowering, pipeline: nv_tileas.CreatePipeline, stage: Value, fi
 
 def _is_first(op: nv_tileas.ProducerAcquire) -> bool:
     """Whether a stage is acquired in the first round, in which it is empty."""
-    return isinstance(op.iter.defining_op, nv_tileas.CreateIterator)
+    return op.phase is None
 
 
 def _is_filled_once(pipeline: nv_tileas.CreatePipeline) -> bool:
@@ -95,36 +95,6 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
     low.define(op.res, None)
 
 
-@lowers("nv_tileas.async.pipeline.create_iterator")
-def create_iterator(low: Lowering, op: nv_tileas.CreateIterator) -> None:
-    """Stage 0, parity 0."""
-    low.define(op.res, (low.e.constant(0), low.e.constant(0)))
-
-
-@lowers("nv_tileas.async.pipeline.inc_iter")
-def inc_iter(low: Lowering, op: nv_tileas.IncIter) -> None:
-    """stage + 1; after the last stage, stage 0 with the other parity."""
-    e = low.e
-    stages = _pipeline(op, op.iter).stages.value
-    stage, parity = low.stage(op.iter)
-    if stages == 1:
-        low.define(op.res, (stage, e.constant(e.xor(parity, 1))))
-        return
-    if stages == 2:
-        # The number of a stage says whether it is the last.
-        low.define(op.res, (e.constant(e.xor(stage, 1)), e.constant(e.xor(parity, stage))))
-        return
-    following = e.add(stage, 1)
-    wraps = e.icmp("eq", following, stages)
-    low.define(
-        op.res,
-        (
-            e.constant(e.select(wraps, 0, following)),
-            e.constant(e.select(wraps, e.xor(parity, 1), parity)),
-        ),
-    )
-
-
 @lowers("nv_tileas.async.pipeline.produce_one", "nv_tileas.async.pipeline.consume_one")
 def one(low: Lowering, op: nv_tileas.ProduceOne | nv_tileas.ConsumeOne) -> None:
     """Lower the ops of the region."""
@@ -142,10 +112,10 @@ def _inline(low: Lowering, op: Any, results: Any) -> None:
 def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
     """Wait until the previous round was read, which has the other parity; in the first round, this does not wait."""
     if not _is_first(op):
-        stage, parity = low.stage(op.iter)
         e = low.e
-        barrier = _empty_barrier(low, op, op.iter, stage)
-        empty = e.constant(e.xor(parity, 1))
+        assert op.phase is not None
+        barrier = _empty_barrier(low, _pipeline(op), low.scalar(op.iter))
+        empty = e.constant(e.xor(low.scalar(op.phase), 1))
         # Only threads that arrive wait: for another one, which comes later, two rounds may have passed.
         fills = {f for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite) for f in user.fills}
         with only_where(e, _who(low, fills)):
@@ -167,7 +137,6 @@ def _who(low: Lowering, fills: set[Fill]) -> Value | None:
 def producer_write(low: Lowering, op: nv_tileas.ProducerWrite) -> None:
     """By one thread: the expected bytes, then the copies by TMA, or numbers.  By all: other copies, and tiles."""
     e, fills = low.e, op.fills
-    stage, _ = low.stage(op.iter)
     if not fills:
         raise op.error(
             "starts no copy: expected an nv_tileas.async.tiled_tma_load, an nv_tileas.async.tiled_copy, an "
@@ -182,7 +151,7 @@ def producer_write(low: Lowering, op: nv_tileas.ProducerWrite) -> None:
         count = sum(box_bytes(inner) for inner in boxes if isinstance(inner, nv_tileas.TiledTmaLoad))
         first = None if low.unit.warps == 1 else e.icmp("eq", e.uniform_warp, 0)
         with only_where(e, first), only_where(e, e.is_elected):
-            e.nvvm("mbarrier.arrive.expect_tx", [full_barrier(low, op, op.iter, stage), e.constant(count)])
+            e.nvvm("mbarrier.arrive.expect_tx", [full_barrier(low, op), e.constant(count)])
             for inner in boxes:
                 low.op(inner)
     with only_where(e, e.is_first_thread if fills == {Fill.NUMBERS} else None):
@@ -202,8 +171,7 @@ def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
     if not isinstance(write, nv_tileas.ProducerWrite) or fills == {Fill.BOXES}:
         return
     e = low.e
-    stage, _ = low.stage(write.iter)
-    barrier = full_barrier(low, write, write.iter, stage)
+    barrier = full_barrier(low, write)
     if Fill.COPIES in fills:
         e.nvvm("cp.async.mbarrier.arrive", [barrier], noinc=TRUE)
     if Fill.NUMBERS in fills:
@@ -216,9 +184,9 @@ def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
 @lowers("nv_tileas.async.pipeline.consumer_wait")
 def consumer_wait(low: Lowering, op: nv_tileas.ConsumerWait) -> None:
     """Every thread waits."""
-    stage, parity = low.stage(op.iter)
-    _wait(low, full_barrier(low, op, op.iter, stage), parity)
-    low.define(op.res, (stage,))
+    assert op.phase is not None
+    _wait(low, full_barrier(low, op), low.scalar(op.phase))
+    low.define(op.res, (low.scalar(op.iter),))
 
 
 @lowers("nv_tileas.async.pipeline.consumer_read")
@@ -231,10 +199,11 @@ def consumer_read(low: Lowering, op: nv_tileas.ConsumerRead) -> None:
 @lowers("nv_tileas.async.pipeline.consumer_release")
 def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     """One arrival per warp, after all of its lanes have read; none if nobody fills a stage again."""
-    if _is_filled_once(_pipeline(op, op.token)):
+    pipeline = _pipeline(op, op.token)
+    if _is_filled_once(pipeline):
         return
     (stage,) = low.stage(op.token)
-    _arrive_by_warp(low, _empty_barrier(low, op, op.token, stage))
+    _arrive_by_warp(low, _empty_barrier(low, pipeline, stage))
 
 
 def _arrive_by_warp(low: Lowering, barrier: Value) -> None:
@@ -254,7 +223,7 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     after = e.new_block()
     units = [op.unit(number) for number in range(len(op.regions))]
     order = sorted(range(len(units)), key=lambda i: units[i].first_warp)
-    scope: Any = None
+    scope = None
     for position, number in enumerate(order):
         unit, region = units[number], op.regions[number]
         end = units[order[position + 1]].first_warp if position + 1 < len(order) else low.unit.warps

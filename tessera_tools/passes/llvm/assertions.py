@@ -8,8 +8,6 @@ first thread   for each element that is false: vprintf("file:line: tile block [x
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.nvvm.attributes import ReductionAttr
 from tessera_tools.dialects.nvvm.sync import Barrier
@@ -99,7 +97,7 @@ def _literal(text: str) -> str:
 
 
 def _kernel(op: Operation) -> str:
-    parent: Any = op.parent_op
+    parent = op.parent_op
     while parent is not None:
         name = parent.attributes.get("sym_name")
         if isinstance(name, StringAttr):

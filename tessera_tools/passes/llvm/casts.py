@@ -6,7 +6,6 @@ LLVM's casts if they round once and correctly on every target; otherwise integer
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.arith.attributes import ROUNDING_MODES
@@ -127,7 +126,7 @@ def _from_integer(e: Emitter, op: Operation, operands: Sequence[Value], type: Ty
         one = e.either(operands[0], e.constant(-1.0 if signed else 1.0, wide), e.constant(0.0, wide))
         return one if wide is target else rounded(e, one, target)
     value = _integer(e, operands[0], source, signed=signed)
-    cls: Any = llvm.SIToFP if signed else llvm.UIToFP
+    cls = llvm.SIToFP if signed else llvm.UIToFP
     if target in (F16, F32, F64):
         return place(e, cls, [value], target)
     if bit_width(source) < _EXACT_BITS:
@@ -138,7 +137,7 @@ def _from_integer(e: Emitter, op: Operation, operands: Sequence[Value], type: Ty
 def _to_integer(e: Emitter, op: Operation, operands: Sequence[Value], type: Type) -> Value:
     """arith.fptosi, arith.fptoui: poison if the number does not fit."""
     source, target = _elements(op)
-    cls: Any = llvm.FPToSI if op.name == "arith.fptosi" else llvm.FPToUI
+    cls = llvm.FPToSI if op.name == "arith.fptosi" else llvm.FPToUI
     value = plain_float(e, operands[0], source)
     if type is I1:
         # LLVM's cast to i1 compares with 1 or -1, and does not truncate other numbers to them.

@@ -69,7 +69,7 @@ def _convert(function: nv_tileaa.Func, target: Target | None) -> None:
             before.insert(func.Return(returned, location=op.location))
             op.erase()
     kept = {k: v for k, v in function.attributes.items() if not k.startswith("nv_tileaa.")}
-    new: Any = func.Func.create([], [], kept, [_moved(function)], location=function.location)
+    new = func.Func.create([], [], kept, [_moved(function)], location=function.location)
     new.set_signature(inputs, results)
     for argument, type in zip(new.arguments, inputs, strict=True):
         old = argument.type
@@ -112,7 +112,7 @@ def _moved(function: Operation) -> Any:
     return region
 
 
-def kernel_attributes(function: Any, spec: nv_tileaa.KernelSpecAttr, target: Target) -> dict[str, Any]:
+def kernel_attributes(function: Operation, spec: nv_tileaa.KernelSpecAttr, target: Target) -> dict[str, Any]:
     """The nvvm attributes of a kernel."""
     threads = 32 * spec.num_warps
     if threads > target.max_threads_per_block:

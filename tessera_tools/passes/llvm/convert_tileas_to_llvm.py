@@ -150,7 +150,7 @@ def _global_smem(module: Operation) -> Operation:
     )
 
 
-def _returns_nothing(function: Any) -> None:
+def _returns_nothing(function: Operation) -> None:
     """Raises an error if a kernel returns a value."""
     for op in function.walk():
         if isinstance(op, func.Return | nv_tileaa.Return) and op.op_operands:

@@ -69,7 +69,7 @@ class Emitter:
 
     # -- placing operations
 
-    def emit(self, op: Any) -> Any:
+    def emit(self, op: Operation) -> Any:
         """Append an operation at the current point."""
         if op.location is UNKNOWN:
             op.location = self.location
@@ -501,5 +501,5 @@ class Emitter:
         assert isinstance(old, IntegerType)
         if old is type:
             return value
-        cls: Any = llvm.Trunc if old.width > type.width else llvm.SExt if signed else llvm.ZExt
+        cls = llvm.Trunc if old.width > type.width else llvm.SExt if signed else llvm.ZExt
         return self.pure((cls, type), (value,), lambda: cls(value, res=type))

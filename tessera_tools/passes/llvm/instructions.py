@@ -42,7 +42,8 @@ def place(e: Emitter, cls: Any, operands: Sequence[Value], type: Type, flags: It
         return cls.create(operands, [type], attributes, location=e.location)
 
     if cls in _PURE_INTEGER and isinstance(type, IntegerType):
-        return e.pure((cls, type), operands, make)
+        # The key that the emitter's own arithmetic has.
+        return e.pure(cls if operands[0].type is type else (cls, type), operands, make)
     return e.emit(make()).results[0]
 
 

@@ -15,7 +15,7 @@ from tessera_tools.analysis.tensor_maps import TensorMap
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import MemTokenType
-from tessera_tools.dialects.nv_tileas import ConsumerTokenType, PipelineIterType, layout_of
+from tessera_tools.dialects.nv_tileas import ConsumerTokenType, layout_of
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, IRMapping, Operation, Value
 from tessera_tools.ir.registry import Registry
@@ -61,6 +61,10 @@ REFUSALS: dict[str, str] = {
     **dict.fromkeys(
         ("nv_tileas.async.pipeline.send", "nv_tileas.async.pipeline.receive"),
         "an op between agents; run --tileas-resolve-agent-boundary first",
+    ),
+    **dict.fromkeys(
+        ("nv_tileas.async.pipeline.create_iterator", "nv_tileas.async.pipeline.inc_iter"),
+        "an op on iterators of pipelines; run --tileas-unwrap-pipeline-iterators first",
     ),
     "nv_tileas.func": "an op of the older spelling, which the reader of the text replaces",
     "nv_tileaa.func": "a nested function; kernels cannot contain functions",
@@ -152,7 +156,7 @@ class Lowering:
         return self.hidden[-1]
 
     def stage(self, value: Value) -> tuple[Value, ...]:
-        """(stage, parity of the round) of an iterator, (stage,) of a consumer's token."""
+        """(stage,) of a consumer's token."""
         found = self.values[value]
         assert isinstance(found, tuple)
         return found
@@ -166,8 +170,6 @@ class Lowering:
         if isinstance(type, RankedTensorType):
             count = layout_of(type).in_size("register")
             return [I32] * (count // 2) if _fills_words(type) else [converted(type.element)] * count
-        if isinstance(type, PipelineIterType):
-            return [I32, I32]
         if isinstance(type, ConsumerTokenType):
             return [I32]
         return [converted(type)] if not isinstance(type, MemTokenType) else []
@@ -187,7 +189,7 @@ class Lowering:
             self.define(value, Tile(value.type, flat))
         elif isinstance(value.type, MemTokenType):
             self.define(value, None)
-        elif isinstance(value.type, PipelineIterType | ConsumerTokenType):
+        elif isinstance(value.type, ConsumerTokenType):
             self.define(value, tuple(flat))
         else:
             (scalar,) = flat

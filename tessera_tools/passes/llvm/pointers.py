@@ -15,7 +15,7 @@ from tessera_tools.dialects import llvm, nv_tileaa, nv_tileas
 from tessera_tools.dialects.llvm.attributes import ORDERINGS
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import StringAttr, i64
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I64, IntegerType, RankedTensorType, VectorType, bit_width, element_type
 from tessera_tools.layout import LinearLayout, contiguous_elements
 from tessera_tools.passes.llvm.global_memory import Group, fill_copies, groups_along
@@ -90,7 +90,7 @@ class _Elements:
         return VectorType((count,), type) if count > 1 else type
 
 
-def _order(op: Any) -> dict[str, Any]:
+def _order(op: Operation) -> dict[str, Any]:
     """The attributes of an llvm access with the ordering of an atomic op; none if it is weak."""
     if not isinstance(op, nv_tileaa.AtomicLoad | nv_tileaa.AtomicStore):
         return {}

@@ -101,13 +101,13 @@ def _product_with_factor(low: Lowering, op: Operation) -> bool:
 
 def _is_power(value: Value) -> bool:
     """Whether a tile is the broadcast of exponentials, perhaps of the iteration before."""
-    op: Any = value.defining_op
+    op = value.defining_op
     if not isinstance(op, nv_tileaa.Broadcast):
         return False
     seen: set[Value] = set()
     while value not in seen:
         seen.add(value)
-        loop: Any = value.owner_block.parent_op if isinstance(value, BlockArgument) else value.defining_op
+        loop = value.owner_block.parent_op if isinstance(value, BlockArgument) else value.defining_op
         if isinstance(loop, scf.For):
             number = value.index - isinstance(value, BlockArgument)  # type: ignore[attr-defined]
             if number < 0:

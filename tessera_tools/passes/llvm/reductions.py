@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import ReduxKindAttr
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.traits import Commutative
 from tessera_tools.ir.types import I1, I32, IntegerType, RankedTensorType
 from tessera_tools.layout.reduction import Exchange, Gather, LaneStep, Reduction, Run, span
@@ -38,7 +38,7 @@ Parts = tuple[Value, ...]
 class Combiner:
     """The region of one op, and its scratch."""
 
-    def __init__(self, low: Lowering, op: Any) -> None:
+    def __init__(self, low: Lowering, op: nv_tileaa.Reduce | nv_tileaa.Scan) -> None:
         self.low = low
         self.op = op
         self.e = low.e
@@ -178,7 +178,7 @@ def _lanes(body: Combiner, plan: Reduction, values: list[Parts]) -> list[Parts]:
     return values
 
 
-def _define(low: Lowering, op: Any, values: Sequence[Parts]) -> None:
+def _define(low: Lowering, op: Operation, values: Sequence[Parts]) -> None:
     """Define the results from their registers; a scalar is in every thread."""
     for i, result in enumerate(op.results):
         low.define_flat(result, [parts[i] for parts in values])

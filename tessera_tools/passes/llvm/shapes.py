@@ -4,11 +4,10 @@ threads."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import IntegerAttr
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I32, IntegerType
 from tessera_tools.layout import LinearLayout, as_xor_expression
 from tessera_tools.layout.conversion import register_move
@@ -37,7 +36,7 @@ def picked(e: Emitter, values: Sequence[Value], chosen: Int, bits: int, constant
     return candidates[0]
 
 
-def gathered(low: Lowering, op: Any, source: Value, wanted: LinearLayout) -> list[Value]:
+def gathered(low: Lowering, op: Operation, source: Value, wanted: LinearLayout) -> list[Value]:
     """The registers of a tile in the order of another layout of its coordinates, one value per register of that
     layout."""
     e = low.e
@@ -55,7 +54,7 @@ def gathered(low: Lowering, op: Any, source: Value, wanted: LinearLayout) -> lis
     return [picked(e, values, chosen, bits, constant) for constant in move.source.constants]
 
 
-def _seen(low: Lowering, op: Any, copy: Copy) -> list[Value]:
+def _seen(low: Lowering, op: Operation, copy: Copy) -> list[Value]:
     assert copy.seen is not None
     return gathered(low, op, copy.source, copy.seen(nv_tileas.layout_of(copy.result.type)))
 

@@ -109,8 +109,7 @@ def _boxes(low: Lowering, op: Any, stage: Value, indices: list[Value]) -> list[t
 def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
     """One instruction per box; the enclosing producer_write selects the thread."""
     e = low.e
-    stage, _ = low.stage(op.iter)
-    barrier = full_barrier(low, op, op.iter, stage)
+    stage, barrier = low.scalar(op.iter), full_barrier(low, op)
     for place, coordinates in _boxes(low, op, stage, [low.scalar(v) for v in op.indices]):
         operands = [place, low.scalar(op.desc), *coordinates, barrier]
         e.nvvm(
@@ -157,7 +156,7 @@ def fence_proxy(low: Lowering, op: nv_tileas.FenceProxy) -> None:
 def view(low: Lowering, op: nv_tileas.View) -> None:
     """The buffer, at the offset of a stage."""
     e, buffer = low.e, low.buffer(op.buffer)
-    stage, _ = low.stage(op.iter)
+    stage = low.scalar(op.iter)
     moved = e.constant(e.mul(stage, buffer.stage_bytes)) if buffer.type.stages > 1 else None
     low.define(op.res, Buffer(buffer.offset, op.res.type, moved))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from tessera_tools.dialects import arith, tile
 from tessera_tools.ir.builtin_attributes import IntegerAttr
-from tessera_tools.ir.core import BlockArgument, Value
+from tessera_tools.ir.core import BlockArgument, Operation, Value
 
 LINEAR = "linear"
 """By a constant but unknown step."""
@@ -34,7 +34,7 @@ def advance(value: Value, loop: Any) -> Advance:
         return step if step is not None else LINEAR
     if not _is_inside(value, loop):
         return 0
-    op: Any = value.defining_op
+    op = value.defining_op
     if isinstance(op, arith.Constant | tile.ThreadId | tile.WarpId | tile.LaneId | tile.BlockId):
         return 0
     if isinstance(op, arith.IndexCast | arith.ExtSI | arith.ExtUI | arith.TruncI):
@@ -58,7 +58,7 @@ def advance(value: Value, loop: Any) -> Advance:
     return 0 if all(m == 0 for m in moved) else None
 
 
-def _is_inside(value: Value, loop: Any) -> bool:
+def _is_inside(value: Value, loop: Operation) -> bool:
     """True if a value is defined in a loop's body."""
     op = value.block.parent_op if isinstance(value, BlockArgument) else value.defining_op
     if isinstance(value, BlockArgument) and op is loop:

@@ -15,13 +15,13 @@ A causal mask compares positions; if queries or keys are sharded, each rank has 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.analysis.sharding import Sharding, Step
 from tessera_tools.dialects import tile
 from tessera_tools.dialects.func import Return
 from tessera_tools.ir.builtin_attributes import StringAttr
-from tessera_tools.ir.core import Builder, Value
+from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import F32, I32, MemRefType
 from tessera_tools.passes.tile.sharding_rules import cut_by, rule_of
 
@@ -64,7 +64,7 @@ def _with_positions(partition: Partition, op: tile.FlashAttention) -> tile.Flash
             partition.give(made, made.res, Sharding.whole(1), "a result")
             numbers[count] = made.res
     places = [numbers[count] for count in counts]
-    types: list[Any] = [value.type for value in op.results]
+    types = [value.type for value in op.results]
     new = before.insert(
         tile.FlashAttention(op.q, op.k, op.v, places, op.scale, op.causal, res=types[0], statistics=types[1:])
     )
@@ -77,7 +77,7 @@ def _combine(partition: Partition, op: tile.FlashAttention, state: Sharding, axi
     before = Builder.before(op)
     before.location = op.location
     rows = Sharding(state.axes[:-1])
-    whole: Any = op.res.type
+    whole = op.res.type
     sums = MemRefType(whole.shape[:-1], F32)
     part = before.insert(
         tile.FlashAttention(
@@ -116,7 +116,7 @@ def _required_sharding(partition: Partition, value: Value, state: Sharding, axis
     return wanted if wanted.cut(wanted.axes.index(axis), None) == state else state
 
 
-def _replace(op: Any, values: Sequence[Value]) -> None:
+def _replace(op: Operation, values: Sequence[Value]) -> None:
     for old, new in zip(op.results, values, strict=True):
         new.name_hint = old.name_hint
     op.replace_all_uses_with(values)

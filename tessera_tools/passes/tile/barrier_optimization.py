@@ -57,7 +57,7 @@ class BarrierOptimization(Pass):
                 changed |= self.run_on_kernel(function, context)
         return changed
 
-    def run_on_kernel(self, function: Any, context: PassContext) -> bool:
+    def run_on_kernel(self, function: Operation, context: PassContext) -> bool:
         """Choose the best placement for one kernel; returns true if the kernel changed."""
         best = needed(function)
         for name, kinds in (("barriers", tile.Barrier), ("waits", WaitLike | tile.AsyncWait)):
@@ -71,7 +71,7 @@ class BarrierOptimization(Pass):
         return True
 
 
-def needed(function: Any) -> Any:
+def needed(function: Operation) -> Any:
     """A copy of a kernel with the necessary barriers and waits.  Raises errors for ops that the analysis does not
     support."""
     _check(function)
@@ -83,7 +83,7 @@ def needed(function: Any) -> Any:
     return kept
 
 
-def _check(function: Any) -> None:
+def _check(function: Operation) -> None:
     """Raises errors for unsupported programs: unstructured control flow, barriers that not all threads reach."""
     hazards = TileHazards(function)
     for op in (function, *function.walk()):

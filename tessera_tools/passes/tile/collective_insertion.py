@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.analysis.sharding import Sharding, Step, cost, local_shape, steps
 from tessera_tools.diagnostics import Refusal, error
@@ -31,7 +31,7 @@ from tessera_tools.dialects.tile.mesh import (
     ShardingAttr,
     is_kernel,
 )
-from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import UNIT, ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
 from tessera_tools.ir.builtin_attributes import index as index_attribute
 from tessera_tools.ir.core import Block, Builder, Operation, Value
@@ -43,6 +43,9 @@ from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.tile.attention_sharding import attention
 from tessera_tools.passes.tile.host_values import as_values
 from tessera_tools.passes.tile.sharding_rules import Rule, contraction_of, cut_by, is_fresh, is_zero, rule_of
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.location import Location
 
 IMPLEMENTATION = StringAttr("nccl")
 SUM = StringAttr("sum")
@@ -225,7 +228,7 @@ class Partition:
         return self.results[function]
 
     def declared_sharding(
-        self, spec: Attribute | None, type: Any, what: str, location: Any, argument: Value | None
+        self, spec: Attribute | None, type: Type, what: str, location: Location, argument: Value | None
     ) -> Sharding | None:
         """The declared sharding of a tensor; None if there is none."""
         if spec is None:
@@ -264,7 +267,7 @@ class Partition:
                 f"{what} is sharded along the unknown mesh axis '{name}'; the mesh has {self.mesh.described()}",
             )
 
-    def local(self, op: Operation, type: Any, state: Sharding, what: str) -> Any:
+    def local(self, op: Operation, type: Type, state: Sharding, what: str) -> Any:
         """The type of a rank's part; raises an error at the op if an extent is not divisible."""
         if not isinstance(type, MemRefType) or not any(state.axes):
             return type
@@ -542,7 +545,7 @@ class Partition:
         return cost(before, wanted, self.bytes(value), self.extents)
 
 
-def _rank(type: Any) -> int:
+def _rank(type: Type) -> int:
     return type.rank if isinstance(type, MemRefType) else 0
 
 

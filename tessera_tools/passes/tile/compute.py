@@ -18,7 +18,7 @@ from tessera_tools.ir.builtin_attributes import (
     IntegerAttr,
     i32,
 )
-from tessera_tools.ir.core import Block, Builder, Region, Value
+from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import F32, I32, I64, FloatType, RankedTensorType, bit_width
 from tessera_tools.layout import LinearLayout, transpose
 from tessera_tools.passes.tile.ignored import remark_ignored
@@ -71,7 +71,7 @@ def product(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma) -> None:
     low.tiles[op.res] = result
 
 
-def product_atom(op: Any, target: Target) -> MmaAtomAttr:
+def product_atom(op: Operation, target: Target) -> MmaAtomAttr:
     """The instruction for the element types of a product.  If there is none, raises an error that lists the supported
     types."""
     return mma_atom(_Product(op), target)  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ def fused_accumulate(op: Any) -> Any:
     """The tile.accumulate that is the only use of a product, if the product can use its destination as accumulator."""
     if op.acc is not None or not op.res.has_one_use:
         return None
-    user: Any = next(op.res.users)
+    user = next(op.res.users)
     if not isinstance(user, tile.Accumulate) or user.update is not op.res or user.parent is not op.parent:
         return None
     between = op.next_op
@@ -115,7 +115,7 @@ def _accumulator(low: Lowering, op: Any, type: RankedTensorType) -> Value:
     return _splat(low, 0, type)
 
 
-def prefers_rows(op: Any) -> bool:
+def prefers_rows(op: Operation) -> bool:
     """True if rows should not cross warps: the function reduces rows, or multiplies fragments."""
     function = op
     while function.parent_op is not None and function.parent_op.name != "builtin.module":
@@ -304,7 +304,7 @@ def cast(low: Lowering, op: tile.Cast) -> None:
     narrows = bit_width(new) < bit_width(old)
     match isinstance(old, FloatType), isinstance(new, FloatType):
         case False, True:
-            kind: Any = arith.SIToFP
+            kind = arith.SIToFP
         case True, False:
             kind = arith.FPToSI
         case False, False:
@@ -321,13 +321,13 @@ def cast(low: Lowering, op: tile.Cast) -> None:
 # -- in place
 
 
-def _check_uniform(low: Lowering, op: Any, number: Value) -> None:
+def _check_uniform(low: Lowering, op: Operation, number: Value) -> None:
     """Raises an error for a divergent scalar."""
     if number in low.divergent:
         raise op.error("uses a thread-dependent number; it must be the same in all threads of a block")
 
 
-def _spread(low: Lowering, op: Any, number: Value, fragment: Value) -> Value:
+def _spread(low: Lowering, op: Operation, number: Value, fragment: Value) -> Value:
     _check_uniform(low, op, number)
     type = RankedTensorType(low.fragments.shape(fragment), number.type)
     return low.insert(nv_tileaa.Splat(low.scalar(op, number), res=type)).res
@@ -367,7 +367,7 @@ def accumulate(low: Lowering, op: tile.Accumulate) -> None:
     low.tiles[op.dest] = _combined(low, "add", low.tile(op, op.dest), low.tile(op, op.update))
 
 
-def _numbers(low: Lowering, op: Any, first: Value, type: RankedTensorType, axis: int) -> Value:
+def _numbers(low: Lowering, op: Operation, first: Value, type: RankedTensorType, axis: int) -> Value:
     """The indices of rows (axis 0) or columns (axis 1), from `first`, for the whole tile."""
     _check_uniform(low, op, first)
     size = type.shape[axis]

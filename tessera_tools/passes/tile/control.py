@@ -125,7 +125,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def check_by_thread(op: Any, where: str) -> None:
+def check_by_thread(op: Operation, where: str) -> None:
     """Raises an error at a collective op inside a divergent op."""
     allowed = (*_ELEMENTS, *_NUMBERS, "tile.compute_tensor_slice")
     for inner in op.walk():
@@ -138,7 +138,7 @@ def check_by_thread(op: Any, where: str) -> None:
             )
 
 
-def _by_thread(low: Lowering, op: Any, changed: list[Value]) -> None:
+def _by_thread(low: Lowering, op: Operation, changed: list[Value]) -> None:
     """Lower a divergent branch: accesses of single elements are in real branches; for fragments, both sides are
     computed, and each thread selects the elements by its condition."""
     check_by_thread(op, "is under a thread-dependent condition")
@@ -266,7 +266,7 @@ def check(low: Lowering, op: cf.Assert) -> None:
 
 
 @handles("llvm.intr.assume")
-def assume(low: Lowering, op: Any) -> None:
+def assume(low: Lowering, op: Operation) -> None:
     """No op: assumed equalities were used for the bounds of slices (analysis/equality.py)."""
 
 

@@ -13,7 +13,7 @@ A branch on a divergent condition may only modify fragments: it becomes a select
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.analysis.divergence import divergent_values
 from tessera_tools.analysis.fragments import Fragments, fragments_of
@@ -29,6 +29,9 @@ from tessera_tools.passes.tile import compute, control, copies, elements  # noqa
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.lowering import HANDLERS, Lowering, Matrix, index_of
 from tessera_tools.target import Target, UnknownTargetError, lookup
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.location import Location
 
 TARGET = "tessera.target"
 
@@ -75,7 +78,7 @@ class ConvertTileToTileAS(Pass):
             raise PassFailure(problem.message, None, problem.hint) from None
 
 
-def is_kernel(function: Any) -> bool:
+def is_kernel(function: Operation) -> bool:
     """True if a function is a kernel of the tile dialect; others may run on the host."""
     return "tessera.kernel" in function.attributes or (
         any(op.name.startswith("tile.") for op in function.walk()) and not is_host(function)
@@ -126,7 +129,7 @@ def _convert(function: Any, target: Target) -> Any:
 _OWN = ("sym_name", "function_type", "arg_attrs", "res_attrs", "sym_visibility")
 
 
-def _profile(entry: Block, location: Any) -> tuple[Value, Value]:
+def _profile(entry: Block, location: Location) -> tuple[Value, Value]:
     """The last parameters of a kernel with markers: the address of the records, and their maximum number per block."""
     pointer, records = entry.add_argument(PointerType(1), location), entry.add_argument(I32, location)
     pointer.name_hint, records.name_hint = "profile", "records"

@@ -12,7 +12,7 @@ from tessera_tools.dialects import arith, memref, nv_tileaa, nv_tileas, tile
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr, i32, i64
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout import LayoutError, swizzled
 from tessera_tools.passes.tile.control import block_coordinate
@@ -71,7 +71,7 @@ def _cut_stage(low: Lowering, op: memref.SubView) -> None:
     low.shared[op.result] = Shared(whole.buffer, stage_number(low, op, ring, stage_of(op, ring)))
 
 
-def stage_number(low: Lowering, op: Any, ring: Ring, digits: list[Value | int]) -> Value:
+def stage_number(low: Lowering, op: Operation, ring: Ring, digits: list[Value | int]) -> Value:
     """The stage number (i32) at a position in a buffer: digits[i] along axis i, the last in elements of a stage."""
     numbers = [low.narrow(_number(low, op, digit)) for digit in digits]
     height = ring.tile[0]
@@ -144,7 +144,7 @@ def cut(low: Lowering, op: Any) -> None:
     low.matrices[op.results[0]] = made
 
 
-def _number(low: Lowering, op: Any, number: Value | int) -> Value:
+def _number(low: Lowering, op: Operation, number: Value | int) -> Value:
     return low.scalar(op, number) if isinstance(number, Value) else low.number(number)
 
 
@@ -182,7 +182,7 @@ def _within(low: Lowering, op: Any, matrix: Matrix, shape: tuple[int, ...]) -> M
     return replace(matrix, view=low.view(view.base, extents, view.strides()[:-1], view.res.type.element))
 
 
-def matrix_of(low: Lowering, op: Any, value: Value) -> Matrix:
+def matrix_of(low: Lowering, op: Operation, value: Value) -> Matrix:
     """The matrix of a memref in global memory; a parameter of rank 1 or 2 is itself a matrix."""
     found = low.matrices.get(value)
     if found is None and value in low.tensors and 1 <= (rank := value.type.rank) <= 2:  # type: ignore[attr-defined]
@@ -222,7 +222,7 @@ def copy_async(low: Lowering, op: tile.CpAsync | tile.CpAsyncCg | tile.TmaLoad) 
     _prefetch(low, op, matrix, type)
 
 
-def _prefetch(low: Lowering, op: Any, matrix: Matrix, type: RankedTensorType) -> None:
+def _prefetch(low: Lowering, op: Operation, matrix: Matrix, type: RankedTensorType) -> None:
     """Prefetch the tile of the next iteration, if the op requests it."""
     shape = DenseArrayAttr(I64, type.shape)
     prefetch(low, op, [matrix.view, *matrix.offsets], lambda v: nv_tileas.TiledPrefetch(v[0], v[1:], shape))

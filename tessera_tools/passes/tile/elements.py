@@ -157,7 +157,7 @@ def extract(low: Lowering, op: vector.Extract) -> None:
 @handles("vector.from_elements")
 def from_elements(low: Lowering, op: vector.FromElements) -> None:
     """Elements as a vector."""
-    type: Any = op.dest.type
+    type = op.dest.type
     made = low.insert(llvm.Poison(res=type)).results[0]
     for number, value in enumerate(op.elements):
         place = low.number(number, I32)

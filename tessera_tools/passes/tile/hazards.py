@@ -52,7 +52,7 @@ def root_of(buffer: Value) -> Value:
 class TileHazards(Hazards):
     """The accesses of one kernel."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: Operation) -> None:
         self.facts = Facts()
         self.divergent = divergent_values(function)
         self.free: set[Pair] | None = None
@@ -287,7 +287,7 @@ class TileHazards(Hazards):
 
     def reduce_waits(self) -> None:
         """Erase redundant waits, and let the others leave as many groups as possible."""
-        waits: list[Any] = [op for op in self.function.walk() if isinstance(op, WaitLike)]
+        waits = [op for op in self.function.walk() if isinstance(op, WaitLike)]
         for wait in sorted(waits, key=depth, reverse=True):
             if self.without(wait):
                 self.remove(wait)
@@ -333,7 +333,7 @@ def _is_own(indices: list[tuple[Value, int]], divergent: set[Value]) -> bool:
 def _digit(index: Value, divergent: set[Value]) -> tuple[Any, int]:
     """The bits of the thread id that an index determines, and the minimum distance of the indices of two threads that
     differ in them; None if unknown."""
-    op: Any = index.defining_op
+    op = index.defining_op
     if isinstance(op, tile.ThreadId):
         return "thread", 1
     if isinstance(op, tile.WarpId):

@@ -7,7 +7,7 @@ from typing import Any
 
 from tessera_tools.dialects import arith, scf
 from tessera_tools.ir.builtin_attributes import TRUE, StringAttr
-from tessera_tools.ir.core import Block, Builder, IRMapping, Region, Value
+from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.passes.tile.lowering import Lowering
 
 CACHE, PREFETCH, WRITE = "tessera.cache_hint", "tessera.prefetch", "tessera.write_policy"
@@ -21,12 +21,12 @@ _STORES = {
 """The PTX operators for the values of `cache_policy`, `tessera.cache_hint` and `tessera.write_policy`."""
 
 
-def load_operator(op: Any) -> StringAttr | None:
+def load_operator(op: Operation) -> StringAttr | None:
     """The cache operator of a load; None for the default."""
     return _operator(op, CACHE, _LOADS, "load")
 
 
-def store_operator(op: Any) -> StringAttr | None:
+def store_operator(op: Operation) -> StringAttr | None:
     """The cache operator of a store; None for the default."""
     return _operator(op, WRITE, _STORES, "store")
 
@@ -41,7 +41,9 @@ def _operator(op: Any, hint: str, words: dict[str, str], what: str) -> StringAtt
     return StringAttr(found) if found not in ("ca", "wb") else None
 
 
-def prefetch(low: Lowering, op: Any, values: Sequence[Value], make: Callable[[list[Value]], Any]) -> None:
+def prefetch(
+    low: Lowering, op: Operation, values: Sequence[Value], make: Callable[[list[Value]], Any]
+) -> None:
     """Prefetch for an op, if requested: `make(values)` with the values of the next iteration, if there is one.
 
     The op must be in the body of an scf.for; its operands must be computed from the induction variable by pure ops,
@@ -65,7 +67,7 @@ def prefetch(low: Lowering, op: Any, values: Sequence[Value], make: Callable[[li
     low.insert(scf.If(more, results=[], then=Region([block]), otherwise=Region(), location=op.location))
 
 
-def _at(low: Lowering, op: Any, value: Value, body: Block, mapping: dict[Value, Value]) -> Value:
+def _at(low: Lowering, op: Operation, value: Value, body: Block, mapping: dict[Value, Value]) -> Value:
     """A value of the loop's body in the next iteration."""
     if value in mapping:
         return mapping[value]

@@ -38,7 +38,7 @@ def remark_ignored(op: Operation, source: str = "convert-tile-to-tileas", **fact
         emit(remark)
 
 
-def _ignored(op: Any, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _ignored(op: Operation, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if isinstance(op, CopyLike):
         yield from _of_copy(op, facts["bits"])
     elif isinstance(op, Product):

@@ -14,8 +14,6 @@ fragment that is used by ops of other dialects is `pinned`: nothing is known abo
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.analysis.fragments import is_fragment
 from tessera_tools.dialects import scf, tile
 from tessera_tools.ir.core import BlockArgument, Operation, Value
@@ -44,7 +42,7 @@ def _may_write(op: Operation) -> list[Value]:
     return [*(v for v in op.results if is_fragment(v)), *writes_of(op)]
 
 
-def pinned(function: Any) -> set[Value]:
+def pinned(function: Operation) -> set[Value]:
     """The fragments that are used by ops other than those of the dialect and scf loops and branches."""
     found: set[Value] = set()
     for op in function.walk():

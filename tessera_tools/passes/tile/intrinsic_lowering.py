@@ -66,7 +66,7 @@ class TileIntrinsicLowering(Pass):
         return any(lowered)
 
 
-def _lower(function: Any, target: Target, context: PassContext) -> bool:
+def _lower(function: Operation, target: Target, context: PassContext) -> bool:
     ops = [op for op in function.walk() if op.name.startswith("tile.")]
     fragments = fragments_of(function) if any(isinstance(op, Product) for op in ops) else Fragments()
     facts, alignment = Facts(), alignment_of(function)

@@ -11,6 +11,7 @@ from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.dialects import arith, nv_tileaa, tile
 from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.builtin_attributes import index as index_attribute
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
@@ -111,11 +112,11 @@ class Lowering:
         """Create the first token."""
         self.token = self.insert(nv_tileaa.CreateMemToken()).res
 
-    def insert(self, op: Any) -> Any:
+    def insert(self, op: Operation) -> Any:
         """Append an op."""
         return self.builder.insert(op)
 
-    def number(self, value: int, type: Any = INDEX) -> Value:
+    def number(self, value: int, type: Type = INDEX) -> Value:
         """A constant."""
         attribute = index_attribute(value) if isinstance(type, IndexType) else IntegerAttr(value, type)
         return self.insert(arith.Constant(attribute)).result
@@ -167,7 +168,7 @@ class Lowering:
             raise op.error(f"uses {buffer.type}; expected the result of tile.alloc_shared, or a part of it")
         if found.ring is not None:
             raise op.error("uses all stages of a multi-stage buffer; select one stage with memref.subview")
-        own: Any = found.buffer.type
+        own = found.buffer.type
         if own.tile != buffer.type.shape:  # type: ignore[attr-defined]
             raise op.error(f"uses {buffer.type}, which has dimensions of extent 1; drop them")
         return found
@@ -259,7 +260,7 @@ class Lowering:
         return self.insert(nv_tileaa.Assume(extents[axis], divisor=divisor, lower=i64(0), res=I32)).res
 
     def view(
-        self, base: Value, shape: Sequence[Value | int], strides: Sequence[Value], element: Any
+        self, base: Value, shape: Sequence[Value | int], strides: Sequence[Value], element: Type
     ) -> Value:
         """A view of a matrix with a row stride, or of a vector; the last dimension is contiguous."""
         static = tuple(n if isinstance(n, int) else nv_tileaa.DYNAMIC_INDEX for n in shape)
@@ -278,7 +279,7 @@ class Lowering:
         ).res
 
 
-def elem_type_of(element: Any) -> Any:
+def elem_type_of(element: Type) -> Any:
     """The attribute for an element type."""
     from tessera_tools.ir.builtin_attributes import TypeAttr
 

@@ -185,7 +185,7 @@ def _choose(
     if best is None or best[1] == now:
         return
     context.count("swizzled")
-    loads: list[Any] = [user for user in alloc.res.users if isinstance(user, tile.TmaLoad)]
+    loads = [user for user in alloc.res.users if isinstance(user, tile.TmaLoad)]
     boxes = [box_of(load, alignment) for load in loads]
     if best[1] == 0:
         alloc.attributes["swizzle"] = StringAttr("none")
@@ -201,7 +201,7 @@ def _choose(
             load.attributes["tile_size"] = DenseArrayAttr(I64, box)
 
 
-def _coalesce(function: Any, accesses: Accesses, context: PassContext) -> None:
+def _coalesce(function: Operation, accesses: Accesses, context: PassContext) -> None:
     for op in function.walk():
         if isinstance(op, _BY_ELEMENT) and op.coalesce is None and touches_neighbors(op, accesses.lanes):
             op.attributes["coalesce"] = TRUE

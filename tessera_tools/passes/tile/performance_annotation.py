@@ -23,6 +23,7 @@ from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import func, memref, scf, tile
 from tessera_tools.dialects.tile.asynchronous import CopyLike
 from tessera_tools.dialects.tile.compute import Product
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import TRUE, UNIT, IntegerAttr, StringAttr, i64
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import F32, FloatType, IntegerType, MemRefType
@@ -69,9 +70,9 @@ class TilePerformanceAnnotation(Pass):
                 context.count("markers", _mark(function))
 
 
-def _annotate(function: Any, context: PassContext) -> None:
+def _annotate(function: Operation, context: PassContext) -> None:
     accesses = Counter(_tensor(op) for op in function.walk() if _accesses_global(op))
-    threads: Any = function.attributes.get(THREADS)
+    threads = function.attributes.get(THREADS)
     count = threads.value if isinstance(threads, IntegerAttr) else DEFAULT_THREADS
     for op in function.walk():
         if isinstance(op, scf.For) and not any(isinstance(o, scf.For) for o in op.walk() if o is not op):
@@ -113,7 +114,7 @@ def unroll_factor(loop: Any, threads: int = DEFAULT_THREADS) -> int:
     return factor
 
 
-def instructions(op: Any, threads: int = DEFAULT_THREADS) -> int:
+def instructions(op: Operation, threads: int = DEFAULT_THREADS) -> int:
     """The estimated number of instructions of a thread for an op: one for each element of a fragment, each mma.sync of
     a product, and each 16 bytes of a copy."""
     if isinstance(op, Product):
@@ -132,7 +133,7 @@ def instructions(op: Any, threads: int = DEFAULT_THREADS) -> int:
     return max(held, default=1)
 
 
-def _width(element: Any) -> int:
+def _width(element: Type) -> int:
     return storage_bits(element) if isinstance(element, IntegerType | FloatType) else 64
 
 
@@ -150,7 +151,7 @@ def _buffer(op: Any) -> Value:
     return op.dest if isinstance(op, tile.StoreGlobal) else op.buffer
 
 
-def _tensor(op: Any) -> Value:
+def _tensor(op: Operation) -> Value:
     """The tensor of which the matrix is a slice."""
     value = _buffer(op)
     while isinstance(value.defining_op, tile.ComputeTensorSlice | memref.SubView):
@@ -164,7 +165,7 @@ def _loop(op: Operation) -> Any:
     return loop if isinstance(loop, scf.For) else None
 
 
-def _reuse(op: Any, accesses: int) -> str:
+def _reuse(op: Operation, accesses: int) -> str:
     """The cache level for a load.
 
     "L1" (the default of ld.global) if the loop reuses the line: the address is constant, or advances by less than a
@@ -181,9 +182,9 @@ def _reuse(op: Any, accesses: int) -> str:
     return "L2" if accesses > 1 else "streaming"
 
 
-def _place(op: Any, loop: Any) -> list[Any]:
+def _place(op: Any, loop: Operation) -> list[Any]:
     """The advances of the values that determine the address of an access; [0] if it is constant."""
-    slice: Any = _buffer(op).defining_op
+    slice = _buffer(op).defining_op
     indices: list[Value] = list(getattr(op, "indices", ()))
     if isinstance(slice, tile.ComputeTensorSlice):
         indices.append(slice.start)
@@ -192,7 +193,7 @@ def _place(op: Any, loop: Any) -> list[Any]:
     return list({advance(v, loop): None for v in indices}) or [0]
 
 
-def _is_predictable(op: Any) -> bool:
+def _is_predictable(op: Operation) -> bool:
     """True if the next iteration's address can be computed in this one, and is in another line: indices with constant
     steps."""
     loop = _loop(op)

@@ -12,7 +12,7 @@ not change.  It does not change the distribution either: an op that determines a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.fragments import Fragments, fragments_of, is_fragment
 from tessera_tools.diagnostics import DiagnosticError
@@ -56,7 +56,7 @@ class TileRegisterCoalescing(Pass):
 # -- copies
 
 
-def _merge_one(function: Any, context: PassContext) -> bool:
+def _merge_one(function: Operation, context: PassContext) -> bool:
     """Merge the two fragments of a copy; returns true if there was such a copy."""
     copies = [op for op in function.walk() if isinstance(op, tile.Copy) and is_fragment(op.dest)]
     if not copies:
@@ -97,7 +97,7 @@ def _may_replace(keep: Value, drop: Value, copy: Operation) -> bool:
     return all(user is copy or dominates(keep, user) for user in drop.users)
 
 
-def _replace(function: Any, keep: Value, drop: Value) -> bool:
+def _replace(function: Operation, keep: Value, drop: Value) -> bool:
     """Replace one fragment by the other, and remove the copies between them, unless rounding would change."""
     before = _fused(function)
     uses = [(use.owner, use.index) for use in drop.uses]
@@ -120,7 +120,7 @@ def _replace(function: Any, keep: Value, drop: Value) -> bool:
     return False
 
 
-def _fused(function: Any) -> set[tuple[Operation, Operation]]:
+def _fused(function: Operation) -> set[tuple[Operation, Operation]]:
     """The accumulators that the conversion to nv_tileas fuses with products."""
     products = (op for op in function.walk() if isinstance(op, Product))
     return {(op, into) for op in products if (into := fused_accumulate(op)) is not None}
@@ -129,7 +129,7 @@ def _fused(function: Any) -> set[tuple[Operation, Operation]]:
 # -- dead fragments
 
 
-def _remove_one(function: Any, context: PassContext) -> bool:
+def _remove_one(function: Operation, context: PassContext) -> bool:
     """Remove one op whose fragment is never read; returns true if there was one."""
     liveness: Liveness | None = None
     fixed = pinned(function)
@@ -170,7 +170,7 @@ def _follows(user: Operation, op: Operation) -> bool:
     return place is not None and op.is_before_in_block(place)
 
 
-def _take(function: Any, op: Operation) -> bool:
+def _take(function: Operation, op: Operation) -> bool:
     """Remove an op unless it determines the distribution of the program, or the rounding of a product."""
     before, sums = _distribution(function), _fused(function)
     operands, block, following = list(op.operands), op.parent, op.next_op
@@ -191,7 +191,7 @@ def _take(function: Any, op: Operation) -> bool:
     return False
 
 
-def _distribution(function: Any) -> Fragments | None:
+def _distribution(function: Operation) -> Fragments | None:
     """The tiles of the fragments, and the number of threads; None if they cannot be inferred."""
     try:
         return fragments_of(function)

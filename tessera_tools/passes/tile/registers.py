@@ -14,7 +14,7 @@ from typing import Any
 from tessera_tools.analysis.fragments import Fragments, is_fragment
 from tessera_tools.analysis.lane_values import trips
 from tessera_tools.analysis.storage import storage_bits
-from tessera_tools.dialects import scf, tile
+from tessera_tools.dialects import func, scf, tile
 from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Builder, Operation, Value
@@ -59,7 +59,7 @@ _AT_ONCE = 32
 """Registers for an operand that is read as a whole: ptxas reads it incrementally."""
 
 
-def share(function: Any, fragments: Fragments) -> int:
+def share(function: Operation, fragments: Fragments) -> int:
     """Merge fragments of the same type with disjoint live ranges; returns the number of removed ones."""
     gone = 0
     fixed = pinned(function)
@@ -94,7 +94,9 @@ def _alike(a: tile.AllocRegister, b: tile.AllocRegister, fragments: Fragments) -
 class Spiller:
     """Spills fragments of one function until the live ones fit."""
 
-    def __init__(self, function: Any, fragments: Fragments, divergent: set[Value], target: Target) -> None:
+    def __init__(
+        self, function: func.Func, fragments: Fragments, divergent: set[Value], target: Target
+    ) -> None:
         self.limit = budget(target, fragments.threads)
         """The number of registers for fragments and operands."""
         self.function = function
@@ -202,7 +204,7 @@ class Spiller:
 
     def _held(self, unit: Operation, value: Value, slot: Value) -> Value:
         """The fragment that replaces a spilled one in an op; reloaded if it is read, spilled again if modified."""
-        type: Any = value.type
+        type = value.type
         changed = any(value in writes_of(inner) for inner in (unit, *unit.walk()))
         if unit.regions or value in read(unit):
             held = Builder.before(unit).insert(tile.Reload(slot, res=type, location=unit.location)).res
@@ -218,7 +220,7 @@ class Spiller:
         op.parent.insert_after(op, made)
 
 
-def _shared_bytes(function: Any) -> int:
+def _shared_bytes(function: Operation) -> int:
     """The total size of a function's buffers."""
     return sum(
         op.res.type.num_elements * storage_bits(op.res.type.element) // 8

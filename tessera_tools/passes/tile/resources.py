@@ -269,7 +269,7 @@ def _shape(instruction: str) -> tuple[int, int, int]:
     return int(m), int(n), int(k)
 
 
-def _copies(function: Any, ops: list[Any], target: Target) -> tuple[CopyUse, ...]:
+def _copies(function: Operation, ops: list[Operation], target: Target) -> tuple[CopyUse, ...]:
     facts, alignment = Facts(), alignment_of(function)
     found: list[CopyUse] = []
     for op in ops:
@@ -294,7 +294,7 @@ def _overlaps(op: Any, loops: list[Operation]) -> bool:
     between the copy and its wait, or before the wait of the next iteration."""
     if not loops:
         return False
-    body: Any = loops[0]
+    body = loops[0]
     following: list[Operation] = []
     seen = False
     for inner in body.walk():
@@ -321,7 +321,7 @@ def _conflicting(products: list[Any]) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for op in products:
         for value in (op.lhs, op.rhs):
-            alloc: Any = value.defining_op
+            alloc = value.defining_op
             if not isinstance(alloc, tile.AllocShared):
                 continue
             row = value.type.shape[-1] * storage_bits(value.type.element) // 8

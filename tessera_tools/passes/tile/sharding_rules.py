@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tessera_tools.analysis.sharding import Sharding
 from tessera_tools.dialects import tile
@@ -98,7 +97,7 @@ def contraction_of(value: Value, known: frozenset[Value] = frozenset()) -> int |
     from tessera_tools.ir.symbols import lookup_symbol
 
     for use in value.uses:
-        op: Any = use.owner
+        op = use.owner
         if isinstance(op, Call):
             callee = lookup_symbol(op, op.callee)
             argument = callee.arguments[use.index] if isinstance(callee, Func) and callee.arguments else value

@@ -67,7 +67,9 @@ class SharedAccess:
 class Accesses:
     """The accesses of shared memory of one function."""
 
-    def __init__(self, function: Any, fragments: Fragments, divergent: set[Value], target: Target) -> None:
+    def __init__(
+        self, function: Operation, fragments: Fragments, divergent: set[Value], target: Target
+    ) -> None:
         self.function = function
         self.fragments = fragments
         self.lanes = LaneValues(fragments.threads, divergent)
@@ -77,7 +79,7 @@ class Accesses:
         """The accesses of a buffer."""
         found: list[SharedAccess] = []
         for use in buffer.uses:
-            op: Any = use.owner
+            op = use.owner
             cost: Cost | None = None
             if isinstance(op, BY_ELEMENT):
                 cost = (

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from tessera_tools.analysis.equality import Equalities
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.transfer import ZERO_DIVISOR
 from tessera_tools.dialects import memref, tile
-from tessera_tools.ir.core import BlockArgument, Value
+from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.types import DYNAMIC, MemRefType
 from tessera_tools.passes.tile.advance import constant_of
 
@@ -57,7 +56,7 @@ class Slice:
 
 def slice_of(value: Value) -> Slice | None:
     """The slice of a memref in global memory; None if unknown."""
-    op: Any = value.defining_op
+    op = value.defining_op
     if isinstance(op, tile.ComputeTensorSlice):
         return Slice(op.source, (), (op.start, 0), (op.res.type.shape[0], None))
     if isinstance(op, memref.SubView):
@@ -81,7 +80,7 @@ def _cut(op: memref.SubView) -> Slice | None:
     return Slice(op.source, tuple(offsets[: rank - own]), tuple(offsets[rank - own :]), tuple(ends))
 
 
-def mixed(op: Any, field: str) -> list[Number]:
+def mixed(op: Operation, field: str) -> list[Number]:
     """The offsets, sizes or strides of a view: numbers, or values if dynamic."""
     dynamic = iter(getattr(op, field))
     static = getattr(op, f"static_{field}").values

@@ -84,7 +84,7 @@ def _split(value: Value) -> tuple[Value | None, int]:
         number = constant_of(value)
         if number is not None:
             return None, constant + number
-        op: Any = value.defining_op
+        op = value.defining_op
         if isinstance(op, arith.AddI) and (number := constant_of(op.rhs)) is not None:
             value, constant = op.lhs, constant + number
         elif isinstance(op, arith.AddI) and (number := constant_of(op.lhs)) is not None:
@@ -150,7 +150,7 @@ def _widest(op: Any, base: Value | None, facts: Facts, alignment: int) -> int:
     divisors = [facts.divisor(base) if base is not None else ZERO_DIVISOR]
     tensor, column = op.buffer, None
     if isinstance(tensor.defining_op, memref.SubView):
-        cut: Any = tensor.defining_op
+        cut = tensor.defining_op
         if any(stride != 1 for stride in cut.static_strides.values):
             return 1
         column = cut.static_offsets.values[-1]

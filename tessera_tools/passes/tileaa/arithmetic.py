@@ -15,6 +15,7 @@ from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.dialects.arith.attributes import IntegerOverflowFlagsAttr
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import UNIT
+from tessera_tools.ir.core import Operation
 from tessera_tools.passes.tileaa.constants import splat
 from tessera_tools.passes.tileaa.lowering import Handler, Lowering, handles
 
@@ -35,7 +36,7 @@ _WORDS = {
 def _plain(name: str) -> Handler:
     """The op with the same operands."""
 
-    def handler(op: Any, to: Lowering) -> None:
+    def handler(op: Operation, to: Lowering) -> None:
         to.replace(op, to.emit_named(op, name, *to.values(op.operands)))
 
     return handler
@@ -77,7 +78,7 @@ def overflow_flags(op: Any) -> IntegerOverflowFlagsAttr | None:
 
 
 def _wrapping(kind: Callable[..., Any]) -> Handler:
-    def handler(op: Any, to: Lowering) -> None:
+    def handler(op: Operation, to: Lowering) -> None:
         to.replace(op, to.emit(kind(*to.values(op.operands), overflow_flags=overflow_flags(op))).result)
 
     return handler
@@ -89,7 +90,7 @@ def is_signed(op: Any) -> bool:
 
 
 def _signed(stem: str) -> Handler:
-    def handler(op: Any, to: Lowering) -> None:
+    def handler(op: Operation, to: Lowering) -> None:
         to.replace(op, to.emit_named(op, f"{stem}{'si' if is_signed(op) else 'ui'}", *to.values(op.operands)))
 
     return handler

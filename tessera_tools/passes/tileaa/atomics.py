@@ -16,7 +16,7 @@ from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import BF16, element_type
 from tessera_tools.passes.tileaa.lowering import Lowering, handles
 from tessera_tools.passes.tileaa.pointers import ordering_of, token_of
-from tessera_tools.passes.tileaa.views import pointers_of_view, view_of
+from tessera_tools.passes.tileaa.views import pointers_of_view
 from tessera_tools.target import Feature
 
 
@@ -29,7 +29,7 @@ def _read_modify_write(op: ct.AtomicRmwTko, to: Lowering) -> None:
 @handles(ct.AtomicRedViewTko)
 def _reduce_into_view(op: ct.AtomicRedViewTko, to: Lowering) -> None:
     """Elements outside the view are masked."""
-    pointers, mask = pointers_of_view(op, view_of(op, op.view, to), to)
+    pointers, mask = pointers_of_view(op, to.views[op.view], to)
     to.replace(op, _changed(op, pointers, to[op.value], mask, to).out_token)
 
 

@@ -19,8 +19,6 @@ If %i + %s may wrap, %more is also carried: there is a next iteration if %s is l
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.dialects import arith, scf
 from tessera_tools.dialects import cuda_tile as ct
@@ -136,7 +134,7 @@ def _fill(body: Block, block: Block, to: Lowering, *, structured: bool = False) 
         to.builder = saved
 
 
-def _lower_end(last: Any, to: Lowering, structured: bool) -> None:
+def _lower_end(last: Operation, to: Lowering, structured: bool) -> None:
     """Lower a terminator."""
     if isinstance(last, ct.Return):
         to.emit(aa.Return())

@@ -10,7 +10,7 @@ from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.dialects.nv_tileaa.formats import pieces
 from tessera_tools.ir.builtin_attributes import StringAttr, i64
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import F32, F64, FloatType, element_type, with_element
 from tessera_tools.passes.tileaa.lowering import GLOBAL_POINTER, Lowering, handles
 from tessera_tools.passes.tileaa.pointers import token_of
@@ -60,7 +60,7 @@ def _printable(value: Value, to: Lowering) -> Value:
 def _dependency(kind: Any) -> Any:
     """No op if grids do not overlap: every grid then waits for the end of the previous one."""
 
-    def handler(op: Any, to: Lowering) -> None:
+    def handler(op: Operation, to: Lowering) -> None:
         token = token_of(op, to)
         to.replace(op, to.emit(kind(token)).out_token if to.target.has(Feature.GRIDDEPCONTROL) else token)
 

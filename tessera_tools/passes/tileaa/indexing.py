@@ -6,7 +6,6 @@ Indices, extents and strides of cuda_tile are unsigned.  An op is created only i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.analysis.access import unsigned_range
 from tessera_tools.dialects import arith
@@ -51,7 +50,7 @@ def resized(value: Value, element: Type, to: Lowering) -> Value:
     old, new = width_of(value.type), bit_width(element)
     if old == new:
         return value
-    kind: Any = arith.ExtUI if old < new else arith.TruncI
+    kind = arith.ExtUI if old < new else arith.TruncI
     return to.emit(kind(value, out=with_element(value.type, element))).results[0]
 
 

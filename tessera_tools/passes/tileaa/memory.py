@@ -33,7 +33,7 @@ def _join_tokens(op: ct.JoinTokens, to: Lowering) -> None:
 def _grid(kind: Any) -> Any:
     """One query for each used coordinate."""
 
-    def handler(op: Any, to: Lowering) -> None:
+    def handler(op: Operation, to: Lowering) -> None:
         for axis, coordinate in enumerate(op.results):
             if coordinate.has_uses:
                 to.define(coordinate, to.emit(kind(i32(axis))).res)
@@ -47,7 +47,7 @@ def _assume(op: ct.Assume, to: Lowering) -> None:
     value, predicate = to[op.value], op.predicate
     facts: dict[str, Any] = {}
     if isinstance(op.value.type, ct.TensorViewType):
-        view: Any = value.defining_op
+        view = value.defining_op
         if isinstance(predicate, ct.DivByAttr) and isinstance(view, aa.MakeMemRef):
             base = to.emit(aa.Assume(view.base, divisor=i64(predicate.divisor), res=GLOBAL_POINTER)).res
             again = to.emit(view.clone())

@@ -11,7 +11,7 @@ from tessera_tools.ir.types import bit_width, element_type
 from tessera_tools.passes.tileaa.constants import splat
 from tessera_tools.passes.tileaa.lowering import Lowering, handles
 from tessera_tools.passes.tileaa.pointers import ordering_of, token_of
-from tessera_tools.passes.tileaa.views import padding_of, pointers_of_view, view_of
+from tessera_tools.passes.tileaa.views import padding_of, pointers_of_view
 from tessera_tools.target import Feature
 
 
@@ -20,14 +20,14 @@ def _places(op: Any, to: Lowering) -> tuple[Value, Value | None]:
         raise to.refuse(
             op, f"multicast memory, which {to.target.name} cannot access; multimem requires sm_90 or later"
         )
-    return pointers_of_view(op, view_of(op, op.view, to), to)
+    return pointers_of_view(op, to.views[op.view], to)
 
 
 @handles(ct.MultimemLoadReduceViewTko)
 def _load_reduce(op: ct.MultimemLoadReduceViewTko, to: Lowering) -> None:
     pointers, mask = _places(op, to)
     result = to.type_of(op.reduced_values.type, op)
-    padding = padding_of(op, view_of(op, op.view, to), element_type(result), to)
+    padding = padding_of(op, to.views[op.view], element_type(result), to)
     filler = None
     if mask is not None and padding is not None:
         filler = splat([padding[1]], result, to)

@@ -69,7 +69,7 @@ def atom(primitive: str, element: Type, count: int) -> CopyAtomAttr:
 
 
 def load_elements(
-    op: Any, pointers: Value, mask: Value | None, padding: Value | None, to: Lowering
+    op: Operation, pointers: Value, mask: Value | None, padding: Value | None, to: Lowering
 ) -> tuple[Value, Value]:
     """Load the elements of a load of cuda_tile from pointers; returns (the elements, the token after)."""
     element = _whole_bytes(op, to)
@@ -86,7 +86,7 @@ def load_elements(
     return tuple(to.emit(load).results)  # type: ignore[return-value]
 
 
-def store_elements(op: Any, pointers: Value, value: Value, mask: Value | None, to: Lowering) -> Value:
+def store_elements(op: Operation, pointers: Value, value: Value, mask: Value | None, to: Lowering) -> Value:
     """Store the elements of a store of cuda_tile to pointers; returns the token after."""
     element = _whole_bytes(op, to)
     ordering, scope = ordering_of(op)

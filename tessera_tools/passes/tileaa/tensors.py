@@ -3,12 +3,10 @@ splats."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, i64
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.tileaa.lowering import Lowering, handles
 
@@ -28,7 +26,7 @@ def _permute(op: ct.Permute, to: Lowering) -> None:
     to.replace(op, to.emit(aa.Permute(value, order, res=to.type_of(op.result.type, op))).res)
 
 
-def _same_elements(op: Any, value: Value, to: Lowering) -> Value | None:
+def _same_elements(op: Operation, value: Value, to: Lowering) -> Value | None:
     """A splat of the single element of `value` with the op's result type; None if it may have several elements."""
     target = to.type_of(op.result.type, op)
     if value.type is target:

@@ -98,7 +98,9 @@ def _tensor_view(op: ct.MakeTensorView, to: Lowering) -> None:
 
 
 @handles(ct.MakePartitionView, ct.MakeStridedView, ct.MakeGatherScatterView)
-def _tile_view(op: Any, to: Lowering) -> None:
+def _tile_view(
+    op: ct.MakePartitionView | ct.MakeStridedView | ct.MakeGatherScatterView, to: Lowering
+) -> None:
     """The memref with its axes in the order of the tile's; no op."""
     memref, view = to[op.tensor_view], op.result.type
     order = getattr(view, "dim_map", ()) or tuple(range(len(view.tile)))
@@ -133,16 +135,6 @@ def _sparse_axis(view: ct.TileViewType) -> int | None:
     return view.sparse_dim if isinstance(view, ct.GatherScatterViewType) else None
 
 
-def view_of(op: Operation, value: Value, to: Lowering) -> TileView:
-    """The lowered form of an op's operand that is a view of tiles."""
-    view = to.views.get(value)
-    if view is None:
-        raise to.refuse(
-            op, f"no view of type '{value.type}' that is created elsewhere; create it in the same entry"
-        )
-    return view
-
-
 # -- queries
 
 
@@ -157,7 +149,7 @@ def _tensor_shape(op: ct.GetTensorShape, to: Lowering) -> None:
 
 @handles(ct.GetIndexSpaceShape)
 def _index_space_shape(op: ct.GetIndexSpaceShape, to: Lowering) -> None:
-    view = view_of(op, op.src, to)
+    view = to.views[op.src]
     extents = _source(op, view.memref, to).extents()
     for extent, distance, old in zip(extents, _distances(view.type), op.results, strict=True):
         if old.has_uses:
@@ -182,7 +174,7 @@ def _tiles(extent: Int, distance: int, to: Lowering) -> Int:
 # -- offsets of tiles
 
 
-def _promised(op: Any, view: TileView) -> tuple[bool, ...]:
+def _promised(op: Operation, view: TileView) -> tuple[bool, ...]:
     """For each index of an access, true if the program declares it in bounds."""
     flags = getattr(op, "inbounds", None)
     return tuple(map(bool, flags)) if flags is not None else (False,) * view.type.index_rank
@@ -206,7 +198,7 @@ def _places(op: Any, view: TileView, extents: Sequence[Int], to: Lowering) -> li
     return places
 
 
-def _moved(op: Any, view: TileView, to: Lowering) -> Value:
+def _moved(op: Operation, view: TileView, to: Lowering) -> Value:
     """The view moved to the tile at the op's indices.
 
     The extent of an axis that is declared in bounds is removed.  If an offset may need more than 32 bits, the base
@@ -258,7 +250,7 @@ def _offset(pointers: Value, total: Int, source: aa.MakeMemRef, type: Type, to: 
     return to.emit(aa.Offset(pointers, as_value(total, shaped, to), TypeAttr(source.res.type.element))).res
 
 
-def pointers_of_view(op: Any, view: TileView, to: Lowering) -> tuple[Value, Value | None]:
+def pointers_of_view(op: Operation, view: TileView, to: Lowering) -> tuple[Value, Value | None]:
     """The addresses of the elements of the tile at the indices of `op`, and the mask of those in bounds.
 
     op: an access of cuda_tile with `index`, and optionally `inbounds`.
@@ -292,7 +284,7 @@ def pointers_of_view(op: Any, view: TileView, to: Lowering) -> tuple[Value, Valu
 
 
 def _inside(
-    op: Any, view: TileView, source: aa.MakeMemRef, places: list[Value], to: Lowering
+    op: Operation, view: TileView, source: aa.MakeMemRef, places: list[Value], to: Lowering
 ) -> Value | None:
     """The mask of a tile's elements in bounds; None if all are known or declared to be."""
     shape, sparse = view.type.tile_type.shape, _sparse_axis(view.type)
@@ -319,7 +311,9 @@ def _is_tiled(op: Any) -> bool:
     return ordering_of(op)[1] is None and not isinstance(op.view.type, ct.GatherScatterViewType)
 
 
-def padding_of(op: Any, view: TileView, element: Type, to: Lowering) -> tuple[aa.PaddingAttr, int] | None:
+def padding_of(
+    op: Operation, view: TileView, element: Type, to: Lowering
+) -> tuple[aa.PaddingAttr, int] | None:
     """The padding of a load, and its bits; refused if the format has no such value."""
     padding = view.type.padding  # type: ignore[attr-defined]
     if padding is None:
@@ -335,7 +329,7 @@ def padding_of(op: Any, view: TileView, element: Type, to: Lowering) -> tuple[aa
 
 @handles(ct.LoadViewTko)
 def _load(op: ct.LoadViewTko, to: Lowering) -> None:
-    view = view_of(op, op.view, to)
+    view = to.views[op.view]
     result = to.type_of(op.tile.type, op)
     padding = padding_of(op, view, element_type(result), to)
     if _is_tiled(op):
@@ -358,7 +352,7 @@ def _load(op: ct.LoadViewTko, to: Lowering) -> None:
 
 @handles(ct.StoreViewTko)
 def _store(op: ct.StoreViewTko, to: Lowering) -> None:
-    view = view_of(op, op.view, to)
+    view = to.views[op.view]
     value = to[op.tile]
     if _is_tiled(op):
         primitive = atom("stg", element_type(value.type), 1)

@@ -17,8 +17,16 @@ from typing import Any
 
 from tessera_tools.analysis.modulo_scheduling import Dependence, Schedule, conflicts, delayed, schedule
 from tessera_tools.analysis.storage import storage_bits
-from tessera_tools.analysis.tile_costs import Cost, async_product_cost, box_load_cost, cost_of, in_threads
+from tessera_tools.analysis.tile_costs import (
+    Cost,
+    async_product_cost,
+    box_load_cost,
+    cost_of,
+    in_threads,
+    staged_read_cost,
+)
 from tessera_tools.dialects import arith, scf
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, i32
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.types import I1, RankedTensorType
@@ -87,6 +95,8 @@ class AgentLoop(ScheduledLoop):
         }
         self.produced = {op for p in choice.products for load in p.loads for op in only_for(load)}
         """Ops of the producer, which do not occupy the consumer."""
+        self.reads: set[Operation] = {load.load for p in choice.products for load in p.read}
+        """Loads of the producer from whose stages the consumer reads the tile."""
         self.choice = choice
         self.signs = {op for product in choice.products for op in product.signs}
         self.limit_of_registers = 0
@@ -110,6 +120,9 @@ class AgentLoop(ScheduledLoop):
             return Cost({**cost.cycles, "threads": START_CYCLES}, cost.latency, cost.asynchronous)
         if op in self.boxes:
             return box_load_cost(op, self.target)
+        if op in self.reads:
+            read, brought = self._own(staged_read_cost(op, self.target)), box_load_cost(op, self.target)
+            return Cost({**in_threads(read).cycles, "memory": brought.cycles["memory"]}, read.latency)
         if op in self.signs or op in self.produced:
             return Cost()
         return in_threads(self._own(cost_of(op, self.target)))
@@ -126,9 +139,12 @@ class AgentLoop(ScheduledLoop):
     def work(self) -> int:
         """The most cycles for which the warpgroups that take turns occupy a resource of the SM in one iteration."""
         sums: Counter[str] = Counter()
-        for cost in self.costs:
-            shared = 1 if cost.asynchronous and "tensor" not in cost.cycles else self.turns
-            sums.update({name: shared * n for name, n in cost.cycles.items() if name != "threads"})
+        for number, cost in enumerate(self.costs):
+            op = self.ops[number] if number < len(self.ops) else None
+            for name, cycles in cost.cycles.items():
+                # The producer brings a tile once for all warpgroups.
+                once = op in self.boxes or (op in self.reads and name == "memory")
+                sums[name] += cycles if once or name == "threads" else self.turns * cycles
         return max(sums.values(), default=0)
 
     def _dependences(self) -> Iterator[Dependence]:
@@ -136,7 +152,7 @@ class AgentLoop(ScheduledLoop):
         for number, end in self.ends.items():
             yield Dependence(number, end, self.costs[number].latency)
             # The registers of an operand are read until the end.
-            factor: Any = self.ops[number].operands[0]
+            factor = self.ops[number].operands[0]
             found = (
                 self._origin(self._through_free(factor))
                 if self.products[self.ops[number]].a is None
@@ -281,6 +297,10 @@ class AgentLoop(ScheduledLoop):
                 end = self.ends[self.numbers[product.dot]]
                 held = found.cycles[end] - found.cycles[number]
                 depths[number] = max(fewest, -(-held // found.interval))
+            elif op in self.reads:
+                brought = box_load_cost(op, self.target).latency
+                held = brought + self.costs[number].cycles["threads"]
+                depths[number] = max(fewest, -(-held // found.interval))
         return depths
 
     def instances(self, found: Schedule) -> int:
@@ -356,7 +376,7 @@ class AgentLoop(ScheduledLoop):
             for definition, further in self._definitions(inner, seen):
                 yield definition, distance + further
 
-    def _size(self, type: Any) -> int:
+    def _size(self, type: Type) -> int:
         if not isinstance(type, RankedTensorType):
             return 0
         if type.element is I1:
@@ -389,6 +409,11 @@ class AgentLoop(ScheduledLoop):
         if self.ops[number] in self.boxes:
             return "producer"
         return "consumer" if self.costs[number].cycles else None
+
+    def data_after(self, number: int) -> int | None:
+        """Also for loads that the consumer reads from their stages."""
+        op = self.ops[number]
+        return box_load_cost(op, self.target).latency if op in self.reads else super().data_after(number)
 
     def write(self) -> None:
         """Also writes the end cycle of each product, and which warpgroups take turns."""
@@ -430,7 +455,7 @@ class AgentLoop(ScheduledLoop):
     def may_take_turns(self) -> bool:
         """Whether there are several warpgroups, and the consumer writes no operand of the products: it would have to
         meet for that in each iteration."""
-        computes = any(p.staged or p.read for op, p in self.products.items() if op in self.numbers)
+        computes = any(p.staged for op, p in self.products.items() if op in self.numbers)
         refused = any(refusal.op.parent_op is self.loop for refusal in self.choice.refused)
         return self.choice.groups > 1 and not computes and not refused
 
@@ -473,6 +498,11 @@ class AgentLoop(ScheduledLoop):
     def needed_registers(self) -> int:
         """Registers of a thread that the schedule needs for tiles."""
         return self.registers(self.schedule)
+
+    @property
+    def has_registers(self) -> bool:
+        """Whether there are as many registers as the schedule needs."""
+        return self.needed_registers <= self.spare_registers
 
     @property
     def spare_registers(self) -> int:

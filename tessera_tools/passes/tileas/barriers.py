@@ -84,7 +84,7 @@ class _Analysis(Hazards):
             return None
         buffer = self._allocated(op, value)
         first, size = self.allocation.offsets[buffer], self.allocation.sizes[buffer]
-        barrier = self._allocated(op, getattr(op, effect.through)) if effect.through is not None else None
+        barrier = self._allocated(op, _signal(op, effect.through)) if effect.through is not None else None
         return Access.of(op, effect, first, first + size, buffer, barrier)
 
     def _allocated(self, op: Operation, value: Value) -> Operation:
@@ -196,3 +196,10 @@ def _filled(op: Operation) -> nv_tileas.ProducerWrite | None:
 
 def _has_one_stage(buffer: Operation | None) -> bool:
     return isinstance(buffer, nv_tileas.AllocTensor) and buffer.res.type.stages == 1
+
+
+def _signal(op: Any, field: str) -> Value:
+    """The value whose barrier a copy signals: of the op around it if its own field is the number of a stage."""
+    if isinstance(op, nv_tileas.TiledTmaLoad) and nv_tileas.is_unwrapped(op):
+        return op.parent_op.token  # type: ignore[union-attr]
+    return getattr(op, field)

@@ -260,7 +260,7 @@ def view(load: Filler, buffer: Value, iterator: Value, builder: Builder) -> Valu
 
 def read(load: BoxLoad, stage: Value, builder: Builder) -> Value:
     """The tile of a load in registers, from a view of its stage."""
-    type: Any = load.load.res.type
+    type = load.load.res.type
     location = load.load.location
     zero = builder.insert(arith.Constant(i32(0), location=location)).results[0]
     made = nv_tileas.Load(

@@ -7,7 +7,7 @@ addptr + tiled_store →  nv_tileas.tiled_store view[offsets]       constant_ten
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.hints import hint
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
@@ -87,7 +87,7 @@ def convert(function: nv_tileaa.Func, target: Target) -> None:
         builder = Builder.before(op)
         if isinstance(op, nv_tileaa.TiledLoad):
             view, offsets = _place(op.view, builder)
-            new: Any = nv_tileas.TiledLoad(
+            new = nv_tileas.TiledLoad(
                 view,
                 offsets,
                 op.token,

@@ -146,7 +146,7 @@ def choose_buffer(source: DotSource, warps: int, target: Target) -> BufferChoice
     return BufferChoice(memory, obstacle)
 
 
-def match(dot: Any, position: int, target: Target) -> DotSource | None:
+def match(dot: Operation, position: int, target: Target) -> DotSource | None:
     """The operand, if a load in the product's block feeds it and only products use the ops in between, or if its
     fragments need too many registers."""
     steps: list[Any] = []

@@ -8,7 +8,7 @@ access with its limit.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.analysis.access import WIDEST_ACCESS, storage_bits, vector_limits
 from tessera_tools.analysis.axis import Axes, is_elementwise, pointer_limit
@@ -149,7 +149,7 @@ def _explain_accesses(
     axes = Axes(facts)
     for op in (op for op in function.walk() if isinstance(op, classes)):
         if isinstance(op, nv_tileas.TiledLoad | nv_tileas.TiledStore):
-            moved: Any = (op.res if isinstance(op, nv_tileas.TiledLoad) else op.value).type
+            moved = (op.res if isinstance(op, nv_tileas.TiledLoad) else op.value).type
             view = op.view.defining_op
             if not isinstance(view, nv_tileaa.MakeMemRef):
                 continue

@@ -131,7 +131,7 @@ class _Check:
 
     def of(self, condition: Value) -> Value | None:
         """An i1 that is true only if all elements are; None if nothing is known of them."""
-        op: Any = condition.defining_op
+        op = condition.defining_op
         if isinstance(op, RENAMES):
             return self.of(op.source)
         if isinstance(op, nv_tileaa.Splat):
@@ -190,7 +190,7 @@ class _Check:
         return self.builder.insert(arith.Constant(IntegerAttr(value, type))).results[0]
 
     def _tile(self, value: Value) -> _Tile | None:
-        op: Any = value.defining_op
+        op = value.defining_op
         if isinstance(op, RENAMES):
             return self._tile(op.source)
         if isinstance(op, nv_tileaa.Splat):

@@ -21,6 +21,7 @@ from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i32
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
@@ -266,7 +267,7 @@ def _index_slice(load: Any, loop: scf.For) -> list[Operation] | None:
     return [op for op in loop.body.entry if op in needed]
 
 
-def _may_run_early(op: Any, loop: scf.For) -> bool:
+def _may_run_early(op: Operation, loop: scf.For) -> bool:
     """True if an index computation may be executed for iterations that do not exist.
 
     A division may not, unless its divisor is a safe constant, or is defined outside the loop and positive.  Facts about
@@ -291,7 +292,7 @@ def _pipeline(loop: scf.For, operands: list[DotOperand], stages: int) -> None:
     lower, upper, step = loop.lower, loop.upper, loop.step
     type = lower.type
 
-    def constant(builder: Builder, value: int, of: Any = I32) -> Value:
+    def constant(builder: Builder, value: int, of: Type = I32) -> Value:
         return builder.insert(arith.Constant(IntegerAttr(value, of))).results[0]
 
     def less(builder: Builder, a: Value, b: Value) -> Value:
@@ -399,7 +400,7 @@ def with_carried(loop: scf.For, extra: list[Value]) -> scf.For:
     return new
 
 
-def with_results(branch: scf.If, types: list[Any]) -> scf.If:
+def with_results(branch: scf.If, types: list[Type]) -> scf.If:
     """A branch before another, with more results (their yields are the caller's to add); the regions move over."""
     new = scf.If.create(
         [branch.condition], [*branch.result_types, *types], {}, [Region(), Region()], location=branch.location

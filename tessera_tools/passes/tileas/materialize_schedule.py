@@ -100,14 +100,8 @@ class MaterializeSchedule(Pass):
 
     def explain_refusal(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
         """A remark with the reason why an op does not become asynchronous."""
-        context.remark(
-            refusal.op.location,
-            f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}",
-            rule="agents",
-            category="tensorcore",
-            kind="missed",
-            function=function.sym_name.value,
-        )
+        text = f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}"
+        context.missed(refusal.op, text, "agents", "tensorcore", function=function)
 
     def explain_refused_load(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
         """A remark that says why TMA does not make a load of a kernel without products."""
@@ -461,7 +455,9 @@ class _Kernel:
         token = self.wait(pipeline, builder, state)
         tile = read(load, self.views[load], builder)
         load.load.res.replace_all_uses_with(tile)
-        builder.insert(nv_tileas.ConsumerRelease(token, location=load.load.location))
+        release = builder.insert(nv_tileas.ConsumerRelease(token, location=load.load.location))
+        made = [op for op in (token.defining_op, tile.defining_op, release) if op is not None]
+        self.schedules.place(load.load, made)
 
     def view(self, pipeline: Pipeline, load: Filler, iterator: Value, builder: Builder) -> Value:
         """A view of the stage, as operand of the product."""

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from tessera_tools.dialects import nv_tileas, scf
@@ -61,11 +62,11 @@ class Schedules:
 
     @classmethod
     def read(cls, choice: Choice) -> Schedules:
-        """Read the attributes of the products.  A loop in which the consumer computes an operand, or a product
-        is not asynchronous, is not changed: writes to shared memory would have to wait for products in flight."""
+        """Read the attributes of the products.  A loop in which the consumer writes an operand to shared memory, or a
+        product is not asynchronous, is not changed: the writes would have to wait for products in flight."""
         found = cls()
         dots: dict[Operation, Any] = {product.dot: product for product in choice.products}
-        left = {p.dot.parent_op for p in choice.products if p.staged or p.read}
+        left = {p.dot.parent_op for p in choice.products if p.staged}
         left |= {refusal.op.parent_op for refusal in choice.refused}
         for dot in dots:
             loop = dot.parent_op
@@ -120,6 +121,13 @@ class Schedules:
             self.cycles[stage], self.cycles[release] = product.start, product.end
             self.order += [(stage, started), (wait, release)]
         return started.res if sums is None else wait.results[0]
+
+    def place(self, load: Operation, ops: Sequence[Operation]) -> None:
+        """Give the ops that replace a load the load's cycle, if it has one; they keep their order."""
+        cycle = self.cycles.get(load)
+        if cycle is not None:
+            self.cycles.update(dict.fromkeys(ops, cycle))
+            self.order += pairwise(ops)
 
     def overlap(self) -> None:
         """Pipeline the loops."""

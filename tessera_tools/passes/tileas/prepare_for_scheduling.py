@@ -128,7 +128,7 @@ def refine_vec_size_of_atoms(function: nv_tileaa.Func, target: Target, context: 
     for op in function.walk():
         if not isinstance(op, nv_tileas.TiledLoad | nv_tileas.TiledStore):
             continue
-        type: Any = op.res.type if isinstance(op, nv_tileas.TiledLoad) else op.value.type
+        type = op.res.type if isinstance(op, nv_tileas.TiledLoad) else op.value.type
         view = op.view.defining_op
         if not isinstance(view, nv_tileaa.MakeMemRef) or not isinstance(type, RankedTensorType):
             continue

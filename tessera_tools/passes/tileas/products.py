@@ -55,6 +55,8 @@ which have 255 registers, but not with three, where the consumers have 232.  Wit
 
 CONSUMER_WARPGROUPS = "nv_tileas.consumer_warpgroups"
 """The attribute of a kernel that says how many warpgroups of consumers it must have, as an option asks."""
+FOR_TURNS = "nv_tileas.consumers_take_turns"
+"""A unit attribute of a kernel that has that many so that they take turns with the tensor cores."""
 MOST_STAGES = 4
 
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (24, 112)}
@@ -105,7 +107,7 @@ class AsyncProduct:
         """The ops that invert signs in place of which wgmma does."""
         found: list[Operation] = [s for load in self.loads for s in load.steps if isinstance(s, arith.NegF)]
         for position, load in enumerate((self.a, self.b)):
-            value: Any = self.dot.operand(position)
+            value = self.dot.operand(position)
             while load is None and isinstance(op := value.defining_op, arith.NegF) and value.has_one_use:
                 found.append(op)
                 value = op.operands[0]
@@ -414,8 +416,12 @@ def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> tuple[int, str]:
     while not isinstance(function, nv_tileaa.Func):
         function = function.parent_op
     option = function.attributes.get(CONSUMER_WARPGROUPS)
-    if isinstance(option, IntegerAttr):
+    if isinstance(option, IntegerAttr) and FOR_TURNS not in function.attributes:
         return _wanted_warpgroups(function, dots, option.value, chained), "as num-consumer-warpgroups says"
+    if isinstance(option, IntegerAttr):
+        most = dict(_WARPGROUPS)[option.value]
+        if all(_fits(dot, option.value, chained, most) for dot in dots):
+            return option.value, "so that they take turns"
     wanted = hint(function, "num_worker_warps_per_cta")
     for groups, most in _WARPGROUPS:
         if wanted in (None, 4 * groups) and all(_fits(dot, groups, chained, most) for dot in dots):

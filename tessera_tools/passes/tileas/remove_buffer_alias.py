@@ -11,7 +11,7 @@ finds the buffer of an access by its name: the places of buffers, the barriers, 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.nv_tileas import SmemType
@@ -96,7 +96,7 @@ def _sources(value: Value) -> list[Value] | None:
 
 
 def _check_source(value: Value, function: nv_tileaa.Func) -> None:
-    owner: Any = value.block.parent_op if isinstance(value, BlockArgument) else value.defining_op
+    owner = value.block.parent_op if isinstance(value, BlockArgument) else value.defining_op
     if isinstance(owner, scf.While):
         raise owner.error("Yielded alias not implemented yet")
     if _sources(value) is None:
@@ -107,7 +107,7 @@ def _check_source(value: Value, function: nv_tileaa.Func) -> None:
 def _merge(function: nv_tileaa.Func, aliases: list[Value], buffers: list[nv_tileas.AllocTensor]) -> None:
     """One buffer has the stages of all; what was a buffer is the number of its first stage in it."""
     if not buffers:
-        owner: Any = aliases[0].defining_op
+        owner = aliases[0].defining_op
         raise (owner if owner is not None else function).error(
             f"{_UNSUPPORTED}: gives a buffer that no nv_tileas.alloc_tensor makes"
         )
@@ -133,7 +133,7 @@ def _merge(function: nv_tileaa.Func, aliases: list[Value], buffers: list[nv_tile
         buffer.erase()
 
 
-def _rename(op: Any, index: int, first: Value, merged: Value) -> None:
+def _rename(op: Operation, index: int, first: Value, merged: Value) -> None:
     """An access of a buffer becomes one of the merged buffer, its stages behind `first`; what passes a buffer on passes
     the number."""
     if _passes_on(op):

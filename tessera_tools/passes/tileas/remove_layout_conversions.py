@@ -124,7 +124,7 @@ def _rematerialize(op: nv_tileas.ConvertLayout) -> list[nv_tileas.ConvertLayout]
     result = make(wanted)
     result.name_hint = op.res.name_hint
     op.replace_all_uses_with([result])
-    source: Any = op.source.defining_op
+    source = op.source.defining_op
     op.erase()
     _erase_unused(source)
     return []

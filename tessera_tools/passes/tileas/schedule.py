@@ -30,7 +30,13 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.agent_schedule import REQUIRED, AgentLoop
 from tessera_tools.passes.tileas.boxes import Refusal
-from tessera_tools.passes.tileas.products import CONSUMER_WARPGROUPS, Choice, asynchronous_products, choose
+from tessera_tools.passes.tileas.products import (
+    CONSUMER_WARPGROUPS,
+    FOR_TURNS,
+    Choice,
+    asynchronous_products,
+    choose,
+)
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.target import Target
@@ -73,7 +79,7 @@ class ScheduleLoops(Pass):
             )
         target = target_of(op)
         for function in kernels(op):
-            choice = self._choice(function, target)
+            choice = self._divided(function, target, self._choice(function, target))
             if choice is not None:
                 groups = f"{choice.groups} consumer warpgroup{'s' if choice.groups > 1 else ''}"
                 loads = "a warp that loads" if not choice.by_threads else "a warpgroup that loads"
@@ -122,13 +128,13 @@ class ScheduleLoops(Pass):
             why = f"as ping-pong=always says: an iteration takes {turned.price} cycles, together {scheduled.price}"
         else:
             why = f"an iteration takes {turned.price} cycles instead of {scheduled.price}"
-            needed, spare = turned.needed_registers, turned.spare_registers
             against = (
                 f"an iteration would take {turned.price} cycles instead of {scheduled.price}"
                 if turned.price >= scheduled.price
-                else f"their tiles need {needed} registers of a thread, of {spare}, so that ptxas spills some"
-                if needed > spare
                 else None
+                if turned.has_registers
+                else f"their tiles need {turned.needed_registers} registers of a thread, of {turned.spare_registers}, "
+                "so that ptxas spills some"
             )
             if against is not None:
                 text = f"the {groups} consumer warpgroups do not take turns with the tensor cores: {against}"
@@ -152,6 +158,38 @@ class ScheduleLoops(Pass):
                 f"for {self.num_consumer_warpgroups}"
             ) from None
 
+    def _divided(self, function: nv_tileaa.Func, target: Target, choice: Choice | None) -> Choice | None:
+        """Two consumer warpgroups that take turns instead of one that nobody asks for, if that takes less time."""
+        if choice is None or choice.groups > 1 or self.ping_pong == "never":
+            return choice
+        if self.num_consumer_warpgroups or hint(function, "num_worker_warps_per_cta") is not None:
+            return choice
+        function.attributes.update({CONSUMER_WARPGROUPS: i32(2), FOR_TURNS: UNIT})
+        two = choose(function)
+        if two.groups > 1 and self._divides(function, target, choice, two):
+            return two
+        for key in (CONSUMER_WARPGROUPS, FOR_TURNS):
+            del function.attributes[key]
+        return choice
+
+    def _divides(self, function: Operation, target: Target, one: Choice, two: Choice) -> bool:
+        """Whether each loop with products takes less time, if its warpgroups take turns, than with one warpgroup."""
+        found = False
+        for loop in innermost_loops(function):
+            try:
+                together = self.scheduled(loop, target, one)
+                if not isinstance(together, AgentLoop):
+                    continue
+                turned = AgentLoop(loop, target, two, self.num_stages, two.groups)
+            except SchedulingError:
+                continue
+            if not turned.may_take_turns:
+                return False
+            if self.ping_pong == "auto" and not (turned.price < together.price and turned.has_registers):
+                return False
+            found = True
+        return found
+
     def _tell_of_unfollowed_hints(
         self, function: Operation, choice: Choice | None, context: PassContext
     ) -> None:
@@ -173,12 +211,12 @@ class ScheduleLoops(Pass):
 
 def _tell_of_hints(scheduled: ScheduledLoop, function: Operation, context: PassContext) -> None:
     """Remarks on the loads whose latency the author hints at."""
-    for op, cost in zip(scheduled.ops, scheduled.costs, strict=False):
-        latency = hint(op, "latency")
-        if latency is not None and cost.asynchronous:
+    for number, op in enumerate(scheduled.ops):
+        latency, cycles = hint(op, "latency"), scheduled.data_after(number)
+        if latency is not None and cycles is not None:
             context.passed(
                 op,
-                f"scheduled for data after {cost.latency} cycles, as the hint latency = {latency} says",
+                f"scheduled for data after {cycles} cycles, as the hint latency = {latency} says",
                 "latency",
                 "schedule",
                 function=function,
@@ -194,7 +232,7 @@ def _why_no_turns(choice: Choice | None) -> str:
     if choice is None:
         return "it has no consumer warpgroups"
     if choice.groups == 1:
-        return "it has one consumer warpgroup; num-consumer-warpgroups=2 asks for two"
+        return "it has one consumer warpgroup, because a hint or an option says so, or its products cannot be divided"
     return "no innermost loop has only products that are asynchronous, of operands that no consumer computes"
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.modulo_scheduling import Dependence, Schedule, schedule
 from tessera_tools.analysis.storage import element_bytes
@@ -160,6 +159,11 @@ class ScheduledLoop:
             return "producer"
         return "consumer" if cost.cycles else None
 
+    def data_after(self, number: int) -> int | None:
+        """Cycles from the start of a load to its data; None for other ops."""
+        cost = self.costs[number]
+        return cost.latency if cost.asynchronous else None
+
     def write(self) -> None:
         """Write the schedule to attributes of the loop and its ops, and replace an earlier one."""
         self.loop.attributes[INTERVAL] = i32(self.schedule.interval)
@@ -230,7 +234,7 @@ def values_used(op: Operation) -> Iterator[Value]:
                 yield from values_used(inner)
 
 
-def _has_token(op: Any) -> bool:
+def _has_token(op: Operation) -> bool:
     return any(v.type is nv_tileaa.MEM_TOKEN for v in (*op.operands, *op.results))
 
 

@@ -61,7 +61,7 @@ class Slicing(Pass):
                     _Sliced(loop, count, context).run()
         return changed
 
-    def _count(self, loop: Any) -> int | None:
+    def _count(self, loop: Operation) -> int | None:
         """How many slices a loop is to have; None if nothing says so.  DiagnosticError for an invalid number."""
         given = loop.attributes.get(SLICE_COUNT)
         if given is None:
@@ -165,6 +165,6 @@ class _Sliced:
     def number(self, value: int) -> Value:
         return self.add(arith.Constant(IntegerAttr(value, self.type)))
 
-    def add(self, op: Any) -> Value:
+    def add(self, op: Operation) -> Value:
         op.location = self.loop.location
         return self.before.insert(op).results[0]

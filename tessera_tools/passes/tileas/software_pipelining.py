@@ -184,7 +184,7 @@ class _Pipeliner:
         before: dict[Operation, set[Operation]] = {op: set() for op in self.cycles}
         for op in self.cycles:
             for value in self._sources(op):
-                source: Any = self._made(value) if self._is_carried(value) else value
+                source = self._made(value) if self._is_carried(value) else value
                 if isinstance(source, OpResult) and self._distance(op, value) == 0 and source.op is not op:
                     before[op].add(source.op)
         for first, then in self.placement.order:
@@ -355,7 +355,7 @@ class _Pipeliner:
     def _result(
         self, number: int, left: Mapping[tuple[Value, int], Value], after_last: list[dict[Value, Value]]
     ) -> Value:
-        value: Any = self.end.operands[number]
+        value = self.end.operands[number]
         if self._is_carried(value):
             return self.loop.inits[number]
         key = self._result_key(number, value)

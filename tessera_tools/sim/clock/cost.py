@@ -99,8 +99,15 @@ def costs(program: Program, functions: Sequence[Function], table: Timing, sass: 
             inst = program.instructions[pc]
             if sass:
                 listed = Counter(opcode for _, opcode in sass.get(inst.line, ()))
+                if inst.opcode == "wgmma":
+                    # ptxas gives the conversions of its results, after the loop, the line of the product.
+                    listed = Counter(
+                        {one: number for one, number in listed.items() if _unit(one) != "convert"}
+                    )
                 parts = sharing[inst.line]
                 opcodes = {opcode: number / copies[pc] / parts for opcode, number in listed.items()}
+                if not opcodes and _packs(inst):
+                    opcodes = {"F2FP": 0.5}
                 # A removed instruction stays after the one before it, as do those of one line.
                 if parts == 1 or inst.line != line:
                     place = _place(inst, sass.get(inst.line, ()), place)
@@ -109,6 +116,11 @@ def costs(program: Program, functions: Sequence[Function], table: Timing, sass: 
                 opcodes, place = _estimate(inst), float(pc)
             found[pc] = _cost(inst, opcodes, table, place)
     return found
+
+
+def _packs(inst: Instruction) -> bool:
+    """True for a conversion to a half type: one instruction packs two."""
+    return inst.opcode == "cvt" and "f32" in inst.modifiers[-1:] and bool({"f16", "bf16"} & {*inst.modifiers})
 
 
 def _place(inst: Instruction, listed: Sequence[tuple[int, str]], before: float) -> float:
@@ -124,10 +136,16 @@ def _copies(program: Program, function: Function, sass: Sass) -> dict[int, float
     """How often ptxas has copied each instruction by unrolling, as the instructions that it cannot split tell."""
     found: dict[int, float] = {}
     block: list[int] = []
+    counts: dict[int, float] = {}
+    """How often the most frequent opcode of an instruction occurs."""
     anchors: list[int] = []
 
     def close() -> None:
         copies = max(1.0, median(anchors)) if anchors else 1.0
+        last = program.instructions[block[-1]] if block else None
+        if last is not None and not anchors and _back(function, last) == block[0]:
+            # The line that ptxas has split least.
+            copies = min((counts[one] for one in block if counts.get(one)), default=1.0)
         found.update(dict.fromkeys(block, copies))
         block.clear()
         anchors.clear()
@@ -139,6 +157,8 @@ def _copies(program: Program, function: Function, sass: Sass) -> dict[int, float
         if pc in targets:
             close()
         block.append(pc)
+        if sharing[inst.line] == 1 and inst.opcode != "bra" and (listed := sass.get(inst.line)):
+            counts[pc] = float(max(Counter(opcode for _, opcode in listed).values()))
         starts = _ANCHORS.get(inst.opcode)
         if starts is not None and sharing[inst.line] == 1:
             number = sum(opcode.startswith(starts) for _, opcode in sass.get(inst.line, ()))
@@ -148,6 +168,13 @@ def _copies(program: Program, function: Function, sass: Sass) -> dict[int, float
             close()
     close()
     return found
+
+
+def _back(function: Function, inst: Instruction) -> int | None:
+    """Where a branch goes to; None for what is not a branch."""
+    if inst.opcode != "bra" or not isinstance(inst.operands[-1], Name):
+        return None
+    return function.scope.labels.get(inst.operands[-1].name)
 
 
 def _cost(inst: Instruction, opcodes: Mapping[str, float], table: Timing, place: float) -> Cost:

@@ -2,6 +2,9 @@
 
 The launch runs with asynchronous operations that complete at once (`early`), so that no warp spins: what a warp waits
 for is recorded as the phase of an mbarrier or the generation of a barrier, and the replay decides when that is.
+
+A warp that polls global memory until another one writes it is recorded as one that waits for that write: the trace has
+the last lap of its loop only.
 """
 
 from __future__ import annotations
@@ -13,15 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.sim.counters import Counters
+from tessera_tools.sim.program import Instruction
 from tessera_tools.sim.warp import CONVERGE, Mask, Warp
 
 if TYPE_CHECKING:
     from tessera_tools.sim.decode import Execute
 
-__all__ = ["Recorder", "Step", "Trace"]
+__all__ = ["Recorder", "Step", "Trace", "may_poll", "may_write"]
 
 Phase = tuple[str, int, int, int]
-"""A phase of an mbarrier ("mbarrier", CTA, shared byte, phase) or of a barrier ("barrier", CTA, number, generation)."""
+"""A phase of an mbarrier ("mbarrier", CTA, shared byte, phase), of a barrier ("barrier", CTA, number, generation), or a
+write to memory that others poll ("write", CTA, sector, number)."""
 
 
 class Step:
@@ -64,10 +69,24 @@ class Recorder(Counters):
     """By CTA and warp."""
     step: Step = field(default_factory=lambda: Step(-1))
     """The current one."""
+    polls: frozenset[int] = frozenset()
+    """The instructions that may poll global memory (`may_poll`)."""
+    writes: frozenset[int] = frozenset()
+    """The instructions that write global memory, if there is one that may poll it."""
+    laps: dict[tuple[int, int, int], int] = field(default_factory=dict[tuple[int, int, int], int])
+    """By CTA, warp and backward branch: the length of the trace after the lap before."""
+    spun: set[tuple[int, int, int]] = field(default_factory=set[tuple[int, int, int]])
+    """CTA, warp and instruction that has polled."""
+    written: dict[int, Phase] = field(default_factory=dict[int, Phase])
+    """By sector: its last write."""
 
     @property
     def timed(self) -> bool:
         return True
+
+    @property
+    def polling(self) -> bool:
+        return bool(self.polls)
 
     def recorded(self, code: list[Execute]) -> list[Execute]:
         """The closures of a module, each of which records its instruction first."""
@@ -89,9 +108,49 @@ class Recorder(Counters):
             if result is CONVERGE:
                 # It runs again with the other lanes.
                 trace.steps.pop()
+            elif self.polls:
+                if result.__class__ is int and result <= pc:
+                    self._lap(trace, pc)
+                elif pc in self.writes and step.sectors is not None:
+                    self._write(trace, step)
+                elif pc in self.polls:
+                    self._polled(trace, step)
             return result
 
         return run
+
+    def _lap(self, trace: Trace, branch: int) -> None:
+        """A warp begins another lap of a loop: one that only polls replaces the lap before."""
+        key = trace.cta, trace.warp, branch
+        steps = trace.steps
+        begin = self.laps.get(key)
+        self.laps[key] = len(steps)
+        if begin is None:
+            return
+        count = len(steps) - begin
+        lap, before = steps[begin:], steps[max(0, begin - count) : begin]
+        if [one.pc for one in lap] != [one.pc for one in before]:
+            return
+        polled = [one for one in lap if one.pc in self.polls]
+        if not polled or not all(map(_same, lap, before)):
+            return
+        del steps[begin - count : begin]
+        self.laps[key] = len(steps)
+        self.spun.update((trace.cta, trace.warp, one.pc) for one in polled)
+
+    def _polled(self, trace: Trace, step: Step) -> None:
+        """A warp that has polled reads once more: it has waited for the last write by another CTA."""
+        if step.sectors is not None and (trace.cta, trace.warp, step.pc) in self.spun:
+            found = (self.written.get(sector) for sector in step.sectors.tolist())
+            step.waits = next((phase for phase in found if phase is not None and phase[1] != trace.cta), None)
+
+    def _write(self, trace: Trace, step: Step) -> None:
+        """Remember the write of each sector, for those who poll it."""
+        for sector in step.sectors.tolist():
+            before = self.written.get(sector)
+            phase = ("write", trace.cta, sector, before[3] + 1 if before is not None else 0)
+            self.written[sector] = phase
+            step.arrives += (phase,)
 
     def shared_access(self, line: int, addresses: Any, width: int) -> int:
         found = Counters.shared_access(self, line, addresses, width)
@@ -126,6 +185,29 @@ class Recorder(Counters):
 
     def wait(self, kind: str, cta: int, place: int, phase: int) -> None:
         self.step.waits = (kind, cta, place, phase)
+
+
+def _same(one: Step, other: Step) -> bool:
+    """True if two steps access the same memory, and signal nothing."""
+    if one.arrives or one.wavefronts != other.wavefronts or (one.sectors is None) != (other.sectors is None):
+        return False
+    return one.sectors is None or np.array_equal(one.sectors, other.sectors)
+
+
+def may_poll(inst: Instruction) -> bool:
+    """True for an instruction that a warp may repeat until another one has written what it reads."""
+    modifiers = {*inst.modifiers}
+    if modifiers & {"shared", "shared::cta", "shared::cluster", "local", "param"}:
+        return False
+    if inst.opcode == "ld":
+        return bool(modifiers & {"volatile", "acquire", "relaxed", "mmio"})
+    return inst.opcode == "atom" and "cas" in modifiers
+
+
+def may_write(inst: Instruction) -> bool:
+    """True for an instruction that writes what others poll: a compare-and-swap may fail, and does not count."""
+    on_chip = {"shared", "shared::cta", "shared::cluster", "local", "param", "async"}
+    return inst.opcode in ("st", "atom", "red") and not (on_chip | {"cas"}) & {*inst.modifiers}
 
 
 def arrivals(traces: list[Trace]) -> Counter[Phase]:

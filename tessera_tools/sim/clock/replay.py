@@ -13,15 +13,21 @@ import heapq
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tessera_tools.diagnostics import error
 from tessera_tools.sim.clock.cost import Cost, Register
 from tessera_tools.sim.clock.record import Phase, Step, Trace, arrivals
 from tessera_tools.target.timing import Timing
 
-__all__ = ["Timeline", "WarpTime", "replay"]
+__all__ = ["Slice", "Timeline", "WarpTime", "replay"]
+
+_MOST_SLICES = 200_000
+"""Slices that a timeline keeps."""
 
 _SECTOR = 32
+_POLLING = {"phase.wait", "load.global", "atomic"}
+"""Kinds of instructions that wait for a phase."""
 
 
 @dataclass(slots=True)
@@ -36,6 +42,18 @@ class WarpTime:
     issued: float = 0.0
     stalls: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     """By what the warp waited for: `issue`, `memory`, `shared`, `tensor`, `barrier` …"""
+
+
+class Slice(NamedTuple):
+    """What a lane of the timeline does for some time, in cycles."""
+
+    cta: int
+    lane: str
+    """`warp 3`, `TMA`, `tensor 0` or `barriers`."""
+    name: str
+    """`issue`, what a warp waits for, or what the unit does."""
+    begin: float
+    end: float
 
 
 @dataclass(slots=True)
@@ -53,6 +71,14 @@ class Timeline:
     waves: float = 0.0
     l2_bytes: float = 0
     dram_bytes: float = 0
+    slices: list[Slice] = field(default_factory=list[Slice])
+    """Of the first SM, in the order in which they end."""
+    cut: bool = False
+    """Whether there were more slices than a timeline keeps."""
+    stages: int = 0
+    """Stages of the first CTA that bulk copies fill: mbarriers that these signal."""
+    stage_bytes: float = 0.0
+    """Bytes that fill a stage."""
 
 
 class _Port:
@@ -72,6 +98,39 @@ class _Port:
         self.busy += cycles
         self.free = begin + cycles
         return self.free
+
+
+class _SharedPort(_Port):
+    """The port of shared memory: what bulk copies write waits until others leave it cycles, but gets some of theirs."""
+
+    __slots__ = ("debt", "share")
+
+    def __init__(self, rate: float, share: float) -> None:
+        super().__init__(rate)
+        self.debt = 0.0
+        """Bytes that bulk copies have still to write."""
+        self.share = share
+        """Bytes that they write for each byte of others, while others wait."""
+
+    def take(self, at: float, amount: float) -> float:
+        self._idle(at)
+        bulk = min(self.debt, amount * self.share)
+        self.debt -= bulk
+        self.busy -= bulk / self.rate  # It was counted when it began.
+        return super().take(at, amount + bulk)
+
+    def write(self, at: float, amount: float) -> float:
+        """When the bytes of a bulk copy that begins at `at` are written."""
+        self._idle(at)
+        self.debt += amount
+        self.busy += amount / self.rate
+        part = self.share / (1 + self.share) if self.free > at else 1.0
+        return at + self.debt / (self.rate * part)
+
+    def _idle(self, at: float) -> None:
+        if at > self.free:
+            self.debt = max(0.0, self.debt - (at - self.free) * self.rate)
+            self.free = at
 
 
 class _Cache:
@@ -113,7 +172,7 @@ class _Sm:
 
     def __init__(self, table: Timing, room: int, l1_bytes: float) -> None:
         self.partitions = [_Partition() for _ in range(int(table.value("schedulers")))]
-        self.shared = _Port(table.value("shared_bytes"))
+        self.shared = _SharedPort(table.value("shared_bytes"), table.value("bulk_share"))
         self.bulk = _Port(1.0)
         self.l1 = _Cache(l1_bytes)
         self.room = room
@@ -123,14 +182,16 @@ class _Sm:
 
 class _Warp:
     __slots__ = (
-        "bulk", "bulk_groups", "copies", "copy_groups", "cta", "index", "parked_at", "partition", "products",
-        "product_groups", "registers", "sm", "steps", "tags", "time",
+        "bulk", "bulk_groups", "copies", "copy_groups", "cta", "index", "lane", "parked_at", "partition", "products",
+        "product_groups", "registers", "sm", "steps", "tags", "tensor_lane", "time",
     )  # fmt: skip
 
     def __init__(
         self, trace: Trace, sm: _Sm, partition: _Partition, time: WarpTime, steps: list[tuple[int, Step]]
     ) -> None:
         self.cta = trace.cta
+        self.lane = f"warp {trace.warp}"
+        self.tensor_lane = f"tensor {sm.partitions.index(partition)}"
         self.steps = steps
         self.index = 0
         self.sm = sm
@@ -161,6 +222,8 @@ class _Replay:
         self.sms = [_Sm(table, resident, l1_bytes) for _ in range(max(1, round(self.value["sms"] * share)))]
         self.l2 = _Port(self.value["l2_chip_rate"] * share)
         self.dram = _Port(self.value["dram_chip_gbs"] * 1e3 / self.value["clock_mhz"] * share)
+        self.moved = [0.0, 0.0]
+        """Bytes read from DRAM, and written."""
         self.held = _Cache(self.value["l2_bytes"] * share)
         self.result = Timeline(resident=resident)
         self.left = arrivals(list(traces))
@@ -177,9 +240,52 @@ class _Replay:
         self.waiting = deque(clusters[number] for number in sorted(clusters))
         count = sum(len(cluster) for cluster in self.waiting)
         self.result.waves = count / max(1, len(self.sms) * resident)
+        self.open: dict[tuple[int, str], Slice] = {}
+        """By CTA and lane: the last slice, which another may extend."""
+        self.filled = self.stages(traces)
         self.running: Counter[int] = Counter()
         """Warps of each CTA that have not ended."""
         self.home: dict[int, _Sm] = {}
+
+    # -- the picture
+
+    def show(self, sm: _Sm, cta: int, lane: str, name: str, begin: float, end: float) -> None:
+        """Add a slice of the first SM; one that continues the last one of its lane extends it."""
+        if sm is not self.sms[0] or end <= begin:
+            return
+        before = self.open.get((cta, lane))
+        if before is not None and before.name == name and begin <= before.end + 1:
+            self.open[cta, lane] = before._replace(end=max(before.end, end))
+            return
+        if before is not None:
+            self.keep(before)
+        self.open[cta, lane] = Slice(cta, lane, name, begin, end)
+
+    def keep(self, one: Slice) -> None:
+        if len(self.result.slices) < _MOST_SLICES:
+            self.result.slices.append(one)
+        else:
+            self.result.cut = True
+
+    def wait(self, warp: _Warp, name: str, begin: float, end: float) -> None:
+        """Account for a stall of a warp."""
+        warp.time.stalls[name] += end - begin
+        self.show(warp.sm, warp.cta, warp.lane, name, begin, end)
+
+    def stages(self, traces: Sequence[Trace]) -> set[tuple[int, int]]:
+        """The mbarriers that copies signal when they have filled a stage, by CTA and shared byte."""
+        amounts: dict[Phase, int] = defaultdict(int)
+        for trace in traces:
+            for step in trace.steps:
+                if step.arrives and self.costs[step.pc].kind in ("bulk", "copy.arrive"):
+                    for phase in step.arrives:
+                        amounts[phase] += step.bytes // len(step.arrives)
+        places = {(phase[1], phase[2]) for phase in amounts}
+        if places:
+            first = min(places)[0]
+            self.result.stages = sum(cta == first for cta, _ in places)
+            self.result.stage_bytes = sum(amounts.values()) / len(amounts)
+        return places
 
     # -- CTAs
 
@@ -240,12 +346,18 @@ class _Replay:
         self.latest[phase] = max(self.latest.get(phase, 0.0), at)
         self.left[phase] -= 1
         if not self.left[phase]:
-            self.done[phase] = self.latest.pop(phase)
+            self.done[phase] = over = self.latest.pop(phase)
+            home = self.home.get(phase[1])
+            if home is not None:
+                name = (
+                    "full" if phase[1:3] in self.filled else "empty" if phase[0] == "mbarrier" else "barrier"
+                )
+                self.show(home, phase[1], "barriers", f"{name} {phase[2]}", over, over + 1)
             for warp in self.parked.pop(phase, ()):
                 since = self.arrived.pop(id(warp), None)
                 if since is not None:
                     over = max(self.done[phase], since)
-                    warp.time.stalls["barrier"] += over - since
+                    self.wait(warp, "barrier", since, over)
                     self.push(over, warp)
                 else:
                     self.push(warp.parked_at, warp)
@@ -264,15 +376,21 @@ class _Replay:
         if absent:
             # Who fetches what another SM fetches at the same time waits as long.
             amount = _SECTOR * len(absent) * fresh
-            self.result.dram_bytes += amount
-            last = max(last, self.dram.take(at, amount) + value["dram_latency"])
+            last = max(last, self.transfer(at, amount, written=False) + value["dram_latency"])
         return last
+
+    def transfer(self, at: float, amount: float, *, written: bool) -> float:
+        """When DRAM has read or written an amount. It turns around between reads and writes, which takes time for
+        each pair of bytes read and written."""
+        before = min(self.moved)
+        self.moved[written] += amount
+        self.result.dram_bytes += amount
+        return self.dram.take(at, amount + self.value["dram_turnaround"] * (min(self.moved) - before))
 
     def write(self, sectors: Sequence[int], at: float) -> float:
         self.held.misses(sectors)
         self.result.l2_bytes += _SECTOR * len(sectors)
-        self.result.dram_bytes += _SECTOR * len(sectors)
-        self.dram.take(at, _SECTOR * len(sectors))
+        self.transfer(at, _SECTOR * len(sectors), written=True)
         return self.l2.take(at, _SECTOR * len(sectors))
 
     # -- warps
@@ -301,6 +419,8 @@ class _Replay:
                 "kernels whose CTAs wait for each other are not supported",
             )
         result = self.result
+        for one in self.open.values():
+            self.keep(one)
         # What was written last is still on its way when the last warp ends.
         result.cycles = max(result.cycles, self.l2.free, self.dram.free)
         for sm in self.sms:
@@ -320,7 +440,6 @@ class _Replay:
         pc, step = warp.steps[warp.index]
         cost = self.costs[pc]
         first = step.pc == pc
-        stalls = warp.time.stalls
         registers = warp.registers
         ready, tag = at, ""
         for register in cost.reads:
@@ -343,14 +462,17 @@ class _Replay:
             if due and max(due) > ready:
                 ready, tag = max(due), name
         phase = step.waits if first else None
-        if phase is not None and kind == "phase.wait":
+        if phase is not None and kind in _POLLING:
             if phase[3] >= 0 and self.left.get(phase, 0) > 0:
                 self.parked.setdefault(phase, []).append(warp)
                 warp.parked_at = at
                 return None
             over = self.done.get(phase, 0.0)
             if over > ready:
-                ready, tag = over, "mbarrier"
+                ready, tag = (
+                    over,
+                    "flag" if phase[0] == "write" else "full" if phase[1:3] in self.filled else "empty",
+                )
         partition = warp.partition
         begin = ready
         if partition.free > begin:
@@ -363,7 +485,7 @@ class _Replay:
                 begin, tag = port.free, name
         if begin > at:
             # The scheduler may issue another warp meanwhile.
-            stalls[tag] += begin - at
+            self.wait(warp, tag, at, begin)
             return begin
         for name, cycles in cost.units:
             partition.units[name].take(begin, cycles)
@@ -371,6 +493,7 @@ class _Replay:
         partition.issued += cost.slots
         warp.time.issued += cost.slots
         following = begin + cost.slots
+        self.show(warp.sm, warp.cta, warp.lane, "issue", begin, following)
         warp.index += 1
         done, tag = begin + cost.latency, "arithmetic"
         if kind != "plain":
@@ -391,14 +514,16 @@ class _Replay:
         waves = step.wavefronts if step is not None else 0
         if kind == "mma":
             done = warp.partition.tensor.take(at, cost.tensor)
+            self.show(sm, warp.cta, warp.tensor_lane, "mma", done - cost.tensor, done)
             # The warp can run ahead of the tensor core by one product.
             begin = done - cost.tensor
             if begin > following:
-                warp.time.stalls["tensor"] += begin - following
+                self.wait(warp, "tensor", following, begin)
             return done + value["mma_latency"], "tensor", max(following, begin)
         if kind == "wgmma":
             fed = sm.shared.take(at, cost.feed)
             done = max(warp.partition.tensor.take(at, cost.tensor), fed)
+            self.show(sm, warp.cta, warp.tensor_lane, "wgmma", done - cost.tensor, done)
             warp.products = max(warp.products, done + value["wgmma_drain"])
             return done, "tensor", following
         if kind == "wgmma.commit":
@@ -414,8 +539,9 @@ class _Replay:
         elif kind == "load.global":
             return self.fetch(sm, sectors, at, fresh, cached=True), "memory", following
         elif kind == "store.global":
-            self.write(sectors, at)
+            self.publish(step, self.write(sectors, at))
         elif kind == "atomic":
+            self.publish(step, at)
             return self.write(sectors, at) + value["atomic_latency"], "atomic", following
         elif kind == "copy":
             there = self.fetch(sm, sectors, at, fresh, cached=False) if sectors else at
@@ -429,8 +555,10 @@ class _Replay:
         elif kind == "bulk.commit":
             warp.bulk_groups.append(warp.bulk)
         elif kind == "fence":
-            following = at + value["fence_latency"]
-            warp.time.stalls["fence"] += value["fence_latency"]
+            done = at + value["fence_latency"]
+            if done > following:
+                self.wait(warp, "fence", following, done)
+                following = done
         elif kind in ("phase.arrive", "copy.arrive"):
             when = max(at, warp.copies) if kind == "copy.arrive" else at
             for phase in step.arrives if step is not None else ():
@@ -445,6 +573,11 @@ class _Replay:
                 return self.meet(warp, step.waits, following)
         return at + cost.latency, "arithmetic", following
 
+    def publish(self, step: Step | None, at: float) -> None:
+        """A write that other warps poll is in L2."""
+        for phase in step.arrives if step is not None else ():
+            self.signal(phase, at + self.value["l2_latency"] / 2)
+
     def meet(self, warp: _Warp, phase: Phase, at: float) -> tuple[float, str, float | None]:
         """A barrier: the warp continues after the last arrival."""
         over = self.done.get(phase)
@@ -453,7 +586,7 @@ class _Replay:
             self.arrived[id(warp)] = at
             return at, "barrier", None
         over = max(over, at)
-        warp.time.stalls["barrier"] += over - at
+        self.wait(warp, "barrier", at, over)
         return over, "barrier", over
 
     def bulk(self, warp: _Warp, step: Step | None, sectors: Sequence[int], at: float) -> None:
@@ -465,13 +598,15 @@ class _Replay:
             fresh = step.fresh if step is not None else 1.0
             done = self.fetch(sm, sectors, begin, fresh, cached=False) if sectors else begin
             size = step.bytes if step is not None else 0
-            done += sm.shared.take(at, size) - at + value["tma_latency"]
+            done += sm.shared.write(at, size) - at + value["tma_latency"]
+            self.show(sm, warp.cta, "TMA", f"load {size:,} bytes", begin, done)
             for phase in arrives:
                 self.signal(phase, done)
         else:
             size = step.bytes if step is not None else 0
-            read = begin + sm.shared.take(at, size) - at
+            read = begin + sm.shared.write(at, size) - at
             self.write(sectors, read)
+            self.show(sm, warp.cta, "TMA", f"store {size:,} bytes", begin, read + value["tma_latency"])
             warp.bulk = max(warp.bulk, read + value["tma_latency"])
 
 

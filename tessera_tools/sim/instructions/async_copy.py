@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim.access import load, parts
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.asynchronous import Operation
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
@@ -29,7 +30,6 @@ from tessera_tools.sim.warp import FULL, Mask, Split, Warp, mask_of
 
 __all__ = ["Copies", "copies"]
 
-Array = np.ndarray[Any, Any]
 
 _LEVELS = ("L2::64B", "L2::128B", "L2::256B")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.bulk import copy_in, copy_out
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.bulk import destinations, global_bytes, policy, shared_bytes
@@ -23,7 +24,6 @@ from tessera_tools.sim.warp import Mask, Warp, mask_of
 
 _MODES = ("tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs")
 _LaneBox = Callable[[Warp, int, Mask], tuple[TensorMap, Box] | None]
-Array = np.ndarray[Any, Any]
 
 
 def _mode(ctx: Context, *allowed: str) -> tuple[int, str]:

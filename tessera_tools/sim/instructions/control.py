@@ -36,10 +36,7 @@ def bra(ctx: Context) -> Execute:
 
     def execute(warp: Warp, mask: Mask) -> Any:
         chosen = mask_of(warp.ports[port]).bits
-        bits = mask.bits & (~chosen if negated else chosen)
-        if bits == mask.bits:
-            return target
-        return warp.branch(bits, target, mask) if bits else None
+        return warp.branch(mask.bits & (~chosen if negated else chosen), target, mask)
 
     return execute
 

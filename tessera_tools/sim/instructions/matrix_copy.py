@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim.access import load, store
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.memory import count_access
@@ -20,7 +21,6 @@ from tessera_tools.sim.instructions.mma import ports_of, whole_warp
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
-Array = np.ndarray[Any, Any]
 _ROW = 16
 """Bytes of a row."""
 
@@ -156,17 +156,28 @@ def stmatrix(ctx: Context) -> Execute:
         addresses = address(warp)
         if warp.stats is not None:
             count_access(warp, rows, "stmatrix.shared", line, addresses, _ROW)
-        words = np.empty((count, 32), np.uint32)
-        for index, port in ports:
-            words[index] = warp.ports[port]
-        if kind == "b8":
-            content = _wide_rows(words)
-        elif transposed:
-            content = _transposed(words)
-        else:
-            content = words
-        store(warp, rows, space, addresses, _ROW, content.view(np.uint64).reshape(-1, 2))
+        store(warp, rows, space, addresses, _ROW, arranged(warp))
 
+    def arranged(warp: Any) -> Array:
+        """The rows of the matrices of one or more warps, as pairs of uint64."""
+        words = np.stack([warp.ports[port].reshape(-1, 32) for _, port in ports], axis=1).reshape(-1, 32)
+        if kind == "b8":
+            words = _wide_rows(words)
+        elif transposed:
+            words = _transposed(words)
+        return words.view(np.uint64).reshape(-1, 2)
+
+    def together(gang: Gang, mask: Mask) -> Any:
+        if gang.stats is not None or not mask.full:
+            return NotImplemented
+        places = address(gang).reshape(-1, 32)[:, : 8 * count].reshape(-1)
+        records = gang.records().reshape(-1, 32)[:, : 8 * count].reshape(-1)
+        if gang.cta.shared.store_together(gang, places, _ROW, arranged(gang), records):
+            return None
+        return NotImplemented
+
+    if space == "shared":
+        ctx.together, ctx.effect = together, "store"
     return execute
 
 

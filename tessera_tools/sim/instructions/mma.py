@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from tessera_tools.sim import fragments
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, Element, split
 from tessera_tools.sim.fragments import Fragment
@@ -20,10 +21,11 @@ from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.mma_runs import Recipe, Run, join
 from tessera_tools.sim.products import (
     ACCUMULATORS,
+    Product,
     fma_chain,
     integer_product,
     multiply_accumulate,
-    saturate_s32,
+    patterns_of,
 )
 from tessera_tools.sim.program import Operand, Vector
 from tessera_tools.sim.types import TYPES
@@ -31,7 +33,6 @@ from tessera_tools.sim.warp import Mask, Warp
 
 __all__ = [
     "HasPorts",
-    "Product",
     "and_popc",
     "emit",
     "extents",
@@ -42,16 +43,12 @@ __all__ = [
     "whole_warp",
 ]
 
-Array = np.ndarray[Any, Any]
-
 
 class HasPorts(Protocol):
     """A warp, or rows of values that represent its registers."""
 
     ports: list[Any]
 
-
-Product = Callable[[Array, Array, Array], Array]
 
 _FP8 = ("e4m3", "e5m2")
 _NARROW = ("e3m2", "e2m3", "e2m1")
@@ -183,7 +180,7 @@ def multiply(
     take_b = load_matrix(b_ports, bt, b_type.bits, b_type.values, -2)
     take_c = load_matrix(c_ports, ct, c_type.bits, c_type.values, None)
     give = emit(d_ports, dt)
-    pack = saturate_s32 if saturate else d_type.pack
+    patterns = patterns_of(product, d_type, saturate=saturate)
     run: Run | None = None
     if len(at.shape) == 2 and unit == "mma.sync":
         recipe = Recipe(
@@ -192,8 +189,7 @@ def multiply(
             (bt, b_type.bits, b_type.values),
             (ct, c_type.bits, c_type.values),
             dt,
-            product,
-            pack,
+            patterns,
         )
         run = join(ctx, recipe, operands)
 
@@ -220,7 +216,7 @@ def multiply(
             return run.execute(warp.cta.registers[32][:, warp.index : warp.index + 1])
         if warp.stats is not None:
             warp.stats.flops[unit] += flops
-        give(warp, pack(product(take_a(warp), take_b(warp), take_c(warp))))
+        give(warp, patterns(take_a(warp), take_b(warp), take_c(warp)))
         return None
 
     return execute

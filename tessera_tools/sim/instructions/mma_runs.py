@@ -16,14 +16,15 @@ from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context
 from tessera_tools.sim.elements import split
 from tessera_tools.sim.fragments import Fragment
+from tessera_tools.sim.products import Product
 from tessera_tools.sim.program import Name, Operand, Vector
 
 __all__ = ["Recipe", "Run", "join"]
 
-Array = np.ndarray[Any, Any]
 _MOST = 16
 
 
@@ -36,8 +37,8 @@ class Recipe:
     b: tuple[Fragment, int, Callable[[Array], Array]]
     c: tuple[Fragment, int, Callable[[Array], Array]]
     d: Fragment
-    product: Callable[[Array, Array, Array], Array]
-    pack: Callable[[Array], Array]
+    patterns: Product
+    """A, B, C → the patterns of D."""
 
 
 @dataclass(slots=True, eq=False)
@@ -65,7 +66,7 @@ class Run:
             self._collect(registers, name, bits, values)
             for name, (_, bits, values) in (("a", recipe.a), ("b", recipe.b), ("c", recipe.c))
         )
-        patterns = recipe.pack(recipe.product(np.moveaxis(a, 0, 1), np.moveaxis(b, 0, 1), c))
+        patterns = recipe.patterns(np.moveaxis(a, 0, 1), np.moveaxis(b, 0, 1), c)
         scatter = tables["scatter"]
         taken = patterns.reshape(len(self) * warps, -1).take(scatter, axis=1)
         if scatter.shape[-1] > 1:

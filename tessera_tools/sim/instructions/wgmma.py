@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim import fragments
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, Element, split
 from tessera_tools.sim.gang import Gang
@@ -24,7 +25,7 @@ from tessera_tools.sim.instructions.mma import and_popc, collect, distribute, po
 from tessera_tools.sim.instructions.mma_runs import slots_of
 from tessera_tools.sim.matrix_descriptor import k_major, mn_major
 from tessera_tools.sim.memory import SHARED_START
-from tessera_tools.sim.products import ACCUMULATORS, integer_product, multiply_accumulate, saturate_s32
+from tessera_tools.sim.products import ACCUMULATORS, integer_product, multiply_accumulate, patterns_of
 from tessera_tools.sim.program import Immediate, Operand, Vector
 from tessera_tools.sim.proxies import async_read, readable
 from tessera_tools.sim.types import TYPES
@@ -46,8 +47,6 @@ from tessera_tools.sim.warpgroup import (
     write_back,
 )
 from tessera_tools.sim.watched import Shared
-
-Array = np.ndarray[Any, Any]
 
 _DEPTH = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32, "b1": 256}
 """K by element type: always 32 bytes."""
@@ -176,12 +175,12 @@ class _Source:
             return None
         return found
 
-    def units_of(self, gang: Gang, lanes: slice) -> Array | None:
-        """The units of the whole matrix for a warpgroup; None if one of its descriptors is invalid."""
+    def units_of(self, gang: Gang, lanes: slice, rows: slice | None) -> Array | None:
+        """Like `located`, for lanes of a warpgroup; None if one of their descriptors is invalid."""
         row = gang.ports[self.port][lanes]
         if (row != row[0]).any():
             return None
-        found = self.located(int(row[0]), None)
+        found = self.located(int(row[0]), rows)
         low, high = _span(found)
         return None if low < SHARED_START or high > gang.cta.shared.size else found
 
@@ -296,8 +295,8 @@ class _Product:
         self.descriptors = (self.b_source.port, *([self.a_source.port] if self.a_source else ()))
         self.negative = spelling.sign < 0
         floats = spelling.d != "s32"
-        self.product = and_popc if spelling.a == "b1" else multiply_accumulate if floats else integer_product
-        self.pack = saturate_s32 if spelling.saturate else kind.pack
+        product = and_popc if spelling.a == "b1" else multiply_accumulate if floats else integer_product
+        self.patterns = patterns_of(product, kind, saturate=spelling.saturate)
         self.values = kind.values
         self.take_sum = collect(result, kind.bits, kind.values, None)
         self.give_sum = distribute(result)
@@ -336,21 +335,23 @@ class _Product:
             before = self.take_sum(np.stack([state.sums[self.d_index] for state in states])).reshape(
                 -1, self.n
             )
-        total = self.product(-first if self.negative else first, second, before)
+        patterns = self.patterns(-first if self.negative else first, second, before)
 
         def give(patterns: Array) -> None:
             for state, rows in zip(states, self.give_sum(patterns), strict=True):
                 state.sums[self.d_index] = rows
 
-        decoded.sums[key] = self.d_set, self.pack(total).reshape(len(warps), 16, self.n), give
+        decoded.sums[key] = self.d_set, patterns.reshape(len(warps), 16, self.n), give
 
     def start(self, warps: list[Warp], a_units: Array | None, b_units: Array, accumulate: bool) -> None:
         """Begin the parts of adjacent warps of a warpgroup."""
         cta, states = warps[0].cta, [state_of(warp) for warp in warps]
         span = slice(warps[0].index, warps[-1].index + 1)
         registers = cta.registers[32]
+        fresh = False
         for warp, state in zip(warps, states, strict=True):
             if not state.held >= self.d_set:
+                fresh = True
                 new = [slot for slot in self.d_slots if slot not in state.held]
                 state.sums[new] = warp.registers[32][new]
                 state.held |= self.d_set
@@ -358,15 +359,21 @@ class _Product:
 
         reads = [units.reshape(-1) for units in (a_units, b_units) if units is not None]
         common = Reads(reads, warps, a_units, a_rows, b_units, accumulate, self.whole)
-        if cta.cluster.engine.early:
+        if cta.cluster.launch.timed:
+            # A launch that is timed has no results.
+            pass
+        elif cta.cluster.engine.early:
             decoded = Decoded()
             common.run(decoded)
             decoded.finish()
             for warp, state in zip(warps, states, strict=True):
                 warp.registers[32][self.d_index] = state.sums[self.d_index]
         else:
-            registers[self.d_index, span] = POISON
-            registers[self.a_index, span] = POISON
+            # The registers of sums in flight are poison already.
+            if fresh:
+                registers[self.d_index, span] = POISON
+            if self.a_slots:
+                registers[self.a_index, span] = POISON
         issue(warps, [
             Operation(
                 self.shape, self.d_slots, self.d_registers, self.a_registers, self.a_slots, a_rows[:, number],
@@ -404,13 +411,14 @@ class _Product:
         self.start([warp], a_units, b_units, bool(warp.ports[self.predicate][0]) ^ self.negated)
 
     def _start_together(self, gang: Gang, warps: list[Warp]) -> bool:
-        """Begin all parts of a warpgroup; False, without an effect, if an operand is invalid."""
-        begin = 32 * (warps[0].index - gang.first)
-        lanes = slice(begin, begin + 128)
+        """Begin the parts of adjacent warps of a warpgroup; False, without an effect, if an operand is invalid."""
+        begin, first = 32 * (warps[0].index - gang.first), 16 * (warps[0].index % 4)
+        lanes = slice(begin, begin + 32 * len(warps))
+        rows = slice(first, first + 16 * len(warps)) if len(warps) < 4 else None
         if not all(_is_ready(state_of(w), self.d_registers, self.a_registers, self.shape) for w in warps):
             return False
-        b_units = self.b_source.units_of(gang, lanes)
-        a_units = self.a_source.units_of(gang, lanes) if self.a_source is not None else None
+        b_units = self.b_source.units_of(gang, lanes, None)
+        a_units = self.a_source.units_of(gang, lanes, rows) if self.a_source is not None else None
         if b_units is None or (self.a_source is not None and a_units is None):
             return False
         scale, shared = gang.ports[self.predicate][lanes], gang.cta.shared
@@ -430,7 +438,8 @@ class _Product:
             return NotImplemented
         for first in range(gang.first // 4 * 4, gang.last, 4):
             warps = gang.cta.warps[max(first, gang.first) : min(first + 4, gang.last)]
-            if len(warps) < 4 or not self._start_together(gang, warps):
+            is_whole = first + 4 <= len(gang.cta.warps)
+            if len(warps) == 1 or not is_whole or not self._start_together(gang, warps):
                 for warp in warps:
                     warp.split = warp.splits[0]
                     warp.split.pc = self.pc

@@ -14,6 +14,7 @@ import numpy as np
 
 from tessera_tools.sim import fragments
 from tessera_tools.sim.access import SPACES, load, store
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, split
 from tessera_tools.sim.fragments import Fragment
@@ -30,8 +31,6 @@ from tessera_tools.sim.instructions.mma import (
 from tessera_tools.sim.program import Operand
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
-
-Array = np.ndarray[Any, Any]
 
 _LARGE = ("m16n16k16", "m8n32k16", "m32n8k16")
 _SHAPES: dict[str, tuple[str, ...]] = {

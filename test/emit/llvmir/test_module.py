@@ -40,6 +40,25 @@ def test_ops_that_upstream_lowers_to_inline_ptx_pass_llvms_verifier():
     assert "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {$0, $1, $2, $3}" in verified(text)
 
 
+def test_the_data_layout_and_the_triple_of_the_module_are_there_once():
+    text = emit(
+        'module attributes {llvm.data_layout = "e-i64:64", llvm.target_triple = "nvptx64-nvidia-cuda"} {}'
+    )
+    assert [line for line in text.splitlines() if line.startswith("target ")] == [
+        'target datalayout = "e-i64:64"',
+        'target triple = "nvptx64-nvidia-cuda"',
+    ]
+
+
+def test_what_is_not_printable_in_inline_assembly_is_escaped():
+    text = emit(r"""llvm.func @f() {
+  llvm.inline_asm has_side_effects "// \1F ~\7F\22\5C", "" : () -> ()
+  llvm.return
+}""")
+    assert r'asm sideeffect "// \1F ~\7F\22\5C", ""()' in text
+    verified(text)
+
+
 def test_every_llvm_op_becomes_an_instruction_that_llvm_accepts():
     text = (DIALECTS / "llvm" / "inputs" / "ops.mlir").read_text()
     ours, theirs = counts(emit(text)), counts(mlir_translate(text))
@@ -163,6 +182,20 @@ def test_globals_with_computed_initial_values():
     assert "{ ptr, i64 } { ptr @a, i64 ptrtoint (ptr @a to i64) }" in verified(emit(text))
 
 
+@pytest.mark.parametrize(
+    ("value", "type", "expected"),
+    [
+        ("7 : index", "i64", "i64 7"),
+        ("1.0 : f8E4M3FN", "i8", "i8 56"),
+        ("dense<1.0> : tensor<2xf8E4M3FN>", "!llvm.array<2 x i8>", "[2 x i8]"),
+    ],
+)
+def test_an_initial_value_whose_type_llvm_does_not_have_is_stored_as_bits(
+    value: str, type: str, expected: str
+):
+    assert f"@g = global {expected}" in verified(emit(f"llvm.mlir.global @g({value}) : {type}"))
+
+
 LOCATED = """
 llvm.func @f(%a: i32) -> i32 {
   %0 = llvm.add %a, %a : i32 loc("k.py":7:3)
@@ -219,6 +252,24 @@ def test_an_attribute_of_a_parameter_that_llvm_lacks_is_refused():
         (
             "llvm.mlir.global @g([1 : i64]) : !llvm.struct<(i32)>",
             "struct element at index 0 is of wrong type",
+        ),
+        *[
+            (
+                f"llvm.mlir.global @g({value} : {given}) : {wanted}",
+                f"has an initial value of type '{given}', but its own type is '{wanted}'; write the value as "
+                f"'{wanted}'",
+            )
+            for value, given, wanted in [
+                ("1.0", "f32", "i32"),
+                ("7", "i64", "i32"),
+                ("7", "i32", "i64"),
+                ("7", "i32", "f32"),
+                ("7", "index", "i32"),
+            ]
+        ],
+        (
+            "llvm.mlir.global @g(dense<1.0> : tensor<2xf32>) : !llvm.array<2 x i32>",
+            "has an initial value of type 'f32', but its own type is 'i32'; write the value as 'i32'",
         ),
     ],
 )

@@ -57,6 +57,26 @@ func.func @several_blocks(%c: i1, %x: i32, %y: i32) -> i32 {
   return %1 : i32
 }
 
+// The block that defines %v stands behind the one that uses it.
+func.func private @backwards(%x: i32) -> i32 {
+  cf.br ^define
+^use:
+  %0 = arith.muli %v, %v : i32
+  return %0 : i32
+^define:
+  %v = arith.addi %x, %x : i32
+  cf.br ^use
+}
+
+// CHECK-LABEL: func.func @uses_before_definitions
+// CHECK-SAME: %[[X:.*]]: i32
+func.func @uses_before_definitions(%x: i32) -> i32 {
+  // CHECK-NEXT: %[[V:.*]] = arith.addi %[[X]], %[[X]]
+  // CHECK-NEXT: arith.muli %[[V]], %[[V]]
+  %0 = call @backwards(%x) : (i32) -> i32
+  return %0 : i32
+}
+
 // A loop's body is one block, so that a function of several is not inlined there.
 // CHECK-LABEL: func.func @several_blocks_in_a_loop
 func.func @several_blocks_in_a_loop(%c: i1, %x: i32, %n: index) {
@@ -103,5 +123,5 @@ func.func @calls_kept(%a: i32) -> i32 {
 // RUN: tessera-opt %s --inline --mlir-pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STATS
 
 // STATS: Inliner
-// STATS-NEXT: (S) 1 num-dce'd
-// STATS-NEXT: (S) 4 num-inlined - Number of calls replaced by bodies
+// STATS-NEXT: (S) 2 num-dce'd
+// STATS-NEXT: (S) 5 num-inlined - Number of calls replaced by bodies

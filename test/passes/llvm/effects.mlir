@@ -48,13 +48,15 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
   }
 
   // Where all elements are true, one barrier tells so.
+  // The size of a character of the texts is 1.
   // CHECK-LABEL: llvm.func @asserts
+  // CHECK: %[[SIZE:.+]] = llvm.mlir.constant(1 : i64) : i64
   // CHECK: %[[FAILED:.+]] = nvvm.barrier #nvvm.reduction<or> %{{.+}} -> i32
   // CHECK: %[[ANY:.+]] = llvm.icmp "ne" %[[FAILED]], %{{.+}} : i32
   // CHECK: llvm.cond_br %[[ANY]]
   // CHECK: nvvm.barrier0
   // CHECK-DAG: llvm.call @vprintf
-  // CHECK-DAG: llvm.call @__assertfail
+  // CHECK-DAG: llvm.call @__assertfail(%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %[[SIZE]])
   nv_tileaa.func @asserts(%x: i1) attributes {nv_tileaa.kernel_spec = #spec} {
     %y = nv_tileaa.splat %x : i1 -> tensor<8xi1, #row>
     nv_tileaa.assert %y, "not so" : tensor<8xi1, #row>

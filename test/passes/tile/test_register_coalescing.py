@@ -156,7 +156,8 @@ def test_random_programs() -> None:
     removed = 0
     for number in range(150):
         text = program(seed + number)
-        before, after = parse_module(text), parse_module(text)
+        before = parse_module(text)
+        after = before.clone()
         PassManager(Pipeline("builtin.module", [parse_pass(COALESCE[0])])).run(after)
         count = [sum(isinstance(op, tile.Copy) for op in module.walk()) for module in (before, after)]
         removed += count[0] - count[1]

@@ -98,3 +98,17 @@ def test_a_product_costs_its_work_divided_by_the_rate() -> None:
     [product] = products(loop)
     op: Operation = loop.ops[product]
     assert cost_of(op, lookup("sm_80")).cycles["tensor"] == 128 * 256 * 64 // 1024
+
+
+def test_a_wide_access_issues_fewer_instructions() -> None:
+    module = parse_module("""
+    func.func @f(%v: !nv_tileaa.memref<64x64xf16>, %i: i32, %t: !nv_tileaa.mem_token) {
+      %a, %b = nv_tileas.tiled_load %v[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !nv_tileaa.memref<64x64xf16> -> tensor<64x64xf16>, !nv_tileaa.mem_token
+      %c, %d = nv_tileas.tiled_load %v[%i, %i], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !nv_tileaa.memref<64x64xf16> -> tensor<64x64xf16>, !nv_tileaa.mem_token
+      return
+    }""")  # noqa: E501
+    wide, narrow = (
+        cost_of(op, lookup("sm_80")) for op in module.walk() if isinstance(op, nv_tileas.TiledLoad)
+    )
+    assert 8 * wide.cycles["issue"] == narrow.cycles["issue"]
+    assert wide.cycles["memory"] == narrow.cycles["memory"]

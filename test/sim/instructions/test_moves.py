@@ -73,8 +73,6 @@ def test_addresses_of_parameters_and_constants_fit_in_32_bits() -> None:
     assert out[3] != 0
 
 
-@pytest.mark.parametrize(
-    "name", ["%envreg0", "%envreg31", "%reserved_smem_offset_0", "%reserved_smem_offset_1"]
-)
+@pytest.mark.parametrize("name", ["%envreg0", "%envreg31", "%reserved_smem_offset_0"])
 def test_registers_that_the_driver_fills_can_be_read(name: str) -> None:
     assert evaluate(f"mov.b32 %d0, {name};", "u4", np.ones(4, np.uint32)).tolist() == [0] * 4

@@ -11,6 +11,8 @@ from sim.kernels import HEADER
 
 from tessera_tools import sim
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.sim import machine
+from tessera_tools.sim.instructions import wgmma
 from tessera_tools.sim.matrix_descriptor import encode
 
 DEPTH = {"f16": 16, "bf16": 16, "tf32": 8, "e4m3": 32, "e5m2": 32, "s8": 32, "u8": 32, "b1": 256}
@@ -302,6 +304,24 @@ def test_accumulators_may_follow_each_other_without_a_fence(mode: str):
 def test_overwriting_shared_memory_before_the_wait_is_found(mode: str):
     result, _ = Case("f16", "f16", "f32", 8).run(between="bar.sync 0; st.shared.b32 [memory], 0;", mode=mode)
     assert "in-flight" in result.findings.kinds()
+
+
+@pytest.mark.parametrize("transposes", [(0, 0), (1, 1)])
+def test_any_number_of_its_warps_may_issue_it_together(
+    transposes: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: set[int] = set()
+    begin = wgmma._Product.start
+
+    def start(self: Any, warps: list[Any], *rest: Any) -> None:
+        counts.add(len(warps))
+        begin(self, warps, *rest)
+
+    monkeypatch.setattr(wgmma._Product, "start", start)
+    monkeypatch.setattr(machine, "_TOGETHER", 0.6)
+    for seed in range(40):
+        Case("f16", "f16", "f32", 24, transposes=transposes, seed=seed).check(seed=seed)
+    assert counts == {1, 2, 3, 4}
 
 
 def test_a_descriptor_outside_shared_memory_is_found():

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tessera_tools.dialects import llvm
 from tessera_tools.ir.attributes import Type
@@ -84,7 +83,7 @@ def _power_of_integer(e: Emitter, op: Operation, operands: Sequence[Value], type
     assert isinstance(exponent.type, IntegerType)
     if exponent.type.width < I8.width:
         n = n.resized(I8, signed=True)
-    scalar: Any = _function(lambda x: logarithms.powi(x, n))
+    scalar = _function(lambda x: logarithms.powi(x, n))
     return scalar(e, op, [base], type)
 
 

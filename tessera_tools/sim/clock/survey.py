@@ -1,0 +1,159 @@
+"""Which CTAs of a grid read the same memory: the first accesses of each, without running the rest of them.
+
+trace of one cluster ──plan()──▶ warps and steps that reach the first access of each load
+launch of many clusters ──Surveyor──▶ the first sector of each load, by cluster and CTA
+places ──fresh()──▶ the part of each load that comes from DRAM, wave after wave, from the order of the CTAs
+
+A load of one CTA is taken to read as far from its first access as the same load of another CTA does from its own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tessera_tools.sim.clock.record import Trace
+from tessera_tools.sim.counters import Counters
+from tessera_tools.sim.warp import CHANGED, CONVERGE, Mask, Wait, Warp
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.decode import Execute
+
+__all__ = ["MOST_SURVEYED", "Load", "Surveyor", "fresh", "plan"]
+
+MOST_SURVEYED = 600
+"""CTAs that are surveyed."""
+_FIRST = 1500
+"""Steps of a warp in which first accesses are searched."""
+_SECTOR = 32
+
+Load = tuple[int, int]
+"""A load of a cluster: the rank of the CTA, and the instruction."""
+
+
+def plan(traces: Sequence[Trace], loads: frozenset[int]) -> dict[tuple[int, int], int]:
+    """The warps of a cluster, by the rank of their CTA and their number, that together execute all of its `loads`,
+    and the number of steps in which they do."""
+    ranks = {number: rank for rank, number in enumerate(sorted({trace.cta for trace in traces}))}
+    first: dict[tuple[int, int], dict[int, int]] = {}
+    for trace in traces:
+        found: dict[int, int] = {}
+        for number, step in enumerate(trace.steps[:_FIRST], 1):
+            if step.pc in loads and step.sectors is not None:
+                found.setdefault(step.pc, number)
+        if found:
+            first[ranks[trace.cta], trace.warp] = found
+    chosen: dict[tuple[int, int], int] = {}
+    left = {(key[0], pc) for key, found in first.items() for pc in found}
+    while left:
+        best = max(sorted(first), key=lambda key: sum((key[0], pc) in left for pc in first[key]))
+        new = {(best[0], pc) for pc in first[best]} & left
+        chosen[best] = max(first[best][pc] for _, pc in new)
+        left -= new
+    return chosen
+
+
+@dataclass(slots=True)
+class Surveyor(Counters):
+    """The counters of a survey: it stops each warp after the planned steps, and no warp waits."""
+
+    plan: Mapping[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    loads: frozenset[int] = frozenset()
+    places: dict[int, dict[Load, int]] = field(default_factory=dict[int, dict[Load, int]])
+    """By cluster: the first sector of each load."""
+    current: tuple[int, int, int] = (0, 0, 0)
+    """Cluster, rank and instruction."""
+
+    @property
+    def timed(self) -> bool:
+        return True
+
+    @property
+    def passing(self) -> bool:
+        return True
+
+    def recorded(self, code: list[Execute]) -> list[Execute]:
+        """The closures of a module, each of which ends its warp after the planned steps."""
+        return [self._recorded(pc, execute) for pc, execute in enumerate(code)]
+
+    def _recorded(self, pc: int, execute: Execute) -> Execute:
+        def run(warp: Warp, mask: Mask) -> Any:
+            left = warp.state.get("survey")
+            if left is None:
+                left = self.plan.get((warp.cta.rank, warp.index), 0)
+            if not left:
+                warp.live = 0
+                warp.splits.clear()
+                return CHANGED
+            x, y, _ = warp.cta.cluster.launch.clusters
+            i, j, k = warp.cta.cluster.index
+            self.current = (i + x * (j + y * k), warp.cta.rank, pc)
+            result = execute(warp, mask)
+            if result is not CONVERGE:
+                warp.state["survey"] = left - 1
+            if isinstance(result, Wait):
+                if result.finish is not None:
+                    result.finish(warp, mask)
+                return None
+            return result
+
+        return run
+
+    def global_access(self, line: int, addresses: Any, width: int) -> Any:
+        found = Counters.global_access(self, line, addresses, width)
+        if len(found):
+            self._touch(int(found[0]))
+        return found
+
+    def bulk(self, what: str, count: int, places: Any = None) -> None:
+        if places is not None and len(places):
+            self._touch(int(places[0]) >> 5)
+
+    def _touch(self, sector: int) -> None:
+        cluster, rank, pc = self.current
+        if pc in self.loads:
+            self.places.setdefault(cluster, {}).setdefault((rank, pc), sector)
+
+
+def fresh(
+    traces: Sequence[Trace],
+    places: Mapping[int, Mapping[Load, int]],
+    waves: Sequence[Sequence[int]],
+    capacity: float,
+) -> list[dict[Load, float]]:
+    """For each wave of clusters and each load: the part that DRAM provides; L2, or a CTA of the same wave, the rest.
+
+    traces: of one cluster. capacity: bytes of L2 that hold what earlier waves have read.
+    """
+    ranks = {number: rank for rank, number in enumerate(sorted({trace.cta for trace in traces}))}
+    sizes: Counter[Load] = Counter()
+    for trace in traces:
+        for step in trace.steps:
+            if step.sectors is not None:
+                sizes[ranks[trace.cta], step.pc] += _SECTOR * len(step.sectors)
+    held: OrderedDict[tuple[int, int], int] = OrderedDict()
+    total = 0
+    result: list[dict[Load, float]] = []
+    for wave in waves:
+        seen: set[tuple[int, int]] = set()
+        counts: Counter[Load] = Counter()
+        news: Counter[Load] = Counter()
+        for number in wave:
+            for load, place in places.get(number, {}).items():
+                counts[load] += 1
+                key = load[1], place
+                if key in seen:
+                    continue
+                seen.add(key)
+                if key in held:
+                    held.move_to_end(key)
+                    continue
+                news[load] += 1
+                held[key] = sizes[load]
+                total += sizes[load]
+        while total > capacity and held:
+            total -= held.popitem(last=False)[1]
+        result.append({load: news[load] / count for load, count in counts.items()})
+    return result

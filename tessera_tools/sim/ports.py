@@ -1,0 +1,60 @@
+"""The rows that instructions use, by number: how each is created for a warp, and what tells it from others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.sim.straight import port_kind
+from tessera_tools.sim.warp import Warp
+
+__all__ = ["Binder", "Ports", "register_row"]
+
+Binder = Callable[[Warp], Any]
+
+
+class Ports:
+    """The rows that one function's instructions use, without duplicates: how to create each row for a warp."""
+
+    def __init__(self, base: int = 0) -> None:
+        self.base = base
+        """The number of the first port. Ports are numbered through the whole module."""
+        self.binders: list[Binder] = []
+        self.keys: list[tuple[Any, ...]] = []
+        """The key of each port: its kind, then what distinguishes it from other ports of that kind."""
+        self.kinds: list[Hashable] = []
+        """The kind and the dtype of each port."""
+        self.lanewise: list[bool] = []
+        """Whether a gang provides the row of a port: not a scratch row, not a 128-bit value."""
+        self.used: list[int] = []
+        """The ports requested since this list was last cleared, in order."""
+        self._known: dict[Any, int] = {}
+
+    def add(self, key: Any, binder: Binder) -> int:
+        """The port of `key`, created by `binder` when a warp starts. Equal keys share a port."""
+        port = self._known.get(key)
+        if port is None:
+            port = self._known[key] = self.base + len(self.binders)
+            self.binders.append(binder)
+            self.keys.append(key)
+            self.kinds.append(port_kind(key))
+            self.lanewise.append(
+                key[0] in ("constant", "special", "symbol") or (key[0] == "register" and key[1] != 128)
+            )
+        self.used.append(port)
+        return port
+
+
+def register_row(bits: int, slot: int, dtype: Any) -> Binder:
+    """A view of a register as `dtype`; a narrower type sees the low end of each lane (little endian)."""
+    wanted = np.dtype(dtype)
+
+    def bind(warp: Warp) -> Any:
+        row = warp.registers[bits][slot]
+        if bits in (1, 128) or wanted.itemsize * 8 == bits:
+            return row.view(wanted) if bits != 1 else row
+        return row.view(wanted)[:: bits // (8 * wanted.itemsize)]
+
+    return bind

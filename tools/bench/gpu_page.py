@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""Writes docs/performance.md from docs/performance.json, the results of gpu_run.py; without them, the page says so.
+
+    python tools/bench/gpu_page.py [--check]
+
+With --check, the page is compared and not written; the exit status is 1 if it is stale.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from gpu_run import HEADS, rows, test_counts
+from measure import ROOT
+
+RESULTS = ROOT / "docs" / "performance.json"
+PAGE = ROOT / "docs" / "performance.md"
+
+HEAD = """\
+<!-- Made by tools/bench/gpu_page.py from docs/performance.json; do not edit. -->
+# Performance on a GPU
+
+"""
+NOTHING = """\
+**Nothing has been measured on a GPU yet.** There is no file of results from which this page is made. Estimates of the
+[clock](timing.md) are not measurements.
+
+"""
+HOW = """\
+## How to measure
+
+```
+python tools/bench/gpu_pack.py build/pack        # on any machine: cubins by us and by tileiras, inputs, estimates
+python build/pack/gpu_run.py                     # on a machine with a GPU; copy the folder there
+cp results.json docs/performance.json
+python tools/bench/gpu_page.py                   # writes this page
+```
+
+The machine with the GPU needs Python, NumPy and `cuda-bindings`. torch and Triton are measured if they are installed.
+`gpu_run.py` measures products of f16, bf16 and f8, attention, softmax, layer normalization, sums, scans, vector
+addition and transposition, and the kernels of `test/corpus` and `test/cutile`.
+
+- The inputs are random normal numbers. Before a contender is timed, rows of each tile of its result are compared with
+  float64. If torch is installed, all of its result is compared with torch's. A wrong result is reported and not timed.
+- The contenders of a case run in turn, so that all see the same clocks. Before each launch, more than the L2 cache is
+  written. A time is that between two events around the launch. The figure is the median; the file has all times, and
+  the GPU's clocks.
+- tileiras compiles the same bytecode. Triton's product and attention are tuned by Triton.
+- A launch takes a few microseconds that the clock's estimate does not include.
+
+Without a GPU, `test/tools/test_gpu_run.py` runs the same code on a driver that the simulated GPU plays.
+"""
+
+
+def page(results: Mapping[str, Any] | None) -> str:
+    """The text of the page."""
+    if results is None:
+        return HEAD + NOTHING + HOW
+    versions = [f"driver {results['driver']}", f"commit {results['pack']['commit'] or 'unknown'}"]
+    versions += [f"{name} {results[name]}" for name in ("torch", "triton") if results[name]]
+    if results["pack"]["tileiras"]:
+        versions.append(f"tileiras {results['pack']['tileiras']}")
+    lines = [
+        f"Measured on {results['device']} on {results['date']}: {', '.join(versions)}.",
+        "",
+        "| " + " | ".join(HEADS) + " |",
+        "| --- | ---: | ---: | --- | ---: |",
+        *("| " + " | ".join(row) + " |" for row in rows(results)),
+        "",
+    ]
+    if results["tests"]:
+        lines += [f"{test_counts(results)}.", ""]
+    return HEAD + "\n".join(lines) + "\n" + HOW
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Write or check the page; returns the exit status."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--check", action="store_true", help="compare the page instead of writing it")
+    options = parser.parse_args(argv)
+    text = page(json.loads(RESULTS.read_text()) if RESULTS.exists() else None)
+    if not options.check:
+        PAGE.write_text(text)
+    elif not PAGE.exists() or PAGE.read_text() != text:
+        print(f"{PAGE.name} is stale; run python tools/bench/gpu_page.py", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
