@@ -6,11 +6,11 @@
 
     python tools/fuzz_bytecode.py [--count 100000] [--seed N] [--jobs 1] [--keep FOLDER]
 
-Mutations: bits flipped, bytes replaced, the end cut off, pieces repeated, removed or taken from another file, lengths
-and counts replaced by wrong ones (huge varints), and files of nested regions. Any other outcome than the two above is
-a failure: a traceback, more than 2 s, or more than 200 MB beyond the memory for the original files. The file is kept,
-and its seed is printed: `--seed N --count 1` creates it again. The exit status is 1 after a failure.
-"""
+Mutations: bits flipped, bytes replaced, the end cut off, pieces repeated, removed or taken from another file,
+lengths and counts replaced by wrong ones (huge varints), and files of nested regions. Any other outcome than the
+two above is a failure: a traceback, more than 2 s of processor time, or more than 200 MB beyond the memory for the
+original files. The file is kept, and its seed is printed: `--seed N --count 1` creates it again. The exit status is
+1 after a failure."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def run(first: int, count: int, files: list[bytes]) -> Outcome:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for seed in range(first, first + count):
         data = mutant(seed, files)
-        begin = time.perf_counter()
+        begin = time.process_time()
         try:
             outcome.counts[attempt(data)] += 1
         except BaseException as failure:
@@ -170,7 +170,7 @@ def run(first: int, count: int, files: list[bytes]) -> Outcome:
                 raise
             words = "".join(traceback.format_exception(failure)[-3:])
             outcome.failures.append((seed, words))
-        taken = time.perf_counter() - begin
+        taken = time.process_time() - begin
         outcome.slowest = max(outcome.slowest, taken)
         if taken > SECONDS:
             outcome.failures.append((seed, f"took {taken:.1f} s"))

@@ -8,7 +8,8 @@
     python tools/upstream_tests.py MLIR_TEST --passes …
 
 The files belong to the source of the LLVM release that mlir-opt-22 is built from. Debian has it as the source package
-`llvm-toolchain-22` (`apt-get source --tar-only`). The files are no part of this project.
+`llvm-toolchain-22` (`apt-get source --tar-only`; every suite with this version has the same `.orig.tar.xz`). The files
+are no part of this project.
 
 A unit is a chunk between `// -----` lines. A valid chunk is cut further, into its top-level ops, if each is valid.
 mlir-opt-22 determines whether a unit is valid, and parses the output of tessera-opt: both texts must print the same

@@ -10,14 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tessera_tools.dialects import nv_tileas, scf, tile
+from tessera_tools.dialects import scf
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
 
-_BY_THREAD = (
-    tile.ThreadId, tile.WarpId, tile.LaneId, tile.LoadShared, tile.LoadSharedVector, tile.LoadGlobal,
-    tile.LoadGlobalVector, nv_tileas.LoadElement, nv_tileas.LoadGlobal,
+_BY_THREAD = frozenset(
+    {
+        "tile.thread_id", "tile.warp_id", "tile.lane_id", "tile.load_shared", "tile.load_shared_vector",
+        "tile.load_global", "tile.load_global_vector", "nv_tileas.load_element", "nv_tileas.load_global",
+    }
 )  # fmt: skip
+"""Ops whose results differ by thread; by name, because kernels of cuda_tile need not load the dialect `tile`."""
 _REGISTERS = ("nvvm.read.ptx.sreg.tid.", "nvvm.read.ptx.sreg.laneid", "nvvm.read.ptx.sreg.warpid")
 
 
@@ -48,7 +51,7 @@ def differs(op: Operation, divergent: set[Value]) -> bool:
 
 def _differing(op: Operation, known: Callable[[Value], bool]) -> list[Value]:
     """Returns the divergent results and block arguments of an op."""
-    if isinstance(op, _BY_THREAD) or op.name.startswith(_REGISTERS):
+    if op.name in _BY_THREAD or op.name.startswith(_REGISTERS):
         return list(op.results)
     if isinstance(op, scf.For):
         body = op.body.entry

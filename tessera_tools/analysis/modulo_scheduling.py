@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from heapq import heappop, heappush
 from math import lcm
 from types import MappingProxyType
 
@@ -250,21 +251,24 @@ class _Attempt:
     def run(self) -> list[int] | None:
         """The start cycles; None if the budget is spent before every operation is placed."""
         heights, last = self._heights(), dict[int, int]()
-        waiting = set(range(len(self.operations)))
+        order = sorted(range(len(self.operations)), key=lambda n: (-heights[n], n))
+        rank = {number: place for place, number in enumerate(order)}
+        waiting = list(range(len(order)))  # a heap of ranks
         for _ in range(ATTEMPTS * max(len(self.operations), 1)):
             if not waiting:
                 return [self.placed[n] for n in range(len(self.operations))]
-            operation = max(waiting, key=lambda n: (heights[n], -n))
+            operation = order[heappop(waiting)]
             earliest = self._earliest(operation)
             cycle = self._free(operation, earliest)
+            evicted: set[int] = set()
             if cycle is None:
                 # No slot is free: place it at another slot than last time, and evict.
                 cycle = max(earliest, last.get(operation, earliest - 1) + 1)
-            for other in self._evicted(operation, cycle):
+                evicted = self._in_the_way(operation, cycle)
+            for other in evicted | self._too_early(operation, cycle):
                 del self.placed[other]
-                waiting.add(other)
+                heappush(waiting, rank[other])
             self.placed[operation] = last[operation] = cycle
-            waiting.discard(operation)
         return None if waiting else [self.placed[n] for n in range(len(self.operations))]
 
     def _heights(self) -> list[int]:
@@ -293,21 +297,22 @@ class _Attempt:
 
     def _free(self, operation: int, earliest: int) -> int | None:
         """The first cycle within one interval without a conflict of reservations; None if there is none."""
-        cycle = earliest
-        while cycle < earliest + self.interval:
-            step = self._overlap(operation, cycle)
-            if step == 0:
-                return cycle
-            cycle += step
-        return None
-
-    def _overlap(self, operation: int, cycle: int) -> int:
-        """0 if the operation fits at `cycle`, otherwise the number of cycles until the conflicting reservation ends."""
         shared = self.shared(operation)
-        for other, start in self.placed.items():
-            if shared[other] and (step := self._conflicts(shared[other], cycle, start)):
-                return step
-        return 0
+        placed = [(start, *one) for other, start in self.placed.items() for one in shared[other]]
+        cycle, end = earliest, earliest + self.interval
+        while cycle < end:
+            for start, mine, theirs, period in placed:
+                # What is in the way ends so many cycles later.
+                ahead = (cycle - start) % period
+                if ahead < theirs:
+                    cycle += theirs - ahead
+                    break
+                if period - ahead < mine:
+                    cycle += period - ahead + theirs
+                    break
+            else:
+                return cycle
+        return None
 
     def shared(self, operation: int) -> list[tuple[tuple[int, int, int], ...]]:
         """For each other operation, the resources that both reserve: (cycles of this one, cycles of the other, the
@@ -340,22 +345,19 @@ class _Attempt:
                     return mine - (period - ahead)
         return 0
 
-    def _conflicts(self, shared: tuple[tuple[int, int, int], ...], cycle: int, start: int) -> int:
-        """0, or how many cycles after `cycle` what an operation from there on meets has ended."""
-        for mine, theirs, period in shared:
-            ahead = (cycle - start) % period
-            if ahead < theirs:
-                return theirs - ahead
-            if period - ahead < mine:
-                return period - ahead + theirs
-        return 0
-
-    def _evicted(self, operation: int, cycle: int) -> set[int]:
-        """The placed operations to evict if `operation` starts at `cycle`."""
+    def _in_the_way(self, operation: int, cycle: int) -> set[int]:
+        """The placed operations with whose reservations those of `operation` conflict if it starts at `cycle`."""
         shared = self.shared(operation)
-        found = {
-            other for other, start in self.placed.items() if self._conflicts(shared[other], cycle, start)
+        return {
+            other
+            for other, start in self.placed.items()
+            for mine, theirs, period in shared[other]
+            if (ahead := (cycle - start) % period) < theirs or period - ahead < mine
         }
+
+    def _too_early(self, operation: int, cycle: int) -> set[int]:
+        """The placed operations that depend on `operation` and start too early if it starts at `cycle`."""
+        found: set[int] = set()
         for one in self.outgoing[operation]:
             other = self.placed.get(one.target)
             if other is not None and other < cycle + one.latency - self.interval * one.distance:

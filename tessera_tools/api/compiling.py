@@ -246,12 +246,13 @@ def compile(
     read, label = _read(source, args, wanted, name)
     if isinstance(read, bytes) and tuned is None and kind_of(label, read) != "mlir":
         return _compile_text(read, label, wanted, entry, ptxas)
-    numbers = {
+    given = {
         "num_warps": num_warps,
         "num_consumer_warpgroups": num_consumer_warpgroups,
         "num_stages": num_stages,
+        "ping_pong": ping_pong,
     }
-    config = given_config(numbers)
+    config = given_config(given)
     told: list[Diagnostic] = []
     if tuned is not None:
         if not isinstance(read, bytes):
@@ -266,7 +267,6 @@ def compile(
         lineinfo=lineinfo,
         ptxas=ptxas,
         **config,
-        ping_pong=ping_pong,
         plain_abi=abi == "plain",
         explains=True,
         keep_stages=True,

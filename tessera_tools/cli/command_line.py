@@ -45,7 +45,7 @@ SHARED_VALUES: dict[str, tuple[str, str, str | None]] = {
 """Options with a value of several commands."""
 
 TUNING: dict[str, tuple[str, str, str | None]] = {
-    **{one.option: ("N", one.help, None) for one in TUNABLES},
+    **{one.option: (one.metavar, one.help, None) for one in TUNABLES},
     "tuned": (
         "FILE",
         "compile as tessera-tune found fastest, which FILE records for this kernel and GPU; a warning if it does not",
@@ -72,8 +72,7 @@ SHARED_KINDS = {
     "cache": ("on", "off"),
     "color": ("auto", "always", "never"),
     "mlir-timing-display": ("tree", "list"),
-    **{one.option: tuple(map(str, one.values)) for one in TUNABLES},
-    "ping-pong": ("auto", "always", "never"),
+    **{one.option: one.words for one in TUNABLES},
 }
 """What their values may be."""
 

@@ -36,11 +36,12 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Measured, OptionError, Pass
 from tessera_tools.passes.debug import DebugPass, PassTimes, read_debug_pass
 from tessera_tools.passes.manager import PassManager
+from tessera_tools.passes.order import order_violations
 from tessera_tools.passes.pipeline import SOURCE, Pipeline, make_pass, parse_options, parse_pipeline
 from tessera_tools.passes.printing import IRPrinting, PrintOptions
 from tessera_tools.passes.reproducer import Reproducer, find_reproducer
 from tessera_tools.passes.statistics import Statistics
-from tessera_tools.passes.table import PASSES, order_violations
+from tessera_tools.passes.table import PASSES
 from tessera_tools.passes.timing import Timing
 from tessera_tools.target import Target
 

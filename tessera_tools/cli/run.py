@@ -65,12 +65,6 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "max-instructions": ("N", "stop after N warp instructions (default: 100000000)", None),
     "modes": ("WHICH", "complete asynchronous operations late (default), early, or run both", None),
     **TUNING,
-    "ping-pong": (
-        "WHEN",
-        "whether consumer warpgroups take turns with the tensor cores, if compiling: auto, always or never (default: "
-        "auto, where that takes less time)",
-        None,
-    ),
     "processes": (
         "N",
         "maximum number of processes that simulate a grid (default: the number of CPUs)",

@@ -74,7 +74,6 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         "cubin" if cuda else "ptx",
         lineinfo=kind == "mlir",
         **config,
-        ping_pong=options.get("ping_pong") or "auto",
         plain_abi=options.get("abi") == "plain",
     )
     key = None

@@ -78,12 +78,6 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         "path of nvdisasm (default: TESSERA_NVDISASM, the wheel nvidia-cuda-nvdisasm, then PATH)",
         None,
     ),
-    "ping-pong": (
-        "WHEN",
-        "whether consumer warpgroups take turns with the tensor cores: auto, always or never (default: auto, where "
-        "that takes less time)",
-        None,
-    ),
     "ptxas": ("PATH", "path of ptxas (default: TESSERA_PTXAS, the wheel nvidia-cuda-nvcc, then PATH)", None),
     "ptxas-options": ("TEXT", "additional options for ptxas, e.g. '-maxrregcount=128 -v'", None),
     "ptxas-timeout": ("SECONDS", "time limit for ptxas (default: 300)", None),

@@ -269,7 +269,6 @@ class Session:
             llvm_pipeline=given["llvm_pipeline"] or "tile",
             verify_each=verify in ("true", "1"),
             **given_config(given),
-            ping_pong=given["ping_pong"] or "auto",
             plain_abi=given["abi"] == "plain",
             off=self._passes_off(),
             explains=self.remarks.wanted,

@@ -18,7 +18,7 @@ from tessera_tools.api.compiling import Kernel
 from tessera_tools.api.compiling import compile as compile_kernel
 from tessera_tools.cli.run_arguments import Arguments
 from tessera_tools.diagnostics import DiagnosticError, error
-from tessera_tools.emit.tunables import Config
+from tessera_tools.emit.tunables import Config, Value
 from tessera_tools.emit.tuned import Trial
 from tessera_tools.runtime.compare import compare, same_bits
 from tessera_tools.runtime.signature import Shape
@@ -96,7 +96,7 @@ def tried(
         return Trial(config, "failed", None, digest, failure.diagnostics[0].message)
 
 
-def measured(job: Job, kernel: Kernel, config: dict[str, int], digest: str, reference: Reference) -> Trial:
+def measured(job: Job, kernel: Kernel, config: dict[str, Value], digest: str, reference: Reference) -> Trial:
     """Run a compiled candidate. Raises DiagnosticError if the launch is not possible."""
     run = _Run(job, kernel)
     result = run.launch()

@@ -12,7 +12,7 @@ import itertools
 import random
 from collections.abc import Iterable, Mapping, Sequence
 
-from tessera_tools.emit.tunables import Config, Tunable
+from tessera_tools.emit.tunables import Config, Tunable, Value
 
 __all__ = ["GAIN", "Search", "space"]
 
@@ -21,15 +21,15 @@ BATCH = 8
 GAIN = 0.002
 """The least improvement that counts, as a share of the best time."""
 
-Point = tuple[int, ...]
-"""The value of each tunable, 0 for the compiler's choice."""
+Point = tuple[Value | None, ...]
+"""The value of each tunable, None for the compiler's choice."""
 
 
 def space(tunables: Sequence[Tunable]) -> list[Point]:
     """Every allowed combination, the untuned one first."""
     names = [one.name for one in tunables]
     found: list[Point] = []
-    for point in itertools.product(*((0, *one.values) for one in tunables)):
+    for point in itertools.product(*((None, *one.values) for one in tunables)):
         given = {name for name, value in zip(names, point, strict=True) if value}
         if not any(one.name in given and given.intersection(one.excludes) for one in tunables):
             found.append(point)
@@ -55,7 +55,7 @@ class Search:
         self._queue: list[Point] = []
         """What comes next, before random configurations."""
 
-    def ask(self) -> list[dict[str, int]]:
+    def ask(self) -> list[dict[str, Value]]:
         """The next batch; empty at the end. The first is the untuned configuration alone."""
         room = min(BATCH, self.most - self.asked)
         if not self.asked:
@@ -79,7 +79,7 @@ class Search:
         """The costs of the batch: None for a configuration that does not count."""
         gained = False
         for config, cost in costs:
-            point = tuple(config.get(one.name, 0) for one in self.tunables)
+            point = tuple(config.get(one.name) for one in self.tunables)
             if cost is not None and cost < self.cost * (1 - GAIN):
                 self.best, self.cost, gained = point, cost, True
         if not gained:
@@ -98,8 +98,8 @@ class Search:
         self.random.shuffle(found)
         return found
 
-    def _config(self, point: Point) -> dict[str, int]:
-        values: Mapping[str, int] = {
+    def _config(self, point: Point) -> dict[str, Value]:
+        values: Mapping[str, Value] = {
             one.name: value for one, value in zip(self.tunables, point, strict=True) if value
         }
         return dict(values)

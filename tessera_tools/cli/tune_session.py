@@ -31,7 +31,7 @@ from tessera_tools.cli.tune_pool import Local, RayPool
 from tessera_tools.cli.tune_search import GAIN, Search
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, error, sink
 from tessera_tools.emit.compile_cache import own_identity
-from tessera_tools.emit.tunables import TUNABLES, Tunable, config_text
+from tessera_tools.emit.tunables import TUNABLES, Tunable, Value, config_text
 from tessera_tools.emit.tuned import Database, Trial, Tuned
 from tessera_tools.runtime.timing import check_timed
 from tessera_tools.runtime.workers import wanted_processes
@@ -64,7 +64,7 @@ class Session:
             return FAILED
         except KeyboardInterrupt:
             write_stderr(
-                f"interrupted after {len(self.trials)} configurations; run the same command to resume\n"
+                f"interrupted after {self.measured_now} candidates; run the same command to resume\n"
             )
             return 130
         except (RecursionError, MemoryError, OSError):
@@ -180,7 +180,7 @@ class Session:
             pool.close()
         return self._checked(job, reference, database, run)
 
-    def _on_gpu(self, job: Job, config: dict[str, int], digest: str, reference: Reference) -> Trial:
+    def _on_gpu(self, job: Job, config: dict[str, Value], digest: str, reference: Reference) -> Trial:
         """Measure here: one process has the GPU."""
         try:
             return measured(job, compiled(job, config), config, digest, reference)

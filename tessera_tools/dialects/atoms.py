@@ -83,15 +83,16 @@ class CopyPrimitive:
     swizzles: tuple[int, ...] = (0,)
     """Bytes of the patterns in which it can write or read shared memory."""
     threads: Callable[[Sequence[int], int, int, int | None], LinearLayout] | None = None
-    """Of what moves global memory thread by thread: (shape, neighbors, warps, axis) → which thread moves which."""
+    """For primitives that access global memory thread by thread: (shape, neighbors, warps, axis) →
+    which thread moves which element."""
     access: Callable[[LinearLayout, LinearLayout, int, int], VectorAccess | MatrixAccess | Refused] | None = (
         None
     )
-    """Of what moves between registers and shared memory: (registers, memory, bits of an element, of an access) →
-    the instructions."""
+    """For primitives between registers and shared memory: (registers, memory, bits of an element, of an access) → the
+    instructions."""
     memory: Callable[[Sequence[int], int, Sequence[int] | None, int], LinearLayout] | None = None
-    """Of what copies whole tiles: (tile, bits of an element, order of axes, bytes of the swizzle) → where in shared
-    memory it has which element."""
+    """For primitives that copy whole tiles: (tile, bits of an element, order of axes, bytes of the swizzle) → the place
+    of each element in shared memory."""
 
 
 _TMA_SWIZZLES = (0, 32, 64, 128)
@@ -223,7 +224,7 @@ class Product:
     k: int
     feature: Feature | None
     whole: bool = False
-    """Whether it serves only tiles of at least its shape, because another instruction wastes less on smaller ones."""
+    """Whether it is used only for tiles of at least its shape. For smaller tiles, another instruction wastes less."""
 
 
 MMA, WGMMA, FMA = "mma", "wgmma", "fma"
@@ -247,7 +248,7 @@ PRODUCTS = (
     Product(WGMMA, 90, (I8,), (I32,), 64, _INTEGER_COLUMNS, 32, Feature.WGMMA),
     Product(FMA, 0, (F32,), (F32,), 1, (1,), 1, None),
 )
-"""Every instruction for products.  The first of a primitive that a target has serves."""
+"""Every instruction for products. Of those of a primitive, the first that the target supports is used."""
 
 
 @dataclass(frozen=True, slots=True)

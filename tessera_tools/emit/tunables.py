@@ -11,21 +11,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["TUNABLES", "Config", "Tunable", "config_text", "given_config"]
+__all__ = ["TUNABLES", "Config", "Tunable", "Value", "config_text", "given_config"]
 
-Config = Mapping[str, int]
+Value = int | str
+
+Config = Mapping[str, Value]
 """The value of each tunable that is not left to the compiler, by the name of the field of `Options`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tunable:
-    """One option. 0 leaves the choice to the compiler."""
+    """One option."""
 
     name: str
     """The field of `Options`."""
-    values: tuple[int, ...]
-    """What it may be, besides 0."""
+    values: tuple[Value, ...]
+    """What it may be, besides its default."""
     help: str
+    default: Value = 0
+    """Leaves the choice to the compiler."""
     excludes: tuple[str, ...] = ()
     """Tunables that cannot be given together with it."""
 
@@ -34,18 +38,37 @@ class Tunable:
         """Its name on command lines, without hyphens in front."""
         return self.name.replace("_", "-")
 
+    @property
+    def metavar(self) -> str:
+        """Its value in the help."""
+        return "N" if isinstance(self.default, int) else "WHEN"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What it may be on command lines."""
+        values = self.values if isinstance(self.default, int) else (self.default, *self.values)
+        return tuple(map(str, values))
+
 
 TUNABLES = (
     Tunable(
         "num_warps",
         (1, 2, 4, 8, 16, 32),
         "warps per kernel: 1, 2, 4, 8, 16 or 32 (default: chosen from the tiles)",
-        excludes=("num_consumer_warpgroups",),
+        excludes=("num_consumer_warpgroups", "ping_pong"),
     ),
     Tunable(
         "num_consumer_warpgroups",
         (1, 2, 4),
         "warpgroups that compute the products of a kernel with agents: 1, 2 or 4 (default: chosen from the products)",
+        excludes=("num_warps",),
+    ),
+    Tunable(
+        "ping_pong",
+        ("always", "never"),
+        "whether consumer warpgroups take turns with the tensor cores: auto, always or never (default: auto, where "
+        "that takes less time)",
+        default="auto",
         excludes=("num_warps",),
     ),
     Tunable(
@@ -59,8 +82,13 @@ TUNABLES = (
 
 
 def given_config(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The tunables that a command line sets, from click's parameters."""
-    return {one.name: int(options[one.name]) for one in TUNABLES if options.get(one.name)}
+    """The tunables that a command line or a caller sets, from the options by name."""
+    found: dict[str, Any] = {}
+    for one in TUNABLES:
+        given = options.get(one.name)
+        if given is not None and str(given) != str(one.default):
+            found[one.name] = int(given) if isinstance(one.default, int) else given
+    return found
 
 
 def config_text(config: Config) -> str:

@@ -21,7 +21,7 @@ from typing import Any
 from urllib.parse import quote
 
 from tessera_tools.diagnostics import DiagnosticError, error
-from tessera_tools.emit.tunables import TUNABLES, Config, config_text
+from tessera_tools.emit.tunables import TUNABLES, Config, Value, config_text
 
 __all__ = ["Database", "Trial", "Tuned", "kernel_digest", "shapes_class", "tuned_config"]
 
@@ -58,7 +58,7 @@ class Tuned:
     """The class of shapes, from `shapes_class`."""
     measure: str
     """`clock` or `gpu`."""
-    config: dict[str, int]
+    config: dict[str, Value]
     cost: float
     untuned: float
 
@@ -67,7 +67,7 @@ class Tuned:
 class Trial:
     """What one candidate gave."""
 
-    config: dict[str, int]
+    config: dict[str, Value]
     outcome: str
     """`measured`, `refused` (by the compiler), `disagrees` (with the untuned kernel), `finding` or `failed`; never
     written: `compiled`, before it is measured."""
@@ -258,7 +258,7 @@ class Database:
     def _times(self, cost: object, untuned: object) -> tuple[float, float]:
         return self._time(cost), self._time(untuned)
 
-    def _config(self, value: object) -> dict[str, int]:
+    def _config(self, value: object) -> dict[str, Value]:
         try:
             data = json.loads(self._text(value))
         except (ValueError, RecursionError):
@@ -269,7 +269,7 @@ class Database:
         for name, number in data.items():
             if name not in allowed:
                 raise self._bad(f"the unknown tunable '{name[:40]}'")
-            if type(number) is not int or number not in allowed[name]:
+            if type(number) not in (int, str) or number not in allowed[name]:
                 raise self._bad(f"{name} = {number!r:.40}")
         return data
 
@@ -280,7 +280,7 @@ def _json(config: Config) -> str:
 
 def tuned_config(
     path: str, kernel: str, target: str, *, entry: str | None = None, shapes: str | None = None
-) -> dict[str, int] | None:
+) -> dict[str, Value] | None:
     """The configuration that the file `path` records for a kernel and a target; None if it has none.
 
     kernel: from `kernel_digest`. entry: only results of this entry. shapes: only results of this class of shapes;

@@ -1,4 +1,7 @@
-"""`Scanner`: what the classes of types and attributes read their parameters from; `tessera_tools.parser` has one."""
+"""`Scanner`: the interface from which types and attributes read their parameters.
+
+`tessera_tools.parser` implements it.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ T = TypeVar("T")
 
 
 class Scanner(Protocol):
-    """A place in the text of a type or an attribute.  What is expected and does not come is an error there."""
+    """A position in the text of a type or an attribute. If the expected text does not follow, the error is there."""
 
     aliases: Any
     """The aliases of the file; its `shared` keeps what is known of the whole file."""
 
     def error(self, message: str, at: int | None = None) -> DiagnosticError:
-        """An error where the scanner stands, or at an offset: `raise s.error("…")`."""
+        """An error at the current position, or at an offset: `raise s.error("…")`."""
         ...
 
     def skip(self) -> int:
@@ -27,7 +30,7 @@ class Scanner(Protocol):
         ...
 
     def found(self) -> str:
-        """What stands here, in words for an error message."""
+        """A description of the next token, for an error message."""
         ...
 
     def peek(self, text: str) -> bool:

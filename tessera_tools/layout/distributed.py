@@ -310,6 +310,11 @@ def broadcast(layout: LinearLayout, shape: Sequence[int]) -> LinearLayout:
     return fit(layout, shape, range(len(shape) - 1, -1, -1))
 
 
+def inverse(permutation: Sequence[int]) -> tuple[int, ...]:
+    """The permutation that undoes another: `inverse(p)[p[i]] == i`."""
+    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
+
+
 def transpose(layout: LinearLayout, permutation: Sequence[int]) -> LinearLayout:
     """Returns the layout of the permuted tile: axis i of the result is axis `permutation[i]` of the source."""
     rank = len(layout.out_dims)

@@ -18,7 +18,7 @@ from tessera_tools.opdef.fields import AttributeField, OperandField, RegionField
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import Node
-    from tessera_tools.opdef.op import OpDefinition
+    from tessera_tools.opdef.op import Op, OpDefinition
 
 
 class Directive:
@@ -34,7 +34,7 @@ class Directive:
     def read(self, state: OpState, children: list[Node], at: int) -> None:
         """Parse `self.children` children from index `at`."""
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         raise AssertionError
 
     def present(self, op: Operation) -> bool:
@@ -77,7 +77,7 @@ class Literal(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return '"' + self.text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         p.literal(self.text)
 
 
@@ -92,7 +92,7 @@ class Space(Directive):
     def symbols(self, helpers: Helpers) -> str:
         return ""
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         p.spacing(self.text)
 
 
@@ -112,7 +112,7 @@ class OperandRef(Directive):
         else:
             state.operand_tokens[self.field.name] = read
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         value = self.field.read(op)
         if isinstance(value, list):
             if value:
@@ -147,7 +147,7 @@ class AllOperands(Directive):
                 None, f"'{self.definition.name}' expects {len(fields)} operands, found {len(children[at])}"
             )
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         if op.op_operands:
             p.space()
             p.write(p.names(op.operands))
@@ -181,7 +181,7 @@ class AttributeRef(Directive):
         except (ValueError, OverflowError) as problem:
             raise state.error(_first_token(read), str(problem)) from None
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         if self.silent:
             return
         value = self.field.__get__(op)
@@ -218,7 +218,7 @@ class RegionRef(Directive):
         else:
             state.region(self.field.name, children[at], bound)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         regions = (
             op.regions[self.field.position :]
             if self.field.arity == "variadic"
@@ -247,7 +247,7 @@ class SuccessorRef(Directive):
         for token in [children[at]] if self.field.arity == "single" else children[at]:
             state.successor(self.field.name, token)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         blocks = (
             op.successors[self.field.position :]
             if self.field.arity == "variadic"
@@ -270,7 +270,7 @@ class TypeOf(Directive):
         read = children[at]
         state.value_types[self.field.name] = [read] if self.field.arity == "single" else read
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         value = self.field.read(op)
         values = value if isinstance(value, list) else [value] if value is not None else []
         if values:
@@ -294,7 +294,7 @@ class TypesOfAll(Directive):
     def read(self, state: OpState, children: list[Node], at: int) -> None:
         distribute_types(state, self.fields, children[at], self.noun)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         types = op.operand_types if self.noun == "operand" else op.result_types
         if types:
             p.space()
@@ -339,7 +339,7 @@ class FunctionalType(Directive):
             elif isinstance(part, TypeOf):
                 state.value_types[part.field.name] = types
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         p.space()
         p.write(p.function_type(_types(self.inputs, op), _types(self.outputs, op)))
 
@@ -368,7 +368,7 @@ class AttrDict(Directive):
                 raise state.error(None, f"attribute '{key}' is given twice")
             state.attributes[key] = value
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         p.attr_dict(op, self.elide, keyword=self.keyword)
 
 
@@ -384,7 +384,7 @@ class Custom(Directive):
     def read(self, state: OpState, children: list[Node], at: int) -> None:
         self.directive.read(state, children[at])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         self.directive.write(p, op)
 
     def present(self, op: Operation) -> bool:
@@ -409,7 +409,7 @@ class Group(Directive):
         alias, inner = children[at]
         read_all(self.elements if alias == "present" else self.otherwise, state, inner)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         for directive in self.elements if self.anchor.present(op) else self.otherwise:
             directive.write(p, op)
 

@@ -7,7 +7,7 @@ from tessera_tools.dialects.nv_tileas import AgentSwitch, agent_of
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import RankedTensorType
-from tessera_tools.target import ExecutionUnit, Target, UnknownTargetError, lookup
+from tessera_tools.target import ExecutionUnit, Feature, Target, UnknownTargetError, lookup
 
 
 def target_of(module: Operation) -> Target:
@@ -93,3 +93,13 @@ def _laid_out(op: Operation, unit: ExecutionUnit) -> ExecutionUnit:
             f"has {unit.warps} warps; tiles are laid out over a power of two of warps, from 1 to 32"
         )
     return unit
+
+
+def kernels_with(module: Operation, *features: Feature) -> list[tuple[Func, Target]]:
+    """Returns the tile functions of a module that have a body, each with the target: none if the target lacks one of
+    the features.  Reports an error if there are functions, but no target."""
+    functions = kernels(module)
+    if not functions:
+        return []
+    target = target_of(module)
+    return [(function, target) for function in functions] if all(map(target.has, features)) else []

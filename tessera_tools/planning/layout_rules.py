@@ -40,7 +40,7 @@ from tessera_tools.layout import (
     transpose,
 )
 from tessera_tools.layout.access import contiguous_elements
-from tessera_tools.layout.distributed import fit
+from tessera_tools.layout.distributed import fit, inverse
 from tessera_tools.layout.f2 import Elimination
 from tessera_tools.layout.neighbors import coarsened, holds_whole, refined
 from tessera_tools.layout.reduction import is_scannable
@@ -209,8 +209,7 @@ def is_known(op: Operation) -> bool:
 @copying("nv_tileaa.permute")
 def _permute(op: nv_tileaa.Permute) -> list[Copy]:
     order = op.permutation.values
-    inverse = tuple(sorted(range(len(order)), key=order.__getitem__))
-    return [Copy(op.source, op.res, lambda x: transpose(x, order), lambda x: transpose(x, inverse))]
+    return [Copy(op.source, op.res, lambda x: transpose(x, order), lambda x: transpose(x, inverse(order)))]
 
 
 @copying("nv_tileaa.reshape")

@@ -19,9 +19,10 @@ from tessera_tools.emit.sass_lines import sass_by_line
 from tessera_tools.runtime.workers import PartialLaunch
 from tessera_tools.sim.clock.cost import Cost, costs
 from tessera_tools.sim.clock.record import Recorder, Trace, may_poll, may_write
-from tessera_tools.sim.clock.replay import Timeline, replay
+from tessera_tools.sim.clock.replay import replay
 from tessera_tools.sim.clock.sample import alike, representatives, residents
 from tessera_tools.sim.clock.survey import MOST_SURVEYED, Load, Surveyor, fresh, plan
+from tessera_tools.sim.clock.timeline import Timeline
 from tessera_tools.target import Target, occupancy, targets
 from tessera_tools.target.timing import Timing, timing
 

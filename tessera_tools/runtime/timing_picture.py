@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape
 
 from tessera_tools.runtime.timing import Estimate
 from tessera_tools.runtime.timing_report import roofline
-from tessera_tools.sim.clock.replay import Slice
+from tessera_tools.sim.clock.timeline import Slice
 
 __all__ = ["timeline_svg", "trace_events"]
 

@@ -115,7 +115,7 @@ class Batch:
             if fresh:
                 ports[port] = np.empty(len(self.mask.array), dtype)
 
-    def run(self) -> Any:
+    def run(self) -> object:
         result = self.step.execute(self, self.mask)
         if result is NotImplemented:
             return result

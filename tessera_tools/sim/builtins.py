@@ -160,7 +160,7 @@ def free(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variab
             )
 
 
-def assertfail(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> Any:
+def assertfail(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> object:
     """__assertfail(message, file, line, function, char size): reports a finding and exits the lanes."""
     lane = mask.first
     message, file, line, function = (_argument(warp, lane, argument) for argument in arguments[:4])

@@ -474,7 +474,7 @@ def _what(operand: Operand) -> str:
 
 
 def _together(execute: Execute, needed: Callable[[Warp], int]) -> Execute:
-    def run(warp: Warp, mask: Mask) -> Any:
+    def run(warp: Warp, mask: Mask) -> object:
         if mask.bits != warp.live:
             members = needed(warp) & warp.live
             if members & ~mask.bits and not warp.split.forced:
@@ -486,7 +486,7 @@ def _together(execute: Execute, needed: Callable[[Warp], int]) -> Execute:
 
 
 def _guarded(execute: Execute, port: int, negated: bool) -> Execute:
-    def run(warp: Warp, mask: Mask) -> Any:
+    def run(warp: Warp, mask: Mask) -> object:
         chosen = mask_of(warp.ports[port]).bits
         bits = mask.bits & (~chosen if negated else chosen)
         if not bits:
@@ -499,7 +499,7 @@ def _guarded(execute: Execute, port: int, negated: bool) -> Execute:
 def _guarded_together(execute: Together, port: int, negated: bool) -> Together:
     """Like `_guarded`, for the lanes of several warps."""
 
-    def run(warp: Any, mask: Any) -> Any:
+    def run(warp: Any, mask: Any) -> object:
         chosen = warp.ports[port] ^ negated
         if not mask.full:
             chosen &= mask.array
@@ -516,7 +516,7 @@ def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
     """Like `_guarded`, for instructions that may block: the lanes that skip the instruction become a separate split."""
     from tessera_tools.sim.warp import CHANGED, Split
 
-    def run(warp: Warp, mask: Mask) -> Any:
+    def run(warp: Warp, mask: Mask) -> object:
         chosen = mask_of(warp.ports[port]).bits
         bits = mask.bits & (~chosen if negated else chosen)
         if not bits:

@@ -110,6 +110,11 @@ class Region:
             offsets = self._refuse(warp, mask, offsets, width)
         return (offsets >> UNIT_SHIFT[width]).view(np.int64)
 
+    @property
+    def own_history(self) -> History | None:
+        """The accesses to the region, if it keeps them itself; those to global memory are kept by cluster."""
+        return None
+
     def place_name(self, offset: int) -> str:
         """The variable or the buffer at a byte."""
         return self.name
@@ -394,7 +399,7 @@ class Allocations:
         history = self._history(warp, region)
         racing = history.store(warp, mask, index, width, strong) if history is not None else None
         if racing is not None:
-            # Threads that store the value already present cause no harm: replicated results are written so.
+            # Threads that store the value already present cause no harm. Kernels write replicated results in this way.
             harmful = changing_race(region, index, width, racing, values)
             if harmful is not None:
                 report_race(warp, mask, region, index, width, harmful, "write", "access")

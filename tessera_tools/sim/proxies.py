@@ -9,7 +9,7 @@ operation of the async proxy has completed, its results are visible to the gener
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -33,14 +33,14 @@ __all__ = [
     "whole",
 ]
 
-Where = Any
+Where: TypeAlias = "slice | Array"
 """Byte offsets in a memory: a slice, or an index array."""
 
 
-def history_of(warp: Warp, memory: Any) -> History | None:
+def history_of(warp: Warp, memory: Region) -> History | None:
     """The access history of a memory: a CTA's shared memory, or a global allocation in this cluster."""
-    found = getattr(memory, "history", None)
-    return found if found is not None else warp.cta.cluster.histories.get(memory.base)
+    own = memory.own_history
+    return own if own is not None else warp.cta.cluster.histories.get(memory.base)
 
 
 def whole(where: Where) -> Where:
@@ -51,7 +51,7 @@ def whole(where: Where) -> Where:
     return slice(first, last + 1) if last + 1 - first == where.size else where
 
 
-def _grains(history: History, where: Where) -> Any:
+def _grains(history: History, where: Where) -> Where:
     """The grains of the bytes; the grain size is reduced if the bytes require it."""
     if isinstance(where, slice):
         edges = where.start | where.stop
@@ -68,7 +68,7 @@ def _grains(history: History, where: Where) -> Any:
     return where
 
 
-def mark(warp: Warp, memory: Any, where: Where, record: np.uint64, *, write: bool) -> None:
+def mark(warp: Warp, memory: Region, where: Where, record: np.uint64, *, write: bool) -> None:
     """Record an access of the async proxy for the race detector."""
     history = history_of(warp, memory)
     if history is not None:
@@ -83,9 +83,9 @@ def _first(where: Where, bad: Array) -> int:
 _UNREADABLE = 0x0101010101010101 * (UNINITIALIZED | WRITING | UNFENCED)
 
 
-def readable(warps: list[Warp], memory: Any, units: Array) -> bool:
+def readable(warps: list[Warp], memory: Region, units: Array) -> bool:
     """True if `async_read` of 16-byte units, by their number in the memory, finds no error for any warp."""
-    if getattr(memory, "state", None) is not None:
+    if memory.states:
         flags = int(np.bitwise_or.reduce(memory.states[16].take(units, 0), None))
         if flags & _UNREADABLE:
             return False
@@ -95,7 +95,7 @@ def readable(warps: list[Warp], memory: Any, units: Array) -> bool:
 
 def async_read(warp: Warp, mask: Mask, memory: Region, where: Where, what: str) -> None:
     """Check the bytes that the operation will read: initialized, fenced, ordered, and not in flight."""
-    state = getattr(memory, "state", None)
+    state = memory.states.get(1)
     if state is not None:
         states = state[where]
         seen = int(np.bitwise_or.reduce(states, axis=None)) if states.size else 0
@@ -121,7 +121,7 @@ def async_write(
 
     With `reduces`, it reads them first; other reductions of the same bytes may be in flight.
     """
-    state = getattr(memory, "state", None)
+    state = memory.states.get(1)
     if state is not None:
         states = state[where]
         seen = int(np.bitwise_or.reduce(states, axis=None)) if states.size else 0

@@ -333,7 +333,7 @@ def watch(program: Program, function: Function, code: list[Any], together: list[
 
 
 def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
-    def run(warp: Warp, mask: Mask) -> Any:
+    def run(warp: Warp, mask: Mask) -> object:
         state = warp.state.get("wgmma")
         if state is not None:
             for operation in state.in_flight():
@@ -358,7 +358,7 @@ class _Together:
     def __init__(self, execute: Together, used: frozenset[Register]) -> None:
         self.execute, self.used = execute, used
 
-    def __call__(self, gang: Any, mask: Any) -> Any:
+    def __call__(self, gang: Any, mask: Any) -> object:
         states = [state for warp in gang.warps if (state := warp.state.get("wgmma")) is not None]
         for state in states:
             if state.open or state.groups:

@@ -106,6 +106,11 @@ class Shared(_Watched):
             self.data[RESERVED_START:SHARED_START] = 0
             self.state[RESERVED_START:SHARED_START] = 0
 
+    @property
+    def own_history(self) -> History:
+        """The accesses by the threads of its cluster."""
+        return self.history
+
     def _variable(self, offset: int) -> tuple[int, int, str] | None:
         return next((one for one in self.variables if one[0] <= offset < one[1]), None)
 

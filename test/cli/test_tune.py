@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ import tessera_tools as tt
 from tessera_tools.api.compiling import Kernel
 from tessera_tools.cli import run as run_command
 from tessera_tools.cli import translate, tune
+from tessera_tools.cli.tune_pool import Local
 from tessera_tools.cli.tune_search import Search, space
 from tessera_tools.emit.tunables import TUNABLES, Tunable, config_text
 from tessera_tools.emit.tuned import Database, Tuned, kernel_digest, shapes_class
@@ -142,6 +143,7 @@ def test_a_search_without_limits_tries_every_configuration_once() -> None:
 def test_excluded_options_do_not_come_together() -> None:
     order, _ = play(0, lambda config: 1.0)
     assert not [text for text in order if "--num-warps" in text and "--num-consumer-warpgroups" in text]
+    assert [text for text in order if "--ping-pong=always" in text and "--num-consumer-warpgroups=2" in text]
 
 
 def test_the_order_depends_on_the_seed_alone() -> None:
@@ -156,7 +158,7 @@ def test_a_search_stops_when_nothing_improves() -> None:
 
 
 def test_a_search_stops_at_its_limit() -> None:
-    order, _ = play(0, lambda config: 1.0 / (1 + sum(config.values())), most=11)
+    order, _ = play(0, lambda config: 1.0 / (1 + len(config)), most=11)
     assert len(order) == 11
 
 
@@ -180,6 +182,23 @@ def test_a_search_is_resumed() -> None:
     assert "7 configurations (4 now)" in tuned(*VECTOR_ADD, "--search=num-warps")
     assert "7 configurations (0 now)" in tuned(*VECTOR_ADD, "--search=num-warps")
     assert "7 configurations (6 now)" in tuned(*VECTOR_ADD, "--search=num-warps", "--restart")
+
+
+def test_an_interrupted_search_is_resumed(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Local.run
+
+    def interrupted(self: Local, *args: Any) -> Iterator[Any]:
+        for number, trial in enumerate(whole(self, *args)):
+            if number == 2:
+                raise KeyboardInterrupt
+            yield trial
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Local, "run", interrupted)
+        done = tune.run(["--gpu-name=sm_80", "-o", "t.sqlite", *VECTOR_ADD, "--search=num-warps"])
+    assert done.exit_code == 130
+    assert "interrupted after 2 candidates; run the same command to resume" in done.stderr.decode()
+    assert "7 configurations (4 now)" in tuned(*VECTOR_ADD, "--search=num-warps")
 
 
 def test_other_arguments_are_another_search() -> None:
@@ -269,6 +288,17 @@ def test_tuned_compiles_as_the_file_says() -> None:
     assert ptx("--tuned=t.sqlite") == ptx("--num-warps=2") != ptx()
     api = tt.compile(VECTOR_ADD[0], "sm_80", tuned="t.sqlite")
     assert api.manifest.kernels[0].block == (64, 1, 1)
+
+
+def test_a_result_may_be_a_word() -> None:
+    source = str(ROOT / "test" / "corpus" / "attention_causal_f16_d64.mlir")
+    database = Database("t.sqlite", create=True)
+    digest = kernel_digest(print_op(tt.parse_file(source)))
+    config: dict[str, Any] = {"ping_pong": "never", "num_stages": 2}
+    database.keep(Tuned(digest, "attention_causal_f16_d64", "sm_90", SHAPES, "clock", config, 1.0, 2.0))
+    database.close()
+    found = tt.compile(source, "sm_90a", tuned="t.sqlite")
+    assert found.ptx == tt.compile(source, "sm_90a", ping_pong="never", num_stages=2).ptx
 
 
 def test_a_run_uses_the_result_of_its_own_shapes() -> None:
@@ -372,6 +402,7 @@ def damaged(kind: str, path: Path) -> str:
         "deep json": ("UPDATE results SET config = printf('%.*c', 4000, '[')", "the configuration '[["),
         "tunable": ("UPDATE results SET config = '{\"ptxas\": 1}'", "the unknown tunable 'ptxas'"),
         "value": ("UPDATE results SET config = '{\"num_warps\": 3}'", "num_warps = 3"),
+        "word": ('UPDATE results SET config = \'{"ping_pong": "often"}\'', "ping_pong = 'often'"),
         "bool": ("UPDATE results SET config = '{\"num_warps\": true}'", "num_warps = True"),
         "cost": ("UPDATE results SET cost = -1.0", "-1.0 in place of a time"),
         "blob": ("UPDATE results SET shapes = x'00ff'", "in place of a text"),
@@ -388,7 +419,7 @@ def damaged(kind: str, path: Path) -> str:
 @pytest.mark.parametrize(
     "kind",
     ["text", "cut", "noise", "other program", "version", "trigger", "view", "config", "no json", "deep json",
-     "tunable", "value", "bool", "cost", "blob", "measure"],
+     "tunable", "value", "word", "bool", "cost", "blob", "measure"],
 )  # fmt: skip
 def test_a_file_that_is_not_ours_is_refused(kind: str, folder: Path) -> None:
     known({"num_warps": 2})

@@ -34,6 +34,15 @@ def test_the_child_says_what_its_llvm_is(worker: Worker):
     assert info.max_ptx == 90
 
 
+def test_a_worker_starts_with_its_first_request():
+    with Worker() as worker:
+        assert worker.info().version
+
+
+def test_a_worker_that_was_never_asked_is_closed():
+    Worker().close()
+
+
 def test_ptx_is_for_the_processor_and_version_asked(worker: Worker):
     ptx = worker.compile(VECTOR_ADD, cpu="sm_90a", features="+ptx83").texts["ptx"]
     assert ".version 8.3\n.target sm_90a\n" in ptx

@@ -12,9 +12,10 @@ from tessera_tools.cli.opt import run
 from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
+from tessera_tools.passes.order import order_violations
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.stages import ENDS, NEEDS, PROMISES, SPECS, problems
-from tessera_tools.passes.table import PASSES, PIPELINES, STAGES, order_violations, pipeline_for
+from tessera_tools.passes.table import PASSES, PIPELINES, STAGES, pipeline_for
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 GEMM = (CORPUS / "gemm_f16_64x64x32.mlir").read_text()

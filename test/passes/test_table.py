@@ -8,14 +8,13 @@ import sys
 import pytest
 
 from tessera_tools.passes.base import Pass
+from tessera_tools.passes.order import ORDER, order_violations
 from tessera_tools.passes.pipeline import parse_pass
 from tessera_tools.passes.table import (
-    ORDER,
     PASSES,
     PIPELINES,
     STAGES,
     find_pass,
-    order_violations,
     pipeline_for,
 )
 from tessera_tools.target import targets

@@ -91,7 +91,8 @@ def test_flushed_exponentials_spill_nothing() -> None:
         # What tileiras does takes 1,026 and 2,043.
         ("gemm_f16_128x256x64", 40),
         ("gemm_nt_bias_f16_128x128x64", 41),
-        ("attention_causal_bf16_d128", 500),
+        # Four of them are the barriers of turns.
+        ("attention_causal_bf16_d128", 502),
         ("attention_causal_f16_d64", 290),
     ],
 )

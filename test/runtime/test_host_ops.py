@@ -190,6 +190,23 @@ def test_what_is_refused(body: str, message: str) -> None:
     assert message in raised.value.diagnostics[0].message
 
 
+@pytest.mark.parametrize("strided", [0, 1])
+def test_a_tensor_with_strides_is_refused_wherever_it_is(strided: int) -> None:
+    types = ["memref<64x64xf16>", "memref<64x64xf16>"]
+    types[strided] = "memref<64x64xf16, strided<[128, 1]>>"
+    text = f"""
+func.func @main(%A: {types[0]}, %B: {types[1]}) -> memref<64x64xf32, 5> {{
+  %d = tile.mma %A, %B : {types[0]}, {types[1]} -> memref<64x64xf32, 5>
+  return %d : memref<64x64xf32, 5>
+}}
+"""
+    with pytest.raises(DiagnosticError) as raised:
+        compiled(text)
+    diagnostic = raised.value.diagnostics[0]
+    assert "expected contiguous tensors of static extents" in diagnostic.message
+    assert diagnostic.location is not None and diagnostic.location.start() == ("plan.mlir", 3, 8)
+
+
 def test_functions_that_only_compute_are_called() -> None:
     """An activation in a function of its own, which follows how its argument is cut."""
     text = """

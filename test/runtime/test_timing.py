@@ -25,7 +25,8 @@ from tessera_tools.runtime.timing_picture import timeline_svg, trace_events
 from tessera_tools.runtime.timing_report import advice, as_data, busy, roof_chart, roofline, summary
 from tessera_tools.sim.clock.cost import Cost
 from tessera_tools.sim.clock.record import Step, Trace
-from tessera_tools.sim.clock.replay import Timeline, WarpTime, replay
+from tessera_tools.sim.clock.replay import replay
+from tessera_tools.sim.clock.timeline import Timeline, WarpTime
 from tessera_tools.target import lookup
 from tessera_tools.target.timing import timing
 
@@ -181,6 +182,31 @@ def test_traces_that_wait_for_each_other_are_refused() -> None:
     cost = {0: Cost(1, (), 4, "phase.wait", (), ()), 1: Cost(1, (), 4, "phase.arrive", (), ())}
     with pytest.raises(DiagnosticError, match="the clock cannot time this launch"):
         replay([Trace(0, 0, 0, [step, other])], cost, table, resident=1, l1_bytes=0)
+
+
+def bulk(targets: int) -> float:
+    """Cycles until 16 KiB have come to each of two CTAs, by copies of the first one: to one CTA each, or to both."""
+    table = timing(lookup("sm_90"))
+    assert table is not None
+    kinds = ("bulk", "phase.wait")
+    costs = {pc: Cost(1.0, (), 4.0, kind, (), ()) for pc, kind in enumerate(kinds)}
+    traces = [Trace(0, 0, 0), Trace(1, 0, 0)]
+    for number in range(2 // targets):
+        copy = Step(0)
+        copy.bytes = 16384 * targets
+        copy.arrives = tuple(("mbarrier", cta, 0, 0) for cta in ((0, 1) if targets == 2 else (number,)))
+        traces[0].steps.append(copy)
+    for trace in traces:
+        wait = Step(1)
+        wait.waits = ("mbarrier", trace.cta, 0, 0)
+        trace.steps.append(wait)
+    return replay(traces, costs, table, resident=1, l1_bytes=65536).cycles
+
+
+def test_a_multicast_writes_the_shared_memory_of_each_cta_at_once() -> None:
+    # 16 KiB take 128 cycles of a port. Two copies also take two issues of the TMA unit.
+    assert bulk(2) <= bulk(1)
+    assert bulk(2) == pytest.approx(170 + 30 + 128, abs=80)
 
 
 def test_a_target_without_a_table_is_refused() -> None:

@@ -19,6 +19,22 @@ def unrolled(*lines: str, times: int = 4) -> str:
     return "\n".join(line.format(n=n, m=n + 4, k=512 * n + 4) for line in lines for n in range(times))
 
 
+def test_equal_instructions_of_two_functions_are_of_one_kind() -> None:
+    """Ports are numbered through the module, and their kinds function by function."""
+    body = "{{ .reg .b32 %r<3>; .reg .f32 %f<2>; {odd} add.u32 %r1, %r2, %r0; add.f32 %f1, %f1, %f0; ret; }}"
+    module = sim.load(
+        ".version 8.0\n.target sm_80\n.address_size 64\n"
+        f".func callee() {body.format(odd='')}\n"
+        f".visible .entry k() {body.format(odd='mov.f32 %f0, 0f00000000; mov.u32 %r0, 0;')}\n"
+    )
+    kinds: dict[str, set[object]] = {}
+    for inst, straight in zip(module.program.instructions, module.straight, strict=True):
+        if inst.opcode == "add":
+            assert straight is not None
+            kinds.setdefault(inst.name, set()).add(straight.key)
+    assert {name: len(keys) for name, keys in kinds.items()} == {"add.u32": 1, "add.f32": 1}
+
+
 def steps_of(body: str) -> list[list[str]]:
     """The opcodes of each step of the kernel's code before its end."""
     module = sim.load(kernel(body, 1, TILE))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Packs what a measurement on a GPU needs, on a machine without one.
 
-    python tools/bench/gpu_pack.py FOLDER [--gpu-name sm_90a] [--tileiras PATH] [--only REGEX] [--estimate-seconds 20]
+    python tools/bench/gpu_pack.py FOLDER [--gpu-name sm_90a] [--tileiras PATH] [--only REGEX] [--estimate-seconds 60]
 
     FOLDER/ours, theirs     cubins and launch manifests of every program, by us and by tileiras, from the same bytecode
     FOLDER/tests            the kernels of test/corpus and test/cutile: inputs, and outputs of the NumPy interpreter
@@ -110,9 +110,12 @@ class Pack:
         (folder / f"{name}.cubin").write_bytes(cubin)
         (folder / f"{name}.json").write_text(manifest.to_json())
 
-    def add_test(self, name: str, bytecode: bytes, seed: int) -> str:
-        """Write the inputs of a test kernel, and what it should leave; returns why not, or nothing."""
-        from arguments import make, parameters_of  # pyright: ignore[reportMissingImports]
+    def add_test(self, name: str, bytecode: bytes, seed: int, indices: bool = True) -> str:
+        """Write the inputs of a test kernel, and what it should leave; returns why not, or nothing.
+
+        indices: the kernel may read places from memory, for which its arrays have more rows than tile blocks.
+        """
+        import arguments  # pyright: ignore[reportMissingImports]
         from reference.interpreter import UnsupportedError, interpret
         from test_results import ALIGNED, ONE_BLOCK, TOLERANCE, prepared  # pyright: ignore[reportMissingImports]
 
@@ -121,9 +124,15 @@ class Pack:
 
         module = read_bytecode(bytecode, name)
         entry = next(op for op in module.walk() if isinstance(op, ct.Entry))
-        groups = parameters_of(entry)
+        groups = arguments.parameters_of(entry)
         rng = np.random.default_rng(seed)
-        args = prepared(name, make(groups, 2, name not in ALIGNED, rng), groups)
+        least = arguments.LEAST
+        if not indices:
+            arguments.LEAST = 2  # as many as the grid has tile blocks
+        try:
+            args = prepared(name, arguments.make(groups, 2, name not in ALIGNED, rng), groups)
+        finally:
+            arguments.LEAST = least
         grid = (1, 1, 1) if name in ONE_BLOCK else (2, 2, 2)
         try:
             expected = interpret(module, args, grid)
@@ -234,7 +243,7 @@ def pack(
         if wanted(f"test {name}"):
             tell(f"test {name}")
             bytecode = bytecode_of(path)
-            packed[name] = made.add_test(name, bytecode, seed)
+            packed[name] = made.add_test(name, bytecode, seed, indices=path.suffix == ".tileirbc")
             if not packed[name]:
                 made.compile(f"test_{name}", bytecode)
     estimates: dict[str, Any] = {}
@@ -283,7 +292,7 @@ def main() -> None:
     parser.add_argument("--tileiras", help="path of tileiras (default: on PATH, or of the Python package)")
     parser.add_argument("--only", default="", help="pack the cases and tests whose name contains this regex")
     parser.add_argument(
-        "--estimate-seconds", type=float, default=20.0, help="limit of one estimate; 0 makes none"
+        "--estimate-seconds", type=float, default=60.0, help="limit of one estimate; 0 makes none"
     )
     options = parser.parse_args()
     if options.folder.exists():

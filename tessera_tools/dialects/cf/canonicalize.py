@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects.arith.constant_op import replace_by_constant
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.arith.select import Select
@@ -129,7 +127,7 @@ class SwitchOnConstant(RewritePattern[Switch]):
         return True
 
 
-def with_cases(op: Any, kept: list[int], rewriter: Rewriter) -> None:
+def with_cases(op: Switch, kept: list[int], rewriter: Rewriter) -> None:
     """Replace a switch by one with some of its cases."""
     numbers = op.case_numbers
     operands = [op.branch_operands(i + 1) for i in kept]

@@ -112,7 +112,7 @@ def _enclosing_loop(op: Operation, loops: tuple[type[Operation], ...]) -> Any:
     return parent
 
 
-def _check_carried(op: Any, arguments: list[Any]) -> None:
+def _check_carried(op: For | Loop, arguments: list[Any]) -> None:
     inits = op.initValues
     if len(arguments) != len(inits):
         raise op.error(

@@ -262,7 +262,7 @@ class AtomicSyntax(CustomDirective, name="AtomicSyntax"):
 _MODES = ("and", "or", "xor", "add", "addf", "max", "min", "umax", "umin", "xchg")
 
 
-def _check_atomic_order(op: Any) -> None:
+def _check_atomic_order(op: AtomicRmwTko | AtomicCasTko) -> None:
     if MEMORY_ORDERING.text(op.memory_ordering_semantics) == "weak":
         raise op.error("memory ordering semantics must be one of: relaxed, acquire, release, acq_rel")
 

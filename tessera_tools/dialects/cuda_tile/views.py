@@ -422,7 +422,7 @@ class StoreViewSyntax(CustomDirective, name="StoreViewSyntax"):
         p.write(f" : {types}{index_types_text(op)} -> {short_text(op.result_token.type)}")
 
 
-def _check_access(op: Any) -> None:
+def _check_access(op: LoadViewTko | StoreViewTko) -> None:
     view = op.view.type
     if len(op.index) != view.index_rank:
         raise op.error(f"expected {view.index_rank} index operands (based on view type), got {len(op.index)}")

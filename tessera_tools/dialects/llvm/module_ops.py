@@ -475,7 +475,7 @@ class Global(LLVMOp, name="llvm.mlir.global", traits=(ISOLATED_FROM_ABOVE, SYMBO
                 raise inner.error("ops with side effects not allowed in global initializers")
 
 
-def _verify_comdat(op: Any) -> None:
+def _verify_comdat(op: LLVMFunc | Global) -> None:
     """Check that the comdat of a function or a global is a selector."""
     if op.comdat is None or nearest_symbol_table(op) is None:
         return

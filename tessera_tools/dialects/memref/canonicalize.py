@@ -213,7 +213,9 @@ class ExtentOfMadeBuffer(RewritePattern[Dim]):
 # -- views by offsets, sizes and strides
 
 
-def with_source(op: Any, source: Value, lists: Sequence[Sequence[int | Value]], type: MemRefType) -> Any:
+def with_source(
+    op: SubView | ReinterpretCast, source: Value, lists: Sequence[Sequence[int | Value]], type: MemRefType
+) -> Any:
     """A view like `op` of another buffer, with mixed offsets, sizes and strides."""
     (offsets, static_offsets), (sizes, static_sizes), (strides, static_strides) = map(split, lists)
     return op.__class__(

@@ -14,8 +14,8 @@ class TruncFSatfinite(Cast, name="nv_tileaa.truncf_satfinite", traits=(PURE, SAM
     """A number in a narrow format, saturating: to nearest even unless a mode is given, and the largest finite number
     beyond the range and for infinity.
 
-    A NaN is preserved; in a format without NaN (f4E2M1FN) it becomes the largest number.  f8E8M0FNU has the magnitude
-    of negative numbers, and its smallest number for what is below that (PTX ISA, "cvt", .satfinite).
+    A NaN is preserved; in a format without NaN (f4E2M1FN) it becomes the largest number.  f8E8M0FNU takes the
+    magnitude of a negative number, and its smallest number for anything smaller (PTX ISA, "cvt", .satfinite).
     """
 
     in_ = operand(FLOAT_LIKE)

@@ -5,8 +5,6 @@ All ops here are elementwise: pointers, mask, padding and values have one shape 
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects.atoms import least_bits
 from tessera_tools.dialects.nv_tileaa.base import COPY_ATOM, POINTER, TOKEN, OrderingAttr, ScopeAttr
 from tessera_tools.ir.attributes import Type
@@ -156,16 +154,16 @@ def check_shapes(op: Op, pointers: Type, others: Type) -> None:
         raise op.error(f"expects operands of one shape, got {pointers} and {others}")
 
 
-def _check_axis(op: Any, pointers: Type) -> None:
+def _check_axis(op: Load | Store, pointers: Type) -> None:
     if op.axis is not None and not 0 <= op.axis.value < len(_shape(pointers) or ()):
         raise op.error(f"has no axis {op.axis.value} in {pointers}")
 
 
-def _check_width(op: Any, moved: Type) -> None:
+def _check_width(op: Load | Store, moved: Type) -> None:
     if op.axis is None and op.copy_atom.bits > least_bits(element_type(moved)):
         raise op.error(f"moves several elements per access with its atom {op.copy_atom}; expected an 'axis'")
 
 
-def _check_ordering(op: Any, noun: str, last: str) -> None:
+def _check_ordering(op: AtomicLoad | AtomicStore, noun: str, last: str) -> None:
     if op.ordering.value not in ("relaxed", last):
         raise op.error(f"has the ordering '{op.ordering.value}'; an atomic {noun} is relaxed or {last}")

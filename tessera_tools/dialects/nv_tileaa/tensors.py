@@ -245,7 +245,7 @@ class Insert(Op, name="nv_tileaa.insert", traits=(PURE,)):
         verify_part(self, self.dest.type, self.source.type)
 
 
-def verify_part(op: Any, whole: RankedTensorType, part: RankedTensorType) -> None:
+def verify_part(op: Extract | Insert, whole: RankedTensorType, part: RankedTensorType) -> None:
     """The shapes of a tile and of a part of it, with one index an axis."""
     if (
         whole.element is not part.element

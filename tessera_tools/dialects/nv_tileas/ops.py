@@ -72,7 +72,7 @@ STORES = (DEFAULT_STORE, "cg", "cs", "wt", "L1::evict_first", "L1::evict_last", 
 """The cache operators and priorities of ld.global and st.global that ops may name (PTX ISA, "Cache Operators")."""
 
 
-def _verify_cache(op: Any, words: tuple[str, ...]) -> None:
+def _verify_cache(op: TiledLoad | TiledStore | LoadGlobal | StoreGlobal, words: tuple[str, ...]) -> None:
     if op.cache is not None and op.cache.value not in words:
         raise op.error(f'has cache = "{op.cache.value}"; expected one of {", ".join(words)}')
 
@@ -178,7 +178,7 @@ class AsyncTiledCopy(
         _verify_indices(self, self.view.type)
 
 
-def _verify_indices(op: Any, view: Any) -> None:
+def _verify_indices(op: TiledLoad | TiledStore | TiledPrefetch | AsyncTiledCopy, view: Any) -> None:
     if len(op.indices) != view.rank:
         raise op.error(f"expected {view.rank} indices for {view}, got {len(op.indices)}")
 
@@ -283,7 +283,7 @@ class Load(Op, name="nv_tileas.load", traits=(MemoryEffects(read("buffer")),)):
         _verify_part(self, "reads", self.buffer.type.tile, self.res.type.shape)
 
 
-def _verify_part(op: Any, does: str, tile: tuple[int, ...], shape: tuple[int, ...]) -> None:
+def _verify_part(op: Load | Slice, does: str, tile: tuple[int, ...], shape: tuple[int, ...]) -> None:
     offsets = op.offsets.values
     if len(offsets) != len(tile) or len(shape) != len(tile):
         raise op.error(f"expected {len(tile)} offsets and a tile of rank {len(tile)}")
@@ -358,7 +358,7 @@ class StoreElement(
         _verify_element(self, self.value.type)
 
 
-def _verify_element(op: Any, moved: Type) -> None:
+def _verify_element(op: LoadElement | StoreElement, moved: Type) -> None:
     buffer = op.buffer.type
     if element_type(moved) is not buffer.element:
         raise op.error(f"moves {moved} between a thread and {buffer}: the element types must match")
@@ -393,7 +393,7 @@ class Reload(Op, name="nv_tileas.reload", traits=(MemoryEffects(read("buffer", r
         _verify_spilled(self, self.res.type)
 
 
-def _verify_spilled(op: Any, tile: Any) -> None:
+def _verify_spilled(op: Spill | Reload, tile: Any) -> None:
     buffer = op.buffer.type
     if tile.element is not buffer.element:
         raise op.error(f"spills {tile} to {buffer}: the element types must match")

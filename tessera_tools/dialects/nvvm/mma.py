@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 STRUCT = of(StructType, summary="LLVM structure type")
 
 
-def _fragment(op: Any, count: int) -> str:
+def _fragment(op: LdMatrix | StMatrix, count: int) -> str:
     """`m8n8.x4[.trans].b16`: the part that ldmatrix and stmatrix share."""
     trans = ".trans" if op.layout.value == "col" else ""
     return f"m{op.shape.m}n{op.shape.n}.x{count}{trans}.{op.elt_type.value}"

@@ -270,7 +270,7 @@ class FenceSyncRestrict(NVVMOp, name="nvvm.fence.sync_restrict", traits=(READ_WR
         _verify_direction(self)
 
 
-def _verify_direction(op: Any) -> None:
+def _verify_direction(op: FenceSyncRestrict | FenceProxySyncRestrict) -> None:
     if op.order.value not in ("acquire", "release"):
         raise op.error(f"only acquire and release semantics are supported, but got '{op.order.value}'")
 

@@ -8,8 +8,6 @@ this module      scf.for, scf.while, scf.execute_region
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects.arith.attributes import INVERSE_PREDICATE
 from tessera_tools.dialects.arith.constant_op import Constant, replace_by_constant
 from tessera_tools.dialects.arith.constants import constant_of
@@ -22,7 +20,7 @@ from tessera_tools.ir.core import Value
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
 
-def trip_count(op: Any) -> int | None:
+def trip_count(op: For) -> int | None:
     """The trip count of a loop, if known; also if the upper bound is the lower one plus a constant."""
     if op.trip_count is not None:
         return op.trip_count

@@ -160,7 +160,7 @@ class Wmma(Product, name="tile.wmma", traits=(MAKES,)):
         check_intrinsic(self, "mma.sync.aligned.m")
 
 
-def check_intrinsic(op: Any, start: str) -> None:
+def check_intrinsic(op: Wgmma | Wmma, start: str) -> None:
     """The instruction of a product is one of the op's family."""
     if not op.intrinsic.value.startswith(start):
         raise op.error(
@@ -425,7 +425,7 @@ class BoundMask(Op, name="tile.bound_mask", traits=(CHANGES_DEST,)):
         _check_matrix(self)
 
 
-def _check_matrix(op: Any) -> None:
+def _check_matrix(op: CausalMask | BoundMask) -> None:
     if op.dest.type.rank != 2:
         raise op.error(f"masks {op.dest.type}; expected a fragment of rows and columns")
 

@@ -86,7 +86,7 @@ class Extract(Op, name="vector.extract", traits=(PURE,)):
         return None
 
 
-def _verify_position(op: Any, whole: VectorType, part: Type) -> None:
+def _verify_position(op: Extract | Insert, whole: VectorType, part: Type) -> None:
     """Check a position in `whole`: its length, the operands for its dynamic numbers, its bounds, and what is there."""
     position = op.static_position.values
     if len(position) > len(whole.shape):

@@ -185,7 +185,7 @@ class Scatter(Op, name="vector.scatter", traits=(WRITE,)):
         _verify_scattered(self, self.value_to_store.type)
 
 
-def _verify_scattered(op: Any, vector: VectorType) -> None:
+def _verify_scattered(op: Scatter, vector: VectorType) -> None:
     """Check the offsets of a gather or scatter, and that its vectors have one shape."""
     base = op.base.type
     if vector.element is not base.element:
@@ -221,7 +221,7 @@ def _transfer_defaults(state: OpState, shaped: ShapedType, vector: VectorType) -
         state.attributes.setdefault("in_bounds", ArrayAttr((FALSE,) * _transferred(shaped, vector)))
 
 
-def _transfer_elide(op: Any) -> tuple[str, ...]:
+def _transfer_elide(op: TransferRead | TransferWrite) -> tuple[str, ...]:
     hidden = ["operandSegmentSizes"]
     if op.permutation_map is minor_identity(op.base.type, op.vector.type):
         hidden.append("permutation_map")
@@ -230,7 +230,7 @@ def _transfer_elide(op: Any) -> tuple[str, ...]:
     return tuple(hidden)
 
 
-def _verify_transfer(op: Any) -> None:
+def _verify_transfer(op: TransferRead | TransferWrite) -> None:
     shaped, vector, entry = op.base.type, op.vector.type, op.permutation_map
     if len(op.indices) != len(shaped.shape):
         raise op.error(f"requires {len(shaped.shape)} indices")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.dialects.cuda_tile.canonicalize import ProductFirst
 from tessera_tools.dialects.cuda_tile.float_ops import AddF, Fma, MulF, NegF, SubF
@@ -49,7 +49,7 @@ class FuseSub(RewritePattern[SubF]):
         return True
 
 
-def _product(op: Any) -> MulF | str:
+def _product(op: AddF | SubF) -> MulF | str:
     """The product on the left of `op`, or the reason why there is none."""
     product = op.lhs.defining_op
     if not isinstance(product, MulF) or not product.result.has_one_use:
@@ -59,7 +59,7 @@ def _product(op: Any) -> MulF | str:
     return product
 
 
-def _fuse(op: Any, product: MulF, addend: Value, rewriter: Rewriter) -> None:
+def _fuse(op: AddF | SubF, product: MulF, addend: Value, rewriter: Rewriter) -> None:
     made = Fma(
         product.lhs, product.rhs, addend, rounding_mode=op.rounding_mode, flush_to_zero=op.flush_to_zero,
         location=op.location,

@@ -101,7 +101,9 @@ def one(low: Lowering, op: nv_tileas.ProduceOne | nv_tileas.ConsumeOne) -> None:
     _inline(low, op, op.results)
 
 
-def _inline(low: Lowering, op: Any, results: Any) -> None:
+def _inline(
+    low: Lowering, op: nv_tileas.ProduceOne | nv_tileas.ConsumeOne | nv_tileas.ConsumerRead, results: Any
+) -> None:
     block = op.body.entry
     low.block(block)
     assert block.last_op is not None

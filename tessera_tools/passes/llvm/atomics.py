@@ -46,7 +46,13 @@ def atomic_cas(low: Lowering, op: nv_tileaa.AtomicCas) -> None:
     _atomic(low, op, "atom", operation, [op.expected, op.value])
 
 
-def _atomic(low: Lowering, op: Any, name: str, operation: str, sources: Sequence[Value]) -> None:
+def _atomic(
+    low: Lowering,
+    op: nv_tileaa.AtomicRmw | nv_tileaa.AtomicCas,
+    name: str,
+    operation: str,
+    sources: Sequence[Value],
+) -> None:
     """An instruction for each element; the result is the first source if the mask is false."""
     e = low.e
     type = op.value.type

@@ -88,7 +88,9 @@ _WIDEST = 16
 """Bytes of the widest access."""
 
 
-def _kept(low: Lowering, op: Any, type: RankedTensorType) -> list[tuple[list[int], Value]]:
+def _kept(
+    low: Lowering, op: nv_tileas.Spill | nv_tileas.Reload, type: RankedTensorType
+) -> list[tuple[list[int], Value]]:
     """(registers, address) of each access of a spilled tile; the lanes of each phase access contiguous bytes."""
     e, buffer = low.e, low.buffer(op.buffer)
     layout = nv_tileas.layout_of(type)

@@ -168,7 +168,7 @@ class _Access:
         return self.e.no_bit_set(self.layout.free_variable_masks())
 
 
-def _vector(op: Any, layout: LinearLayout) -> int:
+def _vector(op: nv_tileas.TiledLoad | nv_tileas.TiledStore, layout: LinearLayout) -> int:
     """The number of elements of one access, from the atom; raises an error if a thread does not hold that many adjacent
     ones."""
     wanted = max(1, op.atom.bits // (8 * element_bytes(op.view.type.element)))

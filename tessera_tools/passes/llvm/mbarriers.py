@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.builtin_attributes import TRUE
 from tessera_tools.ir.core import Value
@@ -18,7 +16,9 @@ LONGEST_WAIT = 0x989680
 _BYTES = 8
 
 
-def _address(low: Lowering, op: Any) -> Value:
+def _address(
+    low: Lowering, op: nv_tileas.MBarrierWait | nv_tileas.MBarrierInit | nv_tileas.MBarrierArrive
+) -> Value:
     """The mbarrier of a stage."""
     e, buffer = low.e, low.buffer(op.mbarrier)
     pointer = e.gep(e.address_of(GLOBAL_SMEM), buffer.offset)

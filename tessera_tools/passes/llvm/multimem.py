@@ -46,7 +46,7 @@ def _operation(mode: str, element: Type) -> str:
     return f"{_INTEGERS[mode]}{bit_width(element)}"
 
 
-def _order(op: Any) -> str:
+def _order(op: nv_tileaa.MultimemLoadReduce | nv_tileaa.MultimemReduce | nv_tileaa.MultimemStore) -> str:
     scope = f".{op.scope.value}" if op.scope is not None else ""
     return f"{op.ordering.value}{scope}.global"
 
@@ -124,7 +124,9 @@ def store(low: Lowering, op: nv_tileaa.MultimemStore) -> None:
     _write(low, op, f"multimem.st.{_order(op)}.b{width} [{{0}}], {{1}}", None)
 
 
-def _write(low: Lowering, op: Any, text: str, pair: Any) -> None:
+def _write(
+    low: Lowering, op: nv_tileaa.MultimemReduce | nv_tileaa.MultimemStore, text: str, pair: Any
+) -> None:
     """An instruction for each element; `pair` returns the address and the value of a word for 16-bit elements."""
     e = low.e
     type = op.value.type

@@ -3,9 +3,9 @@
     exp2 x        ex2.approx.ftz; if the result of any lane may be subnormal: ex2.approx, which scales by itself
     x · factor    if any lane has a factor other than 1: mul
 
-Both paths give the same bits.  ptxas makes four instructions of an ex2.approx: it scales arguments below -126 and
-squares the result.  Agents compute beside products that run meanwhile, so that their instructions count; other kernels
-keep the straight code.
+Both paths give the same bits. ptxas makes four instructions of an ex2.approx: it scales arguments below -126 and
+squares the result. Agents compute while products run, and the products wait for them if they execute too many
+instructions. Other kernels keep the straight code.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from tessera_tools.passes.llvm.tiles import Tile
 __all__ = ["RARE_PATHS"]
 
 CHUNK = 32
-"""Exponentials that one branch decides on: their arguments stay in registers until it is decided.  With 64, attention
+"""The number of exponentials behind one branch. Their arguments stay in registers until the branch. With 64, attention
 of depth 128 spills; with 16, ptxas 13.5 stops using uniform registers in it."""
 LEAST = 16
-"""Registers of a tile for which a branch is worth more than it takes."""
+"""The number of registers of a tile from which on a branch saves more than it costs."""
 FACTORS = 8
 """Products for each factor that is compared with 1."""
 _POWERS = ("math.exp2", "math.exp", "nv_tileaa.exp2", "nv_tileaa.exp")
@@ -140,4 +140,4 @@ RARE_PATHS: Mapping[str, Callable[[Lowering, Operation], bool]] = {
     "math.exp2": _exp2_of_tile,
     "arith.mulf": _product_with_factor,
 }
-"""Op → its lowering, which says whether it has done it."""
+"""Op → its lowering, which returns whether it has lowered the op."""

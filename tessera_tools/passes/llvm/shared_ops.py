@@ -125,7 +125,7 @@ def convert_layout(low: Lowering, op: nv_tileas.ConvertLayout) -> None:
         low.define(op.res, _round_trip(low, op, plan, tile))
 
 
-def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
+def _shuffle(low: Lowering, op: nv_tileas.ConvertLayout, plan: LaneShuffle, tile: Tile) -> Tile:
     """Rounds of shfl.sync.idx, one register each."""
     e = low.e
     values = tile.elements(e)
@@ -147,13 +147,13 @@ def _shuffle(low: Lowering, op: Any, plan: LaneShuffle, tile: Tile) -> Tile:
     return Tile(op.res.type, elements)
 
 
-def _round_trip(low: Lowering, op: Any, plan: SharedRoundTrip, tile: Tile) -> Tile:
+def _round_trip(low: Lowering, op: nv_tileas.ConvertLayout, plan: SharedRoundTrip, tile: Tile) -> Tile:
     """Store, barrier, load."""
     trip = Trip(plan.store, plan.load, low.allocation.offsets[op], tile, op.source.type, op.res.type)
     return through_memory(low.e, dict(plan.store_masks), [trip])[0]
 
 
-def _parted_round_trip(low: Lowering, op: Any, plan: PartedRoundTrip, tile: Tile) -> Tile:
+def _parted_round_trip(low: Lowering, op: nv_tileas.ConvertLayout, plan: PartedRoundTrip, tile: Tile) -> Tile:
     """A round trip for each part, each after a barrier."""
     e = low.e
     element = memory_type(op.res.type).element

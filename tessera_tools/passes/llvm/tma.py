@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import Refusal
@@ -83,7 +82,9 @@ def _corners(tile: tuple[int, ...], box: tuple[int, ...]) -> list[tuple[int, ...
     return list(product(*(range(0, n, m) for n, m in zip(tile, box, strict=True))))
 
 
-def _boxes(low: Lowering, op: Any, stage: Value, indices: list[Value]) -> list[tuple[Value, list[Value]]]:
+def _boxes(
+    low: Lowering, op: nv_tileas.TiledTmaLoad | nv_tileas.TiledTmaStore, stage: Value, indices: list[Value]
+) -> list[tuple[Value, list[Value]]]:
     """(address in shared memory, coordinates innermost first) of each box of a copy."""
     e = low.e
     buffer = low.buffer(op.buffer)

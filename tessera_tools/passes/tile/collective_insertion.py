@@ -42,12 +42,12 @@ from tessera_tools.ir.types import DYNAMIC, MemRefType, bit_width
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.tile.attention_sharding import attention
 from tessera_tools.passes.tile.host_values import as_values
+from tessera_tools.passes.tile.ignored import IMPLEMENTATION
 from tessera_tools.passes.tile.sharding_rules import Rule, contraction_of, cut_by, is_fresh, is_zero, rule_of
 
 if TYPE_CHECKING:
     from tessera_tools.ir.location import Location
 
-IMPLEMENTATION = StringAttr("nccl")
 SUM = StringAttr("sum")
 
 

@@ -87,7 +87,7 @@ class _Product:
         self.error = op.error
 
 
-def _depth(low: Lowering, op: Any) -> int:
+def _depth(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma) -> int:
     for value, axis in ((op.lhs, 0 if op.transposes_a else 1), (op.rhs, 1 if op.transposes_b else 0)):
         if not is_fragment(value):
             return value.type.shape[axis]
@@ -109,7 +109,7 @@ def fused_accumulate(op: Any) -> Any:
     return user
 
 
-def _accumulator(low: Lowering, op: Any, type: RankedTensorType) -> Value:
+def _accumulator(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma, type: RankedTensorType) -> Value:
     if op.acc is not None:
         return low.tile(op, op.acc)
     return _splat(low, 0, type)
@@ -128,7 +128,7 @@ def prefers_rows(op: Operation) -> bool:
 
 def _operand(
     low: Lowering,
-    op: Any,
+    op: tile.Mma | tile.Wgmma | tile.Wmma,
     value: Value,
     shape: tuple[int, ...],
     offsets: list[int],
@@ -172,7 +172,7 @@ def _splat(low: Lowering, number: float, type: RankedTensorType) -> Value:
 _REDUCTIONS = {"tile.row_max": "max", "tile.row_min": "min", "tile.row_sum": "sum"}
 
 
-def _floats(op: Any, type: Any) -> None:
+def _floats(op: tile.ExpDiff | tile.ExpSubtract | tile.DivBroadcast | tile.MulBroadcast, type: Any) -> None:
     """Raises an error for integer elements if the op supports only floats."""
     if not isinstance(type.element, FloatType):
         raise op.error(f"computes with {type.element}; only floating-point types are supported")
@@ -380,7 +380,7 @@ def _numbers(low: Lowering, op: Operation, first: Value, type: RankedTensorType,
     return low.insert(nv_tileaa.Broadcast(upright, res=RankedTensorType(type.shape, I32))).res
 
 
-def _masked(low: Lowering, op: Any, hidden: Value) -> None:
+def _masked(low: Lowering, op: tile.CausalMask | tile.BoundMask, hidden: Value) -> None:
     value = low.tile(op, op.dest)
     low.tiles[op.dest] = low.insert(arith.Select(hidden, _spread(low, op, op.value, op.dest), value)).result
 

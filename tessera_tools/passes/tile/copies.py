@@ -166,7 +166,12 @@ def _extent_of(low: Lowering, matrix: Matrix, axis: int) -> Value:
     return extent if isinstance(extent, Value) else low.number(extent, I32)
 
 
-def _within(low: Lowering, op: Any, matrix: Matrix, shape: tuple[int, ...]) -> Matrix:
+def _within(
+    low: Lowering,
+    op: tile.CpAsync | tile.CpAsyncCg | tile.TmaLoad | tile.LoadGlobalTile | tile.StoreGlobal,
+    matrix: Matrix,
+    shape: tuple[int, ...],
+) -> Matrix:
     """The matrix with a view bounded by its slice, if the slice may end inside a tile of this shape."""
     ends = matrix.slice.ends_within(shape) if matrix.slice is not None else ()
     if not any(ends):

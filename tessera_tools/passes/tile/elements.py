@@ -18,7 +18,9 @@ from tessera_tools.passes.tile.ignored import remark_ignored
 from tessera_tools.passes.tile.lowering import Lowering, handles
 
 
-def _shared_place(low: Lowering, op: Any) -> tuple[Value, Value, list[Value]]:
+def _shared_place(
+    low: Lowering, op: tile.StoreShared | tile.StoreSharedVector | tile.LoadShared | tile.LoadSharedVector
+) -> tuple[Value, Value, list[Value]]:
     """The buffer, the stage and the indices in it that an op accesses."""
     shared = low.shared.get(op.buffer)
     if shared is None:
@@ -63,7 +65,14 @@ def _wide(low: Lowering, value: Value) -> Value:
     return low.insert(arith.ExtSI(value, out=I64)).out
 
 
-def _place(low: Lowering, op: Any) -> Value:
+def _place(
+    low: Lowering,
+    op: tile.LoadGlobal
+    | tile.LoadGlobalVector
+    | tile.StoreGlobalElement
+    | tile.StoreGlobalVector
+    | tile.Prefetch,
+) -> Value:
     """The address of an element of a parameter, or of a slice of one: base + the sum of index · stride."""
     _whole_bytes(op)
     indices = [low.scalar(op, v) for v in op.indices]

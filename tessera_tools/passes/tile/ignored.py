@@ -15,7 +15,7 @@ from tessera_tools.dialects import tile
 from tessera_tools.dialects.tile.asynchronous import CopyLike
 from tessera_tools.dialects.tile.collectives import Collective
 from tessera_tools.dialects.tile.compute import Product
-from tessera_tools.ir.builtin_attributes import FALSE, TRUE
+from tessera_tools.ir.builtin_attributes import FALSE, TRUE, StringAttr
 from tessera_tools.ir.core import Operation
 
 _GLOBAL_BY_ELEMENT = (
@@ -24,6 +24,9 @@ _GLOBAL_BY_ELEMENT = (
     tile.LoadGlobalVector,
     tile.StoreGlobalVector,
 )
+
+IMPLEMENTATION = StringAttr("nccl")
+"""The implementation of the collectives that the compiler inserts."""
 
 
 def remark_ignored(op: Operation, source: str = "convert-tile-to-tileas", **facts: Any) -> None:
@@ -54,7 +57,7 @@ def _ignored(op: Operation, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     elif isinstance(op, tile.ProfileMarker):
         for name in ("kind", "subject"):
             yield name, "records contain only the number of the marker in program order"
-    elif isinstance(op, Collective) and op.implementation is not None:
+    elif isinstance(op, Collective) and op.implementation not in (None, IMPLEMENTATION):
         yield "implementation", "the transport is chosen when the ranks start (tessera-run --transport)"
 
 

@@ -7,8 +7,6 @@ atomic_red_view_tko relaxed device %view[%i], …    pointers and a mask (`point
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.dialects.cuda_tile.memory import ATOMIC_MODE
@@ -33,7 +31,9 @@ def _reduce_into_view(op: ct.AtomicRedViewTko, to: Lowering) -> None:
     to.replace(op, _changed(op, pointers, to[op.value], mask, to).out_token)
 
 
-def _changed(op: Any, pointers: Value, value: Value, mask: Value | None, to: Lowering) -> aa.AtomicRmw:
+def _changed(
+    op: ct.AtomicRedViewTko | ct.AtomicRmwTko, pointers: Value, value: Value, mask: Value | None, to: Lowering
+) -> aa.AtomicRmw:
     mode = aa.AtomicModeAttr(ATOMIC_MODE.text(op.mode))
     if element_type(value.type) is BF16 and not to.target.has(Feature.ATOMIC_ADD_BF16):
         raise to.refuse(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.ir.core import Value
@@ -15,7 +13,9 @@ from tessera_tools.passes.tileaa.views import padding_of, pointers_of_view
 from tessera_tools.target import Feature
 
 
-def _places(op: Any, to: Lowering) -> tuple[Value, Value | None]:
+def _places(
+    op: ct.MultimemLoadReduceViewTko | ct.MultimemReduceViewTko | ct.MultimemStoreViewTko, to: Lowering
+) -> tuple[Value, Value | None]:
     if not to.target.has(Feature.MULTIMEM):
         raise to.refuse(
             op, f"multicast memory, which {to.target.name} cannot access; multimem requires sm_90 or later"

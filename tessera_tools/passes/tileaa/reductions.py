@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.ir.attributes import Attribute, Type
@@ -42,7 +40,7 @@ def _scan(op: ct.Scan, to: Lowering) -> None:
     to.replace(op, *to.emit(made).results)
 
 
-def _identities(op: Any, to: Lowering) -> ArrayAttr:
+def _identities(op: ct.Reduce | ct.Scan, to: Lowering) -> ArrayAttr:
     """The identities, converted to the operands' element types: for f16 and bf16 operands they may have the other
     type."""
     elements = [element_type(to[source].type) for source in op.inputs]
@@ -56,7 +54,7 @@ def _of_type(number: Attribute, element: Type) -> Attribute:
     return number
 
 
-def _body(op: Any, to: Lowering) -> Region:
+def _body(op: ct.Reduce | ct.Scan, to: Lowering) -> Region:
     """The region; its tiles have rank 0, so they are scalars."""
     body = op.body.entry
     *ops, last = body

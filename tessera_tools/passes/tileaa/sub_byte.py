@@ -21,6 +21,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import I8, I64, RankedTensorType
+from tessera_tools.layout.distributed import inverse
 from tessera_tools.passes.tileaa.lowering import refusal
 from tessera_tools.passes.tileaa.pointers import atom
 from tessera_tools.passes.tileaa.views import make_memref
@@ -141,7 +142,7 @@ def _repacked(
     assert isinstance(source, RankedTensorType)
     rank = source.rank
     order = [i for i in range(rank) if i != axis] + [axis]
-    back = sorted(range(rank), key=order.__getitem__)
+    back = inverse(order)
     line = _shaped(_permuted(value, order, builder), (source.num_elements,), builder)
     made: Value = builder.insert(kind(line, res=RankedTensorType((target.num_elements,), target.element))).res
     return _permuted(_shaped(made, [target.shape[i] for i in order], builder), back, builder)

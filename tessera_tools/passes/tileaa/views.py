@@ -306,7 +306,7 @@ def _inside(
 # -- loads and stores
 
 
-def _is_tiled(op: Any) -> bool:
+def _is_tiled(op: ct.LoadViewTko | ct.StoreViewTko) -> bool:
     """True if an access moves whole tiles, which later passes may implement in several ways."""
     return ordering_of(op)[1] is None and not isinstance(op.view.type, ct.GatherScatterViewType)
 

@@ -4,7 +4,7 @@
     a tile 128x256 of f16, swizzle of 128 bytes             boxes 128x64: as wide as the swizzle, four of them
 
 The base and the other strides must be multiples of 16 bytes, and the tensor map must be computable from parameters.
-Otherwise a `Refusal` has the reason.
+Otherwise a `Missed` has the reason.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ENOUGH_BLOCKS = 4
 to so many, but no further."""
 
 
-class Refusal(Exception):
+class Missed(Exception):
     """The reason why an op is not changed: the op, and its problem."""
 
     def __init__(self, op: Operation, why: str) -> None:
@@ -70,20 +70,20 @@ class Boxes:
 
 
 def axes_of(op: Any, type: RankedTensorType, facts: Facts, verb: str) -> tuple[int, ...]:
-    """The axes of an access's view in the order of its tensor map.  Raises Refusal if TMA cannot copy boxes of the
+    """The axes of an access's view in the order of its tensor map.  Raises Missed if TMA cannot copy boxes of the
     view. `verb`: "reads" or "writes"."""
     view = op.view.defining_op
     if not isinstance(view, nv_tileaa.MakeMemRef):
-        raise Refusal(op, f"{verb} a view that is not created in the kernel")
+        raise Missed(op, f"{verb} a view that is not created in the kernel")
     if not 1 <= type.rank <= MOST_AXES or element_word(type.element) is None:
-        raise Refusal(op, f"{verb} a tile of {type}, which TMA does not support")
+        raise Missed(op, f"{verb} a tile of {type}, which TMA does not support")
     if hint(op, "allow_tma") == 0:
-        raise Refusal(op, "has the hint allow_tma = false")
+        raise Missed(op, "has the hint allow_tma = false")
     if op.cache is not None:
-        raise Refusal(op, "has a cache operator, which TMA does not support")
+        raise Missed(op, "has a cache operator, which TMA does not support")
     fast = [axis for axis, stride in enumerate(view.strides()) if stride == 1]
     if not fast:
-        raise Refusal(
+        raise Missed(
             op,
             f"{verb} a view without a dimension of known unit stride, and TMA has no stride along the innermost one",
         )
@@ -91,14 +91,14 @@ def axes_of(op: Any, type: RankedTensorType, facts: Facts, verb: str) -> tuple[i
     axes = (*(axis for axis in range(type.rank) if axis != last), last)
     size = element_bytes(type.element)
     if facts.divisor(view.base) % TMA_ALIGNMENT:
-        raise Refusal(
+        raise Missed(
             op,
             f"{verb} {'from' if verb == 'reads' else 'to'} a base that is not known to be a multiple of "
             f"{TMA_ALIGNMENT} bytes: add an assume",
         )
     for axis in axes[:-1]:
         if divisor_of(view.strides()[axis], facts) * size % TMA_ALIGNMENT:
-            raise Refusal(
+            raise Missed(
                 op,
                 f"{verb} a view whose stride of dimension {axis} is not known to be a multiple of {TMA_ALIGNMENT} "
                 "bytes: add an assume",
@@ -107,18 +107,21 @@ def axes_of(op: Any, type: RankedTensorType, facts: Facts, verb: str) -> tuple[i
 
 
 def boxes_of(op: Any, type: RankedTensorType, axes: tuple[int, ...], swizzle: int, verb: str) -> Boxes:
-    """The boxes of a tile for a swizzle (0 for none).  Raises Refusal if there are none, or no tensor map."""
+    """The boxes of a tile for a swizzle (0 for none).  Raises Missed if there are none, or no tensor map."""
     view = op.view.defining_op
     size = element_bytes(type.element)
     tile = tuple(type.shape[axis] for axis in axes)
     box = box_of(tile, size, swizzle)
     if box is None:
         width = _width(tile, size, swizzle) * size
-        raise Refusal(op, f"{verb} rows of {tile[-1] * size} bytes, which are no boxes of {width} bytes")
+        raise Missed(op, f"{verb} rows of {tile[-1] * size} bytes, which are no boxes of {width} bytes")
     found = Boxes(axes, tile, box, swizzle, 8 * size)
-    problem = describe(_Permuted(view, axes), found.box, swizzle)
+    assert isinstance(view, nv_tileaa.MakeMemRef)  # axes_of refuses others
+    turned = with_axes(view, axes)
+    problem = describe(turned.res, found.box, swizzle)
+    turned.drop_all_references()
     if isinstance(problem, str):
-        raise Refusal(op, problem.replace("describes", verb))
+        raise Missed(op, problem.replace("describes", verb))
     return found
 
 
@@ -143,33 +146,6 @@ def box_of(tile: tuple[int, ...], size: int, swizzle: int) -> tuple[int, ...] | 
         box.append(min(extent, nv_tileas.MOST_EXTENT) if whole else 1)
         whole = whole and extent <= nv_tileas.MOST_EXTENT
     return tuple(reversed(box))
-
-
-@dataclass(frozen=True, slots=True)
-class _Permuted:
-    """A view with its axes in another order, in the form that `describe` expects."""
-
-    op: nv_tileaa.MakeMemRef
-    axes: tuple[int, ...]
-    name = "nv_tileaa.make_memref"
-
-    @property
-    def defining_op(self) -> Any:
-        return self
-
-    @property
-    def base(self) -> Value:
-        return self.op.base
-
-    @property
-    def res(self) -> Value:
-        return self.op.res
-
-    def extents(self) -> list[Any]:
-        return [self.op.extents()[axis] for axis in self.axes]
-
-    def strides(self) -> list[Any]:
-        return [self.op.strides()[axis] for axis in self.axes]
 
 
 def with_axes(source: nv_tileaa.MakeMemRef, order: tuple[int, ...]) -> nv_tileaa.MakeMemRef:

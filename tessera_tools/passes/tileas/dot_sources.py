@@ -28,6 +28,7 @@ from tessera_tools.layout import (
     transpose,
     vector_access,
 )
+from tessera_tools.layout.distributed import inverse
 from tessera_tools.planning.dot_layouts import dot_layouts
 from tessera_tools.planning.shared_memory import conversion_plan
 from tessera_tools.target import Feature, Target
@@ -207,10 +208,6 @@ def kept_axes(source: tuple[int, ...], result: tuple[int, ...]) -> list[int | No
     """For each axis of the source, the corresponding axis of the result; None for an axis of extent 1."""
     axes = iter([axis for axis, size in enumerate(result) if size > 1])
     return [next(axes) if size > 1 else None for size in source]
-
-
-def inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(sorted(range(len(permutation)), key=permutation.__getitem__))
 
 
 def words(type: Any, layout: LinearLayout | None = None) -> int:

@@ -29,7 +29,7 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
-from tessera_tools.passes.tileas.boxes import Boxes, Refusal, axes_of, boxes_of
+from tessera_tools.passes.tileas.boxes import Boxes, Missed, axes_of, boxes_of
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 
 REGISTER_BYTES = 2
@@ -166,7 +166,7 @@ def read_load(
     swizzles: Sequence[int] = (128, 64, 32, 0),
 ) -> BoxLoad:
     """A load that TMA makes to shared memory, from where the tile is read before `user`, in the first
-    of the swizzles that fits it.  Refusal if it cannot."""
+    of the swizzles that fits it.  Missed if it cannot."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
     axes = _tma_axes(load, type, facts)
@@ -174,27 +174,27 @@ def read_load(
     width = type.shape[axes[-1]] * size
     stage = type.num_elements * size
     _check_order(load, user, order)
-    why: Refusal | None = None
+    why: Missed | None = None
     for swizzle in swizzles:
         if swizzle and (width % swizzle or stage % SWIZZLE_ALIGNMENT[swizzle]):
             continue
         try:
             return BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), [])
-        except Refusal as refusal:
+        except Missed as refusal:
             why = refusal
     assert why is not None
     raise why
 
 
 def _tma_axes(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -> tuple[int, ...]:
-    """The axes of a load's view in the order of its tensor map.  Raises Refusal if TMA in a producer cannot execute the
+    """The axes of a load's view in the order of its tensor map.  Raises Missed if TMA in a producer cannot execute the
     load."""
     if load.padding.value not in ("undef", "zero"):
-        raise Refusal(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
+        raise Missed(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
     around = load.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
         if not isinstance(around, scf.For | scf.If):
-            raise Refusal(
+            raise Missed(
                 load, f"is nested in a '{around.name}', which a producer cannot execute in this version"
             )
         around = around.parent_op
@@ -209,7 +209,7 @@ def box_load(
     facts: Facts,
     order: MemoryOrder,
 ) -> BoxLoad:
-    """Raises Refusal if TMA cannot copy the tile of a load to a buffer that wgmma can read."""
+    """Raises Missed if TMA cannot copy the tile of a load to a buffer that wgmma can read."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
     axes = _tma_axes(load, type, facts)
@@ -217,10 +217,10 @@ def box_load(
     width = type.shape[axes[-1]] * size
     swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
     if not swizzle:
-        raise Refusal(load, f"reads rows of {width} bytes; wgmma swizzles need at least 32")
+        raise Missed(load, f"reads rows of {width} bytes; wgmma swizzles need at least 32")
     stage = type.num_elements * size
     if stage % SWIZZLE_ALIGNMENT[swizzle]:
-        raise Refusal(
+        raise Missed(
             load,
             f"reads a tile of {stage} bytes; its swizzle requires a multiple of {SWIZZLE_ALIGNMENT[swizzle]}",
         )
@@ -231,23 +231,23 @@ def box_load(
 
 
 def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) -> None:
-    """Raises Refusal if the operand is not contiguous along K, and wgmma requires it."""
+    """Raises Missed if the operand is not contiguous along K, and wgmma requires it."""
     k_axis = 1 - position
     first = made.seen.apply({"offset": 1})
     if first[f"dim{k_axis}"] != 1 and size != 2:
-        raise Refusal(
+        raise Missed(
             made.load,
             "reads an operand that is not contiguous along K; wgmma requires that unless elements have 16 bits",
         )
 
 
 def _check_order(load: Operation, user: Operation, order: MemoryOrder) -> None:
-    """Raises Refusal if tokens order a load and a write, because a producer runs ahead of the consumer.
+    """Raises Missed if tokens order a load and a write, because a producer runs ahead of the consumer.
 
     A write after the op that waits for the tile comes after the load by itself.
     """
     if any(not isinstance(op, LOADS) for op in order.before(load)):
-        raise Refusal(load, "is ordered by its token after an op other than a tile load")
+        raise Missed(load, "is ordered by its token after an op other than a tile load")
     function: Any = user.parent_op
     while not isinstance(function, nv_tileaa.Func):
         function = function.parent_op
@@ -258,13 +258,13 @@ def _check_order(load: Operation, user: Operation, order: MemoryOrder) -> None:
         while outer is not None and not follows(user, outer):
             outer = outer.parent_op
         if outer is None:
-            raise Refusal(
+            raise Missed(
                 load, f"is ordered by its token before '{op.name}', which does not follow the use of the tile"
             )
 
 
 def staged_layout(dot: nv_tileas.Dot, position: int) -> tuple[LinearLayout, int]:
-    """The layout in shared memory of an operand that the consumer writes, and the bytes of its swizzle.  Raises Refusal
+    """The layout in shared memory of an operand that the consumer writes, and the bytes of its swizzle.  Raises Missed
     if wgmma cannot read it.  16-bit elements keep the program's order, others are contiguous along K."""
     type: Any = dot.operand(position).type
     size = element_bytes(type.element)
@@ -273,7 +273,7 @@ def staged_layout(dot: nv_tileas.Dot, position: int) -> tuple[LinearLayout, int]
     width = type.shape[fast] * size
     swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
     if not swizzle:
-        raise Refusal(
+        raise Missed(
             dot, f"has a {SIDES[position]} operand of rows of {width} bytes; wgmma swizzles need at least 32"
         )
     return swizzled(type.shape, 8 * size, (fast, 1 - fast), swizzle), swizzle
@@ -287,11 +287,11 @@ def loaded_fill(
     position: int,
     load: nv_tileas.TiledLoad,
     steps: list[Operation],
-    refusal: Refusal,
+    refusal: Missed,
     order: MemoryOrder,
 ) -> ThreadFill:
     """A loaded tile that TMA does not copy, for the reason of `refusal`.  Raises it again if the threads of the
-    producer do not either, and a Refusal of their own if wgmma could not read the tile."""
+    producer do not either, and a Missed of their own if wgmma could not read the tile."""
     if _stands_elsewhere(load):
         raise refusal
     _check_order(load, dot, order)
@@ -314,7 +314,7 @@ def computed_fill(
     dot: nv_tileas.Dot, position: int, value: Value, signs: list[Operation], why: str, order: MemoryOrder
 ) -> ThreadFill | None:
     """A factor before some inversions of its sign, which the producer's threads compute from what they load, and not
-    the consumer from what TMA loads, for the reason `why`; None if they cannot.  Raises Refusal if wgmma could not
+    the consumer from what TMA loads, for the reason `why`; None if they cannot.  Raises Missed if wgmma could not
     read it."""
     root = value.defining_op
     between = [value, *(op.results[0] for op in signs)]
@@ -325,7 +325,7 @@ def computed_fill(
         loads = [op for op in ops if isinstance(op, LOADS)]
         for load in loads:
             _check_order(load, dot, order)
-    except Refusal:
+    except Missed:
         return None
     if not loads or _stands_elsewhere(root):
         return None
@@ -355,12 +355,12 @@ def loads_of(dot: nv_tileas.Dot, position: int) -> list[Any]:
     is computed from something else."""
     try:
         return [op for op in _before(dot.operand(position), dot) if isinstance(op, LOADS)]
-    except Refusal:
+    except Missed:
         return []
 
 
 def _before(value: Value, dot: nv_tileas.Dot) -> list[Operation]:
-    """The ops on tiles in a product's block from which a tile is computed, in order.  Raises Refusal if it is not
+    """The ops on tiles in a product's block from which a tile is computed, in order.  Raises Missed if it is not
     computed from loads by ops without effects."""
     found: set[Operation] = set()
     work = [value]
@@ -369,7 +369,7 @@ def _before(value: Value, dot: nv_tileas.Dot) -> list[Operation]:
         if op is None or op.parent is not dot.parent or op in found:
             continue
         if not isinstance(op, LOADS) and (op.regions or not is_pure(op) or isinstance(op, nv_tileas.Dot)):
-            raise Refusal(op, "is not what a producer computes")
+            raise Missed(op, "is not what a producer computes")
         if splat_of(constant_of(op.results[0])) is None:
             found.add(op)
         work += [v for v in op.operands if isinstance(v.type, RankedTensorType)]
@@ -413,7 +413,7 @@ def _readable(
     along: int | None,
 ) -> tuple[LinearLayout, int, int]:
     """(a layout in which wgmma reads a tile after some steps, the bytes of its swizzle, the axis that is contiguous
-    there), if possible the axis `along`.  Raises Refusal if there is none."""
+    there), if possible the axis `along`.  Raises Missed if there is none."""
     size = element_bytes(type.element)
     axes = sorted(range(type.rank), key=lambda axis: (axis != along, -axis))
     why = "has rows that wgmma cannot read; its swizzles need at least 32 bytes"
@@ -429,4 +429,4 @@ def _readable(
         why = (
             "has an operand that is not contiguous along K; wgmma requires that unless elements have 16 bits"
         )
-    raise Refusal(load, why)
+    raise Missed(load, why)

@@ -27,7 +27,7 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64, IntegerType, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.products import asynchronous_products
-from tessera_tools.planning.kernel import kernel_spec, kernels, target_of
+from tessera_tools.planning.kernel import kernel_spec, kernels_with
 from tessera_tools.target import WARPS_OF_WARPGROUP
 
 LEAST_ELEMENTS = 16
@@ -49,11 +49,7 @@ class GuardMasks(Pass):
     statistics: ClassVar = {"guarded": "masks behind a branch"}
 
     def run(self, op: Operation, context: PassContext) -> None:
-        functions = kernels(op)
-        if not functions:
-            return
-        target = target_of(op)
-        for function in functions:
+        for function, target in kernels_with(op):
             choice = asynchronous_products(function, target)
             warps = kernel_spec(function).num_warps if choice is None else WARPS_OF_WARPGROUP * choice.groups
             least = LEAST_ELEMENTS * 32 * warps

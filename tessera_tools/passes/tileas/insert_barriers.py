@@ -18,7 +18,7 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.barriers import insert_barriers
 from tessera_tools.passes.tileas.explain import explain_stores
-from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import OFFSET, allocate, record
 from tessera_tools.target import Target
 
@@ -45,11 +45,7 @@ class InsertBarriers(Pass):
     }
 
     def run(self, op: Operation, context: PassContext) -> None:
-        functions = kernels(op)
-        if not functions:
-            return
-        target = target_of(op)
-        for function in functions:
+        for function, target in kernels_with(op):
             if context.explains:
                 explain_stores(function, context)
             self.run_on_kernel(function, target, context)

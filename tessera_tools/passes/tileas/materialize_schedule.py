@@ -27,7 +27,7 @@ from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.box_stages import Pipeline, declare, fill, first, following, read, view
-from tessera_tools.passes.tileas.boxes import Refusal
+from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.explain_agents import (
     explain_fillers,
     explain_staged,
@@ -47,7 +47,7 @@ from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.products import AsyncProduct, Choice, choose
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.streams import choose_streams
-from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
@@ -69,19 +69,13 @@ class MaterializeSchedule(Pass):
     statistics: ClassVar = {"agents": "kernels turned into agents"}
 
     def run(self, op: Operation, context: PassContext) -> None:
-        functions = kernels(op)
-        if not functions:
-            return
-        target = target_of(op)
-        if not (target.has(Feature.WGMMA) and target.has(Feature.TMA)):
-            return
-        for function in functions:
+        for function, target in kernels_with(op, Feature.WGMMA, Feature.TMA):
             multiplies = any(isinstance(inner, nv_tileas.Dot) for inner in function.walk())
             explain = self.explain_refusal if multiplies else self.explain_refused_load
             try:
                 kernel, banned = _specialized(function, target, multiplies)
                 kernel.run()
-            except Refusal as refusal:
+            except Missed as refusal:
                 explain(context, function, refusal)
                 continue
             for refusal in kernel.choice.refused:
@@ -98,29 +92,29 @@ class MaterializeSchedule(Pass):
                 )
             explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
 
-    def explain_refusal(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
+    def explain_refusal(self, context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
         """A remark with the reason why an op does not become asynchronous."""
         text = f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}"
         context.missed(refusal.op, text, "agents", "tensorcore", function=function)
 
-    def explain_refused_load(self, context: PassContext, function: nv_tileaa.Func, refusal: Refusal) -> None:
+    def explain_refused_load(self, context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
         """A remark that says why TMA does not make a load of a kernel without products."""
         if isinstance(refusal.op, nv_tileas.TiledLoad):
             text = f"TMA does not load the tile: {refusal.op.name} {refusal.why}"
             context.missed(refusal.op, text, "tma", "memory", function=function)
 
 
-def _specialized(function: nv_tileaa.Func, target: Target, multiplies: bool) -> tuple[_Kernel, list[Refusal]]:
+def _specialized(function: nv_tileaa.Func, target: Target, multiplies: bool) -> tuple[_Kernel, list[Missed]]:
     """The kernel with as many asynchronous products as there can be, or, if it does not multiply, loads by TMA.
 
-    With it, why TMA does not load other tiles. Refusal if there is no such product or load.
+    With it, why TMA does not load other tiles. Missed if there is no such product or load.
     """
-    banned: dict[Operation, Refusal] = {}
+    banned: dict[Operation, Missed] = {}
     while True:
         try:
             choice = choose(function, banned) if multiplies else choose_streams(function, target, banned)
             return _Kernel(function, choice, target), list(banned.values())
-        except Refusal as refusal:
+        except Missed as refusal:
             if not isinstance(refusal.op, nv_tileas.TiledLoad) or refusal.op in banned:
                 raise
             # A load that only the consumer can execute.
@@ -168,7 +162,7 @@ class _Kernel:
         each = sum(p.bytes for p in looped)
         stages = min(self.choice.stages, room // each) if each else 1
         if stages < 1 or (each and stages < 2):
-            raise Refusal(
+            raise Missed(
                 found[0].user, f"has stages of {each} bytes; two of them do not fit in shared memory"
             )
         for pipeline in looped:
@@ -198,7 +192,7 @@ class _Kernel:
     def run(self) -> None:
         """Rewrite the kernel."""
         if "nv_tileaa.occupancy" in self.function.attributes:
-            raise Refusal(
+            raise Missed(
                 self.function, "has an occupancy hint, which fixes the register count of all threads"
             )
         end = self.top.last_op

@@ -23,10 +23,10 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I32, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.box_stages import declare, fill, read, view
-from tessera_tools.passes.tileas.boxes import Refusal
+from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import BoxLoad
 from tessera_tools.passes.tileas.streams import Streams, loops_around
-from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.target import Feature, Target
 
 
@@ -44,13 +44,7 @@ class MaterializeTmaLoads(Pass):
     statistics: ClassVar = {"loads": "loads by TMA"}
 
     def run(self, op: Operation, context: PassContext) -> None:
-        functions = kernels(op)
-        if not functions:
-            return
-        target = target_of(op)
-        if not (target.has(Feature.TMA) and target.has(Feature.MBARRIER_TRY_WAIT)):
-            return
-        for function in functions:
+        for function, target in kernels_with(op, Feature.TMA, Feature.MBARRIER_TRY_WAIT):
             ops = list(function.walk())
             for load in ops:
                 if isinstance(load, nv_tileaa.Load) and isinstance(load.res.type, RankedTensorType):
@@ -83,7 +77,7 @@ class _Kernel:
                 continue
             try:
                 self.plan(load)
-            except Refusal as refusal:
+            except Missed as refusal:
                 self.context.missed(
                     refusal.op,
                     f"TMA does not load the tile: {refusal.op.name} {refusal.why}",
@@ -104,10 +98,10 @@ class _Kernel:
     # -- the choice
 
     def plan(self, load: nv_tileas.TiledLoad) -> BoxLoad:
-        """The load by TMA.  Refusal if there is none, or if the load as it is costs less."""
+        """The load by TMA.  Missed if there is none, or if the load as it is costs less."""
         if load.parent_op is not self.function:
             assert load.parent_op is not None
-            raise Refusal(
+            raise Missed(
                 load, f"stands in a '{load.parent_op.name}', and TMA copies ahead only what always runs"
             )
         return self.streams.add(load)

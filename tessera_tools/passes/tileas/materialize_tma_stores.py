@@ -37,10 +37,10 @@ from tessera_tools.layout import (
 )
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS, Boxes, Refusal, axes_of, boxes_of, with_axes
+from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS, Boxes, Missed, axes_of, boxes_of, with_axes
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.planning.accesses import access_vector, layout_axis
-from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import ALIGN, allocate, best_store, conversion_plan, store_atom
 from tessera_tools.target import Feature, Target
 from tessera_tools.target.occupancy import occupancy
@@ -67,13 +67,7 @@ class MaterializeTmaStores(Pass):
     statistics: ClassVar = {"stores": "stores by TMA"}
 
     def run(self, op: Operation, context: PassContext) -> None:
-        functions = kernels(op)
-        if not functions:
-            return
-        target = target_of(op)
-        if not (target.has(Feature.TMA) and target.has(Feature.STMATRIX)):
-            return
-        for function in functions:
+        for function, target in kernels_with(op, Feature.TMA, Feature.STMATRIX):
             _Kernel(function, target, context).run()
 
 
@@ -122,7 +116,7 @@ class _Kernel:
             try:
                 plan = self.plan(store, set(chosen))
                 self.check_room([*chosen.values(), plan])
-            except Refusal as refusal:
+            except Missed as refusal:
                 self.context.missed(
                     refusal.op,
                     f"TMA does not store the tile: {refusal.op.name} {refusal.why}",
@@ -147,19 +141,19 @@ class _Kernel:
     # -- the choice
 
     def plan(self, store: nv_tileas.TiledStore, chosen: set[Operation]) -> _Plan:
-        """The cheapest store by TMA.  Raises Refusal if there is none, or if the direct store costs less."""
+        """The cheapest store by TMA.  Raises Missed if there is none, or if the direct store costs less."""
         type = store.value.type
         assert isinstance(type, RankedTensorType)
         axes = axes_of(store, type, self.facts, "writes")
         for op in self.order.before(store):
             if op is not store and op not in chosen and writes_memory(op):
-                raise Refusal(
+                raise Missed(
                     store, f"is ordered by its token after '{op.name}', whose writes must be visible to TMA"
                 )
         for other in self.stores:
             ordered = other in self.order.before(store) or store in self.order.before(other)
             if other is not store and not ordered and _parameter(other) == _parameter(store):
-                raise Refusal(
+                raise Missed(
                     store, "writes a tensor that another store also writes, without a token that orders them"
                 )
         value = store.value
@@ -168,11 +162,11 @@ class _Kernel:
             value = conversion.source
         layout = transpose(nv_tileas.layout_of(value.type), axes)
         best: _Plan | None = None
-        why: Refusal | None = None
+        why: Missed | None = None
         for swizzle in SWIZZLE_ALIGNMENT:
             try:
                 boxes = boxes_of(store, type, axes, swizzle, "writes")
-            except Refusal as refusal:
+            except Missed as refusal:
                 why = refusal
                 continue
             access = best_store(layout, boxes.layout, boxes.bits, self.target)
@@ -184,7 +178,7 @@ class _Kernel:
             raise why
         direct = self.direct_price(store, value)
         if best.price >= direct:
-            raise Refusal(
+            raise Missed(
                 store,
                 f"takes about {direct} cycles of a warp directly, and {best.price} through shared memory",
             )
@@ -212,7 +206,7 @@ class _Kernel:
         return price + 2 * layout.in_size("register")
 
     def check_room(self, plans: list[_Plan]) -> None:
-        """Refusal unless the buffers of the plans fit, without fewer CTAs at a time than now or enough."""
+        """Missed unless the buffers of the plans fit, without fewer CTAs at a time than now or enough."""
         spec = self.function.kernel_spec
         assert spec is not None
         saved = {plan.conversion for plan in plans if plan.conversion is not None}
@@ -231,7 +225,7 @@ class _Kernel:
 
         fits = total + gap <= self.target.max_shared_per_block
         if not fits or blocks(total) < min(ENOUGH_BLOCKS, blocks(self.total)):
-            raise Refusal(
+            raise Missed(
                 plans[-1].store,
                 f"would take {plans[-1].bytes} bytes of shared memory, with which "
                 + ("fewer CTAs would fit on a multiprocessor" if fits else "the kernel does not fit"),

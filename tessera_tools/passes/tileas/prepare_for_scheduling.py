@@ -28,7 +28,7 @@ from tessera_tools.layout.shared import swizzled
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.boxes import box_of
 from tessera_tools.passes.tileas.slicing import Slicing
-from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.target import Feature, Target
 
 Step = Callable[[nv_tileaa.Func, Target, PassContext], None]
@@ -68,16 +68,13 @@ class PrepareForScheduling(Pass):
             raise op.error(
                 f"option steps has '{unknown[0]}'; the steps of {self.name} are {', '.join(_STEPS)}"
             )
-        functions = kernels(op)
-        if not functions:
-            return
-        target = target_of(op)
-        for name in self.steps:
+        functions = kernels_with(op)
+        for name in self.steps if functions else ():
             step = _STEPS[name]
             if step is None:
                 _on_module(name, op, context)
                 continue
-            for function in functions:
+            for function, target in functions:
                 step(function, target, context)
 
 

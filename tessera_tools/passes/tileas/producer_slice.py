@@ -1,6 +1,6 @@
 """The slice of a kernel that the producer must compute: the addresses of its loads, and tiles that its threads bring.
 
-for %k { %r = muli %k, %c; if %g { load %v[%r, %z]; … } }  ──▶  ops {muli}, control {for, if}; or a Refusal
+for %k { %r = muli %k, %c; if %g { load %v[%r, %z]; … } }  ──▶  ops {muli}, control {for, if}; or a Missed
 for %k { %p = load %table[%k]; load %v[%p, %z]; … }  ──▶  ops {load}: the producer reads the table, too
 for %k { %p = atomic_rmw …; load %v[%p, %z]; … }     ──▶  handed {%p}: the consumer sends what only it can compute
 for %k { %x = load …; %y = extf %x; dot %a, %y … }   ──▶  ops {load, extf}: the threads of the producer store %y
@@ -15,7 +15,7 @@ from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import BlockArgument, Builder, IRMapping, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I32, I64, RankedTensorType
-from tessera_tools.passes.tileas.boxes import Refusal
+from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import LOADS, BoxLoad, Filler
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 
@@ -24,7 +24,7 @@ class Slice:
     """What the producer must compute: the ops, the loops and branches around the loads, and the values that loops carry
     for them.
 
-    Raises Refusal if a load depends on an op that only the consumer executes.
+    Raises Missed if a load depends on an op that only the consumer executes.
     """
 
     def __init__(self, fillers: Iterable[Filler]) -> None:
@@ -73,7 +73,7 @@ class Slice:
                     self.need(value, load)
             outer = outer.parent_op
         if not isinstance(outer, nv_tileaa.Func):
-            raise Refusal(
+            raise Missed(
                 load,
                 f"has an index that depends on a '{outer.name}', which a producer cannot execute in this version"
                 if outer is not None
@@ -116,7 +116,7 @@ class Slice:
             return
         if op.regions or not is_pure(op) or isinstance(op, nv_tileas.Dot):
             what = "is a tile" if isinstance(value.type, RankedTensorType) else "has an index or a bound"
-            raise Refusal(load, f"{what} that depends on '{op.name}', which only the consumer executes")
+            raise Missed(load, f"{what} that depends on '{op.name}', which only the consumer executes")
         self.around(op, load)
         self.ops.add(op)
         for operand in op.operands:

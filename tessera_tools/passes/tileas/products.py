@@ -6,7 +6,7 @@
 
 wgmma negates its factors itself.  What fills the stages of the operands: fills.py.
 
-wgmma must support the product, and something must bring its operands.  Otherwise a `Refusal` has the reason.
+wgmma must support the product, and something must bring its operands.  Otherwise a `Missed` has the reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.types import F32, FloatType
-from tessera_tools.passes.tileas.boxes import Refusal
+from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import (
     REGISTER_BYTES,
     SIDES,
@@ -70,7 +70,7 @@ PROMOTED = "nv_tileas.promoted"
 MOST_TERMS = 256
 """Terms of a sum of 8-bit floats that tensor cores may add with fewer bits than f32."""
 
-_NONE: Mapping[Operation, Refusal] = MappingProxyType({})
+_NONE: Mapping[Operation, Missed] = MappingProxyType({})
 
 
 @dataclass(eq=False)
@@ -139,7 +139,7 @@ class Choice:
     """Without products: the tiles that TMA brings."""
     stages: int = MOST_STAGES
     """The most stages of a pipeline."""
-    refused: list[Refusal] = field(default_factory=list[Refusal])
+    refused: list[Missed] = field(default_factory=list[Missed])
 
     @property
     def consumer_registers(self) -> int:
@@ -161,26 +161,26 @@ class Choice:
         return (_THREAD_REGISTERS if self.by_threads else _REGISTERS)[self.groups]
 
 
-def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Refusal] = _NONE) -> Choice:
-    """The asynchronous products of a kernel, without TMA for `banned` loads.  Raises Refusal if there are none, or if
+def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE) -> Choice:
+    """The asynchronous products of a kernel, without TMA for `banned` loads.  Raises Missed if there are none, or if
     the kernel cannot be split into agents."""
     dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
     if not dots:
-        raise Refusal(function, "has no product")
+        raise Missed(function, "has no product")
     check_exits(function)
     facts, order = Facts(), MemoryOrder()
     found: dict[nv_tileas.Dot, _Factors] = {}
-    refused: dict[nv_tileas.Dot, Refusal] = {}
+    refused: dict[nv_tileas.Dot, Missed] = {}
     for dot in dots:
         try:
             found[dot] = _operands(dot, facts, order, banned)
-        except Refusal as refusal:
+        except Missed as refusal:
             refused[dot] = refusal
     _refuse_chained(function, found, refused)
     for dot in list(found):
         _refuse_alone(dot, found, refused)
     if not any(factors.loads for factors in found.values()):
-        raise next(iter(refused.values()), Refusal(dots[0], "has no operand that is loaded"))
+        raise next(iter(refused.values()), Missed(dots[0], "has no operand that is loaded"))
     choice = Choice(refused=list(refused.values()))
     chained = any(factors.a is None and 0 not in _staged(dot) for dot, factors in found.items())
     choice.groups, choice.why = _warpgroups(list(found), chained)
@@ -191,13 +191,13 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Refusal] = _NONE
 
 
 def _refuse_alone(
-    dot: nv_tileas.Dot, found: dict[nv_tileas.Dot, Any], refused: dict[nv_tileas.Dot, Refusal]
+    dot: nv_tileas.Dot, found: dict[nv_tileas.Dot, Any], refused: dict[nv_tileas.Dot, Missed]
 ) -> None:
     """Refuse a product outside of loops that TMA brings nothing for: threads would bring nothing ahead of it."""
     loads = found[dot].loads
     if loads and not any(isinstance(load, BoxLoad) for load in loads) and not loops_around(dot):
         del found[dot]
-        refused[dot] = Refusal(
+        refused[dot] = Missed(
             loads[0].load, f"{loads[0].why}; without TMA and a loop, nothing comes ahead of its use"
         )
 
@@ -219,15 +219,15 @@ def asynchronous_products(function: nv_tileaa.Func, target: Target) -> Choice | 
         return None
     try:
         return choose(function)
-    except Refusal:
+    except Missed:
         return None
 
 
 def check_exits(function: nv_tileaa.Func) -> None:
-    """Refusal where a kernel ends within a branch or a loop."""
+    """Missed where a kernel ends within a branch or a loop."""
     for op in function.walk():
         if isinstance(op, nv_tileaa.Return) and op.parent_op is not function:
-            raise Refusal(op, "exits the kernel early, which an agent cannot do")
+            raise Missed(op, "exits the kernel early, which an agent cannot do")
 
 
 def _staged(dot: nv_tileas.Dot) -> tuple[int, ...]:
@@ -236,7 +236,7 @@ def _staged(dot: nv_tileas.Dot) -> tuple[int, ...]:
 
 
 def _refuse_chained(
-    function: nv_tileaa.Func, found: dict[nv_tileas.Dot, Any], refused: dict[nv_tileas.Dot, Refusal]
+    function: nv_tileaa.Func, found: dict[nv_tileas.Dot, Any], refused: dict[nv_tileas.Dot, Missed]
 ) -> None:
     """Refuse products whose accumulator is used by a refused product: it would be converted back and forth."""
     parent: dict[Value, Value] = {}
@@ -259,7 +259,7 @@ def _refuse_chained(
         other = bad.get(root(dot.res))
         if other is not None:
             del found[dot]
-            refused[dot] = Refusal(dot, f"has an accumulator that is used by a product that {other.why}")
+            refused[dot] = Missed(dot, f"has an accumulator that is used by a product that {other.why}")
 
 
 # -- products
@@ -288,34 +288,34 @@ class _Factors:
 
 
 def _operands(
-    dot: nv_tileas.Dot, facts: Facts, order: MemoryOrder, banned: Mapping[Operation, Refusal]
+    dot: nv_tileas.Dot, facts: Facts, order: MemoryOrder, banned: Mapping[Operation, Missed]
 ) -> _Factors:
-    """The sources of A and B.  Raises Refusal if wgmma does not support the product."""
+    """The sources of A and B.  Raises Missed if wgmma does not support the product."""
     types = [v.type.element for v in (dot.a, dot.b, dot.c)]
     if dot.scales:
-        raise Refusal(dot, "has scales, which wgmma does not support")
+        raise Missed(dot, "has scales, which wgmma does not support")
     if dot.c.type.rank != 2:
-        raise Refusal(dot, "multiplies batches of matrices, which wgmma does not support")
+        raise Missed(dot, "multiplies batches of matrices, which wgmma does not support")
     rows = [r for r in PRODUCTS if r.primitive == WGMMA and types[0] in r.operands and types[1] in r.operands]
     if dot.atom.primitive != MMA or not any(types[2] in r.accumulators for r in rows):
-        raise Refusal(
+        raise Missed(
             dot,
             f"multiplies {types[0]} by {types[1]} into {types[2]}, which wgmma does not support",
         )
     around = dot.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
         if not isinstance(around, scf.For | scf.If):
-            raise Refusal(
+            raise Missed(
                 dot, f"is nested in a '{around.name}', which the consumer does not support in this version"
             )
         around = around.parent_op
     (m, k), n = dot.a.type.shape, dot.b.type.shape[1]
     if m % 64 or n < 8 or k % rows[0].k:
-        raise Refusal(
+        raise Missed(
             dot, f"multiplies {m}x{n}x{k}; wgmma has 64 rows, at least 8 columns and {rows[0].k} terms"
         )
     if _is_short(types[0]) and types[2] is F32 and dot.fast_acc is None and k > MOST_TERMS:
-        raise Refusal(
+        raise Missed(
             dot,
             f"adds {k} products of {types[0]} at a time, for which wgmma has fewer bits than f32; expected at most "
             f"{MOST_TERMS}, or fast_acc",
@@ -332,17 +332,17 @@ def _factor(
     read: list[BoxLoad],
     facts: Facts,
     order: MemoryOrder,
-    banned: Mapping[Operation, Refusal],
+    banned: Mapping[Operation, Missed],
 ) -> Filler | None:
     """What brings an operand; None if the consumer computes it.  If TMA loads the tile from which it does, that is
-    added to `read`.  Raises Refusal if nothing brings it."""
+    added to `read`.  Raises Missed if nothing brings it."""
     traced = _trace(dot, position)
     if isinstance(traced, tuple):
         if traced[0] in banned:
             raise banned[traced[0]]
         try:
             return box_load(dot, position, *traced, facts, order)
-        except Refusal as refusal:
+        except Missed as refusal:
             return loaded_fill(dot, position, *traced, refusal, order)
     loads = loads_of(dot, position)
     why = "it is computed from what is loaded"
@@ -350,7 +350,7 @@ def _factor(
         if loads and all(isinstance(load, nv_tileas.TiledLoad) for load in loads):
             _read_all(dot, position, loads, read, facts, order, banned)
             return None
-    except Refusal as refusal:
+    except Missed as refusal:
         why = refusal.why
     value, signs = _without_sign(dot.operand(position))
     if value.defining_op not in banned:
@@ -360,7 +360,7 @@ def _factor(
     if position in _staged(dot):
         staged_layout(dot, position)
         if loads:
-            raise Refusal(
+            raise Missed(
                 dot,
                 f"has a {SIDES[position]} operand computed from a tile that cp.async copies ahead of its use, "
                 f"and the load {why}",
@@ -375,9 +375,9 @@ def _read_all(
     read: list[BoxLoad],
     facts: Facts,
     order: MemoryOrder,
-    banned: Mapping[Operation, Refusal],
+    banned: Mapping[Operation, Missed],
 ) -> None:
-    """Let TMA load all tiles from which the consumer computes an operand.  Raises Refusal if it cannot."""
+    """Let TMA load all tiles from which the consumer computes an operand.  Raises Missed if it cannot."""
     made: list[BoxLoad] = []
     for load in loads:
         if load in banned:
@@ -429,11 +429,11 @@ def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> tuple[int, str]:
                 return groups, f"as the hint num_worker_warps_per_cta = {wanted} says"
             return groups, f"the fewest whose threads have {most} registers or fewer of each product's sums"
     if wanted is not None:
-        raise Refusal(
+        raise Missed(
             function,
             f"requests {wanted} worker warps, which cannot be divided into warpgroups for its products",
         )
-    raise Refusal(
+    raise Missed(
         dots[0], f"has accumulators that do not fit the registers of {_WARPGROUPS[-1][0]} warpgroups"
     )
 

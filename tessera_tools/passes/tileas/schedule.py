@@ -29,7 +29,7 @@ from tessera_tools.ir.builtin_attributes import UNIT, i32
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.agent_schedule import REQUIRED, AgentLoop
-from tessera_tools.passes.tileas.boxes import Refusal
+from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.products import (
     CONSUMER_WARPGROUPS,
     FOR_TURNS,
@@ -152,7 +152,7 @@ class ScheduleLoops(Pass):
         function.attributes[CONSUMER_WARPGROUPS] = i32(self.num_consumer_warpgroups)
         try:
             return choose(function)
-        except Refusal as refusal:
+        except Missed as refusal:
             raise refusal.op.error(
                 f"{refusal.why}, so that its kernel has no consumer warpgroups, of which num-consumer-warpgroups asks "
                 f"for {self.num_consumer_warpgroups}"

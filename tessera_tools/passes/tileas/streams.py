@@ -18,7 +18,7 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
-from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS, Refusal
+from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS, Missed
 from tessera_tools.passes.tileas.fills import BoxLoad, read_load
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.passes.tileas.products import MOST_STAGES, Choice, check_exits, loops_around
@@ -40,7 +40,7 @@ _OTHER_REGISTERS = 24
 """Registers of a thread for what is not a tile, at least."""
 
 
-class NoRoom(Refusal):
+class NoRoom(Missed):
     """The buffer of a load does not fit."""
 
 
@@ -67,7 +67,7 @@ class Streams:
         self.swizzles = (128, 64, 32, 0) if turned else (0,)
 
     def add(self, load: nv_tileas.TiledLoad, stages: int = 1) -> BoxLoad:
-        """A load by TMA, through so many stages.  Refusal if there is none, if the load as it is costs less, or if its
+        """A load by TMA, through so many stages.  Missed if there is none, if the load as it is costs less, or if its
         buffer does not fit beside those of the loads before."""
         made = read_load(load, load, self.facts, self.order, self.swizzles)
         self._check_price(made)
@@ -86,13 +86,13 @@ class Streams:
         again = AGAIN + (FILL + made.boxes.count) // self.warps
         price = count + (again if loops_around(load) else ONCE + made.boxes.count)
         if price >= direct:
-            raise Refusal(
+            raise Missed(
                 load,
                 f"takes about {direct} instructions of a warp as it is, and {price} through shared memory",
             )
 
     def _check_room(self, loads: Sequence[BoxLoad], stages: int) -> None:
-        """Refusal unless the buffers of the loads fit, without fewer CTAs at a time than are enough."""
+        """Missed unless the buffers of the loads fit, without fewer CTAs at a time than are enough."""
         last = loads[-1]
         total = sum(
             load.bytes * (stages if loops_around(load.load) else 1) + SWIZZLE_ALIGNMENT[load.boxes.swizzle]
@@ -118,12 +118,12 @@ FEWEST_STAGES = 2
 """Tiles of a load in a loop that are in flight: one is brought while another is read."""
 
 
-def choose_streams(function: nv_tileaa.Func, target: Target, banned: Mapping[Operation, Refusal]) -> Choice:
-    """The loads that a producer brings to a kernel without products, some of them in a loop.  Refusal if there are
+def choose_streams(function: nv_tileaa.Func, target: Target, banned: Mapping[Operation, Missed]) -> Choice:
+    """The loads that a producer brings to a kernel without products, some of them in a loop.  Missed if there are
     none, or if the kernel cannot become agents."""
     loads = [op for op in function.walk() if isinstance(op, nv_tileas.TiledLoad)]
     if not any(map(loops_around, loads)):
-        raise Refusal(function, "has no loads in loops")
+        raise Missed(function, "has no loads in loops")
     check_exits(function)
     stages = MOST_STAGES
     streams, refused = _with_stages(function, target, loads, banned, stages)
@@ -141,18 +141,18 @@ def _with_stages(
     function: nv_tileaa.Func,
     target: Target,
     loads: list[nv_tileas.TiledLoad],
-    banned: Mapping[Operation, Refusal],
+    banned: Mapping[Operation, Missed],
     stages: int,
-) -> tuple[Streams, list[Refusal]]:
+) -> tuple[Streams, list[Missed]]:
     """The loads by TMA with so many stages in loops, and why others are not."""
     streams = Streams(function, target)
-    refused: list[Refusal] = []
+    refused: list[Missed] = []
     # What is in no loop comes along.
     for load in sorted(loads, key=lambda load: not loops_around(load)):
         try:
             if load in banned:
                 raise banned[load]
             streams.add(load, stages)
-        except Refusal as refusal:
+        except Missed as refusal:
             refused.append(refusal)
     return streams, refused

@@ -24,10 +24,10 @@ from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAtt
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.boxes import Refusal
+from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import REGISTER_BYTES, BoxLoad
 from tessera_tools.passes.tileas.products import choose
-from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.target import Feature, Target
 
 ROWS = 64
@@ -47,11 +47,8 @@ class SwapOperands(Pass):
     statistics: ClassVar = {"swapped": "products that are computed transposed"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
-        target = target_of(op)
-        if not (target.has(Feature.WGMMA) and target.has(Feature.TMA)):
-            return False
         changed = False
-        for function in kernels(op):
+        for function, target in kernels_with(op, Feature.WGMMA, Feature.TMA):
             numbers = [n for n, dot in enumerate(_dots(function)) if _may_swap(dot)]
             while numbers:
                 trial, made = _swapped(function, numbers)
@@ -171,7 +168,7 @@ def _accepted(
     why: dict[int, str] = {}
     try:
         choice = choose(trial)
-    except Refusal as refusal:
+    except Missed as refusal:
         return [], {dots.index(dot): f"{refusal.op.name} {refusal.why}" for dot in made}
     products = {product.dot: product for product in choice.products}
     refused = {refusal.op: refusal.why for refusal in choice.refused}

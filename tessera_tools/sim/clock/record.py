@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.program import Instruction
 from tessera_tools.sim.warp import CONVERGE, Mask, Warp
@@ -95,7 +96,7 @@ class Recorder(Counters):
     def _recorded(self, pc: int, execute: Execute) -> Execute:
         traces = self.traces
 
-        def run(warp: Warp, mask: Mask) -> Any:
+        def run(warp: Warp, mask: Mask) -> object:
             key = warp.cta.number, warp.index
             trace = traces.get(key)
             if trace is None:
@@ -152,12 +153,12 @@ class Recorder(Counters):
             self.written[sector] = phase
             step.arrives += (phase,)
 
-    def shared_access(self, line: int, addresses: Any, width: int) -> int:
+    def shared_access(self, line: int, addresses: Array, width: int) -> int:
         found = Counters.shared_access(self, line, addresses, width)
         self.step.wavefronts += found
         return found
 
-    def global_access(self, line: int, addresses: Any, width: int) -> Any:
+    def global_access(self, line: int, addresses: Array, width: int) -> Any:
         found = Counters.global_access(self, line, addresses, width)
         self._touch(found)
         return found

@@ -10,174 +10,23 @@ that serve one request after the other.  L2 and DRAM are shared by all SMs.  A C
 from __future__ import annotations
 
 import heapq
-from collections import Counter, OrderedDict, defaultdict, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from tessera_tools.diagnostics import error
 from tessera_tools.sim.clock.cost import Cost, Register
 from tessera_tools.sim.clock.record import Phase, Step, Trace, arrivals
+from tessera_tools.sim.clock.timeline import Slice, Timeline, WarpTime
+from tessera_tools.sim.clock.units import SECTOR, Cache, Partition, Port, Sm
 from tessera_tools.target.timing import Timing
 
-__all__ = ["Slice", "Timeline", "WarpTime", "replay"]
+__all__ = ["replay"]
 
 _MOST_SLICES = 200_000
 """Slices that a timeline keeps."""
 
-_SECTOR = 32
 _POLLING = {"phase.wait", "load.global", "atomic"}
 """Kinds of instructions that wait for a phase."""
-
-
-@dataclass(slots=True)
-class WarpTime:
-    """Where the time of one warp went, in cycles."""
-
-    cta: int
-    warp: int
-    role: str
-    begin: float
-    end: float = 0.0
-    issued: float = 0.0
-    stalls: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-    """By what the warp waited for: `issue`, `memory`, `shared`, `tensor`, `barrier` …"""
-
-
-class Slice(NamedTuple):
-    """What a lane of the timeline does for some time, in cycles."""
-
-    cta: int
-    lane: str
-    """`warp 3`, `TMA`, `tensor 0` or `barriers`."""
-    name: str
-    """`issue`, what a warp waits for, or what the unit does."""
-    begin: float
-    end: float
-
-
-@dataclass(slots=True)
-class Timeline:
-    """The result of a replay, in cycles and bytes."""
-
-    cycles: float = 0.0
-    warps: list[WarpTime] = field(default_factory=list[WarpTime])
-    busy: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
-    """Cycles that units were busy, over all SMs: `issue`, `fma`, `tensor`, `shared`, `l2`, `dram` …"""
-    sms: int = 0
-    """SMs that ran a CTA."""
-    resident: int = 0
-    """CTAs that fit on an SM."""
-    waves: float = 0.0
-    l2_bytes: float = 0
-    dram_bytes: float = 0
-    slices: list[Slice] = field(default_factory=list[Slice])
-    """Of the first SM, in the order in which they end."""
-    cut: bool = False
-    """Whether there were more slices than a timeline keeps."""
-    stages: int = 0
-    """Stages of the first CTA that bulk copies fill: mbarriers that these signal."""
-    stage_bytes: float = 0.0
-    """Bytes that fill a stage."""
-
-
-class _Port:
-    """A unit that serves one request after the other."""
-
-    __slots__ = ("busy", "free", "rate")
-
-    def __init__(self, rate: float) -> None:
-        self.rate = rate
-        self.free = 0.0
-        self.busy = 0.0
-
-    def take(self, at: float, amount: float) -> float:
-        """Begin a request at `at` or later; when it ends."""
-        begin = at if at > self.free else self.free
-        cycles = amount / self.rate
-        self.busy += cycles
-        self.free = begin + cycles
-        return self.free
-
-
-class _SharedPort(_Port):
-    """The port of shared memory: what bulk copies write waits until others leave it cycles, but gets some of theirs."""
-
-    __slots__ = ("debt", "share")
-
-    def __init__(self, rate: float, share: float) -> None:
-        super().__init__(rate)
-        self.debt = 0.0
-        """Bytes that bulk copies have still to write."""
-        self.share = share
-        """Bytes that they write for each byte of others, while others wait."""
-
-    def take(self, at: float, amount: float) -> float:
-        self._idle(at)
-        bulk = min(self.debt, amount * self.share)
-        self.debt -= bulk
-        self.busy -= bulk / self.rate  # It was counted when it began.
-        return super().take(at, amount + bulk)
-
-    def write(self, at: float, amount: float) -> float:
-        """When the bytes of a bulk copy that begins at `at` are written."""
-        self._idle(at)
-        self.debt += amount
-        self.busy += amount / self.rate
-        part = self.share / (1 + self.share) if self.free > at else 1.0
-        return at + self.debt / (self.rate * part)
-
-    def _idle(self, at: float) -> None:
-        if at > self.free:
-            self.debt = max(0.0, self.debt - (at - self.free) * self.rate)
-            self.free = at
-
-
-class _Cache:
-    """Sectors that were used last, up to a size in bytes."""
-
-    __slots__ = ("held", "most")
-
-    def __init__(self, size: float) -> None:
-        self.most = int(size) // _SECTOR
-        self.held: OrderedDict[int, None] = OrderedDict()
-
-    def misses(self, sectors: Sequence[int]) -> list[int]:
-        """The sectors that are not held; all are held from now on."""
-        held, missing = self.held, []
-        for sector in sectors:
-            if sector in held:
-                held.move_to_end(sector)
-            else:
-                missing.append(sector)
-                held[sector] = None
-        while len(held) > self.most:
-            held.popitem(last=False)
-        return missing
-
-
-class _Partition:
-    __slots__ = ("free", "issued", "tensor", "units")
-
-    def __init__(self) -> None:
-        self.free = 0.0
-        """When the scheduler can issue."""
-        self.issued = 0.0
-        self.tensor = _Port(1.0)
-        self.units: dict[str, _Port] = {}
-
-
-class _Sm:
-    __slots__ = ("bulk", "l1", "partitions", "room", "shared", "warps")
-
-    def __init__(self, table: Timing, room: int, l1_bytes: float) -> None:
-        self.partitions = [_Partition() for _ in range(int(table.value("schedulers")))]
-        self.shared = _SharedPort(table.value("shared_bytes"), table.value("bulk_share"))
-        self.bulk = _Port(1.0)
-        self.l1 = _Cache(l1_bytes)
-        self.room = room
-        self.warps = 0
-        """Started so far; they take partitions in turn."""
 
 
 class _Warp:
@@ -187,7 +36,7 @@ class _Warp:
     )  # fmt: skip
 
     def __init__(
-        self, trace: Trace, sm: _Sm, partition: _Partition, time: WarpTime, steps: list[tuple[int, Step]]
+        self, trace: Trace, sm: Sm, partition: Partition, time: WarpTime, steps: list[tuple[int, Step]]
     ) -> None:
         self.cta = trace.cta
         self.lane = f"warp {trace.warp}"
@@ -219,12 +68,12 @@ class _Replay:
         self.table = table
         self.costs = costs
         self.value = {name: number.value for name, number in table.numbers.items()}
-        self.sms = [_Sm(table, resident, l1_bytes) for _ in range(max(1, round(self.value["sms"] * share)))]
-        self.l2 = _Port(self.value["l2_chip_rate"] * share)
-        self.dram = _Port(self.value["dram_chip_gbs"] * 1e3 / self.value["clock_mhz"] * share)
+        self.sms = [Sm(table, resident, l1_bytes) for _ in range(max(1, round(self.value["sms"] * share)))]
+        self.l2 = Port(self.value["l2_chip_rate"] * share)
+        self.dram = Port(self.value["dram_chip_gbs"] * 1e3 / self.value["clock_mhz"] * share)
         self.moved = [0.0, 0.0]
         """Bytes read from DRAM, and written."""
-        self.held = _Cache(self.value["l2_bytes"] * share)
+        self.held = Cache(self.value["l2_bytes"] * share)
         self.result = Timeline(resident=resident)
         self.left = arrivals(list(traces))
         self.latest: dict[Phase, float] = {}
@@ -245,11 +94,11 @@ class _Replay:
         self.filled = self.stages(traces)
         self.running: Counter[int] = Counter()
         """Warps of each CTA that have not ended."""
-        self.home: dict[int, _Sm] = {}
+        self.home: dict[int, Sm] = {}
 
     # -- the picture
 
-    def show(self, sm: _Sm, cta: int, lane: str, name: str, begin: float, end: float) -> None:
+    def show(self, sm: Sm, cta: int, lane: str, name: str, begin: float, end: float) -> None:
         """Add a slice of the first SM; one that continues the last one of its lane extends it."""
         if sm is not self.sms[0] or end <= begin:
             return
@@ -305,7 +154,7 @@ class _Replay:
                 for trace in sorted(warps, key=lambda one: one.warp):
                     self.begin(trace, sm, at)
 
-    def begin(self, trace: Trace, sm: _Sm, at: float) -> None:
+    def begin(self, trace: Trace, sm: Sm, at: float) -> None:
         steps = self.ordered(trace)
         kinds = {self.costs[pc].kind for pc, _ in steps}
         role = "consumer" if "wgmma" in kinds else "producer" if "bulk" in kinds else "warps"
@@ -364,18 +213,18 @@ class _Replay:
 
     # -- memory
 
-    def fetch(self, sm: _Sm, sectors: Sequence[int], at: float, fresh: float, *, cached: bool) -> float:
+    def fetch(self, sm: Sm, sectors: Sequence[int], at: float, fresh: float, *, cached: bool) -> float:
         """When the last of the sectors is there."""
         value = self.value
         missing = sm.l1.misses(sectors) if cached else list(sectors)
         if not missing:
             return at + value["l1_latency"]
         absent = self.held.misses(missing)
-        self.result.l2_bytes += _SECTOR * len(missing)
-        last = self.l2.take(at, _SECTOR * len(missing)) + value["l2_latency"]
+        self.result.l2_bytes += SECTOR * len(missing)
+        last = self.l2.take(at, SECTOR * len(missing)) + value["l2_latency"]
         if absent:
             # Who fetches what another SM fetches at the same time waits as long.
-            amount = _SECTOR * len(absent) * fresh
+            amount = SECTOR * len(absent) * fresh
             last = max(last, self.transfer(at, amount, written=False) + value["dram_latency"])
         return last
 
@@ -389,9 +238,9 @@ class _Replay:
 
     def write(self, sectors: Sequence[int], at: float) -> float:
         self.held.misses(sectors)
-        self.result.l2_bytes += _SECTOR * len(sectors)
-        self.transfer(at, _SECTOR * len(sectors), written=True)
-        return self.l2.take(at, _SECTOR * len(sectors))
+        self.result.l2_bytes += SECTOR * len(sectors)
+        self.transfer(at, SECTOR * len(sectors), written=True)
+        return self.l2.take(at, SECTOR * len(sectors))
 
     # -- warps
 
@@ -480,7 +329,7 @@ class _Replay:
         for name, _ in cost.units:
             port = partition.units.get(name)
             if port is None:
-                port = partition.units[name] = _Port(1.0)
+                port = partition.units[name] = Port(1.0)
             if port.free > begin:
                 begin, tag = port.free, name
         if begin > at:
@@ -596,11 +445,13 @@ class _Replay:
         arrives = step.arrives if step is not None else ()
         if arrives:
             fresh = step.fresh if step is not None else 1.0
-            done = self.fetch(sm, sectors, begin, fresh, cached=False) if sectors else begin
-            size = step.bytes if step is not None else 0
-            done += sm.shared.write(at, size) - at + value["tma_latency"]
-            self.show(sm, warp.cta, "TMA", f"load {size:,} bytes", begin, done)
+            there = self.fetch(sm, sectors, begin, fresh, cached=False) if sectors else begin
+            size = step.bytes / len(arrives) if step is not None else 0.0
             for phase in arrives:
+                # A multicast writes the shared memory of each CTA that it reaches.
+                target = self.home.get(phase[1], sm)
+                done = there + target.shared.write(at, size) - at + value["tma_latency"]
+                self.show(target, phase[1], "TMA", f"load {size:,.0f} bytes", begin, done)
                 self.signal(phase, done)
         else:
             size = step.bytes if step is not None else 0

@@ -230,7 +230,7 @@ def cp_async(ctx: Context) -> Execute:
                 found.append((memory, part, units))
         state.issue(warp, Copy(mask, state.closed.copy(), found, width, values, again, state.number))
 
-    def together(gang: Gang, mask: Mask) -> Any:
+    def together(gang: Gang, mask: Mask) -> object:
         to, source = destination(gang), origin(gang)
         if gang.stats is not None or not mask.full or ignore is not None:
             return NotImplemented
@@ -345,7 +345,7 @@ def commit_group(ctx: Context) -> Execute:
         state.closed[mask.lanes] += 1
         state.even = state.even and mask.full
 
-    def together(gang: Gang, mask: Mask) -> Any:
+    def together(gang: Gang, mask: Mask) -> object:
         if not mask.full:
             return NotImplemented
         for warp in gang.warps:
@@ -370,7 +370,7 @@ def wait_group(ctx: Context) -> Execute:
             due = set(map(id, state.due(mask, most)))
             state.complete(warp, lambda copy: id(copy) in due)
 
-    def together(gang: Gang, mask: Mask) -> Any:
+    def together(gang: Gang, mask: Mask) -> object:
         found: list[tuple[Warp, list[Copy]]] = []
         if not mask.full:
             return NotImplemented
@@ -385,7 +385,7 @@ def wait_group(ctx: Context) -> Execute:
     return execute
 
 
-def _complete_together(gang: Gang, found: list[tuple[Warp, list[Copy]]]) -> Any:
+def _complete_together(gang: Gang, found: list[tuple[Warp, list[Copy]]]) -> object:
     """Complete whole warps' copies of one width to the CTA's memory, as `Copies.complete` does; NotImplemented, without
     effect, if an access is invalid."""
     done = [copy for _, chosen in found for copy in chosen]

@@ -17,6 +17,7 @@ from tessera_tools.sim.access import load, parts, store
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.floating import Element, element_of
 from tessera_tools.sim.instructions.memory import count_access
+from tessera_tools.sim.memory import Region
 from tessera_tools.sim.order import strong_read, strong_write
 from tessera_tools.sim.program import Vector
 from tessera_tools.sim.rounding import encode, odd_sum
@@ -122,7 +123,7 @@ def _places(warp: Warp, mask: Mask, space: str, addresses: Array) -> Array:
         return addresses[mask.array]
     places = addresses.copy()
     for number, (memory, part, own) in enumerate(parts(warp, mask, space, addresses)):
-        if getattr(memory, "history", None) is not None:
+        if isinstance(memory, Region) and memory.own_history is not None:
             places[part.array] = own[part.array] | np.uint64(number + 1 << 56)
     return places[mask.array]
 

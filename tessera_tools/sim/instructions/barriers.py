@@ -99,7 +99,7 @@ def _barrier(ctx: Context, *, aligned: bool) -> Execute:
     which = ctx.read(operands[0], u32)
     count = _optional(ctx, operands, 1)
 
-    def together(gang: Gang, mask: Mask) -> Any:
+    def together(gang: Gang, mask: Mask) -> object:
         """All warps of the CTA meet, if no other arrival is expected."""
         warps, cta = gang.warps, gang.cta
         row = gang.ports[which]
@@ -126,7 +126,7 @@ def _barrier(ctx: Context, *, aligned: bool) -> Execute:
     if kind == "sync":
         ctx.together = together
 
-    def execute(warp: Warp, mask: Mask) -> Any:
+    def execute(warp: Warp, mask: Mask) -> object:
         number = int(warp.ports[which][mask.first])
         expected = int(warp.ports[count][mask.first]) if count is not None else None
         cta = warp.cta

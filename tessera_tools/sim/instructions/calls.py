@@ -8,7 +8,6 @@ cannot call a function that is already active in it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -70,7 +69,7 @@ def _direct(ctx: Context, function: Function, actual: list[Variable], wanted: li
     back = ctx.pc + 1
     frame = (back, function.start, leave)
 
-    def execute(warp: Warp, mask: Mask) -> Any:
+    def execute(warp: Warp, mask: Mask) -> object:
         split = warp.split
         if any(active[1] == function.start for active in split.stack):
             warp.report("illegal", f"'{function.name}' calls itself; recursion is not simulated", mask)
@@ -117,7 +116,7 @@ def _indirect(
         and ([v.size for v in function.parameters], [v.size for v in function.results]) == sizes
     }
 
-    def execute(warp: Warp, mask: Mask) -> Any:
+    def execute(warp: Warp, mask: Mask) -> object:
         row = warp.ports[port]
         split = warp.split
         for value in np.unique(row[mask.array]):
@@ -147,7 +146,7 @@ def ret(ctx: Context) -> Execute:
     ctx.blocks()
     ctx.operands(0)
 
-    def execute(warp: Warp, mask: Mask) -> Any:
+    def execute(warp: Warp, mask: Mask) -> object:
         split = warp.split
         if not split.stack:
             return warp.leave(mask)

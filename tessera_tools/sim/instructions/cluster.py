@@ -99,7 +99,7 @@ def wait(ctx: Context) -> Execute:
     ctx.blocks()
     ctx.operands(0)
 
-    def execute(warp: Warp, mask: Mask) -> Any:
+    def execute(warp: Warp, mask: Mask) -> object:
         cluster = warp.cta.cluster
         barrier = _barrier(cluster)
         waits = _waits(warp)

@@ -23,7 +23,7 @@ def bra(ctx: Context) -> Execute:
         return lambda warp, mask: target
     port, negated = ctx.predicate(ctx.inst.predicate)
 
-    def together(gang: Any, mask: Any) -> Any:
+    def together(gang: Any, mask: Any) -> object:
         taken = np.count_nonzero(gang.ports[port])
         if taken == len(mask.array):
             return None if negated else ~target
@@ -34,7 +34,7 @@ def bra(ctx: Context) -> Execute:
     ctx.together = together
     ctx.module.branches[ctx.pc] = port, negated
 
-    def execute(warp: Warp, mask: Mask) -> Any:
+    def execute(warp: Warp, mask: Mask) -> object:
         chosen = mask_of(warp.ports[port]).bits
         return warp.branch(mask.bits & (~chosen if negated else chosen), target, mask)
 
@@ -53,7 +53,7 @@ def brx(ctx: Context) -> Execute:
     targets = [ctx.label(Name(label)) for label in labels]
     port = ctx.read(index, TYPES["u32"])
 
-    def execute(warp: Warp, mask: Mask) -> Any:
+    def execute(warp: Warp, mask: Mask) -> object:
         row = warp.ports[port]
         wanted = np.unique(row[mask.array])
         if int(wanted[-1]) >= len(targets):

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions import floating, integer_more
 from tessera_tools.sim.instructions.common import computed, elementwise
@@ -49,7 +50,7 @@ def _add(ctx: Context) -> Execute:
     if type.name != "s32":
         raise ctx.error("saturates a type other than .s32")
 
-    def clamp(x: Any, y: Any) -> Any:
+    def clamp(x: Array, y: Array) -> Any:
         return np.clip(ufunc(x.astype(np.int64), y.astype(np.int64)), -(1 << 31), (1 << 31) - 1)
 
     return computed(clamp, d, a, b)
@@ -77,7 +78,7 @@ def divide(ctx: Context) -> Execute:
     unsigned = UNSIGNED[type.bits]
     quotient = ctx.inst.opcode == "div"
 
-    def compute(x: Any, y: Any) -> Any:
+    def compute(x: Array, y: Array) -> Any:
         ux, uy = x.view(unsigned), y.view(unsigned)
         if type.signed:
             ux = np.where(x < 0, ~ux + unsigned(1), ux)
@@ -120,7 +121,7 @@ def _mul(ctx: Context) -> Execute:
     else:
         dtype = result.dtype
 
-        def whole(x: Any, y: Any) -> Any:
+        def whole(x: Array, y: Array) -> Any:
             return x.astype(dtype) * y
 
         product = whole

@@ -327,7 +327,7 @@ def high(type: Type) -> Any:
     return _high_signed if type.signed else _high_unsigned
 
 
-def _high_unsigned(x: Any, y: Any) -> Any:
+def _high_unsigned(x: Array, y: Array) -> Any:
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     xl, xh, yl, yh = x & low, x >> half, y & low, y >> half
     middle = xh * yl + ((xl * yl) >> half)
@@ -335,6 +335,6 @@ def _high_unsigned(x: Any, y: Any) -> Any:
     return xh * yh + (middle >> half) + (other >> half)
 
 
-def _high_signed(x: Any, y: Any) -> Any:
+def _high_signed(x: Array, y: Array) -> Any:
     result = _high_unsigned(x.view(np.uint64), y.view(np.uint64)).view(np.int64)
     return result - np.where(x < 0, y, 0) - np.where(y < 0, x, 0)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, elementwise, put
 from tessera_tools.sim.program import Immediate
@@ -49,7 +50,7 @@ def shift(ctx: Context) -> Execute:
     if type.signed and ctx.inst.opcode == "shr":
         return computed(lambda x, n: x >> np.minimum(n, bits - 1).astype(dtype), d, a, b)
 
-    def clamped(x: Any, n: Any) -> Any:
+    def clamped(x: Array, n: Array) -> Any:
         return np.where(n < bits, ufunc(x, np.minimum(n, bits - 1).astype(dtype)), dtype(0))
 
     return computed(clamped, d, a, b)
@@ -64,7 +65,7 @@ def bfe(ctx: Context) -> Execute:
     bits, signed = type.bits, type.signed
     wide = np.uint64
 
-    def extract(x: Any, pos: Any, count: Any) -> Any:
+    def extract(x: Array, pos: Array, count: Array) -> Any:
         pos, count = pos & 0xFF, count & 0xFF
         x64 = x.astype(np.int64).view(wide) if signed else x.astype(wide)
         low = np.minimum(pos, 63).astype(wide)
@@ -99,7 +100,7 @@ def cnot(ctx: Context) -> Execute:
 def lookup(table: int) -> Any:
     """The function of three rows whose truth table is `table` (PTX ISA, "lop3": bit a·4 + b·2 + c)."""
 
-    def compute(a: Any, b: Any, c: Any) -> Any:
+    def compute(a: Array, b: Array, c: Array) -> Any:
         result = np.zeros_like(a)
         for index in range(8):
             if table >> index & 1:
@@ -159,7 +160,7 @@ def shf(ctx: Context) -> Execute:
     type = ctx.type("b32")
     target, low, high, amount = ctx.operands(4)
 
-    def compute(a: Any, b: Any, c: Any) -> Any:
+    def compute(a: Array, b: Array, c: Array) -> Any:
         n = (c & np.uint32(31) if wrap else np.minimum(c, np.uint32(32))).astype(np.uint64)
         both = b.astype(np.uint64) << np.uint64(32) | a
         return ((both << n) >> np.uint64(32) if left else both >> n).astype(np.uint32)
@@ -190,7 +191,7 @@ def prmt(ctx: Context) -> Execute:
     if mode != "default":
         table = np.array([_PERMUTATIONS[mode](n) for n in range(4)], np.intp)
 
-    def compute(a: Any, b: Any, c: Any) -> Any:
+    def compute(a: Array, b: Array, c: Array) -> Any:
         pair = np.empty((len(a), 2), np.uint32)
         pair[:, 0], pair[:, 1] = a, b
         pool = pair.view(np.uint8)

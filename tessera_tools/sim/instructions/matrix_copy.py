@@ -110,7 +110,7 @@ def ldmatrix(ctx: Context) -> Execute:
         for index, port in ports:
             warp.ports[port][...] = words[index]
 
-    def together(gang: Gang, mask: Mask) -> Any:
+    def together(gang: Gang, mask: Mask) -> object:
         if gang.stats is not None or not mask.full:
             return NotImplemented
         places = address(gang).reshape(-1, 32)[:, : tall * count].reshape(-1)
@@ -158,7 +158,7 @@ def stmatrix(ctx: Context) -> Execute:
             count_access(warp, rows, "stmatrix.shared", line, addresses, _ROW)
         store(warp, rows, space, addresses, _ROW, arranged(warp))
 
-    def arranged(warp: Any) -> Array:
+    def arranged(warp: Warp | Gang) -> Array:
         """The rows of the matrices of one or more warps, as pairs of uint64."""
         words = np.stack([warp.ports[port].reshape(-1, 32) for _, port in ports], axis=1).reshape(-1, 32)
         if kind == "b8":

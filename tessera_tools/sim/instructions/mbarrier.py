@@ -14,7 +14,7 @@ from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
 _POLLS = 32
-"""Failed tests of an object after which an awaited copy completes: the tests may be a loop that never blocks."""
+"""The number of failed tests of an mbarrier after which an awaited copy completes: they may be a polling loop."""
 _EARLY = 0.125
 _EARLY_FIRST_WAIT = 0.875
 """The probabilities that try_wait fails early, as its time limit allows: in general, and at a warp's first wait."""
@@ -99,7 +99,7 @@ def arrive(ctx: Context) -> Execute:
     def execute(warp: Warp, mask: Mask) -> None:
         addresses = address(warp)
         amounts = warp.ports[amount] if amount is not None else None
-        # The use of the objects is released too.
+        # Released after the lookups, which use the objects.
         groups = _alike(mask, addresses, *([amounts] if amounts is not None else ()))
         found = [(lane, group, lookup(warp, group, space, int(addresses[lane]))) for lane, group in groups]
         seen = None if relaxed else warp.cta.cluster.clocks.release(warp)
@@ -188,7 +188,7 @@ def wait(ctx: Context) -> Execute:
     pc = ctx.pc
     ctx.blocks()
 
-    def execute(warp: Warp, mask: Mask) -> Any:
+    def execute(warp: Warp, mask: Mask) -> object:
         addresses, phases = address(warp), warp.ports[phase]
         tests: list[tuple[Any, MBarrier, int]] = []
         # A state contains the phase, which is compared, in the high bits, and the pending arrivals in the low bits.
@@ -253,7 +253,7 @@ def _check_state(warp: Warp, mask: Mask, barrier: MBarrier, phase: int) -> None:
     if not 0 <= barrier.phase - phase <= 1:
         warp.report(
             "mbarrier",
-            f"a state of phase {phase} of {barrier.place}, which is in phase {barrier.phase}; a state is good for "
-            "the phase it was given in, until the next one ends",
+            f"a state of phase {phase} of {barrier.place}, which is in phase {barrier.phase}; a state is valid in "
+            "its own phase and in the next one",
             mask,
         )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim.access import SPACES, load, memory_of, store
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.memory import BASE
@@ -94,7 +95,7 @@ def ld(ctx: Context) -> Execute:
             return memory_of(warp, space).load(warp, mask, addresses, width)
         return load(warp, mask, space, addresses, width)
 
-    def together(gang: Gang, mask: Mask) -> Any:
+    def together(gang: Gang, mask: Mask) -> object:
         if gang.stats is not None:
             return NotImplemented
         addresses, records = address(gang), gang.records()
@@ -205,7 +206,7 @@ def st(ctx: Context) -> Execute:
         else:
             store(warp, mask, space, addresses, width, values)
 
-    def together(gang: Gang, mask: Mask) -> Any:
+    def together(gang: Gang, mask: Mask) -> object:
         if gang.stats is not None:
             return NotImplemented
         rows = np.empty((len(mask.array), count), bits.dtype)
@@ -226,7 +227,7 @@ def st(ctx: Context) -> Execute:
     return execute
 
 
-def count_access(warp: Warp, mask: Mask, what: str, line: int, addresses: Any, width: int) -> None:
+def count_access(warp: Warp, mask: Mask, what: str, line: int, addresses: Array, width: int) -> None:
     """Add an access to the launch's counters, according to its addresses."""
     stats = warp.stats
     active = addresses[mask.array]

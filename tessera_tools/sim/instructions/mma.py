@@ -193,7 +193,7 @@ def multiply(
         )
         run = join(ctx, recipe, operands)
 
-    def together(gang: Gang, mask: Mask) -> Any:
+    def together(gang: Gang, mask: Mask) -> object:
         assert run is not None
         if gang.stats is not None:
             return NotImplemented

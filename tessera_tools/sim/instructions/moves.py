@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim.access import SPACES
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, elementwise, put
 from tessera_tools.sim.memory import BASE
@@ -129,7 +130,7 @@ def isspacep(ctx: Context) -> Execute:
     own = space in ("shared", "shared::cta")
     a, d = ctx.read(source, TYPES["u64"]), ctx.write(target, TYPES["pred"])
 
-    def test(row: Any) -> Any:
+    def test(row: Array) -> Any:
         inside = row >> np.uint64(40) == window
         return inside & ((row >> np.uint64(24)) & np.uint64(0xFFFF) == 0) if own else inside
 

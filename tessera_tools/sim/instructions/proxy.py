@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.proxies import fence_async
 from tessera_tools.sim.warp import Mask, Warp
@@ -47,7 +45,7 @@ def mbarrier_init(ctx: Context) -> Execute:
     ctx.choose("cluster")
     ctx.operands(0)
 
-    def execute(warp: Warp, mask: Mask) -> Any:
+    def execute(warp: Warp, mask: Mask) -> object:
         fenced = warp.state.setdefault("fenced mbarriers", [])
         for barrier in warp.cta.cluster.state.get("mbarrier", {}).values():
             if barrier.initializer[0] == warp.rank:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -54,7 +53,7 @@ def setmaxnreg(ctx: Context) -> Execute:
     ctx.aligned()
     ctx.blocks()
 
-    def execute(warp: Warp, mask: Mask) -> Any:
+    def execute(warp: Warp, mask: Mask) -> object:
         found = pool(warp.cta)
         mine = found.held[warp.index]
         asked = found.history[warp.index]

@@ -108,7 +108,7 @@ def shfl(ctx: Context) -> Execute:
     )
     whole = synchronous and isinstance(operands[4], Immediate) and int(operands[4].value) & FULL == FULL
 
-    def together(gang: Gang, mask: Mask) -> Any:
+    def together(gang: Gang, mask: Mask) -> object:
         ports = gang.ports
         if not mask.full or members is None:
             return NotImplemented

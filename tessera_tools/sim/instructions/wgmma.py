@@ -432,7 +432,7 @@ class _Product:
         self.start(warps, a_units, b_units, bool(scale[0]) ^ self.negated)
         return True
 
-    def together(self, gang: Gang, mask: Any) -> Any:
+    def together(self, gang: Gang, mask: Any) -> object:
         """Issue the parts of the warps of a gang, warpgroup by warpgroup."""
         if gang.stats is not None or not mask.full:
             return NotImplemented

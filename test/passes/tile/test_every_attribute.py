@@ -65,7 +65,7 @@ OF_COPY = {
     "priority": ('priority = "high"', ""),
 }
 OF_ACCESS = {"coalesce": ("coalesce = false", ""), "cache_policy": CACHE}
-X, NCCL = 'mesh_axis = "x"', 'implementation = "nccl"'
+X, GLOO = 'mesh_axis = "x"', 'implementation = "gloo"'
 
 # op → (statements, attribute → two ways to write it)
 CASES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
@@ -73,7 +73,7 @@ CASES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         COLLECTIVE + "memref<8x8xf32>",
         {
             "mesh_axis": (f'{X}, reduction_kind = "sum"', 'mesh_axis = "y", reduction_kind = "sum"'),
-            "implementation": (f'{X}, reduction_kind = "sum", {NCCL}', f'{X}, reduction_kind = "sum"'),
+            "implementation": (f'{X}, reduction_kind = "sum", {GLOO}', f'{X}, reduction_kind = "sum"'),
             "reduction_kind": (f'{X}, reduction_kind = "sum"', f'{X}, reduction_kind = "max"'),
         },
     ),
@@ -81,7 +81,7 @@ CASES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         COLLECTIVE + "memref<16x8xf32>",
         {
             "mesh_axis": (f"{X}, dim = 0 : i64", 'mesh_axis = "y", dim = 0 : i64'),
-            "implementation": (f"{X}, dim = 0 : i64, {NCCL}", f"{X}, dim = 0 : i64"),
+            "implementation": (f"{X}, dim = 0 : i64, {GLOO}", f"{X}, dim = 0 : i64"),
             "dim": (f"{X}, dim = 0 : i64", f"{X}, dim = 1 : i64"),
         },
     ),
@@ -93,7 +93,7 @@ CASES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
                 'mesh_axis = "y", dim = 0 : i64, reduction_kind = "sum"',
             ),
             "implementation": (
-                f'{X}, dim = 0 : i64, reduction_kind = "sum", {NCCL}',
+                f'{X}, dim = 0 : i64, reduction_kind = "sum", {GLOO}',
                 f'{X}, dim = 0 : i64, reduction_kind = "sum"',
             ),
             "dim": (
@@ -114,7 +114,7 @@ CASES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
                 'mesh_axis = "y", split_dim = 0 : i64, gather_dim = 1 : i64',
             ),
             "implementation": (
-                f"{X}, split_dim = 0 : i64, gather_dim = 1 : i64, {NCCL}",
+                f"{X}, split_dim = 0 : i64, gather_dim = 1 : i64, {GLOO}",
                 f"{X}, split_dim = 0 : i64, gather_dim = 1 : i64",
             ),
             "split_dim": (
@@ -131,7 +131,7 @@ CASES: dict[str, tuple[str, dict[str, tuple[str, str]]]] = {
         COLLECTIVE + "memref<4x8xf32>",
         {
             "mesh_axis": (f"{X}, dim = 0 : i64", 'mesh_axis = "y", dim = 0 : i64'),
-            "implementation": (f"{X}, dim = 0 : i64, {NCCL}", f"{X}, dim = 0 : i64"),
+            "implementation": (f"{X}, dim = 0 : i64, {GLOO}", f"{X}, dim = 0 : i64"),
             "dim": (f"{X}, dim = 0 : i64", f"{X}, dim = 1 : i64"),
         },
     ),

@@ -12,8 +12,8 @@ from tile.kernels import example
 from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
+from tessera_tools.passes.order import ORDER
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
-from tessera_tools.passes.table import ORDER
 
 PASSES = (
     "tile-memory-management", "tile-intrinsic-lowering", "tile-register-coalescing", "tile-barrier-optimization",
