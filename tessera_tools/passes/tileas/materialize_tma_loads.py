@@ -24,7 +24,7 @@ from tessera_tools.ir.types import I32, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.box_stages import declare, fill, read, view
 from tessera_tools.passes.tileas.boxes import Missed
-from tessera_tools.passes.tileas.products import BoxLoad
+from tessera_tools.passes.tileas.fills import BoxLoad
 from tessera_tools.passes.tileas.streams import Streams, loops_around
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.target import Feature, Target

@@ -82,7 +82,8 @@ class ScheduleLoops(Pass):
             choice = self._divided(function, target, self._choice(function, target))
             if choice is not None:
                 groups = f"{choice.groups} consumer warpgroup{'s' if choice.groups > 1 else ''}"
-                context.passed(function, f"a warp that loads and {groups}: {choice.why}", "warps", "schedule")
+                loads = "a warp that loads" if not choice.by_threads else "a warpgroup that loads"
+                context.passed(function, f"{loads} and {groups}: {choice.why}", "warps", "schedule")
             self._tell_of_unfollowed_hints(function, choice, context)
             taken = False
             for loop in innermost_loops(function) if choice is not None or not self.only_agents else ():
