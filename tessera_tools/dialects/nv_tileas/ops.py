@@ -280,11 +280,12 @@ class Load(Op, name="nv_tileas.load", traits=(MemoryEffects(read("buffer")),)):
 
     def verify_op(self) -> None:
         self.atom.check(self, self.buffer.type.element)
-        _verify_part(self, "reads", self.buffer.type.tile, self.res.type.shape)
+        _verify_part(self, self.offsets.values, "reads", self.buffer.type.tile, self.res.type.shape)
 
 
-def _verify_part(op: Load | Slice, does: str, tile: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    offsets = op.offsets.values
+def _verify_part(
+    op: Op, offsets: tuple[int, ...], does: str, tile: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
     if len(offsets) != len(tile) or len(shape) != len(tile):
         raise op.error(f"expected {len(tile)} offsets and a tile of rank {len(tile)}")
     if any(o < 0 or o + n > t or o % n for o, n, t in zip(offsets, shape, tile, strict=True)):
@@ -315,7 +316,7 @@ class Store(Op, name="nv_tileas.store", traits=(MemoryEffects(write("buffer")),)
     def verify_op(self) -> None:
         self.atom.check(self, self.buffer.type.element)
         if self.offsets is not None and self.value.type.element is self.buffer.type.element:
-            _verify_part(self, "stores", self.buffer.type.tile, self.value.type.shape)
+            _verify_part(self, self.offsets.values, "stores", self.buffer.type.tile, self.value.type.shape)
         elif (
             self.value.type.shape != self.buffer.type.tile
             or self.value.type.element is not self.buffer.type.element
@@ -494,7 +495,7 @@ class Slice(Op, name="nv_tileas.slice", traits=(PURE,)):
         source, res = self.source.type, self.res.type
         if source.element is not res.element:
             raise self.error(f"extracts {res} from {source}: the element types must match")
-        _verify_part(self, "extracts", source.shape, res.shape)
+        _verify_part(self, self.offsets.values, "extracts", source.shape, res.shape)
 
 
 class ConvertLayout(Op, name="nv_tileas.convert_layout", traits=(PURE,)):
