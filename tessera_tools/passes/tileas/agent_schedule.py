@@ -255,7 +255,7 @@ class AgentLoop(ScheduledLoop):
 
     def _fitting(self) -> Schedule:
         self.limit_of_registers = 1 << 16
-        alone = self._found(sum(max(c.latency, *c.cycles.values(), 1) for c in self.costs if c.cycles) + 1)
+        alone = self._found(self._sequential())
         self.limit_of_registers = max(self.spare_registers, self.registers(alone))
         return super()._fitting()
 

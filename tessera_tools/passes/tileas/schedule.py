@@ -123,7 +123,12 @@ class ScheduleLoops(Pass):
         if self.ping_pong == "never" or not isinstance(scheduled, AgentLoop) or not scheduled.may_take_turns:
             return scheduled
         loop, groups = scheduled.loop, scheduled.choice.groups
-        turned = AgentLoop(loop, scheduled.target, scheduled.choice, self.num_stages, groups)
+        try:
+            turned = AgentLoop(loop, scheduled.target, scheduled.choice, self.num_stages, groups)
+        except SchedulingError as failure:
+            text = f"the {groups} consumer warpgroups do not take turns with the tensor cores: {failure}"
+            context.missed(loop, text, "turns", "schedule", function=function)
+            return scheduled
         if self.ping_pong == "always":
             why = f"as ping-pong=always says: an iteration takes {turned.price} cycles, together {scheduled.price}"
         else:
@@ -180,9 +185,12 @@ class ScheduleLoops(Pass):
                 together = self.scheduled(loop, target, one)
                 if not isinstance(together, AgentLoop):
                     continue
-                turned = AgentLoop(loop, target, two, self.num_stages, two.groups)
             except SchedulingError:
                 continue
+            try:
+                turned = AgentLoop(loop, target, two, self.num_stages, two.groups)
+            except SchedulingError:
+                return False
             if not turned.may_take_turns:
                 return False
             if self.ping_pong == "auto" and not (turned.price < together.price and turned.has_registers):
