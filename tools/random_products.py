@@ -35,13 +35,15 @@ loop over the tiles of the output; in no loop; in two loops one after the other;
 loop that carries the index of its tile."""
 EXTRAS = (
     *[""] * 6, "chain", "chain", "scaled", "two", "branch", "load in branch", "self", "same load", "ordered", "joined",
-    "added", "half", "gathered", "gathered", "mixed", "mixed", "causal", "causal", "alias",
+    "added", "half", "gathered", "gathered", "mixed", "mixed", "causal", "causal", "alias", "partly", "partly",
+    "masked",
 )  # fmt: skip
 """Further features: a product of a product; an A that is computed; two products in one loop; the product in a branch;
 a load in one; B is A's tensor; one tile as both; loads after a store by their token; a store that a load's token is
 before, ahead of the product; a B that is the sum of two tiles; a product of a product by a tensor of which nothing is
 known; a B whose rows are gathered; a B of which nothing is known beside an A of which all is; the loads and the product
-in a branch; C in place of A."""
+in a branch; C in place of A; a B of which multiples of 4 or 8 bytes are known, so that cp.async copies it; a B of which
+only some rows are not zero."""
 EPILOGUES = (
     "bias",
     "bias",
@@ -102,6 +104,9 @@ class Case:
             element, accumulator, loop = "f16", "f16", "steps"
             m, n = min(m, 256), min(k, 128)
             k = n
+        if extra == "partly":
+            element, accumulator = pick("f16", "bf16", "tf32", "i8"), "f32"
+            accumulator = "i32" if element == "i8" else accumulator
         if extra == "same load":
             m = n = k = pick(64, 32, 128)
         if extra == "self":
@@ -121,6 +126,8 @@ class Case:
             K = min(K, 128)
         if extra in ("self", "same load"):
             N = K
+        if extra == "partly":
+            N, K = (-(-v // 8) * 8 for v in (N, K))
         if extra == "alias":
             # Each block reads only what it writes.
             N = K = min(max(K, 1), k)
@@ -146,7 +153,7 @@ class Case:
         signs = pick(" signed signed", " unsigned signed", " signed unsigned", " unsigned unsigned")
         return Case.of(
             element, accumulator, (m, n, k), (M, N, K), loop, extra, epilogue, (a_t, b_t, pick("", "view")),
-            signs if element == "i8" else "", batches, bool(assumed), pick(0, 0, 1),
+            signs if element == "i8" else "", batches, bool(assumed), pick(0, 0, 1), pick(4, 8),
         )  # fmt: skip
 
     @staticmethod
@@ -163,6 +170,7 @@ class Case:
         batches: int = 0,
         assumed: bool = True,
         slack: int = 0,
+        known: int = 4,
     ) -> Case:
         """The kernel of these features: its tensors have the extents and tiles that follow."""
         (m, n, k), (M, N, K) = tile, extents
@@ -185,6 +193,7 @@ class Case:
             tensor("b", element, (K, N), (k, n), transposed[1]),
         )
         b.assumed, b.gathered = b.assumed and extra != "mixed", extra == "gathered"
+        b.known = known if extra == "partly" else b.known
         return Case(
             element, accumulator, tile, extents, loop, extra, epilogue, a, b, e,
             a if extra == "alias" else d, Tensor("v", "f32", (1, N), (1, n)),
@@ -256,6 +265,21 @@ class Case:
                 f"%both{tag} = join_tokens {a if load_a else b}t, {b}t : token",
                 *self.d.store(f"%clean{tag}", "%x", "%y", f"%cleaned{tag}", f"%both{tag}"),
             ]
+        if extra == "masked":
+            # By their numbers within the tile: the first ones are kept, one more for each row of tiles of C.
+            zero, shape = "0" if self.element == "i8" else "0.0", f"{self.b.tile[0]}x{self.b.tile[1]}"
+            lines += [
+                f"%n{tag} = iota : tile<{self.b.tile[0]}xi32>",
+                f"%r{tag} = reshape %n{tag} : tile<{self.b.tile[0]}xi32> -> tile<{self.b.tile[0]}x1xi32>",
+                f"%s{tag} = broadcast %r{tag} : tile<{self.b.tile[0]}x1xi32> -> tile<{shape}xi32>",
+                f"%p{tag} = reshape %x : tile<i32> -> tile<1x1xi32>",
+                f"%q{tag} = broadcast %p{tag} : tile<1x1xi32> -> tile<{shape}xi32>",
+                f"%kept{tag} = cmpi less_than_or_equal %s{tag}, %q{tag}, signed : tile<{shape}xi32> -> "
+                f"tile<{shape}xi1>",
+                f"{b}Z = constant <{self.element}: {zero}> : {self.b.type}",
+                f"{b}M = select %kept{tag}, {b}, {b}Z : tile<{shape}xi1>, {self.b.type}",
+            ]
+            b = f"{b}M"
         left = a
         if extra == "causal":
             # The loads are in the branch, too.

@@ -24,6 +24,9 @@ class Tensor:
     assumed: bool = True
     padding: bool = True
     slack: int = 0
+    known: int = 16
+    """The multiple of bytes that the program knows its base and rows to be, where `assumed`; less than 16: also those
+    of its extents."""
     gathered: bool = False
     """Whether its tiles are read row by row, each at an index of its own: neither transposed, nor in a stack."""
 
@@ -35,7 +38,7 @@ class Tensor:
 
     @property
     def pitch(self) -> int:
-        each = 16 // WIDTH[self.element]
+        each = max(1, self.known // WIDTH[self.element])
         return max(1, -(-self.stored[1] // each)) * each + self.slack * each
 
     def parameters(self) -> list[str]:
@@ -46,20 +49,23 @@ class Tensor:
         return [array, *(np.int32(v) for v in (*self.stored, self.pitch))]
 
     def make(self) -> list[str]:
-        n, e, div = self.name, self.element, 16 // WIDTH[self.element]
+        n, e, div = self.name, self.element, max(1, self.known // WIDTH[self.element])
         q, pitch = (f"%{n}Q", f"%{n}L") if self.assumed else (f"%{n}P", f"%{n}S")
         lines = [
-            f"%{n}Q = assume div_by<16>, %{n}P : tile<ptr<{e}>>",
+            f"%{n}Q = assume div_by<{self.known}>, %{n}P : tile<ptr<{e}>>",
             f"%{n}L = assume div_by<{div}>, %{n}S : tile<i32>",
         ][: 2 * self.assumed]
-        front, some = "", ("", "")
+        front, some, columns = "", ("", ""), f"%{n}c"
+        if self.assumed and self.known < 16:
+            columns = f"%{n}C"
+            lines += [f"{columns} = assume div_by<{div}>, %{n}c : tile<i32>"]
         if self.batches:
             lines += [f"%{n}B = muli %{n}r, {pitch} : tile<i32>"]
             front, some = f"%{n}z, ", (f"%{n}D, ", "?x")
             lines = [f"%{n}z = constant <i32: {self.batches}> : tile<i32>", *lines]
             lines += [f"%{n}D = assume div_by<{div}>, %{n}B : tile<i32>"]
         lines.append(
-            f"%{n}T = make_tensor_view {q}, shape = [{front}%{n}r, %{n}c], strides = [{some[0]}{pitch}, 1] : "
+            f"%{n}T = make_tensor_view {q}, shape = [{front}%{n}r, {columns}], strides = [{some[0]}{pitch}, 1] : "
             f"tile<i32> -> {self.view}"
         )
         if self.gathered:

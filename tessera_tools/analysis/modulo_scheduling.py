@@ -45,7 +45,7 @@ ATTEMPTS = 24
 
 
 class SchedulingError(ValueError):
-    """The dependences of one iteration form a cycle."""
+    """No schedule exists: the dependences of one iteration form a cycle, or its tiles fit nowhere."""
 
 
 Reservations = Mapping[str, int]

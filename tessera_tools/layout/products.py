@@ -13,7 +13,6 @@ smaller than the instruction are enlarged to its shape.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from tessera_tools.layout.distributed import (
     blocked,
@@ -66,7 +65,9 @@ def fma_layouts(
 ) -> ProductLayouts:
     """Returns the layouts without tensor cores. A thread has a box of the accumulator; lanes lie along N first."""
     *batches, m, n = shape
-    each = max(1, prod(shape) // (32 * prod(warps)))
+    # Within the part of a warp: lanes beyond it would compute what those of another warp do.
+    m, n = max(1, m // warps[-2]), max(1, n // warps[-1])
+    each = max(1, m * n // 32)
     columns = min(_BOX, n, each)
     rows = min(_BOX, m, max(1, each // columns))
     along_n = min(8, max(1, n // columns))

@@ -91,6 +91,8 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "scf-for-loop-splitting",
         "TMA checks bounds itself",
     ),
+    ("tileas-prepare-for-scheduling", "tileas-swap-operands", "each product has loads of its own"),
+    ("tileas-swap-operands", "tileas-promote-accumulators", "a transposed product may lose precision, too"),
     (
         "tileas-promote-accumulators",
         "tileas-schedule",

@@ -242,19 +242,31 @@ def _agents(module: Operation) -> Iterator[DiagnosticError]:
                     )
 
 
-def _arrivals(module: Operation) -> Iterator[DiagnosticError]:
-    """One thread fills a stage, and each warp that reads it releases it, whatever agents do so."""
-    from tessera_tools.dialects.nv_tileas import ConsumerWait, CreatePipeline, agent_of
+def arrivals(module: Operation) -> Iterator[DiagnosticError]:
+    """A pipeline counts the arrivals of what fills a stage, and of each warp that releases it, of all agents."""
+    from tessera_tools.dialects.nv_tileas import (
+        ConsumerWait,
+        CreatePipeline,
+        ProducerAcquire,
+        ProducerWrite,
+        agent_of,
+    )
 
     for function in _kernels(module):
         for op in function.walk() if function.kernel_spec is not None else ():
             if not isinstance(op, CreatePipeline):
                 continue
-            if op.producers.value != 1:
-                yield op.error(
-                    f"has {op.producers.value} producers, but one thread announces the copies of a stage; expected "
-                    "producers = 1"
-                )
+            acquires = [user for user in op.res.users if isinstance(user, ProducerAcquire)]
+            for write in (user for acquire in acquires for user in acquire.res.users):
+                fills = write.fills if isinstance(write, ProducerWrite) else set()
+                count = sum(fill.arrivals(_warps_around(write, function)) for fill in fills)
+                if fills and op.producers.value != count:
+                    failure = op.error(
+                        f"has {op.producers.value} producers, but a stage is full after {count} "
+                        f"arrival{'s' if count != 1 else ''}; expected producers = {count}"
+                    )
+                    failure.diagnostics[0].note("the stage is filled here", write.location)
+                    yield failure
             readers = {agent_of(user): user for user in op.res.users if isinstance(user, ConsumerWait)}
             warps = sum(_warps_around(user, function) for user in readers.values())
             if readers and op.consumers.value != warps:
@@ -304,7 +316,7 @@ _TILEAS = (
     Check("each kernel has a kernel_spec", _specs_on_kernels),
     Check("agents have warps of the kernel", _agents),
     Check("each side of a pipeline uses every stage once and in order", _pipelines),
-    Check("pipelines count the arrivals of the agents that use them", _arrivals),
+    Check("pipelines count the arrivals of the agents that use them", arrivals),
 )
 _LAID_OUT = (
     *_TILEAS,
@@ -376,6 +388,7 @@ _WORKS_ON: Mapping[str, tuple[str, ...]] = {
     "tileas-insert-barriers": ("nv_tileas", "nv_tileaa"),
     "tileas-unwrap-pipeline-iterators": ("nv_tileas", "nv_tileaa"),
     "tileas-promote-accumulators": ("nv_tileas", "nv_tileaa"),
+    "tileas-swap-operands": ("nv_tileas", "nv_tileaa"),
     "tileas-schedule": ("nv_tileas", "nv_tileaa"),
     "convert-nv-tile-func-to-llvm": ("nv_tileas", "nv_tileaa"),
     "convert-tileas-to-llvm": ("nv_tileas", "nv_tileaa"),

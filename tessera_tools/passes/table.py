@@ -148,6 +148,9 @@ PASSES: dict[str, Row] = {
         "tileas.guard_masks:GuardMasks",
         "branch around masks where a comparison of scalars shows that they hold for a whole tile",
     ),
+    "tileas-swap-operands": Row(
+        "tileas.swap_operands:SwapOperands", "compute products of few rows transposed, by wgmma"
+    ),
     "tileas-promote-accumulators": Row(
         "tileas.promote_accumulators:PromoteAccumulators",
         "add the partial sums of wgmma products of 8-bit floats in f32",
@@ -236,6 +239,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
 }
 
 _PROMOTE = "tileas-promote-accumulators"
+_SWAP = "tileas-swap-operands"
 _SIGNS = "sink-negf-through-shapes"
 _PREPARE = "tileas-prepare-for-scheduling"
 AGENTS = "tileas-materialize-schedule"
@@ -246,7 +250,8 @@ TMA_STORES = "tileas-materialize-tma-stores"
 _TURNS = "tileas-bind-named-barriers"
 _SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPSTURNS}"
 HIDDEN = (
-    _SIGNS, _PREPARE, _PROMOTE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES, _TURNS,
+    _SIGNS, _PREPARE, _SWAP, _PROMOTE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
+    _TURNS,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
@@ -257,7 +262,7 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
     first, masks, place, bound = (
         steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE, "tileas-insert-barriers")
     )
-    prepared = (_SIGNS, _PREPARE, _PROMOTE)
+    prepared = (_SIGNS, _PREPARE, _SWAP, _PROMOTE)
     agents = (_SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
     return (
         *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES, *steps[place:bound],

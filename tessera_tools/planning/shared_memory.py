@@ -462,7 +462,10 @@ def shared_store_plan(op: nv_tileas.Store) -> VectorAccess | MatrixAccess:
     type = op.buffer.type
     if type.layout is None:
         raise op.error(f"writes to a buffer without a layout: {type}")
-    registers, bits = nv_tileas.layout_of(op.value.type), padded_bits(type.element)
+    registers, bits = (
+        full_tile_registers(nv_tileas.layout_of(op.value.type), type.tile),
+        padded_bits(type.element),
+    )
     words = dict.fromkeys((op.atom.primitive, "sts"))
     return _access_plan(tuple(words), registers, type.layout.layout, bits, op.atom.bits or MAX_VECTOR_BITS)
 
@@ -492,7 +495,8 @@ def fit_access(op: nv_tileas.Store | nv_tileas.Load, target: Target | None) -> N
             _access_plan(words, registers, layout.layout, bits, MAX_VECTOR_BITS), op.res.type.element
         )
         return
-    registers, bits = nv_tileas.layout_of(op.value.type), padded_bits(op.value.type.element)
+    registers = full_tile_registers(nv_tileas.layout_of(op.value.type), op.buffer.type.tile)
+    bits = padded_bits(op.value.type.element)
     plan = best_store(registers, layout.layout, bits, target)
     op.atom = store_atom(plan, op.value.type.element)
 

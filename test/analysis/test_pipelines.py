@@ -8,9 +8,10 @@ import pytest
 
 from tessera_tools.analysis.pipelines import problems
 from tessera_tools.diagnostics import DiagnosticError
-from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Builder, Operation
 from tessera_tools.parser import parse_module
+from tessera_tools.passes.stages import arrivals
 from tessera_tools.passes.tileas.barriers import insert_barriers
 from tessera_tools.planning.shared_memory import allocate
 from tessera_tools.target import lookup
@@ -24,6 +25,7 @@ LINEAR = (
     "lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]], block = []}>"
 )
 TILE = f"tensor<64x64xf32, {LINEAR}>"
+HALF = TILE.replace("f32", "f16")
 
 
 def producer(acquire: str = "%e = {0}.producer_acquire %p, %i : !nv_tileas.producer_token") -> str:
@@ -59,7 +61,7 @@ def looped(body: str, name: str) -> str:
       }}"""
 
 
-def kernel(produce: str, consume: str, stages: int = 2, switch: bool = True) -> Operation:
+def kernel(produce: str, consume: str, stages: int = 2, switch: bool = True, producers: int = 1) -> Operation:
     """A function whose agents have these bodies; without a switch, one unit that does first one, then the other."""
     first, second = looped(produce, "i"), looped(consume, "j")
     body = (
@@ -73,7 +75,7 @@ nv_tileaa.func @f(%view: !nv_tileaa.memref<?x?xf16>, %x: i32, %n: i32, %one: i32
   %d = nv_tileas.make_tiled_tma_desc %view, box = [64, 64] {{atom = {ATOM}}}
     : !nv_tileaa.memref<?x?xf16> -> !nv_tileas.tma_desc<64x64xf16>
   %b = nv_tileas.alloc_tensor : SMEM
-  %p = {P}.create_pipeline stages = {stages}, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %p = {P}.create_pipeline stages = {stages}, producers = {producers}, consumers = 4 : !nv_tileas.pipeline_token
   {body}
   nv_tileaa.return
 }}
@@ -145,6 +147,13 @@ def unmatched(function: Operation) -> list[str]:
     return [failure.diagnostics[0].message for failure in problems(function)]
 
 
+def miscounted(function: Operation) -> list[str]:
+    """The messages about arrivals that the pipelines of a kernel do not count."""
+    function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(8, (1, 1, 1))
+    assert function.parent_op is not None
+    return [failure.diagnostics[0].message for failure in arrivals(function.parent_op)]
+
+
 def branch(text: str) -> str:
     return f"%cond = arith.cmpi eq, %x, %n : i32\nscf.if %cond {{\n{text}\n}}"
 
@@ -152,6 +161,25 @@ def branch(text: str) -> str:
 @pytest.mark.parametrize("stages", [1, 2])
 def test_a_matched_pipeline_breaks_no_rule(stages: int) -> None:
     assert unmatched(kernel(producer(), consumer(*ALL), stages)) == []
+
+
+def test_a_pipeline_counts_the_arrivals_of_what_fills_it() -> None:
+    """One for TMA; one of the only warp for a tile that its threads store; 32 for what they copy."""
+    view = f"%u = nv_tileas.view %b, %i : SMEM -> {SMEM.format(1)}\n"
+    end = "\n        nv_tileas.async.tiled_tma"
+    store = (
+        f"nv_tileas.store %h, %u[%x] {{atom = #cute.copy_atom<sm80_sts_16_f16>}} : {HALF}, {SMEM.format(1)}"
+    )
+    copy = (
+        "nv_tileas.async.tiled_copy %view[%x, %x], %u[%x] {atom = #cute.copy_atom<sm80_cp_async_128_f16>} : "
+        f"!nv_tileaa.memref<?x?xf16>, {SMEM.format(1)}"
+    )
+    made = f"%h = arith.constant dense<0.0> : {HALF}\n" + producer()
+    for filler, count in (("", 1), (store, 2), (copy, 33)):
+        produce = made.replace(end, "\n" + view + filler + end)
+        assert miscounted(kernel(produce, consumer(*ALL), producers=count)) == []
+        (message,) = miscounted(kernel(produce, consumer(*ALL), producers=count + 1))
+        assert f"has {count + 1} producers, but a stage is full after {count} arrival" in message
 
 
 @pytest.mark.parametrize(

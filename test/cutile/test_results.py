@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import TARGETS, check_tools, decode, fresh_seed, run
+from programs import TARGETS, assembled, check_tools, compiled, decode, fresh_seed, run
 from reference.interpreter import UnsupportedError, interpret
 
 from tessera_tools.bytecode import read_bytecode
@@ -82,3 +82,13 @@ def test_upstream_tools_take_every_kernel(name: str) -> None:
     text = print_op(read_bytecode(newest(name).read_bytes(), name))
     for target in TARGETS[name in SINCE_SM_90 :]:
         check_tools(text, target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("mma_")])
+def test_products_spill_nothing(name: str, target: str) -> None:
+    made = compiled(print_op(read_bytecode(newest(name).read_bytes(), name)), target)
+    report = assembled(made.ptx, target).report
+    assert report is not None
+    for resources in report.entries.values():
+        assert (resources.spill_stores, resources.spill_loads) == (0, 0), resources

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import pytest
 
-from tessera_tools.layout import LayoutError, LinearLayout, atoms
+from tessera_tools.layout import LayoutError, LinearLayout, atoms, fma_layouts
 
 RowCol = Callable[[int, int], tuple[int, int]]
 
@@ -153,3 +154,14 @@ def test_wgmma_a_from_registers() -> None:
 def test_what_no_instruction_has_is_refused(build: Callable[[], LinearLayout], message: str) -> None:
     with pytest.raises(LayoutError, match=message):
         build()
+
+
+@pytest.mark.parametrize("batches", [(), (2,)], ids=["one", "two"])
+def test_threads_without_tensor_cores_compute_different_elements(batches: tuple[int, ...]) -> None:
+    """Of each product that has an element for every thread in the part of its warp."""
+    for m, n, along_m, along_n in product((1, 4, 16, 64, 128), (1, 8, 32, 64), (1, 2, 4, 8), (1, 2, 4)):
+        if m // along_m * (n // along_n) >= 32:
+            ones = (1,) * len(batches)
+            c = fma_layouts((*batches, m, n), 8, 32, (1, 1, 1), (*ones, along_m, along_n))[2]
+            assert c is not None and c.is_surjective()
+            assert not any(c.free_variable_masks().values()), (m, n, along_m, along_n)

@@ -82,9 +82,9 @@ def test_tiles_of_more_rows_than_a_box(tile: tuple[int, int, int]) -> None:
 
 
 def test_products_of_two_kinds_from_one_zero() -> None:
-    """The sums of both begin with the same constant, and lie in layouts of their own."""
+    """The sums of both begin with the same constant, and lie in layouts of their own: one has too few terms."""
     case = Case.of(
-        "f8E4M3FN", "f32", (256, 64, 64), (256, 64, 64), extra="chain", transposed=("view", "permute", "view")
+        "f8E4M3FN", "f32", (256, 64, 16), (256, 64, 64), extra="chain", transposed=("", "permute", "view")
     )
     assert check(case, fresh_seed()) == (None, True)
     ptx = compiled(case.text(), False)[0]
@@ -105,7 +105,7 @@ def test_a_gathered_factor_and_a_result_in_place(extra: str) -> None:
     assert check(case, fresh_seed()) == (None, True)
 
 
-@pytest.mark.parametrize("extra", ["ordered", "joined", "mixed"])
+@pytest.mark.parametrize("extra", ["ordered", "joined"])
 def test_what_stays_as_it_is(extra: str) -> None:
     case = Case.of("f16", "f32", (64, 32, 32), (64, 32, 96), extra=extra)
     assert check(case, fresh_seed()) == (None, False)

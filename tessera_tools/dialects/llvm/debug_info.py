@@ -25,7 +25,6 @@ from tessera_tools.ir.builtin_attributes import StringAttr, quote
 
 if TYPE_CHECKING:
     from tessera_tools.ir.scanner import Scanner
-    from tessera_tools.opdef.directive import Node
 
 
 def _read_flags(s: Scanner) -> str:
@@ -133,7 +132,7 @@ class DISubprogramAttr(Record, name="llvm.di_subprogram"):
 class DILexicalBlockAttr(Record, name="llvm.di_lexical_block"):
     """A block inside a function."""
 
-    scope: Node
+    scope: Any
     file: Any = None
     line: int = 0
     column: int = 0
@@ -143,7 +142,7 @@ class DILexicalBlockAttr(Record, name="llvm.di_lexical_block"):
 class DILexicalBlockFileAttr(Record, name="llvm.di_lexical_block_file"):
     """A block that comes from another file."""
 
-    scope: Node
+    scope: Any
     discriminator: int
     file: Any = None
     parameters_as: ClassVar = {"scope": ATTRIBUTE, "file": FILE, "discriminator": INTEGER}

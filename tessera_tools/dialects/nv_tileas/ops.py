@@ -280,13 +280,14 @@ class Load(Op, name="nv_tileas.load", traits=(MemoryEffects(read("buffer")),)):
 
     def verify_op(self) -> None:
         self.atom.check(self, self.buffer.type.element)
-        _verify_part(self, "reads", self.buffer.type.tile, self.res.type.shape)
+        _verify_part(self, self.offsets.values, "reads", self.buffer.type.tile, self.res.type.shape)
 
 
-def _verify_part(op: Load | Slice, does: str, tile: tuple[int, ...], shape: tuple[int, ...]) -> None:
-    offsets = op.offsets.values
+def _verify_part(
+    op: Op, offsets: tuple[int, ...], does: str, tile: tuple[int, ...], shape: tuple[int, ...]
+) -> None:
     if len(offsets) != len(tile) or len(shape) != len(tile):
-        raise op.error(f"expected {len(tile)} offsets and a result of rank {len(tile)}")
+        raise op.error(f"expected {len(tile)} offsets and a tile of rank {len(tile)}")
     if any(o < 0 or o + n > t or o % n for o, n, t in zip(offsets, shape, tile, strict=True)):
         raise op.error(
             f"{does} {list(shape)} at {list(offsets)}, outside the tile or not aligned to it: {list(tile)}"
@@ -294,17 +295,29 @@ def _verify_part(op: Load | Slice, does: str, tile: tuple[int, ...], shape: tupl
 
 
 class Store(Op, name="nv_tileas.store", traits=(MemoryEffects(write("buffer")),)):
-    """Stores a whole tile from registers to one stage of a buffer in shared memory."""
+    """Stores a tile from registers to one stage of a buffer in shared memory: the whole tile of the buffer, or, with
+    `offsets`, a part of it that starts there."""
 
     value = operand(ANY_RANKED_TENSOR)
     buffer = operand(SMEM)
     stage = operand(exactly(I32))
+    offsets = attribute(I64_ARRAY, optional=True)
     atom = attribute(COPY_ATOM)
-    assembly = "$value `,` $buffer `[` $stage `]` attr-dict `:` type($value) `,` type($buffer)"
+    assembly = (
+        "$value `,` $buffer `[` $stage `]` (`offsets` `=` $offsets^)? attr-dict "
+        "`:` type($value) `,` type($buffer)"
+    )
+
+    @property
+    def start(self) -> tuple[int, ...]:
+        """Where in the buffer's tile the stored tile starts."""
+        return tuple(self.offsets.values) if self.offsets is not None else (0,) * len(self.buffer.type.tile)
 
     def verify_op(self) -> None:
         self.atom.check(self, self.buffer.type.element)
-        if (
+        if self.offsets is not None and self.value.type.element is self.buffer.type.element:
+            _verify_part(self, self.offsets.values, "stores", self.buffer.type.tile, self.value.type.shape)
+        elif (
             self.value.type.shape != self.buffer.type.tile
             or self.value.type.element is not self.buffer.type.element
         ):
@@ -482,7 +495,7 @@ class Slice(Op, name="nv_tileas.slice", traits=(PURE,)):
         source, res = self.source.type, self.res.type
         if source.element is not res.element:
             raise self.error(f"extracts {res} from {source}: the element types must match")
-        _verify_part(self, "extracts", source.shape, res.shape)
+        _verify_part(self, self.offsets.values, "extracts", source.shape, res.shape)
 
 
 class ConvertLayout(Op, name="nv_tileas.convert_layout", traits=(PURE,)):

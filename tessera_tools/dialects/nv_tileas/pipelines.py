@@ -10,8 +10,8 @@
 
 An iterator is a stage's number and the parity of the round; both sides begin at the first stage.  Behind
 tileas-unwrap-pipeline-iterators, these are integers of their own: `producer_acquire %pipe, slot %s phase %p`.
-`producers` and `consumers` are the arrivals that complete a phase of the full and the empty barriers: one for the
-thread that announces the bytes of TMA, one for each reading warp.
+`producers` and `consumers` are the arrivals that complete a phase of the full and the empty barriers: one for
+each reading warp, and for each kind of what fills a stage (`Fill`) those of its threads.
 
 The effects of the ops are on the two phases of the pipeline: an acquire waits for `EMPTY`, a commit arrives at `FULL`,
 a wait waits for `FULL`, a release arrives at `EMPTY`.
@@ -20,10 +20,12 @@ a wait waits for `FULL`, a release arrives at `EMPTY`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Value
+from tessera_tools.ir.effects import Kind, Reach
 from tessera_tools.ir.flow import Flow, sources
 from tessera_tools.ir.interfaces import HasFlow
 from tessera_tools.ir.types import I32, I64, IntegerType
@@ -276,10 +278,37 @@ class ProducerAcquire(
         _verify_once(self, self.res, (ProducerWrite,), "is acquired, but not written")
 
 
+class Fill(Enum):
+    """A kind of what fills a stage, by the completion of its writes; its arrivals at the full barrier."""
+
+    BOXES = "boxes by TMA: one thread, with the number of bytes, which complete the phase"
+    COPIES = "cp.async: every thread, when its copies are complete"
+    TILES = "stores by all threads: every warp, after them"
+    NUMBERS = "stores of elements by one thread: that thread, after them"
+
+    def arrivals(self, warps: int) -> int:
+        """The arrivals of a producer of so many warps."""
+        return {Fill.COPIES: 32 * warps, Fill.TILES: warps}.get(self, 1)
+
+
+def fill_of(op: Operation) -> Fill | None:
+    """How an op fills a stage; None if it does not."""
+    effects = op.effects()
+    for effect in effects.own if effects is not None else ():
+        if effect.kind is Kind.WRITE and effect.on == "buffer":
+            if effect.completion is Completion.MBARRIER:
+                return Fill.BOXES
+            if effect.completion is Completion.GROUP:
+                return Fill.COPIES
+            return Fill.NUMBERS if effect.reach is Reach.BY_THREAD else Fill.TILES
+    return None
+
+
 class ProducerWrite(
     _Region, name="nv_tileas.async.pipeline.producer_write", traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS)
 ):
-    """Starts the copies of a stage. One thread announces the number of bytes."""
+    """Fills a stage, or starts the copies that do. One thread announces the bytes of TMA and starts its copies; all
+    threads execute the others, and store tiles."""
 
     token = operand(PRODUCER)
     iter = operand(STAGE)
@@ -287,10 +316,19 @@ class ProducerWrite(
     body = region()
     assembly = "$token `,` custom<Place>($iter) $body attr-dict"
 
+    @property
+    def fills(self) -> set[Fill]:
+        """What fills the stage."""
+        return {fill for op in self.regions[0].entry if (fill := fill_of(op)) is not None}
+
     def verify_op(self) -> None:
         self.verify_yield([])
         if not isinstance(self.token.defining_op, ProducerAcquire):
             raise self.error("writes a stage that no producer_acquire has acquired")
+        if Fill.NUMBERS in self.fills and len(self.fills) > 1:
+            raise self.error(
+                "stores numbers, which one thread does, with tiles or copies; use a pipeline for each"
+            )
         _verify_once(self, self.res, (ProducerCommit,), "is written, but not committed")
 
 
@@ -299,10 +337,17 @@ class ProducerCommit(
     name="nv_tileas.async.pipeline.producer_commit",
     traits=(MemoryEffects(arrive(Completion.MBARRIER, "token", phase=FULL)),),
 ):
-    """The stage is full when the copies that were started are complete."""
+    """The stage is full when the copies that were started are complete, and the stores done."""
 
     token = operand(PRODUCER)
     assembly = "$token attr-dict"
+
+    def effects(self) -> MemoryEffects | None:
+        """With cp.async, threads also arrive when their copies are complete."""
+        own, write = super().effects(), self.token.defining_op
+        if own is None or not isinstance(write, ProducerWrite) or Fill.COPIES not in write.fills:
+            return own
+        return own.and_also(arrive(Completion.GROUP, "token", phase=FULL))
 
     def verify_op(self) -> None:
         if not isinstance(self.token.defining_op, ProducerWrite):

@@ -140,7 +140,7 @@ class _Upgrade:
                 made.res.type = TmaDescType(box, type.element)
         zero = Constant(i32(0))
         atom = CopyAtomAttr.make(80, "sts", bits, type.element)
-        stored = Store(op.buffer, alloc.res, zero.results[0], atom)
+        stored = Store(op.buffer, alloc.res, zero.results[0], None, atom)
         fence = FenceProxy()
         sent = TiledTmaStore(op.desc, op.indices, alloc.res, zero.results[0])
         self.replace(op, alloc, zero, stored, fence, sent, AsyncStoreWait(i32(0)), values=[])

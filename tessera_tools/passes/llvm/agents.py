@@ -3,7 +3,9 @@
     create_pipeline     one thread: mbarrier.init of full and empty, each stage; fence.mbarrier_init
     agent_switch        barrier; the warp's number by shfl.sync; setmaxnreg; each agent in the branch of its warps
     producer_acquire    mbarrier.try_wait.parity empty[stage], parity ^ 1; nothing in the first round
-    producer_write      one thread: mbarrier.arrive.expect_tx full[stage], and the copies
+    producer_write      one thread: mbarrier.arrive.expect_tx full[stage], and the copies by TMA; all: cp.async, stores
+    producer_commit     each thread with cp.async: cp.async.mbarrier.arrive.noinc full[stage]; each warp that stores:
+                        mbarrier.arrive full[stage]
     consumer_wait       mbarrier.try_wait.parity full[stage], parity
     consumer_release    one thread of each warp: mbarrier.arrive empty[stage]
 
@@ -16,9 +18,11 @@ from typing import Any
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects.nv_tileas import Fill
 from tessera_tools.dialects.nvvm.attributes import SetMaxRegisterActionAttr
-from tessera_tools.ir.builtin_attributes import i32
+from tessera_tools.ir.builtin_attributes import TRUE, i32
 from tessera_tools.ir.core import Block, Operation, Value
+from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I64
 from tessera_tools.passes.llvm.control import branch, branch_if
 from tessera_tools.passes.llvm.instructions import only_where
@@ -114,54 +118,69 @@ def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
         assert op.phase is not None
         barrier = _empty_barrier(low, _pipeline(op), low.scalar(op.iter))
         empty = e.constant(e.xor(low.scalar(op.phase), 1))
-        # A thread that writes numbers waits alone: for another one, which comes later, two rounds may have passed.
-        numbers = any(
-            isinstance(user, nv_tileas.ProducerWrite) and _writes_numbers(user) for user in op.res.users
-        )
-        with only_where(e, e.is_first_thread if numbers else None):
+        # Only threads that arrive wait: for another one, which comes later, two rounds may have passed.
+        fills = {f for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite) for f in user.fills}
+        with only_where(e, _who(low, fills)):
             _wait(low, barrier, empty)
     low.define(op.res, None)
 
 
+def _who(low: Lowering, fills: set[Fill]) -> Value | None:
+    """The threads that fill a stage, as a condition; None for all threads of the producer."""
+    e = low.e
+    if fills == {Fill.NUMBERS}:
+        return e.is_first_thread
+    if fills == {Fill.BOXES} and low.unit.warps > 1:
+        return e.icmp("eq", e.uniform_warp, 0)
+    return None
+
+
 @lowers("nv_tileas.async.pipeline.producer_write")
 def producer_write(low: Lowering, op: nv_tileas.ProducerWrite) -> None:
-    """By one thread: the expected bytes, then the copies."""
-    e = low.e
-    count = sum(box_bytes(inner) for inner in op.body.entry if isinstance(inner, nv_tileas.TiledTmaLoad))
-    if not count:
-        if not _writes_numbers(op):
-            raise op.error(
-                "starts no copy: expected an nv_tileas.async.tiled_tma_load or an nv_tileas.store_element in its region"
-            )
-        with only_where(e, e.is_first_thread):
-            low.block(op.body.entry)
-        low.define(op.res, None)
-        return
-    first = None if low.unit.warps == 1 else e.icmp("eq", e.uniform_warp, 0)
-    with only_where(e, first), only_where(e, e.is_elected):
-        e.nvvm("mbarrier.arrive.expect_tx", [full_barrier(low, op), e.constant(count)])
-        low.block(op.body.entry)
+    """By one thread: the expected bytes, then the copies by TMA, or numbers.  By all: other copies, and tiles."""
+    e, fills = low.e, op.fills
+    if not fills:
+        raise op.error(
+            "starts no copy: expected an nv_tileas.async.tiled_tma_load, an nv_tileas.async.tiled_copy, an "
+            "nv_tileas.store or an nv_tileas.store_element in its region"
+        )
+    ops = [inner for inner in op.body.entry if not inner.has_trait(Terminator)]
+    boxes = [inner for inner in ops if isinstance(inner, nv_tileas.TiledTmaLoad)]
+    if fills == {Fill.BOXES}:
+        boxes, ops = ops, []
+    ops = [inner for inner in ops if inner not in boxes]
+    if boxes:
+        count = sum(box_bytes(inner) for inner in boxes if isinstance(inner, nv_tileas.TiledTmaLoad))
+        first = None if low.unit.warps == 1 else e.icmp("eq", e.uniform_warp, 0)
+        with only_where(e, first), only_where(e, e.is_elected):
+            e.nvvm("mbarrier.arrive.expect_tx", [full_barrier(low, op), e.constant(count)])
+            for inner in boxes:
+                low.op(inner)
+    with only_where(e, e.is_first_thread if fills == {Fill.NUMBERS} else None):
+        for inner in ops:
+            low.op(inner)
     low.define(op.res, None)
 
 
 @lowers("nv_tileas.async.pipeline.producer_commit")
 def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
-    """No op: the arrival was combined with the number of bytes, and the copies complete the phase.
+    """The arrivals of each kind of what fills the stage.
 
-    Numbers that a thread has written are complete when it arrives.
+    That of TMA was combined with the number of bytes, and its copies complete the phase.
     """
     write = op.token.defining_op
-    if not isinstance(write, nv_tileas.ProducerWrite) or not _writes_numbers(write):
+    fills = write.fills if isinstance(write, nv_tileas.ProducerWrite) else set[Fill]()
+    if not isinstance(write, nv_tileas.ProducerWrite) or fills == {Fill.BOXES}:
         return
     e = low.e
     barrier = full_barrier(low, write)
-    with only_where(e, e.is_first_thread):
-        e.nvvm("mbarrier.arrive", [barrier], [I64])
-
-
-def _writes_numbers(op: nv_tileas.ProducerWrite) -> bool:
-    """Whether the first thread writes elements to the stage."""
-    return any(isinstance(inner, nv_tileas.StoreElement) for inner in op.body.entry)
+    if Fill.COPIES in fills:
+        e.nvvm("cp.async.mbarrier.arrive", [barrier], noinc=TRUE)
+    if Fill.NUMBERS in fills:
+        with only_where(e, e.is_first_thread):
+            e.nvvm("mbarrier.arrive", [barrier], [I64])
+    if Fill.TILES in fills:
+        _arrive_by_warp(low, barrier)
 
 
 @lowers("nv_tileas.async.pipeline.consumer_wait")
@@ -182,12 +201,16 @@ def consumer_read(low: Lowering, op: nv_tileas.ConsumerRead) -> None:
 @lowers("nv_tileas.async.pipeline.consumer_release")
 def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     """One arrival per warp, after all of its lanes have read; none if nobody fills a stage again."""
-    e = low.e
     pipeline = _pipeline(op, op.token)
     if _is_filled_once(pipeline):
         return
     (stage,) = low.stage(op.token)
-    barrier = _empty_barrier(low, pipeline, stage)
+    _arrive_by_warp(low, _empty_barrier(low, pipeline, stage))
+
+
+def _arrive_by_warp(low: Lowering, barrier: Value) -> None:
+    """One arrival per warp, after what all of its lanes have done."""
+    e = low.e
     e.nvvm("bar.warp.sync", [e.constant(-1)])
     with only_where(e, e.is_elected):
         e.nvvm("mbarrier.arrive", [barrier], [I64])

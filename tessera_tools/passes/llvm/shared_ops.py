@@ -97,8 +97,9 @@ def store(low: Lowering, op: nv_tileas.Store) -> None:
         raise _unfitting(op, store_atom(plan, op.value.type.element))
     buffer = low.buffer(op.buffer)
     tile = memory_tile(e, low.tile(op.value), op.value.type)
+    start = memory_offset(buffer.layout, op.start)
     with only_where(e, e.no_bit_set(nv_tileas.layout_of(op.value.type).free_variable_masks())):
-        store_tile(e, tile, plan, lambda i: stage_pointer(low, buffer, op.stage, plan.address, i))
+        store_tile(e, tile, plan, lambda i: stage_pointer(low, buffer, op.stage, plan.address, i, start))
 
 
 @lowers("nv_tileas.convert_layout")

@@ -30,7 +30,8 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, i32
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.types import I1, RankedTensorType
-from tessera_tools.passes.tileas.products import WARPGROUP_REGISTERS, AsyncProduct, Choice
+from tessera_tools.passes.tileas.fills import only_for
+from tessera_tools.passes.tileas.products import AsyncProduct, Choice
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, bar_of, values_used
 from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Target
@@ -92,6 +93,8 @@ class AgentLoop(ScheduledLoop):
         self.boxes: dict[Operation, AsyncProduct] = {
             load.load: p for p in choice.products for load in p.loads
         }
+        self.produced = {op for p in choice.products for load in p.loads for op in only_for(load)}
+        """Ops of the producer, which do not occupy the consumer."""
         self.reads: set[Operation] = {load.load for p in choice.products for load in p.read}
         """Loads of the producer from whose stages the consumer reads the tile."""
         self.choice = choice
@@ -120,7 +123,7 @@ class AgentLoop(ScheduledLoop):
         if op in self.reads:
             read, brought = self._own(staged_read_cost(op, self.target)), box_load_cost(op, self.target)
             return Cost({**in_threads(read).cycles, "memory": brought.cycles["memory"]}, read.latency)
-        if op in self.signs:
+        if op in self.signs or op in self.produced:
             return Cost()
         return in_threads(self._own(cost_of(op, self.target)))
 
@@ -252,7 +255,7 @@ class AgentLoop(ScheduledLoop):
 
     def _fitting(self) -> Schedule:
         self.limit_of_registers = 1 << 16
-        alone = self._found(sum(max(c.latency, *c.cycles.values(), 1) for c in self.costs if c.cycles) + 1)
+        alone = self._found(self._sequential())
         self.limit_of_registers = max(self.spare_registers, self.registers(alone))
         return super()._fitting()
 
@@ -335,7 +338,9 @@ class AgentLoop(ScheduledLoop):
         return {
             number: size
             for number, op in enumerate(self.ops)
-            if op not in self.boxes and (size := sum(self._size(v.type) for v in op.results))
+            if op not in self.boxes
+            and op not in self.produced
+            and (size := sum(self._size(v.type) for v in op.results))
         }
 
     @cached_property
@@ -502,7 +507,7 @@ class AgentLoop(ScheduledLoop):
     @property
     def spare_registers(self) -> int:
         """Registers of a thread that there are for tiles."""
-        return WARPGROUP_REGISTERS[self.choice.groups] - OTHER_REGISTERS
+        return self.choice.consumer_registers - OTHER_REGISTERS
 
 
 def _alive(start: int, end: int, slot: int, interval: int) -> int:

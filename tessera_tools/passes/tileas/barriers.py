@@ -62,7 +62,9 @@ class _Analysis(Hazards):
             access = self._access(op, effect, value)
             if access is None:
                 continue
-            key = (access.first, access.end, access.buffer)
+            # An op may arrive at once, and again when copies are complete.
+            by = access.completion if access.kind is Kind.ARRIVE else None
+            key = (access.first, access.end, access.buffer, by)
             if key not in found or access.writes:
                 found[key] = access
         return list(found.values())
@@ -150,7 +152,7 @@ class _Analysis(Hazards):
             return concerns
         if earlier.end <= later.first or later.end <= earlier.first:
             return False
-        if self._only_by_thread(earlier, later):
+        if self._only_by_thread(earlier, later) or _fill_in_turn(earlier, later):
             return False
         if not earlier.in_flight:
             if earlier.buffer is not later.buffer:
@@ -167,6 +169,29 @@ class _Analysis(Hazards):
             if earlier.writes
             else f"writes shared memory that '{earlier.op.name}' may still read; wait for it before"
         )
+
+
+def _fill_in_turn(earlier: Access, later: Access) -> bool:
+    """True if two accesses fill different stages of one pipeline, the same stage in different rounds, or different
+    parts of a stage.  A thread acquires a stage only after all threads have filled it in the round before."""
+    first, second = _filled(earlier.op), _filled(later.op)
+    if first is None or second is None:
+        return False
+    if first is not second or earlier.loops:
+        pipeline = nv_tileas.pipeline_of(first.iter)
+        return pipeline is not None and pipeline is nv_tileas.pipeline_of(second.iter)
+    a, b = earlier.op, later.op
+    if not isinstance(a, nv_tileas.Store) or not isinstance(b, nv_tileas.Store):
+        return False
+    parts = ((op.start, op.value.type.shape) for op in (a, b))
+    (i, n), (j, m) = parts
+    return any(x + s <= y or y + t <= x for x, s, y, t in zip(i, n, j, m, strict=True))
+
+
+def _filled(op: Operation) -> nv_tileas.ProducerWrite | None:
+    """The filling of a stage that an op is a part of."""
+    outer = op.parent_op
+    return outer if isinstance(outer, nv_tileas.ProducerWrite) else None
 
 
 def _has_one_stage(buffer: Operation | None) -> bool:

@@ -1,7 +1,7 @@
-"""Stages of a pipeline that TMA fills: the descriptor and buffer of a load, the code that fills a stage and reads it.
+"""Stages of a pipeline: the buffer of each filler (fills.py), the code that fills a stage and reads it.
 
 tiled_load %view[%i, %j]  ──▶  declare: make_tiled_tma_desc, alloc_tensor       before whoever fills and reads
-                               fill:    acquire, write { tiled_tma_load }, commit
+                               fill:    acquire, write { tiled_tma_load; tiled_copy; store, fence }, commit
                                view:    the stage as the program sees the tile
 """
 
@@ -12,34 +12,38 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tessera_tools.dialects import arith, nv_tileas
+from tessera_tools.dialects.arith.constants import constant_of
+from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32, i64
-from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
-from tessera_tools.ir.types import I32, I64
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, i32, i64
+from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
+from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.tileas.boxes import with_axes
-from tessera_tools.passes.tileas.products import AsyncProduct, BoxLoad
+from tessera_tools.passes.tileas.fills import BoxLoad, Filler, ThreadFill
+from tessera_tools.passes.tileas.products import AsyncProduct
 from tessera_tools.planning.shared_memory import ALIGN, narrowest
 
 
 class Brought(NamedTuple):
-    """What the copies of a load use."""
+    """What a filler uses."""
 
-    descriptor: Value
+    descriptor: Value | None
+    """For TMA."""
     buffer: Value
 
 
 @dataclass(eq=False)
 class Pipeline:
-    """Loads that fill the stages of one pipeline together."""
+    """What fills the stages of one pipeline together."""
 
-    loads: list[BoxLoad]
+    loads: list[Filler]
     product: AsyncProduct | None = None
     read: bool = False
     """Whether the consumer reads the tile, which then need not stay."""
     stages: int = 1
-    brought: dict[BoxLoad, Brought] = field(default_factory=dict[BoxLoad, Brought])
+    brought: dict[Filler, Brought] = field(default_factory=dict["Filler", Brought])
     token: Any = None
 
     @property
@@ -53,6 +57,20 @@ class Pipeline:
     def bytes(self) -> int:
         return sum(load.bytes for load in self.loads)
 
+    def arrivals(self, warps: int) -> int:
+        """The arrivals that make a stage full, if the producer has so many warps: of one thread for TMA, of each thread
+        for cp.async, of each warp for what threads store."""
+        threads = [load for load in self.loads if isinstance(load, ThreadFill)]
+        copied = any(load.is_copied for load in threads)
+        stored = any(not load.is_copied for load in threads)
+        return (len(threads) < len(self.loads)) + copied * LANES * warps + stored * warps
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether cp.async fills a part of a stage: its writes are not those of the async proxy, through which wgmma
+        reads."""
+        return any(isinstance(load, ThreadFill) and load.is_copied for load in self.loads)
+
     @property
     def is_inside(self) -> bool:
         """Whether the product takes the loads as they stand in its own block."""
@@ -62,6 +80,9 @@ class Pipeline:
     def user(self) -> Operation:
         """The op that a pipeline is for."""
         return self.loads[0].load if self.product is None else self.product.dot
+
+
+LANES = 32
 
 
 def first(pipeline: Pipeline, builder: Builder) -> Value:
@@ -74,8 +95,21 @@ def following(iterator: Value, builder: Builder) -> Value:
     return builder.insert(nv_tileas.IncIter(iterator)).res
 
 
-def declare(load: BoxLoad, stages: int, builder: Builder) -> Brought:
-    """The descriptor of a load's view, and a buffer of so many stages of its tile."""
+def declare(load: Filler, stages: int, builder: Builder) -> Brought:
+    """The descriptor of the view of a load by TMA, and a buffer of so many stages of the tile."""
+    if isinstance(load, BoxLoad):
+        descriptor = _descriptor(load, builder)
+    else:
+        descriptor = None
+    alloc = nv_tileas.AllocTensor(
+        res=SmemType((stages, *load.tile), load.type.element, SharedAttr(load.memory)),
+        location=load.load.location,
+    )
+    alloc.attributes[ALIGN] = i64(SWIZZLE_ALIGNMENT[load.swizzle])
+    return Brought(descriptor, builder.insert(alloc).res)
+
+
+def _descriptor(load: BoxLoad, builder: Builder) -> Value:
     source: Any = load.load.view.defining_op
     element = load.load.res.type.element
     location = load.load.location
@@ -89,23 +123,25 @@ def declare(load: BoxLoad, stages: int, builder: Builder) -> Brought:
         res=TmaDescType(load.boxes.box, element),
         location=location,
     )
-    descriptor = builder.insert(desc).res
-    alloc = nv_tileas.AllocTensor(
-        res=SmemType((stages, *load.boxes.tile), element, SharedAttr(load.boxes.layout)), location=location
-    )
-    alloc.attributes[ALIGN] = i64(SWIZZLE_ALIGNMENT[load.boxes.swizzle])
-    return Brought(descriptor, builder.insert(alloc).res)
+    return builder.insert(desc).res
 
 
 def fill(
     pipeline: Value,
     iterator: Value,
-    loads: Mapping[BoxLoad, Brought],
+    loads: Mapping[Filler, Brought],
     value_of: Callable[[Value], Value],
     builder: Builder,
+    warps: int = 1,
 ) -> None:
-    """Fill a stage with the tiles of loads; `value_of` gives what an index is where the stage is filled."""
+    """Fill a stage with tiles; `value_of` gives what an index or a tile is where the stage is filled, by so many warps.
+
+    What threads load first does not wait until the stage is empty.
+    """
     location = next(iter(loads)).load.location
+    threads = {load: _Parts(load, warps, value_of) for load in loads if isinstance(load, ThreadFill)}
+    for parts in threads.values():
+        parts.compute(builder)
     one = nv_tileas.ProduceOne.create([pipeline, iterator], [], {}, [Region([Block()])], location=location)
     builder.insert(one)
     inside = Builder.at_end(one.regions[0].entry, location)
@@ -117,22 +153,108 @@ def fill(
     inside.insert(write)
     copies = Builder.at_end(write.regions[0].entry, location)
     for load, brought in loads.items():
-        indices = [value_of(load.load.indices[axis]) for axis in load.boxes.order]
-        copies.insert(
-            nv_tileas.TiledTmaLoad(
-                brought.descriptor, indices, brought.buffer, iterator, location=load.load.location
+        if isinstance(load, BoxLoad):
+            assert brought.descriptor is not None
+            indices = [value_of(load.load.indices[axis]) for axis in load.boxes.order]
+            copies.insert(
+                nv_tileas.TiledTmaLoad(
+                    brought.descriptor, indices, brought.buffer, iterator, location=load.load.location
+                )
             )
-        )
+    for load, parts in threads.items():
+        _bring(load, loads[load].buffer, iterator, parts, copies)
+    if not all(load.is_copied for load in threads):
+        copies.insert(nv_tileas.FenceProxy(location=location))
     copies.insert(nv_tileas.Yield([]))
     inside.insert(nv_tileas.ProducerCommit(write.results[0]))
     inside.insert(nv_tileas.Yield([]))
 
 
-def view(load: BoxLoad, buffer: Value, iterator: Value, builder: Builder) -> Value:
+class _Parts:
+    """The parts of a tile that the producer's threads compute, one ahead of the one that they store."""
+
+    def __init__(self, load: ThreadFill, warps: int, value_of: Callable[[Value], Value]) -> None:
+        self.load, self.value_of = load, value_of
+        self.left = [] if load.is_copied else load.parts(warps)
+        self.made: list[tuple[tuple[int, ...], Value]] = []
+
+    def compute(self, builder: Builder) -> None:
+        """The next part, if there is one."""
+        if not self.left:
+            return
+        start, shape = self.left.pop(0)
+        load = self.load
+        if not load.slices:
+            self.made.append((start, self.value_of(load.value)))
+            return
+        parts: dict[Value, Value] = {}
+        for op in load.slices:
+            parts[op.results[0]] = self.part(op, parts, start, shape, builder)
+        self.made.append((start, parts[load.value]))
+
+    def part(
+        self,
+        op: Any,
+        parts: dict[Value, Value],
+        start: tuple[int, ...],
+        shape: tuple[int, ...],
+        builder: Builder,
+    ) -> Value:
+        """The part of what one op computes."""
+
+        def typed(type: Any) -> RankedTensorType:
+            return RankedTensorType(shape, type.element)
+
+        location = op.location
+        mapping = IRMapping()
+        for value in op.operands:
+            constant = constant_of(value)
+            if value in parts:
+                mapping.values[value] = parts[value]
+            elif isinstance(value.type, RankedTensorType) and isinstance(constant, DenseElementsAttr):
+                made = arith.Constant(DenseElementsAttr(typed(value.type), constant.data), location=location)
+                mapping.values[value] = builder.insert(made).results[0]
+            else:
+                mapping.values[value] = self.value_of(value)
+        copy = op.clone(mapping)
+        copy.results[0].type = typed(op.results[0].type)
+        if isinstance(copy, nv_tileas.TiledLoad):
+            for number, (index, offset) in enumerate(zip(op.indices, start, strict=True)):
+                if offset:
+                    more = builder.insert(arith.Constant(i32(offset), location=location)).results[0]
+                    at = builder.insert(arith.AddI(self.value_of(index), more, location=location)).results[0]
+                    copy.set_operand(1 + number, at)
+        return builder.insert(copy).results[0]
+
+
+def _bring(load: ThreadFill, buffer: Value, iterator: Value, parts: _Parts, builder: Builder) -> None:
+    """The part of the producer's threads in filling a stage."""
+    location, op = load.load.location, load.load
+    element = load.type.element
+    type = SmemType((1, *load.tile), element, SharedAttr(load.memory))
+    stage = builder.insert(nv_tileas.View(buffer, iterator, res=type, location=location)).res
+    zero = builder.insert(arith.Constant(i32(0), location=location)).results[0]
+    if load.is_copied:
+        atom = CopyAtomAttr.make(80, "cp_async", op.atom.bits, element)
+        indices = [parts.value_of(index) for index in op.indices]
+        view = parts.value_of(op.view)
+        builder.insert(
+            nv_tileas.AsyncTiledCopy(view, indices, stage, zero, None, atom, None, location=location)
+        )
+        return
+    while parts.made:
+        parts.compute(builder)
+        start, value = parts.made.pop(0)
+        whole = len(parts.left) == 0 and not any(start) and not parts.made
+        offsets = None if whole else DenseArrayAttr(I64, start)
+        builder.insert(nv_tileas.Store(value, stage, zero, offsets, narrowest(element), location=location))
+
+
+def view(load: Filler, buffer: Value, iterator: Value, builder: Builder) -> Value:
     """The iterator's stage of a load's buffer, as what uses the tile sees it."""
     seen = load.seen
     shape = tuple(size for _, size in seen.outs)
-    type = SmemType((1, *shape), load.load.res.type.element, SharedAttr(seen))
+    type = SmemType((1, *shape), load.type.element, SharedAttr(seen))
     return builder.insert(nv_tileas.View(buffer, iterator, res=type, location=load.load.location)).res
 
 

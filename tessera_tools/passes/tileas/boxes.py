@@ -83,7 +83,10 @@ def axes_of(op: Any, type: RankedTensorType, facts: Facts, verb: str) -> tuple[i
         raise Missed(op, "has a cache operator, which TMA does not support")
     fast = [axis for axis, stride in enumerate(view.strides()) if stride == 1]
     if not fast:
-        raise Missed(op, f"{verb} a view without a dimension of known unit stride")
+        raise Missed(
+            op,
+            f"{verb} a view without a dimension of known unit stride, and TMA has no stride along the innermost one",
+        )
     last = fast[-1]
     axes = (*(axis for axis in range(type.rank) if axis != last), last)
     size = element_bytes(type.element)

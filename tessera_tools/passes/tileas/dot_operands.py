@@ -124,7 +124,7 @@ class DotOperand:
         self.stage = builder.insert(arith.Constant(i32(0))).results[0]
         bits = vector_access(nv_tileas.layout_of(self.type), self.memory, self.bits).bits
         atom = CopyAtomAttr.make(80, "sts", bits, self.element)
-        builder.insert(nv_tileas.Store(self.tile, self.buffer, self.stage, atom))
+        builder.insert(nv_tileas.Store(self.tile, self.buffer, self.stage, None, atom))
 
     def read_directly(self, owner: DotOperand | None) -> None:
         """Read fragments from global memory at their uses, for tiles that do not fit in a buffer.

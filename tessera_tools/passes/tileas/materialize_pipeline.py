@@ -29,8 +29,8 @@ from tessera_tools.ir.types import I32
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.dot_operands import DotOperand, dot_operands, slice_dot
 from tessera_tools.passes.tileas.explain import explain_loads
+from tessera_tools.passes.tileas.fills import SIDES
 from tessera_tools.passes.tileas.memory_order import writes_memory
-from tessera_tools.passes.tileas.products import SIDES
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.shared_memory import allocate
 from tessera_tools.target import Target

@@ -6,9 +6,9 @@
 
 The consumer is the program without its loads.  The producer has the loads, and a copy of everything that determines
 their addresses: the enclosing loops, their bounds, and the scalars of the indices.  Loads of one product in the same
-block share a pipeline.  A load before the loop of its product has a separate pipeline, whose stage is released at the
-end of the load's block.  In a kernel without products, each load has a pipeline of its own,
-and the consumer reads its tile.
+block share a pipeline, which TMA fills, or the threads of the producer, or both.  A load before the loop of its product
+has a separate pipeline, whose stage is released at the end of the load's block.  In a kernel without products, each
+load has a pipeline of its own, and the consumer reads its tile.
 """
 
 from __future__ import annotations
@@ -28,27 +28,28 @@ from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.box_stages import Pipeline, declare, fill, first, following, read, view
 from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.explain_agents import (
+    explain_fillers,
+    explain_staged,
+    explain_stages,
+    why_computed,
+)
+from tessera_tools.passes.tileas.fills import (
+    LOADS,
+    BoxLoad,
+    Filler,
+    ThreadFill,
+    staged_layout,
+)
 from tessera_tools.passes.tileas.materialize_pipeline import with_carried, with_results
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.producer_slice import Slice
-from tessera_tools.passes.tileas.products import (
-    SIDES,
-    WARPGROUP_REGISTERS,
-    AsyncProduct,
-    BoxLoad,
-    Choice,
-    choose,
-    staged_layout,
-)
+from tessera_tools.passes.tileas.products import AsyncProduct, Choice, choose
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.streams import choose_streams
 from tessera_tools.planning.kernel import kernels_with
-from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_room, tile_text
+from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
-
-_PRODUCER_REGISTERS = {1: None, 2: 40, 4: 24}
-"""Registers of the producer's threads by number of consumer warpgroups: what the consumers leave of the register file.
-With one warpgroup there are enough for all."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,12 @@ class MaterializeSchedule(Pass):
                     text = f"TMA does not load the tile, the consumer does: {refusal.op.name} {refusal.why}"
                     context.missed(refusal.op, text, "tma", "memory", function=function)
             context.count("agents")
-            kernel.explain(context)
+            explain_fillers(function, kernel.pipelines, context)
+            for (product, position), buffer in kernel.staged.items():
+                explain_staged(
+                    function, product.dot, position, buffer, kernel.computed[product, position], context
+                )
+            explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
 
     def explain_refusal(self, context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
         """A remark with the reason why an op does not become asynchronous."""
@@ -96,15 +102,6 @@ class MaterializeSchedule(Pass):
         if isinstance(refusal.op, nv_tileas.TiledLoad):
             text = f"TMA does not load the tile: {refusal.op.name} {refusal.why}"
             context.missed(refusal.op, text, "tma", "memory", function=function)
-
-
-def _why_computed(factor: Value) -> str:
-    """Why the consumer writes a factor to shared memory."""
-    while isinstance(op := factor.defining_op, nv_tileaa.Permute | nv_tileaa.Reshape):
-        factor = op.operands[0]
-    if isinstance(op, nv_tileas.Load | nv_tileas.TiledLoad):
-        return "the tile that is loaded has other uses too"
-    return "the consumer computes it"
 
 
 def _specialized(function: nv_tileaa.Func, target: Target, multiplies: bool) -> tuple[_Kernel, list[Missed]]:
@@ -135,8 +132,12 @@ class _Kernel:
         self.warps = WARPS_OF_WARPGROUP * choice.groups if choice.products else spec.num_warps
         self.top = function.body.entry
         self.by_load = {load.load: (pipeline, load) for pipeline in self.pipelines for load in pipeline.loads}
-        self.slice = Slice([load.load for pipeline in self.pipelines for load in pipeline.loads])
-        self.views: dict[BoxLoad, Value] = {}
+        fillers = [load for pipeline in self.pipelines for load in pipeline.loads]
+        self.slice = Slice(fillers)
+        self.threads = [load for load in fillers if isinstance(load, ThreadFill)]
+        self.producers = WARPS_OF_WARPGROUP if self.threads else 1
+        """Warps of the producer."""
+        self.views: dict[Filler, Value] = {}
         self.staged: dict[tuple[AsyncProduct, int], Value] = {}
         """The buffers of operands that the consumer computes."""
         self.computed: dict[tuple[AsyncProduct, int], str] = {}
@@ -176,35 +177,17 @@ class _Kernel:
                 pipeline.stages = depths[pipeline]
         return found
 
-    def explain(self, context: PassContext) -> None:
-        """Remarks on the loads by TMA and the stages of each pipeline, once the kernel is rewritten."""
+    def why_stages(self) -> str:
+        """Why the pipelines in loops have as many stages as they have."""
         looped = [p for p in self.pipelines if p.stages > 1]
-        for pipeline in self.pipelines:
-            for load in pipeline.loads:
-                box = "x".join(map(str, load.boxes.box))
-                text = f"load by TMA in boxes of {box} elements, swizzled by {load.boxes.swizzle} bytes"
-                context.passed(load.load, text, "tma", "memory", function=self.function)
-        for (product, position), buffer in self.staged.items():
-            type: Any = buffer.type
-            text = (
-                f"{SIDES[position]} operand of {tile_text(type.tile, type.element)} goes to shared memory through "
-                f"registers, not by TMA: {self.computed[product, position]}"
-            )
-            context.missed(product.dot, text, "staging", "memory", function=self.function)
-        if looped:
-            one_more = sum(p.bytes * (p.stages + 1) for p in looped)
-            why = (
-                "as many as the schedule needs"
-                if self.schedules.products
-                else f"the maximum is {self.choice.stages}"
-                if looped[0].stages >= self.choice.stages
-                else f"one more would take {one_more} bytes of shared memory, and pipelines have {self.room}"
-                if one_more > self.room
-                else "as many as are needed"
-            )
-            for p in looped:
-                text = f"pipeline of {p.stages} stages of {p.bytes} bytes: {why}"
-                context.passed(p.user, text, "stages", "schedule", function=self.function)
+        one_more = sum(p.bytes * (p.stages + 1) for p in looped)
+        if self.schedules.products:
+            return "as many as the schedule needs"
+        if looped and looped[0].stages >= self.choice.stages:
+            return f"the maximum is {self.choice.stages}"
+        if one_more > self.room:
+            return f"one more would take {one_more} bytes of shared memory, and pipelines have {self.room}"
+        return "as many as are needed"
 
     def run(self) -> None:
         """Rewrite the kernel."""
@@ -222,14 +205,13 @@ class _Kernel:
         for op in own:
             op.detach()
             consumer.append(op)
-        own_registers = _PRODUCER_REGISTERS[self.choice.groups] if self.choice.products else None
-        registers = own_registers and (own_registers, WARPGROUP_REGISTERS[self.choice.groups])
+        registers = self.choice.registers if self.choice.products else None
         switch = nv_tileas.AgentSwitch.create(
             [],
             [],
             {
-                "num_warps": DenseArrayAttr(I64, (1, self.warps)),
-                "warp_id": DenseArrayAttr(I64, (0, 1)),
+                "num_warps": DenseArrayAttr(I64, (self.producers, self.warps)),
+                "warp_id": DenseArrayAttr(I64, (0, self.producers)),
                 **({"registers": DenseArrayAttr(I64, registers)} if registers else {}),
             },
             [Region([producer]), Region([consumer])],
@@ -265,7 +247,7 @@ class _Kernel:
             pipeline.brought[load] = declare(load, pipeline.stages, builder)
         made = nv_tileas.CreatePipeline(
             i32(pipeline.stages),
-            i32(1),
+            i32(pipeline.arrivals(self.producers)),
             i32(self.warps),
             res=nv_tileas.PipelineTokenType(),
             location=pipeline.user.location,
@@ -279,9 +261,9 @@ class _Kernel:
         builder = Builder.at_end(target, self.function.location)
         state = {p: first(p, builder) for p in self.pipelines}
         mapping = IRMapping()
-        if self.slice.numbers:
+        if self.slice.loads:
             none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
-            mapping.values.update((op.token, none) for op in self.slice.numbers)
+            mapping.values.update((op.token, none) for op in self.slice.loads)
         self.copy(source, builder, mapping, state)
         builder.insert(nv_tileas.Yield([]))
 
@@ -289,7 +271,9 @@ class _Kernel:
         """Copy the needed ops of a block; `state` holds the current iterators."""
         left = {p: list(p.loads) for p in self.pipelines if p.block is source}
         for op in source:
-            found = self.by_load.get(op)  # type: ignore[arg-type]
+            found = self.by_load.get(op)
+            if op in self.slice.ops:
+                builder.insert(op.clone(mapping))
             if found is not None:
                 pipeline, load = found
                 left[pipeline].remove(load)
@@ -299,10 +283,8 @@ class _Kernel:
                 self.copy_loop(op, builder, mapping, state)
             elif isinstance(op, scf.If) and op in self.slice.control:
                 self.copy_branch(op, builder, mapping, state)
-            elif self.slice.receive(op, builder, mapping):
-                continue
-            elif op in self.slice.ops:
-                builder.insert(op.clone(mapping))
+            else:
+                self.slice.receive(op, builder, mapping)
 
     def copy_loop(
         self, loop: scf.For, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]
@@ -361,7 +343,7 @@ class _Kernel:
     ) -> None:
         """One stage: acquire, write, commit."""
         iterator = state[pipeline]
-        fill(pipeline.token, iterator, pipeline.brought, mapping.value, builder)
+        fill(pipeline.token, iterator, pipeline.brought, mapping.value, builder, self.producers)
         state[pipeline] = following(iterator, builder)
 
     # -- the consumer
@@ -375,9 +357,13 @@ class _Kernel:
         for load, (_, made) in self.by_load.items():
             for step in reversed(made.steps):
                 step.erase()
-            load.out_token.replace_all_uses_with(load.token)
-            load.erase()
-        if self.slice.numbers:
+            if isinstance(load, LOADS):
+                load.out_token.replace_all_uses_with(load.token)
+                load.erase()
+        for load in self.slice.loads:
+            if load.parent is not None and not load.res.has_uses:
+                load.out_token.replace_all_uses_with(load.token)
+        if self.slice.loads:
             # The producer alone needs what it has read.
             erase_dead(self.function)
         self.schedules.overlap()
@@ -387,11 +373,12 @@ class _Kernel:
         held: list[tuple[Pipeline, Value]] = []
         left = {p: list(p.loads) for p in self.pipelines if p.block is block}
         for op in list(block):
-            found = self.by_load.get(op)  # type: ignore[arg-type]
+            found = self.by_load.get(op)
             if found is not None:
                 pipeline, load = found
                 left[pipeline].remove(load)
                 if pipeline.read:
+                    assert isinstance(load, BoxLoad)
                     self.read(pipeline, load, Builder.before(op), state)
                 elif not left[pipeline] and not pipeline.is_inside:
                     held.append((pipeline, self.wait(pipeline, Builder.before(op), state)))
@@ -445,10 +432,17 @@ class _Kernel:
         iterator = state[pipeline]
         waited = nv_tileas.ConsumerWait(pipeline.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType())
         token = builder.insert(waited).res
+        self.fence(pipeline, builder)
         for load in pipeline.loads:
             self.views[load] = self.view(pipeline, load, iterator, builder)
         state[pipeline] = following(iterator, builder)
         return token
+
+    def fence(self, pipeline: Pipeline, builder: Builder) -> nv_tileas.FenceProxy | None:
+        """What cp.async has written becomes visible to wgmma; None if it has written nothing."""
+        if not pipeline.is_copied:
+            return None
+        return builder.insert(nv_tileas.FenceProxy(location=pipeline.user.location))
 
     def read(self, pipeline: Pipeline, load: BoxLoad, builder: Builder, state: dict[Pipeline, Value]) -> None:
         """Read the tile of a load from its stage, and release the stage."""
@@ -459,7 +453,7 @@ class _Kernel:
         made = [op for op in (token.defining_op, tile.defining_op, release) if op is not None]
         self.schedules.place(load.load, made)
 
-    def view(self, pipeline: Pipeline, load: BoxLoad, iterator: Value, builder: Builder) -> Value:
+    def view(self, pipeline: Pipeline, load: Filler, iterator: Value, builder: Builder) -> Value:
         """A view of the stage, as operand of the product."""
         return view(load, pipeline.brought[load].buffer, iterator, builder)
 
@@ -496,6 +490,7 @@ class _Kernel:
             )
             inside.insert(read)
             within = Builder.at_end(read.regions[0].entry, location)
+            self.fence(own, within)
             for load in own.loads:
                 self.views[load] = self.view(own, load, iterator, within)
             within.insert(nv_tileas.Yield([self.dot(product, within)]))
@@ -523,27 +518,28 @@ class _Kernel:
             alloc.attributes[ALIGN] = i64(SWIZZLE_ALIGNMENT[swizzle])
             buffer = Builder.at_start(self.top, location).insert(alloc).res
             zero = builder.insert(arith.Constant(i32(0), location=location)).results[0]
-            builder.insert(nv_tileas.Store(value, buffer, zero, narrowest(element), location=location))
+            builder.insert(nv_tileas.Store(value, buffer, zero, None, narrowest(element), location=location))
             builder.insert(nv_tileas.FenceProxy(location=location))
             self.staged[product, position] = buffer
-            self.computed[product, position] = _why_computed(value)
+            self.computed[product, position] = why_computed(value)
 
     def start(
         self, product: AsyncProduct, own: Pipeline | None, builder: Builder, state: dict[Pipeline, Value]
     ) -> Value:
         """The product of a loop with a schedule, with separate start and end; see overlap.py."""
         location = product.dot.location
-        stage = None
+        stage = fence = None
         if own is not None:
             iterator = state[own]
             waited = nv_tileas.ConsumerWait(
                 own.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType(), location=location
             )
             stage = builder.insert(waited)
+            fence = self.fence(own, builder)
             for load in own.loads:
                 self.views[load] = self.view(own, load, iterator, builder)
             state[own] = following(iterator, builder)
-        return self.schedules.split(product.dot, self.started(product, builder), stage, builder)
+        return self.schedules.split(product.dot, self.started(product, builder), stage, fence, builder)
 
     def dot(self, product: AsyncProduct, builder: Builder) -> Value:
         """The product, and the wait for it."""

@@ -22,9 +22,9 @@ from tessera_tools.ir.core import Builder, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I32, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.box_stages import declare, fill, read, view
+from tessera_tools.passes.tileas.box_stages import Brought, declare, fill, read, view
 from tessera_tools.passes.tileas.boxes import Missed
-from tessera_tools.passes.tileas.products import BoxLoad
+from tessera_tools.passes.tileas.fills import BoxLoad, Filler
 from tessera_tools.passes.tileas.streams import Streams, loops_around
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.target import Feature, Target
@@ -138,7 +138,7 @@ class _Kernel:
         iterator = builder.insert(
             nv_tileas.CreateIterator(pipeline, res=nv_tileas.PipelineIterType(I32), location=location)
         ).res
-        brought = {load: declare(load, 1, builder) for load in loads}
+        brought: dict[Filler, Brought] = {load: declare(load, 1, builder) for load in loads}
         if not self.is_first(place):
             # Threads may have used the same bytes of shared memory before.
             builder.insert(nv_tileas.FenceProxy(location=location))

@@ -264,7 +264,7 @@ class _Kernel:
             ).res
         zero = builder.insert(arith.Constant(i32(0), location=location)).results[0]
         atom = store_atom(plan.access, type.element)
-        builder.insert(nv_tileas.Store(value, buffer, zero, atom, location=location))
+        builder.insert(nv_tileas.Store(value, buffer, zero, None, atom, location=location))
         builder.insert(nv_tileas.FenceProxy(location=location))
         indices = [store.indices[axis] for axis in boxes.order]
         copy = nv_tileas.TiledTmaStore(

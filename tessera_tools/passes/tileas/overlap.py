@@ -24,7 +24,8 @@ from tessera_tools.dialects import nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr, i32
 from tessera_tools.ir.core import Block, Builder, Operation, Value
 from tessera_tools.passes.tileas.agent_schedule import DONE, REQUIRED, TURN, TURNS, chained
-from tessera_tools.passes.tileas.products import BoxLoad, Choice
+from tessera_tools.passes.tileas.fills import Filler
+from tessera_tools.passes.tileas.products import Choice
 from tessera_tools.passes.tileas.scheduled_loop import CYCLE, DEPTH, INTERVAL
 from tessera_tools.passes.tileas.software_pipelining import Pipelined, Placement, pipelined
 
@@ -87,7 +88,7 @@ class Schedules:
         """True if a product has a schedule."""
         return dot in self.products
 
-    def depth(self, loads: Sequence[BoxLoad], dot: Operation) -> int | None:
+    def depth(self, loads: Sequence[Filler], dot: Operation) -> int | None:
         """The number of buffers in the schedule for the loads of a product; None without a schedule."""
         depths = [n for load in loads if (n := _number(load.load, DEPTH)) is not None]
         return max(depths) if dot in self.products and len(depths) == len(loads) else None
@@ -97,6 +98,7 @@ class Schedules:
         dot: Operation,
         started: nv_tileas.AsyncDot,
         stage: nv_tileas.ConsumerWait | None,
+        fence: nv_tileas.FenceProxy | None,
         builder: Builder,
     ) -> Value:
         """Create the end of a started product, and the release of its stage; returns the accumulator."""
@@ -111,6 +113,9 @@ class Schedules:
         product.wait = builder.insert(wait)
         self.cycles[wait] = product.end
         self.order.append((started, wait))
+        if stage is not None and fence is not None:
+            self.cycles[fence] = product.start
+            self.order += [(stage, fence), (fence, started)]
         if stage is not None:
             release = builder.insert(nv_tileas.ConsumerRelease(stage.res, location=started.location))
             self.cycles[stage], self.cycles[release] = product.start, product.end

@@ -1,8 +1,9 @@
-"""The slice of a kernel that the producer must compute: the addresses of its loads.
+"""The slice of a kernel that the producer must compute: the addresses of its loads, and tiles that its threads bring.
 
 for %k { %r = muli %k, %c; if %g { load %v[%r, %z]; … } }  ──▶  ops {muli}, control {for, if}; or a Missed
 for %k { %p = load %table[%k]; load %v[%p, %z]; … }  ──▶  ops {load}: the producer reads the table, too
 for %k { %p = atomic_rmw …; load %v[%p, %z]; … }     ──▶  handed {%p}: the consumer sends what only it can compute
+for %k { %x = load …; %y = extf %x; dot %a, %y … }   ──▶  ops {load, extf}: the threads of the producer store %y
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from tessera_tools.ir.core import BlockArgument, Builder, IRMapping, Operation, 
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.fills import LOADS, BoxLoad, Filler
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 
 
@@ -25,21 +27,41 @@ class Slice:
     Raises Missed if a load depends on an op that only the consumer executes.
     """
 
-    def __init__(self, loads: Iterable[nv_tileas.TiledLoad]) -> None:
+    def __init__(self, fillers: Iterable[Filler]) -> None:
         self.ops: set[Operation] = set()
         self.control: set[Operation] = set()
         """Loops and branches."""
         self.carried: set[Value] = set()
         self.seen: set[Value] = set()
-        self.numbers: list[nv_tileaa.Load] = []
-        """Loads of single numbers."""
+        self.loads: list[nv_tileaa.Load | nv_tileas.TiledLoad] = []
+        """Loads of single numbers, and of tiles."""
         self.order = MemoryOrder()
         self.handed: dict[Value, int] = {}
         """Numbers that the consumer computes and sends: each with a channel of its own."""
-        for load in loads:
+        for filler in fillers:
+            load = filler.load
             self.around(load, load)
-            for index in load.indices:
-                self.need(index, load)
+            if isinstance(filler, BoxLoad):
+                needed = list(load.indices)
+            elif filler.is_copied:
+                needed = [load.view, *load.indices]
+            elif filler.slices:
+                needed = self.of_slices(filler.slices)
+            else:
+                needed = [filler.value]
+            for value in needed:
+                self.need(value, load)
+
+    def of_slices(self, ops: list[Operation]) -> list[Value]:
+        """What the producer must know to compute a tile part by part: views, indices and numbers."""
+        found: list[Value] = []
+        for op in ops:
+            if isinstance(op, nv_tileas.TiledLoad):
+                self.loads.append(op)
+                found += [op.view, *op.indices]
+            else:
+                found += [v for v in op.operands if not isinstance(v.type, RankedTensorType)]
+        return found
 
     def around(self, op: Operation, load: Operation) -> None:
         """Add the enclosing loops and branches of an op."""
@@ -72,9 +94,11 @@ class Slice:
             return
         assert isinstance(value, OpResult)
         op = value.op
-        if isinstance(op, nv_tileaa.Load) and value is op.res and self.is_number(op):
+        if isinstance(op, LOADS) and value is op.res and self.is_executed(op):
             self.around(op, load)
-            self.numbers.append(op)
+            if op in self.ops:
+                return
+            self.loads.append(op)
             self.ops.add(op)
             # Nothing but loads comes before it: in the producer it needs no token.
             for operand in op.operands:
@@ -90,20 +114,20 @@ class Slice:
             self.around(op, load)
             self.handed[value] = len(self.handed)
             return
-        if op.regions or not is_pure(op) or isinstance(value.type, RankedTensorType):
-            raise Missed(
-                load,
-                f"has an index or a bound that depends on '{op.name}', which only the consumer executes",
-            )
+        if op.regions or not is_pure(op) or isinstance(op, nv_tileas.Dot):
+            what = "is a tile" if isinstance(value.type, RankedTensorType) else "has an index or a bound"
+            raise Missed(load, f"{what} that depends on '{op.name}', which only the consumer executes")
         self.around(op, load)
         self.ops.add(op)
         for operand in op.operands:
             self.need(operand, load)
 
-    def is_number(self, op: nv_tileaa.Load) -> bool:
-        """True if a load gives one number, which is the same for whoever loads it whenever: tokens order nothing
-        that writes before or after it."""
-        if isinstance(op.res.type, RankedTensorType) or op.mask is not None:
+    def is_executed(self, op: nv_tileaa.Load | nv_tileas.TiledLoad) -> bool:
+        """True if the producer executes a load: of a tile, whose order is known (fills.py), or of one number, which is
+        the same for whoever loads it whenever: tokens order nothing that writes before or after it."""
+        if isinstance(op.res.type, RankedTensorType):
+            return True
+        if isinstance(op, nv_tileas.TiledLoad) or op.mask is not None:
             return False
         around: Operation = op
         while (outer := around.parent_op) is not None and not isinstance(around, nv_tileaa.Func):

@@ -1,20 +1,21 @@
 """Decides from facts which products run asynchronously, and how their operands reach shared memory.
 
-    tiled_load ─▶ [reshape] ─▶ [permute] ─▶ [negf] ─▶ dot      a: by TMA, or computed in registers;  b: by TMA
+    tiled_load ─▶ [reshape] ─▶ [permute] ─▶ [negf] ─▶ dot      by TMA, else by the threads of the producer
+    load %pointers, … ─▶ … ─▶ dot                              by the threads of the producer
+    tiled_load ─▶ … ─▶ dot                                     by TMA, computed by the consumer; else as above
 
-wgmma negates its factors itself.
+wgmma negates its factors itself.  What fills the stages of the operands: fills.py.
 
-wgmma must support the product, and TMA must support the loads of its operands.  Otherwise a `Missed` has the reason.
+wgmma must support the product, and something must bring its operands.  Otherwise a `Missed` has the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from tessera_tools.analysis.concurrency import follows
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import element_bytes
@@ -25,17 +26,26 @@ from tessera_tools.dialects.cute import CuteMmaAtomAttr
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import F32, FloatType, RankedTensorType
-from tessera_tools.layout import LinearLayout, reshape, transpose
-from tessera_tools.layout.distributed import inverse
-from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
-from tessera_tools.passes.tileas.boxes import Boxes, Missed, axes_of, boxes_of
-from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
+from tessera_tools.ir.interfaces import LoopLike
+from tessera_tools.ir.types import F32, FloatType
+from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.fills import (
+    REGISTER_BYTES,
+    SIDES,
+    BoxLoad,
+    Filler,
+    ThreadFill,
+    box_load,
+    computed_fill,
+    loaded_fill,
+    loads_of,
+    read_load,
+    staged_layout,
+)
+from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.planning.layout_rules import FREE, ties
 from tessera_tools.target import Feature, Target
 
-REGISTER_BYTES = 2
-"""Size of the elements of A, in bytes, for which A may be in registers."""
 MOST_ACCUMULATOR = 128
 """Limit of the accumulator registers of one product in a thread."""
 _WARPGROUPS = ((1, 96), (2, MOST_ACCUMULATOR), (4, 64))
@@ -49,10 +59,11 @@ FOR_TURNS = "nv_tileas.consumers_take_turns"
 """A unit attribute of a kernel that has that many so that they take turns with the tensor cores."""
 MOST_STAGES = 4
 
-WARPGROUP_REGISTERS = {1: 255, 2: 232, 4: 112}
-"""Registers of a consumer's thread by number of consumer warpgroups: with those of the producer, they fit the register
-file."""
-
+_REGISTERS = {1: (0, 255), 2: (40, 232), 4: (24, 112)}
+"""Registers of the threads of the producer and of a consumer by number of consumer warpgroups, which fit the register
+file together; 0 where there are enough for all."""
+_THREAD_REGISTERS = {1: (0, 255), 2: (104, 200), 4: (80, 104)}
+"""The same, if the threads of the producer bring tiles."""
 
 PROMOTED = "nv_tileas.promoted"
 """Attribute of a product that starts from zero, and whose sums are then added in f32."""
@@ -63,50 +74,21 @@ _NONE: Mapping[Operation, Missed] = MappingProxyType({})
 
 
 @dataclass(eq=False)
-class BoxLoad:
-    """A tile loaded by TMA: its load, the box, and the product's view of the buffer."""
-
-    load: nv_tileas.TiledLoad
-    boxes: Boxes
-    steps: list[Operation]
-    """The ops between the load and the product, in order; they are removed."""
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of one stage."""
-        type = self.load.res.type
-        return type.num_elements * element_bytes(type.element)
-
-    @property
-    def seen(self) -> LinearLayout:
-        """The layout of the product's operand in the buffer."""
-        order = self.boxes.order
-        back = inverse(order)
-        layout = transpose(self.boxes.layout, back)
-        for step in self.steps:
-            if isinstance(step, nv_tileaa.Permute):
-                layout = transpose(layout, step.permutation.values)
-            elif isinstance(step, nv_tileaa.Reshape):
-                layout = reshape(layout, step.res.type.shape)
-        return layout
-
-
-@dataclass(eq=False)
 class AsyncProduct:
     """A product by wgmma, and the sources of its operands."""
 
     dot: nv_tileas.Dot
     atom_n: int
     grid: tuple[int, int]
-    a: BoxLoad | None
-    """None if A is computed."""
-    b: BoxLoad | None
-    """None if B is computed."""
+    a: Filler | None
+    """None if the consumer computes A."""
+    b: Filler | None
+    """None if the consumer computes B."""
     read: list[BoxLoad] = field(default_factory=list[BoxLoad])
     """Tiles that TMA loads and from which the consumer computes an operand."""
 
     @property
-    def loads(self) -> list[BoxLoad]:
+    def loads(self) -> list[Filler]:
         return [load for load in (self.a, self.b) if load is not None]
 
     def factor(self, position: int) -> Value:
@@ -117,7 +99,7 @@ class AsyncProduct:
         """True if wgmma inverts the sign of a factor."""
         load = (self.a, self.b)[position]
         if load is None:
-            return _without_sign(self.dot.operand(position))[1]
+            return len(_without_sign(self.dot.operand(position))[1]) % 2 == 1
         return sum(isinstance(step, arith.NegF) for step in load.steps) % 2 == 1
 
     @property
@@ -159,6 +141,25 @@ class Choice:
     """The most stages of a pipeline."""
     refused: list[Missed] = field(default_factory=list[Missed])
 
+    @property
+    def consumer_registers(self) -> int:
+        """Registers of a consumer's thread."""
+        return self._registers[1]
+
+    @property
+    def registers(self) -> tuple[int, int] | None:
+        """Registers of the threads of the producer and of the consumer; None if there are enough for all."""
+        return self._registers if self._registers[0] else None
+
+    @property
+    def by_threads(self) -> bool:
+        """Whether the threads of the producer bring tiles, so that it has a warpgroup."""
+        return any(isinstance(load, ThreadFill) for product in self.products for load in product.loads)
+
+    @property
+    def _registers(self) -> tuple[int, int]:
+        return (_THREAD_REGISTERS if self.by_threads else _REGISTERS)[self.groups]
+
 
 def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE) -> Choice:
     """The asynchronous products of a kernel, without TMA for `banned` loads.  Raises Missed if there are none, or if
@@ -176,8 +177,10 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE)
         except Missed as refusal:
             refused[dot] = refusal
     _refuse_chained(function, found, refused)
+    for dot in list(found):
+        _refuse_alone(dot, found, refused)
     if not any(factors.loads for factors in found.values()):
-        raise next(iter(refused.values()), Missed(dots[0], "has no operand that TMA can load"))
+        raise next(iter(refused.values()), Missed(dots[0], "has no operand that is loaded"))
     choice = Choice(refused=list(refused.values()))
     chained = any(factors.a is None and 0 not in _staged(dot) for dot, factors in found.items())
     choice.groups, choice.why = _warpgroups(list(found), chained)
@@ -185,6 +188,29 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE)
         grid = _grid(dot, choice.groups, chained)
         choice.products.append(AsyncProduct(dot, *grid, factors.a, factors.b, factors.read))
     return choice
+
+
+def _refuse_alone(
+    dot: nv_tileas.Dot, found: dict[nv_tileas.Dot, Any], refused: dict[nv_tileas.Dot, Missed]
+) -> None:
+    """Refuse a product outside of loops that TMA brings nothing for: threads would bring nothing ahead of it."""
+    loads = found[dot].loads
+    if loads and not any(isinstance(load, BoxLoad) for load in loads) and not loops_around(dot):
+        del found[dot]
+        refused[dot] = Missed(
+            loads[0].load, f"{loads[0].why}; without TMA and a loop, nothing comes ahead of its use"
+        )
+
+
+def loops_around(op: Operation) -> list[Operation]:
+    """The loops around an op, innermost first."""
+    found: list[Operation] = []
+    outer = op.parent_op
+    while outer is not None:
+        if isinstance(outer, LoopLike):
+            found.append(outer)
+        outer = outer.parent_op
+    return found
 
 
 def asynchronous_products(function: nv_tileaa.Func, target: Target) -> Choice | None:
@@ -239,24 +265,25 @@ def _refuse_chained(
 # -- products
 
 
-def _without_sign(value: Value) -> tuple[Value, bool]:
-    """A value before its sign is inverted, and whether it is."""
-    negative = False
+def _without_sign(value: Value) -> tuple[Value, list[Operation]]:
+    """A value before its sign is inverted, and the ops that do, in order."""
+    signs: list[Operation] = []
     while isinstance(op := value.defining_op, arith.NegF):
-        value, negative = op.operands[0], not negative
-    return value, negative
+        signs.insert(0, op)
+        value = op.operands[0]
+    return value, signs
 
 
 @dataclass(eq=False)
 class _Factors:
-    """The loads of A and B, None for a computed operand; and the tiles from which operands are computed."""
+    """What brings A and B, None for what the consumer computes; and the tiles from which it does."""
 
-    a: BoxLoad | None = None
-    b: BoxLoad | None = None
+    a: Filler | None = None
+    b: Filler | None = None
     read: list[BoxLoad] = field(default_factory=list[BoxLoad])
 
     @property
-    def loads(self) -> list[BoxLoad]:
+    def loads(self) -> list[Filler]:
         return [load for load in (self.a, self.b, *self.read) if load is not None]
 
 
@@ -306,64 +333,60 @@ def _factor(
     facts: Facts,
     order: MemoryOrder,
     banned: Mapping[Operation, Missed],
-) -> BoxLoad | None:
-    """The load of an operand; None if the consumer computes it.  If TMA loads the tile from which it is computed, that
-    is added to `read`.  Raises Missed if neither is possible."""
+) -> Filler | None:
+    """What brings an operand; None if the consumer computes it.  If TMA loads the tile from which it does, that is
+    added to `read`.  Raises Missed if nothing brings it."""
     traced = _trace(dot, position)
     if isinstance(traced, tuple):
         if traced[0] in banned:
             raise banned[traced[0]]
-        return _box_load(dot, position, *traced, facts, order)
+        try:
+            return box_load(dot, position, *traced, facts, order)
+        except Missed as refusal:
+            return loaded_fill(dot, position, *traced, refusal, order)
+    loads = loads_of(dot, position)
+    why = "it is computed from what is loaded"
+    try:
+        if loads and all(isinstance(load, nv_tileas.TiledLoad) for load in loads):
+            _read_all(dot, position, loads, read, facts, order, banned)
+            return None
+    except Missed as refusal:
+        why = refusal.why
+    value, signs = _without_sign(dot.operand(position))
+    if value.defining_op not in banned:
+        fill = computed_fill(dot, position, value, signs, why, order)
+        if fill is not None:
+            return fill
     if position in _staged(dot):
         staged_layout(dot, position)
-    load = _copied_load(dot, position)
-    if load is None or any(load is other.load for other in read):
-        return None
-    try:
-        if load in banned:
-            raise banned[load]
-        read.append(read_load(dot, load, facts, order))
-    except Missed as refusal:
-        if position in _staged(dot):
+        if loads:
             raise Missed(
                 dot,
                 f"has a {SIDES[position]} operand computed from a tile that cp.async copies ahead of its use, "
-                f"and the load {refusal.why}",
-            ) from None
+                f"and the load {why}",
+            )
     return None
 
 
-SIDES = ("left", "right")
-
-
-def _copied_load(dot: nv_tileas.Dot, position: int) -> nv_tileas.TiledLoad | None:
-    """The load in the block of a product whose operand is computed from it by ops on fragments only: cp.async loads its
-    tile."""
-    value: Value = dot.operand(position)
-    while isinstance(op := value.defining_op, Operation) and op.parent is dot.parent and not op.regions:
-        if isinstance(op, nv_tileas.TiledLoad):
-            return op
-        tiles = [v for v in op.operands if isinstance(v.type, RankedTensorType)]
-        if len(tiles) != 1:
-            return None
-        value = tiles[0]
-    return None
-
-
-def staged_layout(dot: nv_tileas.Dot, position: int) -> tuple[LinearLayout, int]:
-    """The layout in shared memory of an operand that the consumer writes, and the bytes of its swizzle.  Raises Missed
-    if wgmma cannot read it.  16-bit elements keep the program's order, others are contiguous along K."""
-    type: Any = dot.operand(position).type
-    size = element_bytes(type.element)
-    k_axis = 1 - position
-    fast = 1 if size == REGISTER_BYTES else k_axis
-    width = type.shape[fast] * size
-    swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
-    if not swizzle:
-        raise Missed(
-            dot, f"has a {SIDES[position]} operand of rows of {width} bytes; wgmma swizzles need at least 32"
-        )
-    return swizzled(type.shape, 8 * size, (fast, 1 - fast), swizzle), swizzle
+def _read_all(
+    dot: nv_tileas.Dot,
+    position: int,
+    loads: list[Any],
+    read: list[BoxLoad],
+    facts: Facts,
+    order: MemoryOrder,
+    banned: Mapping[Operation, Missed],
+) -> None:
+    """Let TMA load all tiles from which the consumer computes an operand.  Raises Missed if it cannot."""
+    made: list[BoxLoad] = []
+    for load in loads:
+        if load in banned:
+            raise banned[load]
+        if not any(load is other.load for other in read):
+            made.append(read_load(dot, load, facts, order))
+    if position in _staged(dot):
+        staged_layout(dot, position)
+    read += made
 
 
 def _trace(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]] | None:
@@ -467,111 +490,3 @@ def _grid(dot: nv_tileas.Dot, groups: int, chained: bool) -> tuple[int, tuple[in
     along_m = min(groups, m // 64)
     along_n = groups // along_m
     return min(256, n // along_n), (4 * along_m, along_n)
-
-
-# -- loads
-
-
-def read_load(
-    user: Operation,
-    load: nv_tileas.TiledLoad,
-    facts: Facts,
-    order: MemoryOrder,
-    swizzles: Sequence[int] = (128, 64, 32, 0),
-) -> BoxLoad:
-    """A load that TMA makes to shared memory, from where the tile is read before `user`, in the first
-    of the swizzles that fits it.  Missed if it cannot."""
-    type = load.res.type
-    assert isinstance(type, RankedTensorType)
-    axes = _tma_axes(load, type, facts)
-    size = element_bytes(type.element)
-    width = type.shape[axes[-1]] * size
-    stage = type.num_elements * size
-    _check_order(load, user, order)
-    why: Missed | None = None
-    for swizzle in swizzles:
-        if swizzle and (width % swizzle or stage % SWIZZLE_ALIGNMENT[swizzle]):
-            continue
-        try:
-            return BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), [])
-        except Missed as refusal:
-            why = refusal
-    assert why is not None
-    raise why
-
-
-def _tma_axes(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -> tuple[int, ...]:
-    """The axes of a load's view in the order of its tensor map.  Raises Missed if TMA in a producer cannot execute the
-    load."""
-    if load.padding.value not in ("undef", "zero"):
-        raise Missed(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
-    around = load.parent_op
-    while around is not None and not isinstance(around, nv_tileaa.Func):
-        if not isinstance(around, scf.For | scf.If):
-            raise Missed(
-                load, f"is nested in a '{around.name}', which a producer cannot execute in this version"
-            )
-        around = around.parent_op
-    return axes_of(load, type, facts, "reads")
-
-
-def _box_load(
-    dot: nv_tileas.Dot,
-    position: int,
-    load: nv_tileas.TiledLoad,
-    steps: list[Operation],
-    facts: Facts,
-    order: MemoryOrder,
-) -> BoxLoad:
-    """Raises Missed if TMA cannot copy the tile of a load to a buffer that wgmma can read."""
-    type = load.res.type
-    assert isinstance(type, RankedTensorType)
-    axes = _tma_axes(load, type, facts)
-    size = element_bytes(type.element)
-    width = type.shape[axes[-1]] * size
-    swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
-    if not swizzle:
-        raise Missed(load, f"reads rows of {width} bytes; wgmma swizzles need at least 32")
-    stage = type.num_elements * size
-    if stage % SWIZZLE_ALIGNMENT[swizzle]:
-        raise Missed(
-            load,
-            f"reads a tile of {stage} bytes; its swizzle requires a multiple of {SWIZZLE_ALIGNMENT[swizzle]}",
-        )
-    made = BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), steps)
-    _check_major(dot, position, made, size)
-    _check_order(load, dot, order)
-    return made
-
-
-def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) -> None:
-    """Raises Missed if the operand is not contiguous along K, and wgmma requires it."""
-    k_axis = 1 - position
-    first = made.seen.apply({"offset": 1})
-    if first[f"dim{k_axis}"] != 1 and size != 2:
-        raise Missed(
-            made.load,
-            "reads an operand that is not contiguous along K; wgmma requires that unless elements have 16 bits",
-        )
-
-
-def _check_order(load: nv_tileas.TiledLoad, user: Operation, order: MemoryOrder) -> None:
-    """Raises Missed if tokens order a load and a write, because a producer runs ahead of the consumer.
-
-    A write after the op that waits for the tile comes after the load by itself.
-    """
-    if any(not isinstance(op, nv_tileas.TiledLoad) for op in order.before(load)):
-        raise Missed(load, "is ordered by its token after an op other than a tile load")
-    function: Any = user.parent_op
-    while not isinstance(function, nv_tileaa.Func):
-        function = function.parent_op
-    for op in function.walk():
-        if op.regions or not writes_memory(op) or load not in order.before(op):
-            continue
-        outer: Operation | None = op
-        while outer is not None and not follows(user, outer):
-            outer = outer.parent_op
-        if outer is None:
-            raise Missed(
-                load, f"is ordered by its token before '{op.name}', which does not follow the use of the tile"
-            )

@@ -193,7 +193,7 @@ class _Boundary:
             alloc.attributes[ALIGN] = i64(SWIZZLE_ALIGNMENT[swizzle])
         buffer = before.insert(alloc).res
         stage = before.insert(arith.Constant(i32(0), location=location)).results[0]
-        before.insert(nv_tileas.Store(value, buffer, stage, narrowest(type.element), location=location))
+        before.insert(nv_tileas.Store(value, buffer, stage, None, narrowest(type.element), location=location))
         for agent in agents:
             inside = Builder.before(self.first_user(value, agent))
             loaded = nv_tileas.Load(

@@ -82,7 +82,8 @@ class ScheduleLoops(Pass):
             choice = self._divided(function, target, self._choice(function, target))
             if choice is not None:
                 groups = f"{choice.groups} consumer warpgroup{'s' if choice.groups > 1 else ''}"
-                context.passed(function, f"a warp that loads and {groups}: {choice.why}", "warps", "schedule")
+                loads = "a warp that loads" if not choice.by_threads else "a warpgroup that loads"
+                context.passed(function, f"{loads} and {groups}: {choice.why}", "warps", "schedule")
             self._tell_of_unfollowed_hints(function, choice, context)
             taken = False
             for loop in innermost_loops(function) if choice is not None or not self.only_agents else ():
@@ -122,7 +123,12 @@ class ScheduleLoops(Pass):
         if self.ping_pong == "never" or not isinstance(scheduled, AgentLoop) or not scheduled.may_take_turns:
             return scheduled
         loop, groups = scheduled.loop, scheduled.choice.groups
-        turned = AgentLoop(loop, scheduled.target, scheduled.choice, self.num_stages, groups)
+        try:
+            turned = AgentLoop(loop, scheduled.target, scheduled.choice, self.num_stages, groups)
+        except SchedulingError as failure:
+            text = f"the {groups} consumer warpgroups do not take turns with the tensor cores: {failure}"
+            context.missed(loop, text, "turns", "schedule", function=function)
+            return scheduled
         if self.ping_pong == "always":
             why = f"as ping-pong=always says: an iteration takes {turned.price} cycles, together {scheduled.price}"
         else:
@@ -179,9 +185,12 @@ class ScheduleLoops(Pass):
                 together = self.scheduled(loop, target, one)
                 if not isinstance(together, AgentLoop):
                     continue
-                turned = AgentLoop(loop, target, two, self.num_stages, two.groups)
             except SchedulingError:
                 continue
+            try:
+                turned = AgentLoop(loop, target, two, self.num_stages, two.groups)
+            except SchedulingError:
+                return False
             if not turned.may_take_turns:
                 return False
             if self.ping_pong == "auto" and not (turned.price < together.price and turned.has_registers):

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from math import prod
 
-from tessera_tools.analysis.modulo_scheduling import Dependence, Schedule, schedule
+from tessera_tools.analysis.modulo_scheduling import Dependence, Schedule, SchedulingError, schedule
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.analysis.tile_costs import RESOURCES, Cost, cost_of
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
@@ -96,13 +96,21 @@ class ScheduledLoop:
     # -- the schedule
 
     def _fitting(self) -> Schedule:
+        """The schedule of the shortest interval whose tiles fit.  Raises SchedulingError if there is none."""
         least = 1
         while True:
             found = self._found(least)
             if self._fits(found):
                 return found
+            if least > 2 * self._sequential():
+                # One iteration after the other: a longer interval needs as many buffers.
+                raise SchedulingError("the tiles do not fit in shared memory and registers")
             self.is_limited_by_buffers = True
             least = found.interval + max(1, found.interval // 32)
+
+    def _sequential(self) -> int:
+        """The cycles of one iteration whose ops start one after the other."""
+        return 1 + sum(max(cost.latency, *cost.cycles.values(), 1) for cost in self.costs if cost.cycles)
 
     def _found(self, least: int) -> Schedule:
         return schedule([cost.cycles for cost in self.costs], self.dependences, least)

@@ -16,12 +16,12 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.tileas.boxes import ENOUGH_BLOCKS, Missed
+from tessera_tools.passes.tileas.fills import BoxLoad, read_load
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
-from tessera_tools.passes.tileas.products import MOST_STAGES, BoxLoad, Choice, check_exits, read_load
+from tessera_tools.passes.tileas.products import MOST_STAGES, Choice, check_exits, loops_around
 from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import Target
 from tessera_tools.target.occupancy import occupancy
@@ -50,17 +50,6 @@ def _turns(op: Operation) -> bool:
         view = op.view.defining_op
         return isinstance(view, nv_tileaa.MakeMemRef) and contiguous_axis(view) != op.view.type.rank - 1
     return isinstance(op, nv_tileaa.Permute)
-
-
-def loops_around(op: Operation) -> list[Operation]:
-    """The loops around an op, innermost first."""
-    found: list[Operation] = []
-    outer = op.parent_op
-    while outer is not None:
-        if isinstance(outer, LoopLike):
-            found.append(outer)
-        outer = outer.parent_op
-    return found
 
 
 class Streams:

@@ -25,7 +25,7 @@ func.func @outside(%a: tensor<16x16xf16>) {
 // -----
 
 func.func @rank(%a: tensor<16x16xf16>) {
-  // expected-error @below {{expected 2 offsets and a result of rank 2}}
+  // expected-error @below {{expected 2 offsets and a tile of rank 2}}
   %0 = nv_tileas.slice %a offsets = [0] : tensor<16x16xf16> -> tensor<16x8xf16>
   return
 }

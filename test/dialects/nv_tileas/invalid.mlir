@@ -9,7 +9,7 @@ func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, 
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, %x: tensor<4x4xf32>, %y: tensor<4x4xf16>, %p: !llvm.ptr<1>, %z: tensor<8x4xf32>, %b: !nv_tileas.smem<2x8x8xf32>, %w: !nv_tileaa.memref<8xf32>) {
-  // expected-error @below {{expected 2 offsets and a result of rank 2}}
+  // expected-error @below {{expected 2 offsets and a tile of rank 2}}
   %0 = nv_tileas.load %b[%i] offsets = [0] {atom = #cute.copy_atom<sm80_lds_32_f32>} : !nv_tileas.smem<2x8x8xf32> -> tensor<4x4xf32>
   return
 }

@@ -1160,3 +1160,25 @@ func.func @f(%D: memref<?x?xf32>) attributes {tessera.kernel} {
   tile.store_global %q, %D : memref<4x8xf32, 5>, memref<?x?xf32>
   return
 }
+
+// -----
+
+func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  %m = tile.compute_tensor_slice %A, %c0 : memref<?x?xf16>, index -> memref<64x?xf16>
+  // expected-error @below {{'scf.for' op carries buffers, whose places in shared memory are fixed; carry the number of a part instead, and take it with memref.subview}}
+  %r:2 = scf.for %i = %c0 to %c64 step %c1 iter_args(%x = %a, %y = %b) -> (memref<64x64xf16, 3>, memref<64x64xf16, 3>) {
+    tile.cp_async %m, %x : memref<64x?xf16>, memref<64x64xf16, 3>
+    tile.async_wait
+    tile.barrier
+    %p = tile.mma %y, %y : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+    tile.accumulate %acc, %p : memref<4x8xf32, 5>, memref<4x8xf32, 5>
+    scf.yield %y, %x : memref<64x64xf16, 3>, memref<64x64xf16, 3>
+  }
+  return
+}

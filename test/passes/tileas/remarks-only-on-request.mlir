@@ -5,4 +5,4 @@
 // CHECK-NOT: [agents]
 // CHECK: coalesce is ignored
 // CHECK-NOT: [agents]
-// ASKED: TMA and wgmma are not used: nv_tileas.dot has no operand that TMA can load [agents]
+// ASKED: TMA and wgmma are not used: nv_tileas.dot has no operand that is loaded [agents]

@@ -49,7 +49,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
 !tok = !nv_tileaa.mem_token
 !acc = tensor<64x64xf32>
 
-// Nothing is known of the stride: the kernel stays as it is.
+// Nothing is known of the stride, and without a loop nothing comes ahead of its use: the kernel stays as it is.
 // CHECK-LABEL: nv_tileaa.func @stride
 // CHECK-NOT: agent_switch
 // CHECK: nv_tileas.dot
@@ -60,7 +60,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
     %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
     %c = arith.constant dense<0.0> : !acc
-    // expected-remark @below {{reads a view whose stride of dimension 0 is not known to be a multiple of 16 bytes: add an assume}}
+    // expected-remark @below {{reads a view whose stride of dimension 0 is not known to be a multiple of 16 bytes: add an assume; without TMA and a loop, nothing comes ahead of its use}}
     %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
     %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
     %d = nv_tileas.dot %x, %y, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
@@ -93,17 +93,17 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
 !tok = !nv_tileaa.mem_token
 !acc = tensor<64x64xf32>
 
-// B is a sum of two tiles: the consumer writes it to shared memory.
+// B is a sum of two tiles, of which TMA could not bring all: the producer's threads compute it.
 // CHECK-LABEL: nv_tileaa.func @computed
-// CHECK: %[[B:.*]] = nv_tileas.alloc_tensor {nv_tileas.alignment = 1024 : i64} : !nv_tileas.smem<1x64x64xf16
-// CHECK: agent_switch
-// CHECK-COUNT-1: nv_tileas.async.tiled_tma_load
-// CHECK: }, {
+// CHECK: create_pipeline stages = 4, producers = 5, consumers = 4
+// CHECK: agent_switch num_warps = [4, 4]
 // CHECK: %[[S:.*]] = arith.addf
-// CHECK: nv_tileas.store %[[S]], %[[B]]
+// CHECK: nv_tileas.async.tiled_tma_load
+// CHECK: nv_tileas.store %[[S]]
 // CHECK-NEXT: nv_tileas.fence_proxy
-// CHECK-NEXT: nv_tileas.async.pipeline.consume_one
-// CHECK: nv_tileas.async.dot %{{.*}}, %[[B]],
+// CHECK: }, {
+// CHECK-NOT: tiled_load
+// CHECK: nv_tileas.async.dot
 module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
   nv_tileaa.func @computed(%p: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32, %q: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
     %z = arith.constant 0 : i32
@@ -134,7 +134,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
 !tok = !nv_tileaa.mem_token
 !acc = tensor<64x64xf32>
 
-// Of one product, TMA cannot copy an operand: it stays as it is in the consumer.
+// One product has fewer terms than an instruction of wgmma: it stays as it is in the consumer.
 // CHECK-LABEL: nv_tileaa.func @two_kinds
 // CHECK: agent_switch
 // CHECK-COUNT-2: nv_tileas.async.tiled_tma_load
@@ -156,11 +156,11 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %r:2 = scf.for %k = %z to %n step %o iter_args(%a = %i, %g = %i) -> (!acc, !acc) : i32 {
       %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
       %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
-      // expected-remark @below {{reads from a base that is not known to be a multiple of 16 bytes: add an assume}}
-      %e, %et = nv_tileas.tiled_load %u[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
-      %f, %ft = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
+      %e, %et = nv_tileas.tiled_load %u[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x8xf16>, !tok
+      %f, %ft = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<8x64xf16>, !tok
       %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
-      %h = nv_tileas.dot %e, %f, %g {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
+      // expected-remark @below {{multiplies 64x64x8; wgmma has 64 rows, at least 8 columns and 16 terms}}
+      %h = nv_tileas.dot %e, %f, %g {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x8xf16>, tensor<8x64xf16>, !acc
       scf.yield %d, %h : !acc, !acc
     }
     %w0 = nv_tileas.tiled_store %c[%z, %z], %r#0, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
@@ -192,11 +192,11 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
       %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
       %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
-      // expected-remark @below {{reads from a base that is not known to be a multiple of 16 bytes: add an assume}}
-      %e, %et = nv_tileas.tiled_load %u[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
-      %f, %ft = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
+      %e, %et = nv_tileas.tiled_load %u[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x8xf16>, !tok
+      %f, %ft = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<8x64xf16>, !tok
       %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
-      %h = nv_tileas.dot %e, %f, %d {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
+      // expected-remark @below {{multiplies 64x64x8; wgmma has 64 rows, at least 8 columns and 16 terms}}
+      %h = nv_tileas.dot %e, %f, %d {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x8xf16>, tensor<8x64xf16>, !acc
       scf.yield %h : !acc
     }
     %wr = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
@@ -311,6 +311,49 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
       scf.yield %e : !acc
     }
     %w = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<64x64xf32>
+
+// TMA brings A.  The threads of the producer bring B, through registers: of its stride nothing is known.  One thread
+// arrives for TMA, and one of each of four warps.
+// CHECK-LABEL: nv_tileaa.func @mixed
+// CHECK: create_pipeline stages = 4, producers = 5, consumers = 4
+// CHECK: agent_switch num_warps = [4, 4]
+// CHECK: %[[B:.+]], %{{.+}} = nv_tileas.tiled_load %{{.+}} : !nv_tileaa.memref<?x?xf16> -> tensor<64x64xf16>
+// CHECK: producer_write
+// CHECK: async.tiled_tma_load
+// CHECK: nv_tileas.store %[[B]], %{{.+}}[%{{.+}}]
+// CHECK-NEXT: nv_tileas.fence_proxy
+// CHECK: producer_commit
+// CHECK: consume_one
+// CHECK-NOT: tiled_load
+// CHECK: async.dot
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @mixed(%p: !llvm.ptr<1>, %m: i32, %s: i32, %i: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %z = arith.constant 0 : i32
+    %one = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %v = nv_tileaa.make_memref %b, shape = [%m, 64], stride = [64, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x64xf16>
+    %w = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
+    %c = arith.constant dense<0.0> : !acc
+    %sum = scf.for %k = %z to %m step %one iter_args(%old = %c) -> (!acc) : i32 {
+      // expected-remark @below {{load by TMA in boxes of 64x64 elements, swizzled by 128 bytes}}
+      %x, %xt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !nv_tileaa.memref<?x64xf16> -> tensor<64x64xf16>, !tok
+      // expected-remark @below {{the producer's threads bring the tile through registers, not TMA: nv_tileas.tiled_load reads a view whose stride of dimension 0 is not known}}
+      %y, %yt = nv_tileas.tiled_load %w[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<64x64xf16>, !tok
+      %d = nv_tileas.dot %x, %y, %old {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
+      scf.yield %d : !acc
+    }
+    %n = nv_tileaa.make_memref %i, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
+    %u = nv_tileas.tiled_store %n[%z, %z], %sum, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
     nv_tileaa.return
   }
 }

@@ -1,0 +1,57 @@
+"""Remarks on what fills the stages of pipelines between agents, and on how many stages there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.passes.base import PassContext
+from tessera_tools.passes.tileas.box_stages import Pipeline
+from tessera_tools.passes.tileas.fills import SIDES, BoxLoad
+from tessera_tools.planning.shared_memory import tile_text
+
+
+def explain_fillers(function: nv_tileaa.Func, pipelines: Iterable[Pipeline], context: PassContext) -> None:
+    """How each tile comes to its stage, and why not by TMA."""
+    for load in (load for pipeline in pipelines for load in pipeline.loads):
+        if isinstance(load, BoxLoad):
+            box = "x".join(map(str, load.boxes.box))
+            text = f"load by TMA in boxes of {box} elements, swizzled by {load.boxes.swizzle} bytes"
+            context.passed(load.load, text, "tma", "memory", function=function)
+            continue
+        by = "by cp.async" if load.is_copied else "through registers"
+        text = f"the producer's threads bring the tile {by}, not TMA: {load.load.name} {load.why}"
+        context.missed(load.load, text, "tma", "memory", function=function)
+
+
+def explain_staged(
+    function: nv_tileaa.Func, dot: Operation, position: int, buffer: Value, why: str, context: PassContext
+) -> None:
+    """Why the consumer writes an operand to shared memory."""
+    type: Any = buffer.type
+    text = (
+        f"{SIDES[position]} operand of {tile_text(type.tile, type.element)} goes to shared memory through registers, "
+        f"not by TMA: {why}"
+    )
+    context.missed(dot, text, "staging", "memory", function=function)
+
+
+def explain_stages(
+    function: nv_tileaa.Func, pipelines: Iterable[Pipeline], why: str, context: PassContext
+) -> None:
+    """The stages of each pipeline in a loop."""
+    for pipeline in pipelines:
+        if pipeline.stages > 1:
+            text = f"pipeline of {pipeline.stages} stages of {pipeline.bytes} bytes: {why}"
+            context.passed(pipeline.user, text, "stages", "schedule", function=function)
+
+
+def why_computed(factor: Value) -> str:
+    """Why the consumer writes a factor to shared memory."""
+    while isinstance(op := factor.defining_op, nv_tileaa.Permute | nv_tileaa.Reshape):
+        factor = op.operands[0]
+    if isinstance(op, nv_tileas.Load | nv_tileas.TiledLoad):
+        return "the tile that is loaded has other uses too"
+    return "the consumer computes it"

@@ -1,0 +1,432 @@
+"""What fills the stages of a pipeline between agents, by facts: each filler has a kind, and arrivals of its own.
+
+    BoxLoad       TMA copies boxes of a view           one thread arrives, with the number of bytes
+    ThreadFill    cp.async copies vectors of a view    every thread arrives, when its copies are complete
+    ThreadFill    a tile in registers is stored        every warp arrives, after a fence for the async proxy
+
+TMA is chosen where it can copy the tile.  Otherwise the threads of the producer bring it: a view whose strides are not
+multiples of 16 bytes, rows that are gathered, a tile under a mask, or one that is computed from what is loaded.  The
+fillers of one product share a pipeline, whose stage is full when all of them have arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import Any
+
+from tessera_tools.analysis.access import contiguous_axis, storage_bits
+from tessera_tools.analysis.axis import is_elementwise
+from tessera_tools.analysis.concurrency import follows
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.storage import element_bytes, padded_bits
+from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.layout import LinearLayout, reshape, transpose
+from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
+from tessera_tools.passes.tileas.boxes import Boxes, Missed, axes_of, boxes_of
+from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
+
+REGISTER_BYTES = 2
+"""Size of the elements of A, in bytes, for which A may be in registers."""
+LOADS = (nv_tileas.TiledLoad, nv_tileaa.Load)
+"""The ops that load a tile from global memory."""
+MOST_ELEMENTS = 32
+"""Elements that a thread of the producer holds at a time, of a tile that may come part by part."""
+_NARROWEST_COPY = 32
+"""The fewest bits that a cp.async copies."""
+SIDES = ("left", "right")
+
+
+@dataclass(eq=False)
+class BoxLoad:
+    """A tile loaded by TMA: its load, the box, and the product's view of the buffer."""
+
+    load: nv_tileas.TiledLoad
+    boxes: Boxes
+    steps: list[Operation]
+    """The ops between the load and the product, in order; they are removed."""
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one stage."""
+        return self.type.num_elements * element_bytes(self.type.element)
+
+    @property
+    def type(self) -> RankedTensorType:
+        """The type of what is loaded."""
+        type = self.load.res.type
+        assert isinstance(type, RankedTensorType)
+        return type
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The tile in the buffer."""
+        return self.boxes.tile
+
+    @property
+    def memory(self) -> LinearLayout:
+        """The layout of the tile in the buffer."""
+        return self.boxes.layout
+
+    @property
+    def swizzle(self) -> int:
+        return self.boxes.swizzle
+
+    @property
+    def seen(self) -> LinearLayout:
+        """The layout of the product's operand in the buffer."""
+        order = self.boxes.order
+        back = tuple(sorted(range(len(order)), key=order.__getitem__))
+        return _after(self.steps, transpose(self.boxes.layout, back))
+
+
+@dataclass(eq=False)
+class ThreadFill:
+    """A tile that the threads of the producer bring: by cp.async, or through their registers."""
+
+    load: Any
+    """The op that makes the tile."""
+    memory: LinearLayout
+    """The layout of the tile in the buffer."""
+    swizzle: int
+    steps: list[Operation]
+    """The ops between the tile and the product, in order; they are removed."""
+    is_copied: bool
+    """Whether it is loaded by cp.async; the threads compute other tiles in registers."""
+    why: str
+    """Why TMA does not bring it."""
+    slices: list[Operation] = field(default_factory=list[Operation])
+    """The ops, in order, that compute the tile from views alone, element by element: it may come part by part."""
+
+    @property
+    def value(self) -> Value:
+        return self.load.results[0]
+
+    @property
+    def type(self) -> RankedTensorType:
+        """The type of the tile."""
+        type = self.value.type
+        assert isinstance(type, RankedTensorType)
+        return type
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The tile in the buffer."""
+        return self.type.shape
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of one stage."""
+        return prod(self.tile) * element_bytes(self.type.element)
+
+    @property
+    def seen(self) -> LinearLayout:
+        """The layout of the product's operand in the buffer."""
+        return _after(self.steps, self.memory)
+
+    def parts(self, warps: int) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """(offsets, shape) of the parts of the tile of which the threads of so many warps hold one at a time."""
+        shape = list(self.tile)
+        if self.slices:
+            width = self.swizzle // element_bytes(self.type.element)
+            second = self.memory.apply({"offset": 1})
+            fast = next(axis for axis in range(len(shape)) if second[f"dim{axis}"])
+            for axis in sorted(range(len(shape)), key=lambda axis: axis != fast):
+                least = width if axis == fast else 8
+                while prod(shape) > MOST_ELEMENTS * 32 * warps and shape[axis] > least:
+                    shape[axis] //= 2
+        starts = product(*(range(0, n, m) for n, m in zip(self.tile, shape, strict=True)))
+        return [(start, tuple(shape)) for start in starts]
+
+
+Filler = BoxLoad | ThreadFill
+
+
+def _after(steps: Sequence[Operation], layout: LinearLayout) -> LinearLayout:
+    """The layout of a tile after ops that rename its elements."""
+    for step in steps:
+        if isinstance(step, nv_tileaa.Permute):
+            layout = transpose(layout, step.permutation.values)
+        elif isinstance(step, nv_tileaa.Reshape):
+            layout = reshape(layout, step.res.type.shape)
+    return layout
+
+
+def read_load(
+    user: Operation,
+    load: nv_tileas.TiledLoad,
+    facts: Facts,
+    order: MemoryOrder,
+    swizzles: Sequence[int] = (128, 64, 32, 0),
+) -> BoxLoad:
+    """A load that TMA makes to shared memory, from where the tile is read before `user`, in the first
+    of the swizzles that fits it.  Missed if it cannot."""
+    type = load.res.type
+    assert isinstance(type, RankedTensorType)
+    axes = _tma_axes(load, type, facts)
+    size = element_bytes(type.element)
+    width = type.shape[axes[-1]] * size
+    stage = type.num_elements * size
+    _check_order(load, user, order)
+    why: Missed | None = None
+    for swizzle in swizzles:
+        if swizzle and (width % swizzle or stage % SWIZZLE_ALIGNMENT[swizzle]):
+            continue
+        try:
+            return BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), [])
+        except Missed as refusal:
+            why = refusal
+    assert why is not None
+    raise why
+
+
+def _tma_axes(load: nv_tileas.TiledLoad, type: RankedTensorType, facts: Facts) -> tuple[int, ...]:
+    """The axes of a load's view in the order of its tensor map.  Raises Missed if TMA in a producer cannot execute the
+    load."""
+    if load.padding.value not in ("undef", "zero"):
+        raise Missed(load, f"reads {load.padding.value} out of bounds, but TMA fills with zeros")
+    around = load.parent_op
+    while around is not None and not isinstance(around, nv_tileaa.Func):
+        if not isinstance(around, scf.For | scf.If):
+            raise Missed(
+                load, f"is nested in a '{around.name}', which a producer cannot execute in this version"
+            )
+        around = around.parent_op
+    return axes_of(load, type, facts, "reads")
+
+
+def box_load(
+    dot: nv_tileas.Dot,
+    position: int,
+    load: nv_tileas.TiledLoad,
+    steps: list[Operation],
+    facts: Facts,
+    order: MemoryOrder,
+) -> BoxLoad:
+    """Raises Missed if TMA cannot copy the tile of a load to a buffer that wgmma can read."""
+    type = load.res.type
+    assert isinstance(type, RankedTensorType)
+    axes = _tma_axes(load, type, facts)
+    size = element_bytes(type.element)
+    width = type.shape[axes[-1]] * size
+    swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
+    if not swizzle:
+        raise Missed(load, f"reads rows of {width} bytes; wgmma swizzles need at least 32")
+    stage = type.num_elements * size
+    if stage % SWIZZLE_ALIGNMENT[swizzle]:
+        raise Missed(
+            load,
+            f"reads a tile of {stage} bytes; its swizzle requires a multiple of {SWIZZLE_ALIGNMENT[swizzle]}",
+        )
+    made = BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), steps)
+    _check_major(dot, position, made, size)
+    _check_order(load, dot, order)
+    return made
+
+
+def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) -> None:
+    """Raises Missed if the operand is not contiguous along K, and wgmma requires it."""
+    k_axis = 1 - position
+    first = made.seen.apply({"offset": 1})
+    if first[f"dim{k_axis}"] != 1 and size != 2:
+        raise Missed(
+            made.load,
+            "reads an operand that is not contiguous along K; wgmma requires that unless elements have 16 bits",
+        )
+
+
+def _check_order(load: Operation, user: Operation, order: MemoryOrder) -> None:
+    """Raises Missed if tokens order a load and a write, because a producer runs ahead of the consumer.
+
+    A write after the op that waits for the tile comes after the load by itself.
+    """
+    if any(not isinstance(op, LOADS) for op in order.before(load)):
+        raise Missed(load, "is ordered by its token after an op other than a tile load")
+    function: Any = user.parent_op
+    while not isinstance(function, nv_tileaa.Func):
+        function = function.parent_op
+    for op in function.walk():
+        if op.regions or not writes_memory(op) or load not in order.before(op):
+            continue
+        outer: Operation | None = op
+        while outer is not None and not follows(user, outer):
+            outer = outer.parent_op
+        if outer is None:
+            raise Missed(
+                load, f"is ordered by its token before '{op.name}', which does not follow the use of the tile"
+            )
+
+
+def staged_layout(dot: nv_tileas.Dot, position: int) -> tuple[LinearLayout, int]:
+    """The layout in shared memory of an operand that the consumer writes, and the bytes of its swizzle.  Raises Missed
+    if wgmma cannot read it.  16-bit elements keep the program's order, others are contiguous along K."""
+    type: Any = dot.operand(position).type
+    size = element_bytes(type.element)
+    k_axis = 1 - position
+    fast = 1 if size == REGISTER_BYTES else k_axis
+    width = type.shape[fast] * size
+    swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
+    if not swizzle:
+        raise Missed(
+            dot, f"has a {SIDES[position]} operand of rows of {width} bytes; wgmma swizzles need at least 32"
+        )
+    return swizzled(type.shape, 8 * size, (fast, 1 - fast), swizzle), swizzle
+
+
+# -- by threads
+
+
+def loaded_fill(
+    dot: nv_tileas.Dot,
+    position: int,
+    load: nv_tileas.TiledLoad,
+    steps: list[Operation],
+    refusal: Missed,
+    order: MemoryOrder,
+) -> ThreadFill:
+    """A loaded tile that TMA does not copy, for the reason of `refusal`.  Raises it again if the threads of the
+    producer do not either, and a Missed of their own if wgmma could not read the tile."""
+    if _stands_elsewhere(load):
+        raise refusal
+    _check_order(load, dot, order)
+    type = load.res.type
+    assert isinstance(type, RankedTensorType)
+    along = contiguous_axis(load.view.defining_op)
+    memory, swizzle, fast = _readable(dot, position, load, steps, type, along)
+    atom, element = load.atom.bits, type.element
+    is_copied = (
+        atom >= _NARROWEST_COPY
+        and storage_bits(element) == padded_bits(element)
+        and load.padding.value in ("undef", "zero")
+        and load.cache is None
+        and (atom <= padded_bits(element) or fast == along)
+    )
+    return ThreadFill(load, memory, swizzle, steps, is_copied, refusal.why, [] if is_copied else [load])
+
+
+def computed_fill(
+    dot: nv_tileas.Dot, position: int, value: Value, signs: list[Operation], why: str, order: MemoryOrder
+) -> ThreadFill | None:
+    """A factor before some inversions of its sign, which the producer's threads compute from what they load, and not
+    the consumer from what TMA loads, for the reason `why`; None if they cannot.  Raises Missed if wgmma could not
+    read it."""
+    root = value.defining_op
+    between = [value, *(op.results[0] for op in signs)]
+    if root is None or root.parent is not dot.parent or not all(v.has_one_use for v in between):
+        return None
+    try:
+        ops = _before(value, dot)
+        loads = [op for op in ops if isinstance(op, LOADS)]
+        for load in loads:
+            _check_order(load, dot, order)
+    except Missed:
+        return None
+    if not loads or _stands_elsewhere(root):
+        return None
+    if any(isinstance(load, nv_tileaa.Load) for load in loads):
+        why = "its elements are loaded through pointers"
+    memory, swizzle = staged_layout(dot, position)
+    slices = ops if all(_is_sliced(op, dot) for op in ops) else []
+    return ThreadFill(root, memory, swizzle, signs, False, why, slices)
+
+
+def _is_sliced(op: Operation, dot: nv_tileas.Dot) -> bool:
+    """Whether a part of what an op computes is computed from the same part of its operands, or from views."""
+    if isinstance(op, nv_tileas.TiledLoad):
+        return True
+    tiles = [v for v in op.operands if isinstance(v.type, RankedTensorType)]
+    shapes = {v.type.shape for v in (*tiles, *op.results) if isinstance(v.type, RankedTensorType)}
+    known = all(
+        splat_of(constant_of(v)) is not None
+        or (v.defining_op is not None and v.defining_op.parent is dot.parent)
+        for v in tiles
+    )
+    return is_elementwise(op) and len(shapes) == 1 and known and len(op.results) == 1
+
+
+def loads_of(dot: nv_tileas.Dot, position: int) -> list[Any]:
+    """The loads in the block of a product from which alone an operand is computed, by ops without effects; none if it
+    is computed from something else."""
+    try:
+        return [op for op in _before(dot.operand(position), dot) if isinstance(op, LOADS)]
+    except Missed:
+        return []
+
+
+def _before(value: Value, dot: nv_tileas.Dot) -> list[Operation]:
+    """The ops on tiles in a product's block from which a tile is computed, in order.  Raises Missed if it is not
+    computed from loads by ops without effects."""
+    found: set[Operation] = set()
+    work = [value]
+    while work:
+        op = work.pop().defining_op
+        if op is None or op.parent is not dot.parent or op in found:
+            continue
+        if not isinstance(op, LOADS) and (op.regions or not is_pure(op) or isinstance(op, nv_tileas.Dot)):
+            raise Missed(op, "is not what a producer computes")
+        if splat_of(constant_of(op.results[0])) is None:
+            found.add(op)
+        work += [v for v in op.operands if isinstance(v.type, RankedTensorType)]
+    assert dot.parent is not None
+    return [op for op in dot.parent if op in found]
+
+
+def only_for(filler: Filler) -> set[Operation]:
+    """The ops before the one of a filler that compute for it alone."""
+    found: set[Operation] = set()
+    if isinstance(filler, BoxLoad) or filler.is_copied:
+        return found
+    root: Operation = filler.load
+    work = [root]
+    while work:
+        for value in work.pop().operands:
+            op = value.defining_op
+            if op is None or op in found or op.parent is not root.parent or op.regions:
+                continue
+            tiles = [r for r in op.results if r.type is not nv_tileaa.MEM_TOKEN]
+            if all(user is root or user in found for r in tiles for user in r.users):
+                found.add(op)
+                work.append(op)
+    return found
+
+
+def _stands_elsewhere(load: Operation) -> bool:
+    """Whether a load stands in something else than the loops and branches that a producer executes."""
+    around = load.parent_op
+    while isinstance(around, scf.For | scf.If):
+        around = around.parent_op
+    return not isinstance(around, nv_tileaa.Func)
+
+
+def _readable(
+    dot: nv_tileas.Dot,
+    position: int,
+    load: Operation,
+    steps: list[Operation],
+    type: RankedTensorType,
+    along: int | None,
+) -> tuple[LinearLayout, int, int]:
+    """(a layout in which wgmma reads a tile after some steps, the bytes of its swizzle, the axis that is contiguous
+    there), if possible the axis `along`.  Raises Missed if there is none."""
+    size = element_bytes(type.element)
+    axes = sorted(range(type.rank), key=lambda axis: (axis != along, -axis))
+    why = "has rows that wgmma cannot read; its swizzles need at least 32 bytes"
+    for fast in axes:
+        width = type.shape[fast] * size
+        swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
+        if not swizzle or type.num_elements * size % SWIZZLE_ALIGNMENT[swizzle]:
+            continue
+        others = [axis for axis in reversed(range(type.rank)) if axis != fast]
+        layout = swizzled(type.shape, 8 * size, (fast, *others), swizzle)
+        if size == REGISTER_BYTES or _after(steps, layout).apply({"offset": 1})[f"dim{1 - position}"] == 1:
+            return layout, swizzle, fast
+        why = (
+            "has an operand that is not contiguous along K; wgmma requires that unless elements have 16 bits"
+        )
+    raise Missed(load, why)

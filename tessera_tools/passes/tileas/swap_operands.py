@@ -1,0 +1,193 @@
+"""tileas-swap-operands: a product of few rows is computed transposed, by wgmma.
+
+    d = dot a, b, c        16x128x64  ──▶  dᵀ = dot bᵀ, aᵀ, cᵀ        128x16x64
+
+wgmma has 64 rows, and from 8 columns on.  The transpositions cost nothing: wgmma reads factors of 16 bits in both
+orders, and the sums have the transposed layout, also around loops and in what follows.  A loop that only adds to the
+sums carries them transposed, so that a product need not wait for the one before.
+
+A product is swapped if agents can compute it then (products.py), and if that costs no more than `mma.sync`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.analysis.tile_costs import async_product_cost, cost_of
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.atoms import MMA
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr
+from tessera_tools.ir.core import Builder, Operation, Value
+from tessera_tools.ir.types import I64, RankedTensorType
+from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.fills import REGISTER_BYTES, BoxLoad
+from tessera_tools.passes.tileas.products import choose
+from tessera_tools.planning.kernel import kernels_with
+from tessera_tools.target import Feature, Target
+
+ROWS = 64
+"""Rows of a wgmma."""
+_FEWEST_COLUMNS = 8
+
+
+@dataclass(frozen=True)
+class SwapOperands(Pass):
+    """Compute products of few rows transposed."""
+
+    name: ClassVar = "tileas-swap-operands"
+    summary: ClassVar = "compute products of few rows transposed, by wgmma"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "nv_tileas ops without layouts"
+    ensures: ClassVar = "a product that is transposed runs on wgmma"
+    statistics: ClassVar = {"swapped": "products that are computed transposed"}
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        changed = False
+        for function, target in kernels_with(op, Feature.WGMMA, Feature.TMA):
+            numbers = [n for n, dot in enumerate(_dots(function)) if _may_swap(dot)]
+            while numbers:
+                trial, made = _swapped(function, numbers)
+                left, why = _accepted(trial, made, target)
+                if left == numbers:
+                    self.replace(function, trial, made, context)
+                    changed = True
+                    break
+                for number in set(numbers) - set(left):
+                    dot = _dots(function)[number]
+                    text = f"not computed transposed by wgmma: {why[number]}"
+                    context.missed(dot, text, "product", "tensorcore", function=function)
+                numbers = left
+        return changed
+
+    def replace(
+        self, function: nv_tileaa.Func, trial: nv_tileaa.Func, made: Sequence[Any], context: PassContext
+    ) -> None:
+        """Put the function with swapped products in place of the other."""
+        assert function.parent is not None
+        function.parent.insert_before(function, trial)
+        function.erase()
+        for dot in made:
+            n, m = dot.c.type.shape
+            text = f"computed transposed, as {n}x{m}x{dot.a.type.shape[1]}: wgmma has {ROWS} rows"
+            context.passed(dot, text, "product", "tensorcore", function=trial)
+        context.count("swapped", len(made))
+
+
+def _dots(function: nv_tileaa.Func) -> list[nv_tileas.Dot]:
+    return [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
+
+
+def _may_swap(dot: nv_tileas.Dot) -> bool:
+    """Whether a product has too few rows for wgmma, and enough columns."""
+    type = dot.c.type
+    if type.rank != 2 or dot.scales or dot.atom.primitive != MMA or dot.warps is not None:
+        return False
+    m, n = type.shape
+    return _FEWEST_COLUMNS <= m < ROWS and n % ROWS == 0
+
+
+def _swapped(function: nv_tileaa.Func, numbers: Sequence[int]) -> tuple[nv_tileaa.Func, list[nv_tileas.Dot]]:
+    """A copy of a function in which some of its products are swapped, and these."""
+    trial: Any = function.clone()
+    dots = _dots(trial)
+    made = [_swap(dots[number]) for number in numbers]
+    for loop in [op for op in trial.walk() if isinstance(op, scf.For)]:
+        for number in range(len(loop.iter_args)):
+            _carry_transposed(loop, number)
+    return trial, made
+
+
+def _swap(dot: nv_tileas.Dot) -> nv_tileas.Dot:
+    builder = Builder.before(dot)
+    a, b, c = (_transposed(v, builder) for v in (dot.a, dot.b, dot.c))
+    old: Any = dot.atom
+    atom = type(old)(old.primitive, old.since, old.mnk, old.b, old.a, old.accumulator)
+    made = nv_tileas.Dot(b, a, c, [], atom, None, dot.fast_acc, location=dot.location)
+    builder.insert(made)
+    made.res.name_hint = dot.res.name_hint
+    dot.res.replace_all_uses_with(_transposed(made.res, builder))
+    dot.erase()
+    return made
+
+
+def _transposed(value: Value, builder: Builder) -> Value:
+    """The transposed tile."""
+    old: Any = value.type
+    type = RankedTensorType(old.shape[::-1], old.element)
+    constant = constant_of(value)
+    location = value.location
+    if isinstance(constant, DenseElementsAttr) and splat_of(constant) is not None:
+        made = arith.Constant(DenseElementsAttr(type, constant.data), location=location)
+        return builder.insert(made).results[0]
+    order = DenseArrayAttr(I64, (1, 0))
+    return builder.insert(nv_tileaa.Permute(value, order, res=type, location=location)).res
+
+
+def _carry_transposed(loop: scf.For, number: int) -> None:
+    """Let a loop carry a tile transposed, if only its transposed form is used in the loop, and yielded."""
+    argument, end = loop.iter_args[number], loop.body.entry.last_op
+    turned = loop.yielded[number].defining_op
+    uses = [use.owner for use in argument.uses]
+    if end is None or not uses or not all(_is_transposition(op) for op in (turned, *uses)):
+        return
+    assert turned is not None
+    type: Any = uses[0].results[0].type
+    init = _transposed(loop.inits[number], Builder.before(loop))
+    loop.set_operand(3 + number, init)
+    argument.type = type
+    for op in uses:
+        op.results[0].replace_all_uses_with(argument)
+        op.erase()
+    end.set_operand(number, turned.operands[0])
+    result = loop.results[number]
+    result.type = type
+    builder = Builder.after(loop)
+    order = DenseArrayAttr(I64, (1, 0))
+    back_type = RankedTensorType(type.shape[::-1], type.element)
+    back = builder.insert(nv_tileaa.Permute(result, order, res=back_type, location=loop.location))
+    result.replace_all_uses_with(back.res, keep=lambda use: use.owner is back)
+    if not turned.results[0].has_uses:
+        turned.erase()
+
+
+def _is_transposition(op: Operation | None) -> bool:
+    return isinstance(op, nv_tileaa.Permute) and tuple(op.permutation.values) == (1, 0)
+
+
+def _accepted(
+    trial: nv_tileaa.Func, made: Sequence[nv_tileas.Dot], target: Target
+) -> tuple[list[int], dict[int, str]]:
+    """The swapped products that agents compute, by their number in the function, and why not the others."""
+    dots = _dots(trial)
+    found: list[int] = []
+    why: dict[int, str] = {}
+    try:
+        choice = choose(trial)
+    except Missed as refusal:
+        return [], {dots.index(dot): f"{refusal.op.name} {refusal.why}" for dot in made}
+    products = {product.dot: product for product in choice.products}
+    refused = {refusal.op: refusal.why for refusal in choice.refused}
+    for dot in made:
+        number, product = dots.index(dot), products.get(dot)
+        wide = element_bytes(dot.a.type.element) != REGISTER_BYTES
+        if product is None:
+            why[number] = refused.get(dot, "its operands cannot be brought to shared memory")
+        elif wide and not all(isinstance(load, BoxLoad) for load in (product.a, product.b)):
+            why[number] = "its threads would have to transpose a factor"
+        elif (price := _price(dot, target))[0] > price[1]:
+            why[number] = f"takes {price[0]} cycles so, and {price[1]} by mma.sync"
+        else:
+            found.append(number)
+    return found, why
+
+
+def _price(dot: nv_tileas.Dot, target: Target) -> tuple[int, int]:
+    """(cycles of a swapped product by wgmma, cycles of the product by mma.sync)."""
+    columns = dot.c.type.shape[1]
+    fast = async_product_cost(dot, columns, target)
+    return max(fast.cycles.values()), max(cost_of(dot, target).cycles.values())

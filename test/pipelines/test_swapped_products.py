@@ -1,0 +1,62 @@
+"""Products of fewer than 64 rows, which wgmma computes transposed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from programs import assembled, compiled, fresh_seed
+
+from oracles import require_tool
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+
+from random_products import Case, check
+
+EPILOGUE = frozenset({"bias", "relu", "cast"})
+CASES = {
+    "f16": Case.of("f16", "f32", (16, 64, 64), (40, 150, 200)),
+    "f16 sums": Case.of("f16", "f16", (8, 64, 64), (33, 100, 200)),
+    "two warpgroups": Case.of("bf16", "f32", (32, 128, 32), (40, 300, 100), "persistent", epilogue=EPILOGUE),
+    "no loop": Case.of("f16", "f32", (32, 64, 64), (33, 100, 64), "none"),
+    "of a product": Case.of("bf16", "f32", (16, 64, 32), (20, 64, 100), extra="chain"),
+    "both transposed": Case.of("f16", "f32", (32, 64, 32), (40, 100, 90), transposed=("permute", "view", "")),
+    "integers": Case.of(
+        "i8", "i32", (16, 64, 64), (33, 100, 200), transposed=("", "view", ""), signs=" unsigned signed"
+    ),
+    "8-bit floats": Case.of("f8E4M3FN", "f32", (16, 64, 64), (33, 100, 200), transposed=("", "permute", "")),
+    "by threads": Case.of("f16", "f32", (16, 128, 32), (33, 150, 100), extra="mixed"),
+    "in a branch": Case.of("f16", "f32", (16, 64, 32), (33, 150, 100), extra="causal"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_results(name: str) -> None:
+    """Those of NumPy, in both modes, without a finding."""
+    problem, fast = check(CASES[name], fresh_seed())
+    assert problem is None, problem
+    assert fast
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_columns_of_wgmma_are_the_rows_of_the_product(name: str) -> None:
+    require_tool("ptxas")
+    ptx = compiled(CASES[name].text(), "sm_90a").ptx
+    assert {int(n) for n in re.findall(r"wgmma\.mma_async\S*\.m64n(\d+)k", ptx)} == {CASES[name].tile[0]}
+    assert "mma.sync" not in ptx
+    assert [w for w in assembled(ptx, "sm_90a").warnings if "C75" in w or "spill" in w] == []
+
+
+def test_a_loop_carries_the_sums_transposed() -> None:
+    """So that a product is in flight while the next one starts."""
+    assert re.search(r"wgmma\.wait_group\.sync\.aligned\s+1", compiled(CASES["f16"].text(), "sm_90a").ptx)
+
+
+def test_threads_do_not_transpose_factors_of_8_bits() -> None:
+    """wgmma reads them contiguous along K only; mma.sync stays."""
+    ptx = compiled(
+        Case.of("i8", "i32", (16, 64, 64), (16, 64, 64), signs=" signed signed").text(), "sm_90a"
+    ).ptx
+    assert "wgmma" not in ptx and "mma.sync" in ptx
