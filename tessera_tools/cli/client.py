@@ -66,8 +66,11 @@ def server_folder() -> str | None:
     if base is None:
         return None
     folder = os.path.join(base, "server")
-    with suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+    except OSError:  # a file system that is full or read-only
+        return None
     return folder
 
 

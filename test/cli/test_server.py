@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -279,6 +280,19 @@ def test_a_client_whose_files_are_newer_is_turned_away(
     one.poll.register(listener)
     one._stop_listening(listener)
     assert not (tmp_path / "s.sock").exists()
+
+
+def test_a_cache_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TESSERA_CACHE", str(tmp_path))
+    (tmp_path / "tessera-tools").mkdir(mode=0o700)
+
+    def refuse(path: str, mode: int) -> None:
+        if path.endswith("server"):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        raise FileExistsError(path)
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    assert client.server_folder() is None
 
 
 def test_there_is_no_server_to_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
