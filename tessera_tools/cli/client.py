@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMITS", "PROTOCOL", "ask", "identity", "run_on_server", "server_folder", "short_path", "wanted"]
 
-PROTOCOL = 1
+PROTOCOL = 2
 LIMITS = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "NOFILE", "AS")
 """The resource limits of this process that the command on the server gets too: `RLIMIT_…`."""
 
@@ -34,6 +34,9 @@ _UNDER_MPI = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 def wanted() -> bool:
     """True if the user wants a server, and this process can use one."""
     if os.environ.get("TESSERA_SERVER", "") in ("", "0", "off") or not sys.platform.startswith("linux"):
+        return False
+    # Other descriptors, such as that of the shell's <(command), are not passed.
+    if any(folder in argument for argument in sys.argv[1:] for folder in ("/dev/fd/", "/proc/self/")):
         return False
     # A rank must be a child of mpiexec.
     return None not in (sys.stdin, sys.stdout, sys.stderr) and not any(
@@ -63,8 +66,11 @@ def server_folder() -> str | None:
     if base is None:
         return None
     folder = os.path.join(base, "server")
-    with suppress(FileExistsError):
-        os.mkdir(folder, 0o700)
+    try:
+        with suppress(FileExistsError):
+            os.mkdir(folder, 0o700)
+    except OSError:  # a file system that is full or read-only
+        return None
     return folder
 
 
@@ -141,6 +147,10 @@ def _submit(connection: socket.socket, program: str) -> int:
         "encodings": [[stream.encoding, stream.errors] for stream in (sys.stdin, sys.stdout, sys.stderr)],
     }
     data = json.dumps(request).encode("ascii")
+    # A server that does not answer must not hold the streams: the reader of a pipe would wait for their end.
+    answer = connection.recv(8)
+    if len(answer) != 8:
+        raise ValueError("the server does not accept the request")
     folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         passed = array.array("i", [0, 1, 2, folder])
@@ -149,8 +159,7 @@ def _submit(connection: socket.socket, program: str) -> int:
     finally:
         os.close(folder)
     connection.sendall(data)
-    answer = connection.recv(8)
-    if len(answer) != 8:
+    if connection.recv(1) != b"r":
         raise ValueError("the server does not accept the request")
     return int.from_bytes(answer, "little")
 

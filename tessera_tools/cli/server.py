@@ -239,6 +239,7 @@ class _Server:
 def _receive(client: socket.socket) -> tuple[str, Callable[[], None]]:
     """The program that a client wants, and what turns this process into it. Raises OSError, ValueError."""
     client.settimeout(_REQUEST_SECONDS)
+    client.sendall(os.getpid().to_bytes(8, "little"))
     head, descriptors, _, _ = socket.recv_fds(client, 8, 4)
     size = int.from_bytes(head, "little")
     if len(head) != 8 or len(descriptors) != 4 or size > _REQUEST_BYTES:
@@ -252,7 +253,7 @@ def _receive(client: socket.socket) -> tuple[str, Callable[[], None]]:
     request: Mapping[str, Any] = json.loads(data)
     if request["program"] not in (*SERVED, "status", "stop"):
         raise ValueError("an unknown program")
-    client.sendall(os.getpid().to_bytes(8, "little"))
+    client.sendall(b"r")
     if client.recv(1) != b"g":
         raise ValueError("the client ended")
     return request["program"], lambda: _enter(request, descriptors)

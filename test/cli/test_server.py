@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -189,8 +190,32 @@ def test_a_request_that_is_not_one_ends_alone(
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
         connection.settimeout(60)
-        assert connection.recv(8) in (b"", b"\x01\x00", b"\x00\x0f")  # the status of a command that never was
+        received = b""
+        with contextlib.suppress(ConnectionResetError):  # it was closed before all was read
+            while part := connection.recv(8):
+                received += part
+        assert received[-2:] in (b"", b"\x01\x00", b"\x00\x0f")  # the status of a command that never was
     assert place.await_server()
+
+
+def test_a_stopped_server_does_not_hold_the_output(place: Place) -> None:
+    """The reader of a pipe sees its end, although the server has not."""
+    pid = place.await_server()
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        done = place.run("opt", "--version", timeout=60)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout.startswith(b"tessera-opt")
+
+
+def test_input_through_a_descriptor_of_the_shell(place: Place) -> None:
+    assert place.await_server()
+    with ADD.open() as file:
+        done = place.run("opt", f"/dev/fd/{file.fileno()}", pass_fds=(file.fileno(),))
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"@vector_add" in done.stdout
 
 
 def test_without_the_variable_no_server_is_started(tmp_path: Path) -> None:
@@ -255,6 +280,19 @@ def test_a_client_whose_files_are_newer_is_turned_away(
     one.poll.register(listener)
     one._stop_listening(listener)
     assert not (tmp_path / "s.sock").exists()
+
+
+def test_a_cache_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TESSERA_CACHE", str(tmp_path))
+    (tmp_path / "tessera-tools").mkdir(mode=0o700)
+
+    def refuse(path: str, mode: int) -> None:
+        if path.endswith("server"):
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        raise FileExistsError(path)
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    assert client.server_folder() is None
 
 
 def test_there_is_no_server_to_ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
