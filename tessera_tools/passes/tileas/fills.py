@@ -31,6 +31,7 @@ from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.tileas.boxes import Boxes, Missed, axes_of, boxes_of
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
+from tessera_tools.target import WARPS_OF_WARPGROUP
 
 REGISTER_BYTES = 2
 """Size of the elements of A, in bytes, for which A may be in registers."""
@@ -124,6 +125,22 @@ class ThreadFill:
     def bytes(self) -> int:
         """Bytes of one stage."""
         return prod(self.tile) * element_bytes(self.type.element)
+
+    @property
+    def addresses(self) -> int:
+        """Addresses in global memory of each thread of the producer, for a tile through registers: the lanes of a warp
+        load along rows, and the elements of a row are at constant offsets."""
+        total = 0
+        for op in self.slices:
+            type = op.results[0].type
+            if not isinstance(op, LOADS) or not isinstance(type, RankedTensorType):
+                continue
+            along = contiguous_axis(op.view.defining_op) if isinstance(op, nv_tileas.TiledLoad) else None
+            bits = padded_bits(type.element)
+            wide = max(bits, op.atom.bits) if isinstance(op, nv_tileas.TiledLoad) else bits
+            row = max(1, type.shape[along] * bits // (wide * 32)) if along is not None else 1
+            total += type.num_elements * bits // (wide * 32 * WARPS_OF_WARPGROUP * row)
+        return total
 
     @property
     def seen(self) -> LinearLayout:

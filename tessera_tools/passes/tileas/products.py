@@ -64,6 +64,9 @@ _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (24, 112)}
 file together; 0 where there are enough for all."""
 _THREAD_REGISTERS = {1: (0, 255), 2: (104, 200), 4: (80, 104)}
 """The same, if the threads of the producer bring tiles."""
+_MOST_ADDRESSES = 64
+"""Addresses of a thread of the producer for one stage through registers, beside one warpgroup of consumers; more
+warpgroups leave each thread fewer registers."""
 
 PROMOTED = "nv_tileas.promoted"
 """Attribute of a product that starts from zero, and whose sums are then added in f32."""
@@ -184,10 +187,24 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE)
     choice = Choice(refused=list(refused.values()))
     chained = any(factors.a is None and 0 not in _staged(dot) for dot, factors in found.items())
     choice.groups, choice.why = _warpgroups(list(found), chained)
+    _check_addresses(found, choice.groups)
     for dot, factors in found.items():
         grid = _grid(dot, choice.groups, chained)
         choice.products.append(AsyncProduct(dot, *grid, factors.a, factors.b, factors.read))
     return choice
+
+
+def _check_addresses(found: Mapping[nv_tileas.Dot, _Factors], groups: int) -> None:
+    """Raises Missed if a thread of the producer has no registers for the addresses of what it loads, which LLVM
+    computes ahead of the loop."""
+    fills = [load for factors in found.values() for load in factors.loads if isinstance(load, ThreadFill)]
+    addresses, most = sum(fill.addresses for fill in fills), _MOST_ADDRESSES // groups
+    if addresses > most:
+        raise Missed(
+            fills[0].load,
+            f"{fills[0].why}; through registers, a thread of the producer would load from {addresses} addresses for "
+            f"each stage, more than the {most} for which it has registers",
+        )
 
 
 def _refuse_alone(
