@@ -59,7 +59,10 @@ def _select(operands: list[Any]) -> list[Any]:
 
 def _strict(op: Any, mnemonic: str, operands: list[Any]) -> list[Any]:
     if POISON in [o for o in operands if o is POISON]:
-        if mnemonic.startswith(("div", "rem", "ceildiv", "floordiv")) and operands[1] is POISON:
+        # A division by poison or by zero is undefined, whatever is divided.
+        if mnemonic.startswith(("div", "rem", "ceildiv", "floordiv")) and (
+            operands[1] is POISON or (mnemonic.endswith("i") and operands[1] == 0)
+        ):
             raise UndefinedBehavior
         return [POISON] * len(op.results)
     source, target = op.operands[0].type, op.results[0].type
