@@ -199,7 +199,10 @@ def _await(connection: socket.socket, pid: int) -> None:
 
 def _start() -> None:
     """Start a server that outlives this process. It does not answer before it has loaded everything."""
-    run = f"import sys; sys.path[:] = {['', *sys.path[1:]]!r}; from tessera_tools.cli.server import serve; serve()"
+    # Not '', the working directory: its files could have the names of modules.
+    package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    path = [package, *sys.path[1:]]
+    run = f"import sys; sys.path[:] = {path!r}; from tessera_tools.cli.server import serve; serve()"
     from tessera_tools.process import spawn_detached
 
     with suppress(OSError):

@@ -47,6 +47,17 @@ class Place:
         settings: dict[str, object] = {"cwd": self.folder, "capture_output": True, "timeout": 120} | options
         return subprocess.run([*script(program), *argv], env=environment, check=False, **settings)  # type: ignore[call-overload]
 
+    def waiting(self) -> subprocess.Popen[bytes]:
+        """A command on the server that waits for its input."""
+        return subprocess.Popen(
+            [*script("opt"), "-"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd=self.folder,
+            env=self.environment | {"TESSERA_SERVER": "1"},
+        )
+
     def status(self) -> str:
         return self.run("tools", "server-status").stdout.decode().strip()
 
@@ -101,13 +112,7 @@ def test_a_command_does_on_the_server_what_it_does_alone(line: str, place: Place
 
 def test_the_command_is_a_child_of_the_server(place: Place) -> None:
     pid = place.await_server()
-    process = subprocess.Popen(
-        [*script("opt"), "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        cwd=place.folder,
-        env=place.environment | {"TESSERA_SERVER": "1"},
-    )
+    process = place.waiting()
     try:
         assert len(_children(pid, 1)) == 1
     finally:
@@ -147,13 +152,7 @@ def test_the_environment_is_that_of_the_client(place: Place) -> None:
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, -signal.SIGTERM)])
 def test_a_signal_ends_the_command_as_it_does_alone(number: int, status: int, place: Place) -> None:
     pid = place.await_server()
-    process = subprocess.Popen(
-        [*script("opt"), "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=place.environment | {"TESSERA_SERVER": "1"},
-    )
+    process = place.waiting()
     assert _children(pid, 1)
     time.sleep(0.3)  # the command reads its input
     process.send_signal(number)
@@ -163,12 +162,7 @@ def test_a_signal_ends_the_command_as_it_does_alone(number: int, status: int, pl
 
 def test_a_command_ends_with_its_client(place: Place) -> None:
     pid = place.await_server()
-    process = subprocess.Popen(
-        [*script("opt"), "-"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        env=place.environment | {"TESSERA_SERVER": "1"},
-    )
+    process = place.waiting()
     assert _children(pid, 1)
     process.kill()
     process.wait(60)
@@ -236,6 +230,19 @@ def test_the_server_ends_on_request(tmp_path: Path) -> None:
         time.sleep(0.05)
     assert own.status() == "no server runs"
     assert not list(tmp_path.rglob("*.sock"))
+
+
+def test_a_server_imports_nothing_from_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    monkeypatch.setattr("tessera_tools.process.spawn_detached", started.append)
+    client._start()
+    (tmp_path / "json.py").write_text("raise SystemExit(9)\n")
+    program, flag, code = started[0]
+    load = code.removesuffix("; serve()")
+    assert load != code
+    assert subprocess.run([program, flag, load], cwd=tmp_path, check=False, timeout=60).returncode == 0
 
 
 def test_only_one_server_of_a_kind_runs(place: Place) -> None:
