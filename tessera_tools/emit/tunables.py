@@ -72,6 +72,13 @@ TUNABLES = (
         excludes=("num_warps",),
     ),
     Tunable(
+        "cluster",
+        ("1x1", "2x1", "1x2", "4x1", "2x2", "1x4", "8x1", "4x2", "2x4", "1x8"),
+        "CTAs of the cluster that computes each tile block, ROWSxCOLUMNS: the parts into which its tiles are split "
+        "along both axes (default: auto, as the program hints)",
+        default="auto",
+    ),
+    Tunable(
         "num_stages",
         (1, 2, 3, 4, 5, 6, 7, 8),
         "iterations of a loop whose tiles are in shared memory at the same time: 1 to 8 (default: as many as fit, up "
