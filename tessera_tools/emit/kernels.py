@@ -164,7 +164,7 @@ def kernels_of_ptx(ptx: str) -> list[Kernel]:
                 _parameters(named),
                 _three([int(n) for n in shape[1].split(",")]) if shape else (1, 1, 1),
                 _three([int(n) for n in cluster[1].split(",")]) if cluster else (1, 1, 1),
-                ".blocksareclusters" in directives,
+                blocks_are_clusters=".blocksareclusters" in directives,
             )
         )
     return kernels

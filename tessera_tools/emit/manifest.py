@@ -86,14 +86,14 @@ class Kernel:
     parameters: tuple[Parameter, ...]
     block: Shape
     cluster: Shape = (1, 1, 1)
-    blocks_are_clusters: bool = False
-    """Whether the grid of a launch counts clusters, not CTAs (PTX ISA, ".blocksareclusters")."""
     static_shared: int = 0
     dynamic_shared: int = 0
     """Requested by the launcher; above 48 KiB it opts in first."""
     registers: int = 0
     """Per thread, as reported by ptxas; 0 if ptxas did not run."""
     tensor_maps: tuple[TensorMap, ...] = ()
+    blocks_are_clusters: bool = False
+    """Whether the grid of a launch counts clusters, not CTAs (PTX ISA, ".blocksareclusters")."""
 
 
 @dataclass(frozen=True, slots=True)
