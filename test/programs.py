@@ -68,11 +68,13 @@ def worker() -> Worker:
 
 
 @once_in_a_run
-def compiled(text: str, target: str = "sm_80", level: int = 3, ping_pong: str = "auto") -> Compiled:
+def compiled(
+    text: str, target: str = "sm_80", level: int = 3, ping_pong: str = "auto", cluster: str = "auto"
+) -> Compiled:
     """Compile cuda_tile text to PTX, once for each target. Raises DiagnosticError."""
-    options = Options(lookup(target), until="ptx", level=level, ping_pong=ping_pong)
+    options = Options(lookup(target), until="ptx", level=level, ping_pong=ping_pong, cluster=cluster)
     return compiled_module(
-        parse_module(text, "program.mlir"), options, (compiled, text, target, level, ping_pong)
+        parse_module(text, "program.mlir"), options, (compiled, text, target, level, ping_pong, cluster)
     )
 
 
@@ -112,6 +114,7 @@ def launch(
     seed: int | None = None,
     level: int = 3,
     ping_pong: str = "auto",
+    cluster: str = "auto",
     **options: Any,
 ) -> tuple[list[Array], Result]:
     """Compile and run a program; (the arrays afterwards, the launch's result).
@@ -121,7 +124,7 @@ def launch(
     array for each array among `args`; the caller's stay as they are. `seed` is the schedule's, a fresh one unless
     told, and printed; `options` are SimulatedDevice's (mode, stats, …). Asserts that there are no findings.
     """
-    made = compiled(text, target, level, ping_pong)
+    made = compiled(text, target, level, ping_pong, cluster)
     seed = fresh_seed("schedule") if seed is None else seed
     arrays, result = launch_ptx(
         made, args, target, grid, file="program.ptx", entry=entry, seed=seed, **options

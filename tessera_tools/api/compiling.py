@@ -198,6 +198,7 @@ def compile(
     num_warps: int = 0,
     num_consumer_warpgroups: int = 0,
     ping_pong: str = "auto",
+    cluster: str = "auto",
     num_stages: int = 0,
     tuned: str | os.PathLike[str] | None = None,
     shapes: str | None = None,
@@ -251,6 +252,7 @@ def compile(
         "num_consumer_warpgroups": num_consumer_warpgroups,
         "num_stages": num_stages,
         "ping_pong": ping_pong,
+        "cluster": cluster,
     }
     config = given_config(given)
     told: list[Diagnostic] = []

@@ -46,7 +46,6 @@ REPEATED = {
 VALUES: dict[str, tuple[str, str, str | None]] = {
     **shared(SHARED_VALUES, "abi", "cache", "color"),
     "block": ("X,Y,Z", "block size, if neither the PTX nor a manifest specifies it", None),
-    "cluster": ("X,Y,Z", "cluster size, if the PTX does not specify it", None),
     "device": ("NAME", "sim (simulated GPU, default) or cuda (real GPU)", None),
     "entry": ("NAME", "the kernel to run, if the input has several", None),
     "findings": (
@@ -65,6 +64,12 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "max-instructions": ("N", "stop after N warp instructions (default: 100000000)", None),
     "modes": ("WHICH", "complete asynchronous operations late (default), early, or run both", None),
     **TUNING,
+    "cluster": (
+        "SHAPE",
+        "X,Y,Z: cluster size of a launch, if the PTX does not specify it; ROWSxCOLUMNS: compile for clusters that split "
+        "the tiles so (default: auto, as the program hints)",
+        None,
+    ),
     "processes": (
         "N",
         "maximum number of processes that simulate a grid (default: the number of CPUs)",
@@ -103,7 +108,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
 }
 
-KINDS = SHARED_KINDS | {
+KINDS = {option: kind for option, kind in SHARED_KINDS.items() if option != "cluster"} | {
     "device": ("sim", "cuda"),
     "findings": ("errors", "warnings", "strict"),
     "max-instructions": click.IntRange(1, 1 << 62),

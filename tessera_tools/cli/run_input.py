@@ -17,7 +17,7 @@ from tessera_tools.emit.compile_cache import Entry, key_of, once
 from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.manifest import Manifest
-from tessera_tools.emit.tunables import given_config
+from tessera_tools.emit.tunables import given_config, is_of_compiler
 from tessera_tools.target import Target, lookup
 
 __all__ = ["Loaded", "load_input", "registers"]
@@ -58,6 +58,8 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         manifest = _manifest(given) if given is not None else _adjacent_manifest(name, text)
         return Loaded(name, text, manifest, False, target)
     config = given_config(options)
+    if not is_of_compiler(config.get("cluster")):
+        config.pop("cluster", None)
     if options.get("tuned") is not None:
         config = tuned_for_input(
             options["tuned"],

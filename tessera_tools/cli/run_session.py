@@ -31,6 +31,7 @@ from tessera_tools.cli.run_arguments import Arguments, read_shape
 from tessera_tools.cli.run_input import Loaded, load_input, registers
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
 from tessera_tools.emit.files import OutputSet
+from tessera_tools.emit.tunables import is_of_compiler
 from tessera_tools.runtime.compare import same_bits
 from tessera_tools.runtime.signature import Shape, with_names
 from tessera_tools.sim.findings import Finding, Findings
@@ -226,7 +227,8 @@ class Session:
         options = self.options
         self.doing = "running"
         block = read_shape("block", options["block"]) or arguments.block
-        cluster = read_shape("cluster", options["cluster"]) or arguments.cluster
+        given = None if is_of_compiler(options["cluster"]) else options["cluster"]
+        cluster = read_shape("cluster", given) or arguments.cluster
         shared = options["shared"] if options["shared"] is not None else arguments.shared
         if not number:
             self._warn_of_shared(kernel, shared)

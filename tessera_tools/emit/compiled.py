@@ -51,6 +51,8 @@ class Options:
     ping_pong: str = "auto"
     """Whether consumer warpgroups take turns with the tensor cores: `auto` (where that takes less time), `always` or
     `never`."""
+    cluster: str = "auto"
+    """The parts into which a cluster of CTAs splits each tile, ROWSxCOLUMNS; `auto` as hints say."""
     num_stages: int = 0
     """Iterations of a loop whose tiles are in shared memory at the same time; 0 chooses."""
     plain_abi: bool = False

@@ -161,7 +161,14 @@ def _steps(options: Options, stage: Stage) -> list[Step]:
     if options.ping_pong == "always" and not (agents and has_agents(options.target.name)):
         raise error(None, f"ping-pong=always cannot be followed: {_no_agents(options)}")
     return pipeline_for(
-        options.target.name, stage, options.num_warps, agents, groups, options.num_stages, options.ping_pong
+        options.target.name,
+        stage,
+        options.num_warps,
+        agents,
+        groups,
+        options.num_stages,
+        options.ping_pong,
+        options.cluster,
     )
 
 

@@ -68,6 +68,7 @@ def _kernel(function: Operation) -> Kernel:
         _parameters(zip(names, types, strict=True)),
         block or (1, 1, 1),
         _shape(function.attributes.get("nvvm.cluster_dim")) or (1, 1, 1),
+        blocks_are_clusters="nvvm.blocksareclusters" in function.attributes,
         dynamic_shared=dynamic.value if isinstance(dynamic, IntegerAttr) else 0,
         tensor_maps=tuple(map(_tensor_map, getattr(function.attributes.get(TENSOR_MAPS), "elements", ()))),
     )
@@ -163,6 +164,7 @@ def kernels_of_ptx(ptx: str) -> list[Kernel]:
                 _parameters(named),
                 _three([int(n) for n in shape[1].split(",")]) if shape else (1, 1, 1),
                 _three([int(n) for n in cluster[1].split(",")]) if cluster else (1, 1, 1),
+                blocks_are_clusters=".blocksareclusters" in directives,
             )
         )
     return kernels

@@ -92,6 +92,8 @@ class Kernel:
     registers: int = 0
     """Per thread, as reported by ptxas; 0 if ptxas did not run."""
     tensor_maps: tuple[TensorMap, ...] = ()
+    blocks_are_clusters: bool = False
+    """Whether the grid of a launch counts clusters, not CTAs (PTX ISA, ".blocksareclusters")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +172,7 @@ def _kernel_data(kernel: Kernel) -> dict[str, Any]:
         ],
         "block": list(kernel.block),
         "cluster": list(kernel.cluster),
+        **({"blocks_are_clusters": True} if kernel.blocks_are_clusters else {}),
         "static_shared": kernel.static_shared,
         "dynamic_shared": kernel.dynamic_shared,
         "registers": kernel.registers,
@@ -223,6 +226,13 @@ class _Reader:
 
     def shape(self, key: str) -> Shape:
         return self.take(key, "three numbers of 1 or more", _shape)
+
+    def flag(self, key: str) -> bool:
+        """A field that is left out where it is false."""
+        if key not in self.data:
+            self.seen.add(key)
+            return False
+        return self.take(key, "true or false", lambda v: v if isinstance(v, bool) else None)
 
     def finish(self) -> None:
         unknown = sorted(set(self.data) - self.seen)
@@ -298,6 +308,7 @@ def _read_kernel(data: object, where: str) -> Kernel:
         ),
         block=reader.shape("block"),
         cluster=reader.shape("cluster"),
+        blocks_are_clusters=reader.flag("blocks_are_clusters"),
         static_shared=reader.count("static_shared"),
         dynamic_shared=reader.count("dynamic_shared"),
         registers=reader.count("registers"),

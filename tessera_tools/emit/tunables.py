@@ -50,6 +50,9 @@ class Tunable:
         return tuple(map(str, values))
 
 
+CLUSTERS = ("auto", "1x1", "2x1", "1x2", "4x1", "2x2", "1x4", "8x1", "4x2", "2x4", "1x8")
+"""The parts into which a cluster may split each tile."""
+
 TUNABLES = (
     Tunable(
         "num_warps",
@@ -72,6 +75,13 @@ TUNABLES = (
         excludes=("num_warps",),
     ),
     Tunable(
+        "cluster",
+        CLUSTERS[1:],
+        "CTAs of the cluster that computes each tile block, ROWSxCOLUMNS: the parts into which its tiles are split "
+        "along both axes (default: auto, as the program hints)",
+        default="auto",
+    ),
+    Tunable(
         "num_stages",
         (1, 2, 3, 4, 5, 6, 7, 8),
         "iterations of a loop whose tiles are in shared memory at the same time: 1 to 8 (default: as many as fit, up "
@@ -89,6 +99,11 @@ def given_config(options: Mapping[str, Any]) -> dict[str, Any]:
         if given is not None and str(given) != str(one.default):
             found[one.name] = int(given) if isinstance(one.default, int) else given
     return found
+
+
+def is_of_compiler(cluster: str | None) -> bool:
+    """Whether a `--cluster` of a command that compiles and launches is the compiler's, and not the shape of a launch."""
+    return cluster in CLUSTERS
 
 
 def config_text(config: Config) -> str:

@@ -154,6 +154,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "the loads and slices that it makes are scheduled",
     ),
     (
+        "plan-cta",
+        "tileas-schedule",
+        "what a CTA computes is scheduled, which is a part of each tile",
+    ),
+    (
+        "convert-tileaa-to-tileas",
+        "plan-cta",
+        "it sets the kernel_spec, which has the number of CTAs",
+    ),
+    (
         "tileas-slicing",
         "tileas-schedule",
         "slices are scheduled and pipelined as one iteration",

@@ -296,6 +296,7 @@ def arrivals(contents: Contents) -> Iterator[DiagnosticError]:
                     yield failure
             readers = {agent_of(user): user for user in op.res.users if isinstance(user, ConsumerWait)}
             warps = sum(_warps_around(user, function) for user in readers.values())
+            warps *= 1 + (len(op.peers.values) if op.peers is not None else 0)
             if readers and op.consumers.value != warps:
                 yield op.error(
                     f"has {op.consumers.value} consumers, but {warps} warps release its stages; expected "

@@ -111,6 +111,8 @@ PASSES: dict[str, Row] = {
         "tile.convert_tile_to_tileas:ConvertTileToTileAS", "lower the tile dialect to nv_tileas"
     ),
     # On nv_tileas
+    "plan-cta": Row("tileas.plan_cta:PlanCTA", "propagate CTA related layouts"),
+    "tileas-plan-cta": Row("tileas.plan_cta:TileASPlanCTA", "propagate CTA related layouts"),
     "tileas-prepare-for-scheduling": Row(
         "tileas.prepare_for_scheduling:PrepareForScheduling",
         "prepare accesses, loops and buffers for scheduling, in six steps",
@@ -218,8 +220,9 @@ _PIPELINE = "tileas-materialize-pipelineSTAGES"
 _COMMON: Mapping[str, Sequence[str]] = {
     "tile": ("convert-tile-to-tileas{gpu-name=TARGET}",),
     "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
-    "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasWARPS"),
+    "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasFORM"),
     "nv_tileas": (
+        "plan-cta",
         "tileas-slicing",
         _MASKS,
         "scf-for-loop-splitting",
@@ -274,7 +277,7 @@ _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON[
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     # The passes for each target and stage. TARGET is replaced by the target's name, which the first conversion writes
-    # to the module for the later passes; WARPS, STAGES, DEPTH, GROUPS and TURNS by options, if given.
+    # to the module for the later passes; FORM, STAGES, DEPTH, GROUPS and TURNS by options, if given.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
     "sm_87": _COMMON,
@@ -305,18 +308,20 @@ def pipeline_for(
     num_consumer_warpgroups: int = 0,
     num_stages: int = 0,
     ping_pong: str = "auto",
+    cluster: str = "auto",
 ) -> list[Step]:
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
     by the conversion to nv_tileas); with agents where the target has them, by default, and then for so many warpgroups
     of consumers (0: chosen by the products); with so many stages of loops (0: as many as fit); whose consumers take
-    turns `always`, `never`, or where that takes less time (`auto`)."""
+    turns `always`, `never`, or where that takes less time (`auto`); with tile blocks of as many CTAs as `cluster` says,
+    rows x columns, or hints (`auto`)."""
     steps = PIPELINES[target]
-    warps = f"{{num-warps={num_warps}}}" if num_warps else ""
+    form = [f"num-warps={num_warps}"] * bool(num_warps) + [f"cluster={cluster}"] * (cluster != "auto")
     groups = f" num-consumer-warpgroups={num_consumer_warpgroups}" if num_consumer_warpgroups else ""
     stages = f"num-stages={num_stages}" if num_stages else ""
     words = {
         "TARGET": target,
-        "WARPS": warps,
+        "FORM": f"{{{' '.join(form)}}}" if form else "",
         "GROUPS": groups,
         "TURNS": f" ping-pong={ping_pong}" if ping_pong != "auto" else "",
         "STAGES": f"{{{stages}}}" if stages else "",

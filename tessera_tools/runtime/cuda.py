@@ -184,7 +184,8 @@ class CudaKernel(interface.Kernel):
 
         def enqueue(keep: Any = storage) -> None:
             parameters = ctypes.addressof(pointers)
-            if cluster is None:
+            if cluster is None or self.signature.blocks_are_clusters:
+                # The driver makes a cluster of each CTA of such a grid; the cubin says how large.
                 driver.call(
                     "cuLaunchKernel", self.function, *grid, *block, shared, stream, parameters, 0
                 )  # fmt: skip

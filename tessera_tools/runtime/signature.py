@@ -64,6 +64,8 @@ class Signature:
     registers: int = 0
     """Per thread; 0 if unknown."""
     tensor_maps: tuple[TensorMap, ...] = ()
+    blocks_are_clusters: bool = False
+    """Whether the grid of a launch counts clusters, each of which is a CTA to the caller."""
 
     @property
     def wanted(self) -> list[Parameter]:
@@ -147,6 +149,7 @@ def of_kernel(kernel: Kernel) -> Signature:
         kernel.dynamic_shared,
         kernel.registers,
         kernel.tensor_maps,
+        kernel.blocks_are_clusters,
     )
 
 
@@ -157,6 +160,7 @@ def of_entry(entry: Function) -> Signature:
         tuple(_parameter(variable) for variable in entry.parameters),
         _three(entry.required_block),
         _three(entry.required_cluster),
+        blocks_are_clusters=entry.blocks_are_clusters,
     )
 
 
@@ -214,4 +218,10 @@ def merge(entry: Signature, kernel: Signature) -> Signature:
             )  # fmt: skip
         parameters.append(replace(declared, offset=found.offset))
     block = entry.block or (kernel.block if kernel.block != (1, 1, 1) else None)
-    return replace(kernel, parameters=tuple(parameters), block=block, cluster=entry.cluster or kernel.cluster)
+    return replace(
+        kernel,
+        parameters=tuple(parameters),
+        block=block,
+        cluster=entry.cluster or kernel.cluster,
+        blocks_are_clusters=entry.blocks_are_clusters,
+    )

@@ -105,6 +105,9 @@ class Launch:
                 f"a cluster of {self.cluster}; {limits.name} "
                 + (f"guarantees at most {most} CTAs" if most > 1 else "has no clusters")
             )
+        if entry.blocks_are_clusters:
+            ctas = [extent * part for extent, part in zip(self.grid, self.cluster, strict=True)]
+            self.grid = self._shape(ctas, "grid in CTAs", (2**31 - 1, 65535, 65535))
         if any(extent % part for extent, part in zip(self.grid, self.cluster, strict=True)):
             raise self.error(f"a grid of {self.grid} is not a multiple of the cluster {self.cluster}")
         self.explicit_cluster = self.cluster != (1, 1, 1)

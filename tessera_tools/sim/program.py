@@ -233,6 +233,8 @@ class Function:
     required_block: tuple[int, ...] | None = None
     maximum_block: tuple[int, ...] | None = None
     required_cluster: tuple[int, ...] | None = None
+    blocks_are_clusters: bool = False
+    """Whether a launch gives its grid in clusters (.blocksareclusters)."""
     variables: list[Variable] = field(default_factory=list[Variable])
     """Every variable declared in its body, at any depth."""
     parameter_registers: list[str] = field(default_factory=list[str])

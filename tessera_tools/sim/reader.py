@@ -100,6 +100,8 @@ class _Builder(Declarations):
                 parameters = child
             elif child.data == "body":
                 body = child
+            elif child.data == "blocksareclusters":
+                function.blocks_are_clusters = True
             elif child.data in ("reqntid", "maxntid", "reqnctapercluster"):
                 sizes = tuple(self.number(size) for size in child.children)
                 sizes += (1,) * (3 - len(sizes))

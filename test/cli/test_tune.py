@@ -123,7 +123,7 @@ def test_a_tunable_is_an_option_everywhere(one: Tunable) -> None:
 
 def play(seed: int, cost: Any, **limits: int) -> tuple[list[str], str]:
     """The order of a search with a given cost of each configuration, and the best."""
-    search = Search(TUNABLES, seed, limits.get("most", 1000), limits.get("patience", 1000))
+    search = Search(TUNABLES, seed, limits.get("most", 10_000), limits.get("patience", 10_000))
     order: list[str] = []
     while batch := search.ask():
         order += map(config_text, batch)

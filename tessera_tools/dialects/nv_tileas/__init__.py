@@ -5,6 +5,7 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
 
     base.py        layouts and the type of shared memory
     ops.py         accesses, buffers, copies by thread, barriers, products
+    clusters.py    the CTAs of a cluster
     pipelines.py   agents and the pipelines between them
     orders.py      turns of the warpgroups of an agent
     tma.py         boxes by TMA, products by wgmma
@@ -13,6 +14,7 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
 
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.dialects.nv_tileas.base import LinearAttr, SharedAttr, SmemType, layout_of, with_layout
+from tessera_tools.dialects.nv_tileas.clusters import SHARED_BY, CtaRank, combinations, peers_of, shared_axis
 from tessera_tools.dialects.nv_tileas.older import AgentAttr, OlderFunc, OlderReturn
 from tessera_tools.dialects.nv_tileas.ops import (
     DEFAULT_LOAD,
@@ -126,6 +128,7 @@ __all__ = [
     "CreateIterator",
     "CreateOrder",
     "CreatePipeline",
+    "CtaRank",
     "DEFAULT_LOAD",
     "DEFAULT_STORE",
     "DIALECT",
@@ -160,6 +163,7 @@ __all__ = [
     "ProfileRecord",
     "ReceiveValue",
     "Reload",
+    "SHARED_BY",
     "STORES",
     "SendValue",
     "SharedAttr",
@@ -179,10 +183,13 @@ __all__ = [
     "Yield",
     "Fill",
     "agent_of",
+    "combinations",
     "is_unwrapped",
     "layout_of",
+    "peers_of",
     "pipeline_at",
     "pipeline_of",
+    "shared_axis",
     "storage_of",
     "with_layout",
 ]

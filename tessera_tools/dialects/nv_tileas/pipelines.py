@@ -169,19 +169,31 @@ class CreatePipeline(
     name="nv_tileas.async.pipeline.create_pipeline",
     traits=(MemoryEffects(write("res", Resource.BARRIER)),),
 ):
-    """A pipeline of `stages`, with the numbers of arrivals of producers and consumers that complete a phase."""
+    """A pipeline of `stages`, with the numbers of arrivals of producers and consumers that complete a phase.
+
+    With `peers`, TMA fills the stages of several CTAs of the cluster at once. A stage is then empty when the consumers
+    of all of them have released it.
+    """
 
     stages = attribute(I32_ATTR)
     producers = attribute(I32_ATTR)
     consumers = attribute(I32_ATTR)
+    peers = attribute(
+        I64_ARRAY, "CTAs whose stages are filled together with those of this one, by rank xor", optional=True
+    )
     res = result(PIPELINE)
-    assembly = "`stages` `=` $stages `,` custom<Arrivals>($producers, $consumers) attr-dict `:` type($res)"
+    assembly = (
+        "`stages` `=` $stages `,` custom<Arrivals>($producers, $consumers) (`,` `peers` `=` $peers^)? attr-dict `:` "
+        "type($res)"
+    )
 
     def verify_op(self) -> None:
         for word in ("stages", "producers", "consumers"):
             value = getattr(self, word).value
             if not 1 <= value < 1 << 20:
                 raise self.error(f"has {word} = {value}; expected at least 1")
+        if self.peers is not None and (min(self.peers.values, default=0) < 1 or max(self.peers.values) > 15):
+            raise self.error(f"has peers {list(self.peers.values)}; expected differences of ranks, 1 to 15")
         sides: dict[type[Op], Region | None] = {}
         for user in self.res.users:
             side = type(user)

@@ -8,7 +8,15 @@ from tessera_tools.dialects.atoms import MmaAtom, check_emitter, signless
 from tessera_tools.dialects.cute_nvgpu import TmaAtom, TmaLoadAtomAttr, TmaStoreAtomAttr
 from tessera_tools.dialects.nv_tileaa import TOKEN, VIEW
 from tessera_tools.dialects.nv_tileas.base import SMEM, SmemType
-from tessera_tools.dialects.nv_tileas.pipelines import FULL, STAGE, ProducerWrite, pipeline_at, pipeline_of
+from tessera_tools.dialects.nv_tileas.clusters import peers_of, shared_axis
+from tessera_tools.dialects.nv_tileas.pipelines import (
+    FULL,
+    STAGE,
+    CreatePipeline,
+    ProducerWrite,
+    pipeline_at,
+    pipeline_of,
+)
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import F32, I32, IntegerType, PlainShapedType, RankedTensorType
 from tessera_tools.opdef import (
@@ -100,14 +108,20 @@ class TiledTmaLoad(
     ),
 ):
     """Starts to copy the boxes of a tile to the iterator's stage of a buffer; what is outside of the tensor arrives as
-    zero.  In a producer_write, whose stage is full when all of it is complete."""
+    zero.  In a producer_write, whose stage is full when all of it is complete.
+
+    With `multicast`, the CTAs whose ranks differ only in these bits get the same tile, and each copies a part of it to
+    all of them: those of its boxes that are next to each other along the first axis of more than one element.
+    """
 
     desc = operand(DESC)
     indices = variadic_operand(exactly(I32))
     buffer = operand(SMEM)
     iter = operand(STAGE)
+    multicast = attribute(I64_ATTR, "bits of the rank", optional=True)
     assembly = (
-        "$desc custom<OlderComma> `[` $indices `]` `,` $buffer `,` custom<Place>($iter) attr-dict "
+        "$desc custom<OlderComma> `[` $indices `]` `,` $buffer `,` custom<Place>($iter) (`multicast` `=` $multicast^)? "
+        "attr-dict "
         "custom<CopyTypes>($desc, $buffer)"
     )
 
@@ -122,9 +136,31 @@ class TiledTmaLoad(
             raise self.error(
                 f"has a buffer of {self.buffer.type.stages} stages, but its pipeline has {pipeline.stages.value}"
             )
+        if self.multicast is not None:
+            self._verify_multicast(pipeline)
         made = self.desc.defining_op
         if isinstance(made, MakeTiledTmaDesc) and not isinstance(made.atom, TmaLoadAtomAttr):
             raise self.error(f"loads through a descriptor created for {made.atom}")
+
+    def _verify_multicast(self, pipeline: CreatePipeline | None) -> None:
+        assert self.multicast is not None
+        bits = self.multicast.value
+        if not 1 <= bits <= 15:
+            raise self.error(f"has multicast = {bits}; expected bits of a rank, 1 to 15")
+        count = 1 << bits.bit_count()
+        axis = shared_axis(self.buffer.type.tile)
+        boxes = self.buffer.type.tile[axis] // self.desc.type.shape[axis]
+        if boxes % count:
+            raise self.error(
+                f"has {boxes} boxes along axis {axis}, which {count} CTAs cannot share; use boxes of fewer rows"
+            )
+        peers = peers_of([bits])
+        known = () if pipeline is None or pipeline.peers is None else pipeline.peers.values
+        if pipeline is not None and not set(peers) <= set(known):
+            raise self.error(
+                f"fills the stages of peers {list(peers)}, but its pipeline has peers {list(known)}: nobody would wait "
+                "until they are empty"
+            )
 
 
 class TiledTmaStore(

@@ -7,23 +7,25 @@
     producer_commit     each thread with cp.async: cp.async.mbarrier.arrive.noinc full[stage]; each warp that stores:
                         mbarrier.arrive full[stage]
     consumer_wait       mbarrier.try_wait.parity full[stage], parity
-    consumer_release    one thread of each warp: mbarrier.arrive empty[stage]
+    consumer_release    one thread of each warp: mbarrier.arrive empty[stage], also in the CTAs that share its stages
 
 A pipeline's barriers are contiguous: full 0 … n-1, empty 0 … n-1.  PTX ISA, "mbarrier", "setmaxnreg".
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.diagnostics import Refusal
-from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.nv_tileas import Fill
-from tessera_tools.dialects.nvvm.attributes import SetMaxRegisterActionAttr
+from tessera_tools.dialects.nvvm.attributes import MemScopeAttr, SetMaxRegisterActionAttr
 from tessera_tools.ir.builtin_attributes import TRUE, i32
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.traits import Terminator
-from tessera_tools.ir.types import I64
+from tessera_tools.ir.types import I1, I64
+from tessera_tools.passes.llvm.clusters import cluster_address, cluster_barrier
 from tessera_tools.passes.llvm.control import branch, branch_if
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
@@ -71,6 +73,21 @@ def _is_filled_once(pipeline: nv_tileas.CreatePipeline) -> bool:
 def _wait(low: Lowering, barrier: Value, parity: Value) -> None:
     e = low.e
     e.nvvm("mbarrier.try_wait.parity", [barrier, parity, e.constant(LONGEST_WAIT)])
+
+
+def _wait_for_cluster(low: Lowering, barrier: Value, parity: Value) -> None:
+    """Wait for a phase that other CTAs complete, after what they have done."""
+    e = low.e
+    again, after = e.new_block(), e.new_block()
+    e.emit(llvm.Br([], dest=again))
+    e.block = again
+    done = e.nvvm("mbarrier.try_wait", [barrier, parity], [I1], scope=MemScopeAttr("cluster")).results[0]
+    e.emit(llvm.CondBr(done, [], [], true_dest=after, false_dest=again))
+    e.block = after
+
+
+def _peers(pipeline: nv_tileas.CreatePipeline) -> tuple[int, ...]:
+    return tuple(pipeline.peers.values) if pipeline.peers is not None else ()
 
 
 @lowers("nv_tileas.async.pipeline.create_pipeline")
@@ -121,7 +138,7 @@ def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
         # Only threads that arrive wait: for another one, which comes later, two rounds may have passed.
         fills = {f for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite) for f in user.fills}
         with only_where(e, _who(low, fills)):
-            _wait(low, barrier, empty)
+            (_wait_for_cluster if _peers(_pipeline(op)) else _wait)(low, barrier, empty)
     low.define(op.res, None)
 
 
@@ -205,22 +222,33 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     if _is_filled_once(pipeline):
         return
     (stage,) = low.stage(op.token)
-    _arrive_by_warp(low, _empty_barrier(low, pipeline, stage))
+    _arrive_by_warp(low, _empty_barrier(low, pipeline, stage), _peers(pipeline))
 
 
-def _arrive_by_warp(low: Lowering, barrier: Value) -> None:
-    """One arrival per warp, after what all of its lanes have done."""
+def _arrive_by_warp(low: Lowering, barrier: Value, peers: Sequence[int] = ()) -> None:
+    """One arrival per warp, after what all of its lanes have done, also at the same barrier of other CTAs."""
     e = low.e
+    # The addresses are computed outside of the branch, where they can be shared.
+    remote = [cluster_address(low, barrier, peer) for peer in peers]
     e.nvvm("bar.warp.sync", [e.constant(-1)])
     with only_where(e, e.is_elected):
         e.nvvm("mbarrier.arrive", [barrier], [I64])
+        for place in remote:
+            e.nvvm("mbarrier.arrive", [place], scope=MemScopeAttr("cluster"))
 
 
 @lowers("nv_tileas.async.pipeline.agent_switch")
 def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     """A chain of branches, agents by their first warp; warps without agent continue after it."""
     e = low.e
-    e.barrier()
+    shared = any(
+        isinstance(inner, nv_tileas.CreatePipeline) and inner.peers is not None for inner in (op.parent or ())
+    )
+    if shared:
+        # Other CTAs arrive at the barriers of this one, which must be ready.
+        cluster_barrier(low)
+    else:
+        e.barrier()
     warp = e.uniform_warp
     after = e.new_block()
     units = [op.unit(number) for number in range(len(op.regions))]
@@ -241,6 +269,9 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     e.close()
     low.reached.add(after)
     e.block = after
+    if shared:
+        # A CTA that ended would no longer have the barriers at which others arrive.
+        cluster_barrier(low)
 
 
 def _agent(low: Lowering, unit: ExecutionUnit, block: Block, after: Block, end: int) -> None:

@@ -6,6 +6,7 @@ offsets in shared memory  →  lower each kernel into an llvm.func, op by op (lo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import Any, ClassVar
 
 # The families register their lowerings when they are imported.
@@ -20,6 +21,7 @@ from tessera_tools.passes.llvm import (
     agents,
     assertions,
     atomics,
+    clusters,
     constants,
     control,
     dots,
@@ -53,6 +55,7 @@ from tessera_tools.target import ExecutionUnit, Target
 
 FAMILIES = (
     agents,
+    clusters,
     assertions,
     atomics,
     constants,
@@ -173,7 +176,9 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
     entry = Block(types, [a.location for a in function.arguments])
     region = Region([entry])
     emitter = Emitter(region, function.location, ExecutionUnit(threads.values[0] // 32))
-    low = Lowering(emitter, target, allocation, symbols)
+    cluster = function.attributes.get("nvvm.cluster_dim")
+    ctas = prod(cluster.values) if isinstance(cluster, DenseArrayAttr) else 1
+    low = Lowering(emitter, target, allocation, symbols, ctas)
     for old, new in zip(function.arguments, entry.arguments, strict=True):
         new.name_hint = old.name_hint
         low.define(old, new)

@@ -215,6 +215,7 @@ def token(low: Lowering, op: Operation) -> None:
 
 @lowers("nv_tileaa.get_program_id", "nv_tileaa.get_num_programs")
 def grid(low: Lowering, op: Any) -> None:
-    """%ctaid and %nctaid."""
-    register = "ctaid" if op.name.endswith("program_id") else "nctaid"
+    """%ctaid and %nctaid; of a kernel with clusters, %clusterid and %nclusterid: the program is a cluster."""
+    of = "clusterid" if low.ctas > 1 else "ctaid"
+    register = of if op.name.endswith("program_id") else f"n{of}"
     low.define(op.res, low.e.special_register(f"{register}.{'xyz'[op.axis.value]}"))

@@ -94,11 +94,15 @@ has one or the other.  Branches of cf are refused with their function."""
 class Lowering:
     """The lowering of one kernel to llvm: the emitter, and the lowered values."""
 
-    def __init__(self, emitter: Emitter, target: Target, allocation: Allocation, symbols: Symbols) -> None:
+    def __init__(
+        self, emitter: Emitter, target: Target, allocation: Allocation, symbols: Symbols, ctas: int = 1
+    ) -> None:
         self.e = emitter
         self.unit_of_kernel = emitter.unit
         self.symbols = symbols
         self.target = target
+        self.ctas = ctas
+        """The CTAs of a cluster."""
         self.allocation = allocation
         self.values: dict[Value, Any] = {}
         self.heap: dict[Value, Value] = {}

@@ -20,6 +20,7 @@ from tessera_tools.ir.types import I32
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.llvm.agents import full_barrier
+from tessera_tools.passes.llvm.clusters import part_of, receivers
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
@@ -83,9 +84,14 @@ def _corners(tile: tuple[int, ...], box: tuple[int, ...]) -> list[tuple[int, ...
 
 
 def _boxes(
-    low: Lowering, op: nv_tileas.TiledTmaLoad | nv_tileas.TiledTmaStore, stage: Value, indices: list[Value]
+    low: Lowering,
+    op: nv_tileas.TiledTmaLoad | nv_tileas.TiledTmaStore,
+    stage: Value,
+    indices: list[Value],
+    shared_by: int = 0,
 ) -> list[tuple[Value, list[Value]]]:
-    """(address in shared memory, coordinates innermost first) of each box of a copy."""
+    """(address in shared memory, coordinates innermost first) of each box of a copy; if CTAs that differ in the bits
+    `shared_by` of their rank share it, of each that this one copies."""
     e = low.e
     buffer = low.buffer(op.buffer)
     made = op.desc.defining_op
@@ -98,7 +104,16 @@ def _boxes(
     base = e.gep(e.address_of(GLOBAL_SMEM), e.mul(stage, buffer.stage_bytes))
     size = element_bytes(buffer.type.element)
     found: list[tuple[Value, list[Value]]] = []
-    for corner in _corners(buffer.type.tile, box):
+    tile = buffer.type.tile
+    if shared_by:
+        axis = nv_tileas.shared_axis(tile)
+        rows = tile[axis] >> shared_by.bit_count()
+        number = part_of(low, shared_by)
+        base = e.gep(base, e.mul(number, _step(buffer, axis, rows) * size))
+        moved = e.constant(e.add(indices[axis], e.mul(number, rows)))
+        indices = [*indices[:axis], moved, *indices[axis + 1 :]]
+        tile = (*tile[:axis], rows, *tile[axis + 1 :])
+    for corner in _corners(tile, box):
         place = e.gep(base, buffer.offset + memory_offset(buffer.layout, corner) * size, shared=False)
         coordinates = [e.constant(e.add(index, moved)) for index, moved in zip(indices, corner, strict=True)]
         found.append((place, coordinates[::-1]))
@@ -111,14 +126,28 @@ def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
     """One instruction per box; the enclosing producer_write selects the thread."""
     e = low.e
     stage, barrier = low.scalar(op.iter), full_barrier(low, op)
-    for place, coordinates in _boxes(low, op, stage, [low.scalar(v) for v in op.indices]):
-        operands = [place, low.scalar(op.desc), *coordinates, barrier]
+    shared_by = op.multicast.value if op.multicast is not None else 0
+    mask = [receivers(low, shared_by)] if shared_by else []
+    for place, coordinates in _boxes(low, op, stage, [low.scalar(v) for v in op.indices], shared_by):
+        operands = [place, low.scalar(op.desc), *coordinates, barrier, *mask]
         e.nvvm(
             "cp.async.bulk.tensor.shared.cluster.global",
             operands,
-            isCTAOnly=TRUE,
-            operandSegmentSizes=_segments(1, 1, len(coordinates), 1, 0, 0, 0, 0),
+            **({} if mask else {"isCTAOnly": TRUE}),
+            operandSegmentSizes=_segments(1, 1, len(coordinates), 1, 0, len(mask), 0, 0),
         )
+
+
+def _step(buffer: Buffer, axis: int, rows: int) -> int:
+    """The elements from one part of a buffer, `rows` along an axis, to the next. Raises Refusal if parts are not evenly
+    apart."""
+    tile = buffer.type.tile
+    corners = [[row * (other == axis) for other in range(len(tile))] for row in range(0, tile[axis], rows)]
+    places = [memory_offset(buffer.layout, tuple(corner)) for corner in corners]
+    step = places[1]
+    if any(place != number * step for number, place in enumerate(places)):
+        raise Refusal(f"parts of {rows} rows are not evenly apart in the buffer")
+    return step
 
 
 @lowers("nv_tileas.async.tiled_tma_store")

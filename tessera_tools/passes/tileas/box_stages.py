@@ -15,7 +15,7 @@ from tessera_tools.dialects import arith, nv_tileas
 from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
-from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
+from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType, peers_of
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.types import I32, I64, RankedTensorType
@@ -64,6 +64,11 @@ class Pipeline:
         copied = any(load.is_copied for load in threads)
         stored = any(not load.is_copied for load in threads)
         return (len(threads) < len(self.loads)) + copied * LANES * warps + stored * warps
+
+    @property
+    def peers(self) -> tuple[int, ...]:
+        """The CTAs whose stages are filled together with those of this one, by rank xor."""
+        return peers_of(load.shared_by for load in self.loads if isinstance(load, BoxLoad))
 
     @property
     def is_copied(self) -> bool:
@@ -158,7 +163,12 @@ def fill(
             indices = [value_of(load.load.indices[axis]) for axis in load.boxes.order]
             copies.insert(
                 nv_tileas.TiledTmaLoad(
-                    brought.descriptor, indices, brought.buffer, iterator, location=load.load.location
+                    brought.descriptor,
+                    indices,
+                    brought.buffer,
+                    iterator,
+                    i64(load.shared_by) if load.shared_by else None,
+                    location=load.load.location,
                 )
             )
     for load, parts in threads.items():

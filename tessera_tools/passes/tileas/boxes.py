@@ -9,7 +9,7 @@ Otherwise a `Missed` has the reason.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -19,6 +19,7 @@ from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.analysis.tensor_maps import describe, element_word
 from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects.nv_tileas import shared_axis
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I64, RankedTensorType
@@ -62,6 +63,19 @@ class Boxes:
         for n, m in zip(self.tile, self.box, strict=True):
             found *= n // m
         return found
+
+    def cut(self, parts: int) -> Boxes | None:
+        """The same tile in boxes of which so many CTAs may each copy as many, those that are next to each other along
+        the first axis that has more than one element; None if there are none."""
+        axis = shared_axis(self.tile)
+        rows, rest = divmod(self.tile[axis], parts)
+        inner = self.swizzle or prod(self.tile[axis + 1 :]) * self.bits // 8
+        if rest or not rows or rows * inner % SWIZZLE_ALIGNMENT[self.swizzle]:
+            return None
+        size = min(rows, self.box[axis])
+        if rows % size:
+            return None
+        return replace(self, box=(*self.box[:axis], size, *self.box[axis + 1 :]))
 
     @property
     def layout(self) -> LinearLayout:

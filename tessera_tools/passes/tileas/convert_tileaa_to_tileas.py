@@ -7,6 +7,7 @@ addptr + tiled_store →  nv_tileas.tiled_store view[offsets]       constant_ten
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar
 
 from tessera_tools.analysis.hints import hint
@@ -15,6 +16,7 @@ from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import I32, I64
 from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.tileas.cta_parts import PARTS
 from tessera_tools.passes.tileas.heap import free_heap
 from tessera_tools.passes.tileas.warps import choose_warps
 from tessera_tools.planning.dot_layouts import piece_of, warp_grid
@@ -37,13 +39,19 @@ class ConvertTileAAToTileAS(Pass):
     ensures: ClassVar = "tiled accesses and dots are nv_tileas ops; kernels have a kernel_spec"
 
     num_warps: int = option(0, "number of warps per kernel; 0 chooses from the tiles")
+    cluster: str = option(
+        "auto", "parts of each tile along rows x columns, each in a CTA of a cluster; auto follows hints"
+    )
 
     def run(self, op: Operation, context: PassContext) -> None:
         target = target_of(op)
+        parts = self._parts(op)
         for function in kernels(op):
             check_tiles(function)
             if function.kernel_spec is None:
-                choice = choose_warps(function, target)
+                hinted = hint(function, "num_cta_in_cga") or 1
+                ctas = prod(parts) if parts is not None else hinted if target.has(Feature.CLUSTER) else 1
+                choice = choose_warps(function, target, ctas)
                 warps = self.num_warps or choice.number
                 why = "as set by num-warps" if self.num_warps else choice.why
                 context.passed(
@@ -52,14 +60,29 @@ class ConvertTileAAToTileAS(Pass):
                 if choice.unfollowed and not self.num_warps:
                     context.missed(function, choice.unfollowed, "warps", "schedule")
                 try:
-                    function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(warps)
+                    function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(
+                        warps, (ctas, 1, 1)
+                    )
                 except ValueError as problem:
                     raise function.error(str(problem)) from None
+                if parts is not None:
+                    function.attributes[PARTS] = DenseArrayAttr(I64, parts)
             apply_hints(function, target)
             if not target.has(Feature.WGMMA):
                 _tell_of_latencies(function, target, context)
             convert(function, target)
             free_heap(function)
+
+    def _parts(self, op: Operation) -> tuple[int, int] | None:
+        """The option `cluster`; None if hints decide."""
+        if self.cluster == "auto":
+            return None
+        rows, mark, columns = self.cluster.partition("x")
+        if not (mark and rows.isdecimal() and columns.isdecimal() and int(rows) and int(columns)):
+            raise op.error(
+                f"option cluster={self.cluster} is invalid; expected ROWSxCOLUMNS, such as 2x1, or auto"
+            )
+        return int(rows), int(columns)
 
 
 def _tell_of_latencies(function: nv_tileaa.Func, target: Target, context: PassContext) -> None:

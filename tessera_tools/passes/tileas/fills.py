@@ -52,6 +52,8 @@ class BoxLoad:
     boxes: Boxes
     steps: list[Operation]
     """The ops between the load and the product, in order; they are removed."""
+    shared_by: int = 0
+    """The bits of the rank in which the CTAs differ that get the tile together."""
 
     @property
     def bytes(self) -> int:

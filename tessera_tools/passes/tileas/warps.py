@@ -46,8 +46,10 @@ class Warps(NamedTuple):
     """Why the author's hint is ignored; "" if it is not, or if there is none."""
 
 
-def choose_warps(function: Operation, target: Target) -> Warps:
-    """The warps of a kernel, from the author's hint or from its tiles; see the module's docstring.
+def choose_warps(function: Operation, target: Target, ctas: int = 1) -> Warps:
+    """The warps of a CTA, from the author's hint or from the tiles; see the module's docstring.
+
+    If so many CTAs are a cluster, each has a part of the tiles.
 
     A hint that is not a power of two, or exceeds the limit of a CTA, is ignored.
     """
@@ -64,11 +66,11 @@ def choose_warps(function: Operation, target: Target) -> Warps:
         for result in op.results
         if isinstance(result.type, RankedTensorType)
     ]
-    registers = max((_registers(t) for value, t in tiles if _is_in_registers(value)), default=0)
+    registers = max((_registers(t) for value, t in tiles if _is_in_registers(value)), default=0) // ctas
     products = [op for op in function.walk() if isinstance(op, nv_tileaa.Dot)]
     warps = 1
     if products:
-        pieces = max(_pieces(op, target) for op in products)
+        pieces = max(1, max(_pieces(op, target) for op in products) // ctas)
         while warps < FEW_WARPS and 2 * warps <= pieces:
             warps *= 2
         why = f"one per piece of the products ({pieces}), up to {FEW_WARPS}"
@@ -86,7 +88,7 @@ def choose_warps(function: Operation, target: Target) -> Warps:
             warps *= 2
         if warps > few:
             why = _full(registers, few, TILE_REGISTERS)
-    elements = max((t.num_elements for _, t in tiles), default=0)
+    elements = max((t.num_elements for _, t in tiles), default=0) // ctas
     fewer = warps
     while warps < most and elements > MOST_ELEMENTS * LANES * warps:
         warps *= 2

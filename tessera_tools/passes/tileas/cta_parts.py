@@ -1,0 +1,158 @@
+"""From tiles to the parts of one CTA: types, indices of accesses, and who else gets a tile.
+
+tiled_load %v[%i, %j] : tensor<256x64xf16>, rows split        tiled_load %v[%i + 128 · rank, %j] : tensor<128x64xf16>
+iota : tensor<256xi32>, split                                 iota : tensor<128xi32> + 128 · rank
+tiled_store of a tile that several CTAs have                  if the other bits of the rank are 0 { tiled_store }
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
+from tessera_tools.dialects.nv_tileas import SHARED_BY
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32, i64
+from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
+from tessera_tools.ir.types import I64, IntegerType, RankedTensorType
+from tessera_tools.passes.tileas.cta_layouts import Blocks, part_shape, shared_bits
+from tessera_tools.planning.dot_layouts import piece_of, warp_grid
+from tessera_tools.planning.kernel import kernel_spec
+from tessera_tools.planning.layout_rules import is_tile
+
+PARTS = "nv_tileas.cluster_parts"
+"""The attribute of a kernel with the parts along rows and columns that an option asks for."""
+
+
+def commit(function: nv_tileaa.Func, blocks: Mapping[Value, Blocks], bits: int) -> list[Operation]:
+    """Rewrite a kernel to the parts of one CTA; returns the loads whose tiles several CTAs get."""
+    return _Parts(function, blocks, bits).run()
+
+
+class _Parts:
+    def __init__(self, function: nv_tileaa.Func, blocks: Mapping[Value, Blocks], bits: int) -> None:
+        self.function, self.blocks, self.bits = function, blocks, bits
+        self.builder = Builder.at_start(function.body.entry, function.location)
+        self.rank = self.builder.insert(nv_tileas.CtaRank()).res
+        self.known: dict[tuple[tuple[int, int], ...], Value] = {}
+
+    def run(self) -> list[Operation]:
+        shared: list[Operation] = []
+        for op in list(self.function.walk()):
+            # Operands first, while the types of results are those of whole tiles.
+            if isinstance(op, nv_tileas.TiledLoad):
+                own = self.of(op.res)
+                self.move(op, own)
+                if (by := shared_bits(own)) != 0:
+                    op.attributes[SHARED_BY] = i64(by)
+                    shared.append(op)
+            elif isinstance(op, nv_tileas.TiledStore):
+                own = self.of(op.value)
+                self.move(op, own)
+                self.only_one(op, shared_bits(own))
+            elif isinstance(op, nv_tileaa.Store):
+                value: Any = op.value
+                self.only_one(op, shared_bits(self.of(value)) if is_tile(value) else (1 << self.bits) - 1)
+            elif op.name == "nv_tileas.tiled_prefetch":
+                continue
+            elif isinstance(op, nv_tileaa.Iota):
+                self.count_on(op)
+            elif isinstance(op, nv_tileas.Dot) and op.warps is not None:
+                shape = part_shape(op.c.type.shape, self.of(op.res))
+                assert shape is not None
+                warps = kernel_spec(self.function).num_warps
+                op.warps = DenseArrayAttr(I64, warp_grid(shape, warps, piece_of(op.atom), along_rows=True))
+        for op in self.function.walk():
+            for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
+                if is_tile(value):
+                    self.shrink(value)
+        return shared
+
+    def of(self, value: Any) -> Blocks:
+        return self.blocks.get(value) or ((0,) * value.type.rank,) * self.bits
+
+    def shrink(self, value: Any) -> None:
+        own = self.blocks.get(value)
+        if own is None:
+            return
+        shape = part_shape(value.type.shape, own)
+        assert shape is not None
+        type = RankedTensorType(shape, value.type.element)
+        made = value.defining_op
+        if isinstance(made, arith.Constant) and isinstance(made.value, DenseElementsAttr):
+            made.value = DenseElementsAttr(type, made.value.data)
+        value.type = type
+
+    def start(self, own: Blocks, axis: int) -> Value | None:
+        """Where the part of this CTA begins along an axis; None at 0."""
+        steps = tuple((bit, basis[axis]) for bit, basis in enumerate(own) if basis[axis])
+        if not steps:
+            return None
+        if steps not in self.known:
+            self.known[steps] = self.begin(steps)
+        return self.known[steps]
+
+    def begin(self, steps: tuple[tuple[int, int], ...]) -> Value:
+        """The number of a part, times its extent: bits of the rank that lie next to each other are one number."""
+        b = self.builder
+        first = steps[0][0]
+        number: Value = self.rank
+        if first:
+            number = b.insert(arith.ShRUI(number, self.constant(first))).results[0]
+        number = b.insert(arith.AndI(number, self.constant((1 << len(steps)) - 1))).results[0]
+        assert [bit for bit, _ in steps] == list(range(first, first + len(steps)))
+        assert [step for _, step in steps] == [steps[0][1] << number for number in range(len(steps))]
+        return b.insert(arith.MulI(number, self.constant(steps[0][1]))).results[0]
+
+    def constant(self, value: int) -> Value:
+        return self.builder.insert(arith.Constant(i32(value))).results[0]
+
+    def move(self, op: Any, own: Blocks) -> None:
+        """Access the part of this CTA."""
+        before = Builder.before(op)
+        for axis, index in enumerate(op.indices):
+            start = self.start(own, axis)
+            if start is not None:
+                moved = before.insert(arith.AddI(index, start, location=op.location)).results[0]
+                op.set_operand(1 + axis, moved)
+
+    def count_on(self, op: nv_tileaa.Iota) -> None:
+        start = self.start(self.of(op.res), 0)
+        if start is None:
+            return
+        type: Any = op.res.type
+        element = type.element
+        assert isinstance(element, IntegerType)
+        width = element.width
+        after = Builder.before(op.next_op)  # type: ignore[arg-type]
+        if width > 32:
+            start = after.insert(arith.ExtUI(start, out=element)).results[0]
+        elif width < 32:
+            start = after.insert(arith.TruncI(start, out=element)).results[0]
+        part = RankedTensorType(part_shape(type.shape, self.of(op.res)) or (), element)
+        tile = after.insert(nv_tileaa.Splat(start, res=part, location=op.location)).results[0]
+        made = arith.AddI(op.res, tile, location=op.location)
+        after.insert(made)
+        op.res.replace_all_uses_with(made.results[0], keep=lambda use: use.owner is made)
+        made.results[0].type = part
+
+    def only_one(self, op: Any, shared: int) -> None:
+        """Of the CTAs that have the same tile, the first stores it."""
+        if not shared:
+            return
+        before = Builder.before(op)
+        own = before.insert(arith.AndI(self.rank, self.constant(shared))).results[0]
+        predicate = IntegerAttr(CMPI_PREDICATES.index("eq"), I64)
+        first = before.insert(arith.CmpI(predicate, own, self.constant(0))).results[0]
+        token = op.results[0]
+        branch = scf.If.create(
+            [first], [token.type], {}, [Region([Block()]), Region([Block()])], location=op.location
+        )
+        before.insert(branch)
+        token.replace_all_uses_with(branch.results[0])
+        op.detach()
+        inside = Builder.at_end(branch.regions[0].entry, op.location)
+        inside.insert(op)
+        inside.insert(scf.Yield([token]))
+        Builder.at_end(branch.regions[1].entry, op.location).insert(scf.Yield([op.token]))

@@ -1,0 +1,122 @@
+"""The parts of the tiles of a kernel with a cluster, and how they follow from those of some tiles (cta_arms.py)."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any
+
+from tessera_tools.analysis.access import contiguous_axis, storage_bits
+from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.passes.tileas.cta_arms import BACKWARD, FORWARD, Conflict, arm_of, maker_of
+from tessera_tools.passes.tileas.cta_layouts import Blocks, part_shape, replicated, with_blocks
+from tessera_tools.planning.layout_rules import is_tile
+
+_YIELDS = ("scf.yield", "nv_tileaa.yield")
+_EXITS = ("nv_tileaa.break", "nv_tileaa.continue")
+
+
+class Plan:
+    """The parts of the tiles of a function."""
+
+    def __init__(self, function: nv_tileaa.Func, count: int) -> None:
+        self.function = function
+        self.bits = count.bit_length() - 1
+        self.blocks: dict[Value, Blocks] = {}
+        self.work: deque[tuple[Value, str]] = deque()
+        self.parts: tuple[int, int] = (1, 1)
+        """Along rows and columns."""
+        self.why = ""
+        self.anchor: tuple[Operation, Value] | None = None
+        """The op at which parts are asked for first, and the tile."""
+
+    def of(self, value: Value) -> Blocks:
+        """The parts of a tile; whole tiles if nothing has asked for others."""
+        type: Any = value.type
+        return self.blocks.get(value) or replicated(type.rank, self.bits)
+
+    def give(self, value: Value, blocks: Blocks, by: Operation) -> None:
+        """A value has these parts, because of an op.  Raises Conflict if it has others."""
+        type: Any = value.type
+        if part_shape(type.shape, blocks) is None:
+            raise Conflict(by, f"would have parts of {type} that are no boxes")
+        known = self.blocks.get(value)
+        if known is not None:
+            if known != blocks:
+                raise Conflict(
+                    by, f"needs another part of {type} than the CTA has, which would be in another CTA"
+                )
+            return
+        self.blocks[value] = blocks
+        self.work += [(value, BACKWARD), (value, FORWARD)]
+
+    def spread(self) -> None:
+        """Follow the arms from all values that have parts."""
+        while self.work:
+            value, direction = self.work.popleft()
+            (self.step_backward if direction == BACKWARD else self.step_forward)(value)
+
+    def step_backward(self, value: Value) -> None:
+        op = maker_of(value)
+        if op is None or op is self.function:
+            return
+        blocks = self.blocks[value]
+        arm = arm_of(op, BACKWARD)
+        if arm is None:
+            if any(map(any, blocks)):
+                raise Conflict(op, "makes tiles of which a CTA of a cluster cannot make a part")
+            return
+        for other, needed in arm.step(op, value, blocks):
+            self.give(other, needed, op)
+
+    def step_forward(self, value: Value) -> None:
+        blocks = self.blocks[value]
+        for use in list(value.uses):
+            op = use.owner
+            owner: Operation | None = op
+            if op.name in _YIELDS:
+                owner = op.parent_op
+            elif op.name in _EXITS:
+                while owner is not None and owner.name != "nv_tileaa.loop":
+                    owner = owner.parent_op
+            assert owner is not None
+            arm = arm_of(owner, FORWARD)
+            if arm is None:
+                if any(map(any, blocks)):
+                    raise Conflict(owner, "takes tiles whole, of which a CTA of a cluster would have a part")
+                continue
+            for other, found in arm.step(owner, value, blocks):
+                if other not in self.blocks:
+                    self.give(other, found, owner)
+
+    def check(self) -> None:
+        """Raises Conflict unless every op has the parts of its operands that it needs."""
+        for op in self.function.walk():
+            for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
+                arm = arm_of(op, BACKWARD) if is_tile(value) else None
+                if arm is None:
+                    continue
+                for other, needed in arm.step(op, value, self.of(value)):
+                    if self.of(other) != needed:
+                        raise Conflict(op, f"needs another part of {other.type} than the CTA has")
+            if isinstance(op, nv_tileas.TiledLoad | nv_tileas.TiledStore):
+                self.check_rows(op)
+
+    def check_rows(self, op: nv_tileas.TiledLoad | nv_tileas.TiledStore) -> None:
+        """Raises Conflict if a part has rows that are shorter than an access of a thread."""
+        value: Any = op.res if isinstance(op, nv_tileas.TiledLoad) else op.value
+        part = part_shape(value.type.shape, self.of(value))
+        along = contiguous_axis(op.view.defining_op)
+        if part is None or along is None or part[along] == value.type.shape[along]:
+            return
+        bits = part[along] * storage_bits(value.type.element)
+        if bits < op.atom.bits:
+            raise Conflict(op, f"would move rows of {bits} bits in a CTA; its accesses have {op.atom.bits}")
+
+    def show(self) -> None:
+        """Write the parts to the types."""
+        for op in self.function.walk():
+            for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
+                if is_tile(value):
+                    plain: Any = value.type
+                    value.type = with_blocks(plain, self.of(value))

@@ -1,0 +1,330 @@
+"""plan-cta: the CTAs of a cluster each compute a part of every tile.
+
+    kernel_spec<cluster = [2, 1, 1]>, parts = [2, 1]
+        %b = tiled_load …                : tensor<64x256xf16>       convert_layout … {plancta.direction = "backward"}
+        %d = dot %a, %b, %c              : tensor<256x256xf32>      … tensor<256x256xf32, block = [[128, 0]]>
+    ──▶ %b = tiled_load … {shared_by = 1} : tensor<64x256xf16>      both CTAs need all of it: TMA multicasts it
+        %d = dot %a, %b, %c              : tensor<128x256xf32>      128 rows each, from row 128 · rank on
+
+Conversions at the largest product, or else at the largest tile in memory, ask for parts of it (seeds).  The parts of
+other values then follow through the arms of cta_arms.py, against the flow of values (backward) and along it
+(forward); the conversions cancel.  A program is a cluster: all CTAs run it, with the same numbers.  Two things keep a
+kernel from having clusters: an effect that only one CTA may have, and a value of which a CTA has not the part that it
+needs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar
+
+from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr
+from tessera_tools.ir.core import Builder, Operation, Value
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.tileas.cta_arms import BACKWARD, DIRECTION, FORWARD, Conflict
+from tessera_tools.passes.tileas.cta_layouts import (
+    Blocks,
+    given_blocks,
+    part_shape,
+    replicated,
+    split,
+    with_blocks,
+)
+from tessera_tools.passes.tileas.cta_parts import PARTS, commit
+from tessera_tools.passes.tileas.cta_plan import Plan
+from tessera_tools.passes.tileas.memory_order import MemoryOrder, is_access, writes_memory
+from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.planning.layout_rules import is_tile
+from tessera_tools.target import Feature, Target
+
+_STOPS = ("", "seeds", "layouts")
+_WITHIN_A_CTA = (
+    "nv_tileas.tiled_load", "nv_tileas.tiled_store", "nv_tileaa.load", "nv_tileaa.store", "nv_tileaa.assert",
+    "nv_tileaa.gdc_wait", "nv_tileaa.gdc_launch_dependents", "nv_tileaa.fence_alias", "nv_tileas.tiled_prefetch",
+)  # fmt: skip
+"""Ops with effects that every CTA of a cluster may have, on its part."""
+
+
+@dataclass(frozen=True)
+class PlanCTA(Pass):
+    """Give each CTA of a cluster its part of every tile."""
+
+    name: ClassVar = "plan-cta"
+    summary: ClassVar = "propagate CTA related layouts"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "nv_tileas ops without thread layouts, and a kernel_spec on each kernel"
+    ensures: ClassVar = "kernels with a cluster work on the tiles of one CTA; others are unchanged"
+    statistics: ClassVar = {"planned": "kernels with a cluster", "shared": "loads that CTAs share"}
+
+    stop: str = option("", "where to stop, to look at the IR: 'seeds', 'layouts'; '' goes on to the end")
+
+    def run(self, op: Operation, context: PassContext) -> None:
+        if self.stop not in _STOPS:
+            raise op.error(f"option stop={self.stop} is invalid; expected seeds or layouts")
+        for function in kernels(op):
+            spec = function.kernel_spec
+            if spec is None or prod(spec.cluster) == 1:
+                continue
+            self.plan(function, spec, target_of(op), context)
+
+    def plan(
+        self, function: nv_tileaa.Func, spec: nv_tileaa.KernelSpecAttr, target: Target, context: PassContext
+    ) -> None:
+        count = prod(spec.cluster)
+        given = function.attributes.get(PARTS)
+        try:
+            if not target.has(Feature.CLUSTER):
+                raise Conflict(function, f"is compiled for {target.name}, which has no clusters")
+            if count & (count - 1) or count > target.max_cluster_size:
+                raise Conflict(
+                    function,
+                    f"has a cluster of {count} CTAs; expected a power of two up to {target.max_cluster_size}",
+                )
+            check_effects(function)
+            seeded = any(DIRECTION in inner.attributes for inner in function.walk())
+            chosen = None if seeded else choose(function, count, given)
+        except Conflict as problem:
+            if isinstance(given, DenseArrayAttr):
+                raise problem.op.error(
+                    f"{problem.why}: the kernel cannot have a cluster of {count} CTAs"
+                ) from None
+            function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(spec.num_warps)
+            text = f"no cluster of {count} CTAs: {problem.op.name} {problem.why}"
+            context.missed(problem.op, text, "cluster", "schedule", function=function)
+            return
+        if chosen is not None:
+            seed(chosen)
+        if self.stop == "seeds":
+            return
+        plan = propagated(function, count)
+        if self.stop == "layouts":
+            plan.show()
+            return
+        shared = commit(function, plan.blocks, plan.bits)
+        function.attributes.pop(PARTS, None)
+        function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(spec.num_warps, (count, 1, 1))
+        context.count("planned")
+        context.count("shared", len(shared))
+        if chosen is not None:
+            parts = " x ".join(map(str, chosen.parts))
+            text = (
+                f"each tile block is a cluster of {count} CTAs, which compute {parts} parts: {chosen.why}; they share "
+                f"{len(shared)} of the tiles that they load"
+            )
+            context.passed(function, text, "cluster", "schedule")
+
+
+def check_effects(function: nv_tileaa.Func) -> None:
+    """Raises Conflict for what only one CTA may do, or what CTAs would have to do in order."""
+    order = MemoryOrder()
+    accesses = [op for op in function.walk() if is_access(op)]
+    for op in function.walk():
+        effects = op.effects()
+        if op.regions or (effects is not None and not effects.own) or op.name in _WITHIN_A_CTA:
+            continue
+        if effects is None or not is_quiet(op):
+            raise Conflict(op, "has an effect that each CTA of a cluster would have")
+    for op in accesses:
+        for other in order.before(op):
+            if writes_memory(op) or writes_memory(other):
+                raise Conflict(
+                    op,
+                    f"is ordered by its token after '{other.name}', which other CTAs of a cluster would do",
+                )
+
+
+def is_quiet(op: Operation) -> bool:
+    """Whether an op has no effects that others see."""
+    return op.name in ("nv_tileaa.return", "scf.yield", "nv_tileaa.yield", "nv_tileaa.create_mem_token")
+
+
+# -- seeds
+
+
+def anchors(function: nv_tileaa.Func) -> list[tuple[Operation, Value]]:
+    """The ops at which parts are asked for, with the values: products, the largest first; else the tiles in memory."""
+    products = [(op, op.res) for op in function.walk() if isinstance(op, nv_tileas.Dot)]
+    if products:
+        return sorted(products, key=lambda found: -_work(found[0]))
+    tiles: list[tuple[Operation, Value]] = []
+    for op in function.walk():
+        if isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Load) and is_tile(op.res):
+            tiles.append((op, op.res))
+        elif isinstance(op, nv_tileas.TiledStore | nv_tileaa.Store) and is_tile(op.value):
+            tiles.append((op, op.value))
+    return sorted(tiles, key=lambda found: -found[1].type.num_elements)  # type: ignore[attr-defined]
+
+
+def _work(op: Any) -> int:
+    return prod(op.c.type.shape) * op.a.type.shape[-1]
+
+
+def choose(function: nv_tileaa.Func, count: int, given: Any) -> Plan:
+    """The plan of the lowest price, or that in the parts that are given.  Raises Conflict if there is none."""
+    found = anchors(function)
+    if not found:
+        raise Conflict(function, "has no tile in memory, and nothing for several CTAs to do")
+    candidates: list[tuple[float, Plan]] = []
+    problem: Conflict | None = None
+    op, value = found[0]
+    for rows, columns in _shapes(count, given):
+        plan = Plan(function, count)
+        plan.anchor, plan.parts = (op, value), (rows, columns)
+        try:
+            plan.give(value, _seed(op, value, rows, columns, plan.bits), op)
+            for later in found:
+                plan.spread()
+                if later[0].name == "nv_tileas.dot" and later[1] not in plan.blocks:
+                    plan.give(later[1], _seed(later[0], later[1], rows, columns, plan.bits), later[0])
+            plan.spread()
+            plan.check()
+        except Conflict as refusal:
+            problem = problem or refusal
+            continue
+        candidates.append((price(plan), plan))
+    if not candidates:
+        assert problem is not None
+        raise problem
+    cost, best = min(candidates, key=lambda found: found[0])
+    if isinstance(given, DenseArrayAttr):
+        best.why = "as set by the option cluster"
+    else:
+        others = ", ".join(
+            f"{p.parts[0]} x {p.parts[1]} {c:,.0f}" for c, p in candidates if p is not best and p.parts
+        )
+        best.why = f"{cost:,.0f} cycles a step" + (f" ({others})" if others else "")
+    return best
+
+
+def _shapes(count: int, given: Any) -> Iterator[tuple[int, int]]:
+    if isinstance(given, DenseArrayAttr):
+        rows, columns = given.values
+        yield rows, columns
+        return
+    rows = count
+    while rows:
+        yield rows, count // rows
+        rows //= 2
+
+
+def _seed(op: Operation, value: Value, rows: int, columns: int, bits: int) -> Blocks:
+    """The parts of an anchor: rows along the last axis but one, columns along the last."""
+    shape: tuple[int, ...] = value.type.shape  # type: ignore[attr-defined]
+    if len(shape) == 1:
+        if rows > 1 and columns > 1:
+            raise Conflict(op, "has a tile of one axis, which cannot be split in rows and columns")
+        counts: tuple[int, ...] = (rows * columns,)
+    else:
+        # Rows are those of the outermost axis that has some: batches are as good.
+        counts = (*(1,) * (len(shape) - 2), rows, columns)
+    if any(n < m for n, m in zip(shape, counts, strict=True)):
+        raise Conflict(
+            op, f"has a tile of {'x'.join(map(str, shape))}, which is not {rows} x {columns} parts"
+        )
+    return split(shape, counts, 0, bits)
+
+
+def price(plan: Plan) -> float:
+    """An estimate of the cycles of the products of a step, or of the bytes that a CTA moves.
+
+    A step of wgmma takes one cycle for 4,096 products of 16 bits, or as long as shared memory takes to give the
+    factors: 128 bytes a cycle, A once for each 64 rows, B once for each 64 rows and warpgroup.
+    """
+    total = 0.0
+    for op in plan.function.walk():
+        if not isinstance(op, nv_tileas.Dot):
+            continue
+        whole, part = op.c.type.shape, part_shape(op.c.type.shape, plan.of(op.res))
+        assert part is not None
+        m, n, k = part[-2], part[-1], op.a.type.shape[-1]
+        used = max(m, 64) * max(n, 8)
+        tensor = used * k / 4096
+        size = 2
+        shared = (m * k + max(1, m // 64) * n * k) * size / 128
+        filled = (m + n) * k * size / 64
+        total += max(tensor, shared, filled) * prod(part[:-2])
+        del whole
+    if not total:
+        op, value = plan.anchor or (None, None)
+        assert op is not None and value is not None
+        part = part_shape(value.type.shape, plan.of(value))  # type: ignore[attr-defined]
+        assert part is not None
+        # Whole rows are one access after another.
+        total = prod(part) * (1 + 1 / part[-1])
+    return total
+
+
+def seed(plan: Plan) -> None:
+    """Write the conversions at the anchors of a plan."""
+    assert plan.anchor is not None
+    op, value = plan.anchor
+    for index, operand in enumerate(list(op.operands)):
+        if is_tile(operand) and operand in plan.blocks:
+            made = _conversion(operand, plan.blocks[operand], BACKWARD)
+            Builder.before(op).insert(made)
+            op.set_operand(index, made.results[0])
+    for result in op.results:
+        if is_tile(result) and result in plan.blocks:
+            plain: Any = result.type
+            wanted = with_blocks(plain, plan.blocks[result])
+            made = nv_tileas.ConvertLayout(result, res=plain, location=op.location)
+            made.attributes[DIRECTION] = StringAttr(FORWARD)
+            op.parent.insert_after(op, made)  # type: ignore[union-attr]
+            result.replace_all_uses_with(made.results[0], keep=lambda use, made=made: use.owner is made)
+            result.type = wanted
+    del value
+
+
+def _conversion(value: Value, blocks: Blocks, direction: str) -> nv_tileas.ConvertLayout:
+    type: Any = value.type
+    made = nv_tileas.ConvertLayout(value, res=with_blocks(type, blocks))
+    made.attributes[DIRECTION] = StringAttr(direction)
+    return made
+
+
+def propagated(function: nv_tileaa.Func, count: int) -> Plan:
+    """The plan that the conversions of a function ask for; they are merged with what they come to.  An error if it has
+    none."""
+    plan = Plan(function, count)
+    seeds: list[tuple[Value, Blocks, Operation]] = []
+    for op in list(function.walk()):
+        if not isinstance(op, nv_tileas.ConvertLayout) or DIRECTION not in op.attributes:
+            continue
+        direction = op.attributes[DIRECTION]
+        if not isinstance(direction, StringAttr) or direction.value not in (BACKWARD, FORWARD):
+            raise op.error(f'has {DIRECTION} = {direction}; expected "{BACKWARD}" or "{FORWARD}"')
+        blocks = given_blocks(op.res if direction.value == BACKWARD else op.source, plan.bits)
+        if blocks is None:
+            raise op.error(f"has no CTA layout for a cluster of {count} CTAs")
+        source = op.source
+        seeds.append((source, blocks, op))
+        op.res.replace_all_uses_with(source)
+        op.erase()
+    for op in function.walk():
+        for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
+            if is_tile(value):
+                plain: Any = value.type
+                value.type = RankedTensorType(plain.shape, plain.element)
+    try:
+        for value, blocks, op in seeds:
+            plan.give(value, blocks, op)
+        plan.spread()
+        for op, value in anchors(function):
+            if op.name == "nv_tileas.dot" and value not in plan.blocks:
+                plan.give(value, replicated(value.type.rank, plan.bits), op)  # type: ignore[attr-defined]
+                plan.spread()
+        plan.check()
+    except Conflict as problem:
+        raise problem.op.error(f"{problem.why}: the kernel cannot have a cluster of {count} CTAs") from None
+    return plan
+
+
+@dataclass(frozen=True)
+class TileASPlanCTA(PlanCTA):
+    """The same pass, by the name of its family."""
+
+    name: ClassVar = "tileas-plan-cta"

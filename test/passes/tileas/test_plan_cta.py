@@ -1,0 +1,359 @@
+"""Clusters: the arms of plan-cta, results on the simulated GPU, every synchronization removed in turn."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import check_tools, compiled, empty, fresh_seed, launch, launch_ptx, random
+
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.types import F16, F32, I32, RankedTensorType
+from tessera_tools.parser import parse_module
+from tessera_tools.passes.base import PassContext
+from tessera_tools.passes.tileas.cta_arms import ARMS
+from tessera_tools.passes.tileas.cta_layouts import Blocks, given_blocks, with_blocks
+from tessera_tools.passes.tileas.plan_cta import PlanCTA
+
+CORPUS = Path(__file__).parents[2] / "corpus"
+
+
+def gemm(m: int, n: int, k: int, hint: str = "") -> str:
+    """The corpus's GEMM with other tiles, and hints for sm_90."""
+    text = (CORPUS / "gemm_f16_128x256x64.mlir").read_text()
+    for old, new in (("128x64", f"{m}x{k}"), ("64x256", f"{k}x{n}"), ("128x256", f"{m}x{n}")):
+        text = re.sub(rf"\b{old}(?=x|\))|(?<=\(){old}(?=\))", new.replace("x", "×"), text)
+    return text.replace("×", "x").replace("sm_90 = {}", f"sm_90 = {{{hint}}}")
+
+
+def arguments(*arrays: np.ndarray[Any, Any]) -> list[Any]:
+    return [v for a in arrays for v in (a, *(np.int32(n) for n in (*a.shape, a.shape[1], 1)))]
+
+
+def check_gemm(
+    tile: tuple[int, int, int], grid: tuple[int, int], cluster: str, ragged: bool, **options: Any
+) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    m, n, k = grid[0] * tile[0], grid[1] * tile[1], 6 * tile[2]
+    if ragged:
+        m, n, k = m - int(rng.integers(1, tile[0])), n - 8 * int(rng.integers(1, tile[1] // 8)), k - 8
+    a, b = random("f16", (m, k), rng), random("f16", (k, n), rng)
+    arrays, _ = launch(
+        gemm(*tile),
+        *arguments(a, b, empty("f16", (m, n))),
+        target="sm_90a",
+        grid=grid,
+        cluster=cluster,
+        **options,
+    )
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(arrays[2].astype(np.float64), expected, rtol=1e-2, atol=1e-2 * np.sqrt(k))
+
+
+# -- results
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+@pytest.mark.parametrize(
+    ("tile", "cluster"),
+    [
+        ((128, 64, 64), "2x1"),
+        ((64, 128, 64), "1x2"),
+        ((128, 128, 64), "2x2"),
+        ((256, 64, 64), "4x1"),
+        ((256, 128, 64), "4x2"),
+    ],
+)
+def test_gemm(tile: tuple[int, int, int], cluster: str, ragged: bool) -> None:
+    check_gemm(tile, (1, 2), cluster, ragged, mode="late")
+
+
+@pytest.mark.parametrize("mode", ["early", "late"])
+def test_gemm_with_eight_schedules(mode: str) -> None:
+    for _ in range(8):
+        check_gemm((128, 64, 64), (3, 1), "2x1", ragged=False, mode=mode)
+
+
+def test_the_result_is_that_of_one_cta() -> None:
+    """Each element is the same sum, in the same order."""
+    rng = np.random.default_rng(fresh_seed())
+    a, b = random("f16", (128, 256), rng), random("f16", (256, 64), rng)
+    given = arguments(a, b, empty("f16", (128, 64)))
+    one, two = (
+        launch(gemm(128, 64, 64), *given, target="sm_90a", cluster=cluster)[0][2]
+        for cluster in ("auto", "2x1")
+    )
+    assert (one.view(np.uint16) == two.view(np.uint16)).all()
+
+
+def test_attention_shares_keys_and_values() -> None:
+    text = (
+        (CORPUS / "attention_causal_f16_d64.mlir")
+        .read_text()
+        .replace("sm_90 = {}", "sm_90 = {num_cta_in_cga = 2}")
+    )
+    assert "nv_tileas" not in text
+    rng = np.random.default_rng(fresh_seed())
+    length = 128
+    q, k, v = (random("f16", (1, length, 64), rng) for _ in range(3))
+    scale = np.float32(np.log2(np.e) / 8)
+    given = [
+        x
+        for a in (q, k, v, empty("f16", (1, length, 64)))
+        for x in (a, *map(np.int32, a.shape), *(np.int32(s // 2) for s in a.strides))
+    ]
+    arrays, _ = launch(text, *given, scale, target="sm_90a", grid=(2, 1), cluster="2x1")
+    q, k, v = (x[0].astype(np.float64) for x in (q, k, v))
+    scores = np.where(np.tri(length, dtype=bool), q @ k.T * float(scale), -np.inf)
+    weights = np.exp2(scores - scores.max(1, keepdims=True))
+    expected = weights / weights.sum(1, keepdims=True) @ v
+    np.testing.assert_allclose(arrays[3][0].astype(np.float64), expected, atol=2e-2)
+
+
+# -- what the text and the manifest say
+
+
+def test_the_hint_makes_a_cluster() -> None:
+    text = gemm(128, 64, 64, "num_cta_in_cga = 2")
+    made = compiled(text, "sm_90a")
+    kernel = made.manifest.kernel()
+    assert kernel.cluster == (2, 1, 1)
+    assert kernel.blocks_are_clusters
+    assert ".reqnctapercluster 2, 1, 1" in made.ptx
+    assert ".blocksareclusters" in made.ptx
+    assert ".multicast::cluster" in made.ptx
+    check_tools(text, "sm_90a")
+
+
+def test_the_option_decides_over_the_hint() -> None:
+    made = compiled(gemm(128, 64, 64, "num_cta_in_cga = 2"), "sm_90a", cluster="1x1")
+    assert "cluster" not in made.ptx.replace("shared::cluster", "")
+    assert made.ptx == compiled(gemm(128, 64, 64), "sm_90a").ptx
+
+
+def test_a_target_without_clusters_ignores_the_hint() -> None:
+    hinted = gemm(128, 64, 64).replace("sm_90 = {}", "default = {num_cta_in_cga = 2}")
+    assert compiled(hinted, "sm_80").ptx == compiled(gemm(128, 64, 64), "sm_80").ptx
+
+
+def test_a_target_without_clusters_refuses_the_option() -> None:
+    with pytest.raises(DiagnosticError, match="sm_80, which has no clusters"):
+        compiled(gemm(128, 64, 64), "sm_80", cluster="2x1")
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("softmax_f32_1024", "reduces along axis 1"), ("gemm_f16_64x64x32", "expected ROWSxCOLUMNS")],
+)
+def test_what_is_refused(name: str, problem: str) -> None:
+    cluster = "2" if "expected" in problem else "1x2"
+    with pytest.raises(DiagnosticError, match=problem):
+        compiled((CORPUS / f"{name}.mlir").read_text(), "sm_90a", cluster=cluster)
+
+
+# -- synchronization
+
+
+def test_every_synchronization_is_needed() -> None:
+    """Without any one of them, the simulated GPU finds a defect in some schedule, or the result is wrong."""
+    rng = np.random.default_rng(fresh_seed())
+    made = compiled(gemm(128, 64, 64), "sm_90a", cluster="2x1")
+    a, b = random("f16", (128, 512), rng), random("f16", (512, 64), rng)
+    given = arguments(a, b, empty("f16", (128, 64)))
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+
+    def is_found(ptx: str) -> bool:
+        for mode in ("early", "late"):
+            for seed in range(4):
+                changed = type(made)(ptx, made.manifest)
+                options = {"mode": mode, "seed": seed, "max_instructions": 400_000}
+                arrays, result = launch_ptx(changed, given, "sm_90a", (1,), file="mutant.ptx", **options)
+                if result.findings or not np.abs(arrays[2] - expected).max() < 0.5:
+                    return True
+        return False
+
+    lines = made.ptx.splitlines()
+    last = max(i for i, line in enumerate(lines) if "wgmma.mma_async" in line)
+    removed = 0
+    assert not is_found(made.ptx)
+    for number, line in enumerate(lines):
+        text = line.strip()
+        if re.match(r"(barrier\.cluster|fence\.mbarrier_init|mbarrier\.arrive.*cluster)", text):
+            # Nobody fills the stages that the end of the loop releases again.
+            if text.startswith("mbarrier") and number > last:
+                continue
+            mutant = [*lines[:number], *lines[number + 1 :]]
+        elif waits := re.match(r"mbarrier\.try_wait\.parity\.acquire\.cluster\S* (%p\d+)", text):
+            mutant = [*lines[:number], f"setp.eq.u32 {waits[1]}, 0, 0;", *lines[number + 1 :]]
+        else:
+            continue
+        removed += 1
+        assert is_found("\n".join(mutant)), text
+    assert removed >= 7
+
+
+# -- the arms
+
+
+def _text(shape: tuple[int, ...], element: Any, blocks: Blocks) -> str:
+    return str(with_blocks(RankedTensorType(shape, element), blocks))
+
+
+def _backward(value: str, shape: tuple[int, ...], blocks: Blocks, element: Any = I32) -> str:
+    plain = RankedTensorType(shape, element)
+    return (
+        f'%s = nv_tileas.convert_layout %{value} {{plancta.direction = "backward"}} : {plain} -> '
+        f"{_text(shape, element, blocks)}"
+    )
+
+
+ROWS, COLUMNS = ((32, 0),), ((0, 16),)
+LOAD = (
+    "%a, %ta = nv_tileas.tiled_load %v[%z, %z], %none {atom = #cute.copy_atom<sm80_ldg_32_i32>} : "
+    "!nv_tileaa.memref<64x32xi32> -> tensor<64x32xi32>, !nv_tileaa.mem_token"
+)
+SPLAT = "%a = nv_tileaa.splat %x : i32 -> tensor<64x32xi32>"
+REDUCE = "%b = nv_tileaa.reduce %a axis = 1 identities = [0 : i32] : tensor<64x32xi32> -> tensor<64xi32>"
+SCAN = "%b = nv_tileaa.scan %a axis = 1 identities = [0 : i32] : tensor<64x32xi32> -> tensor<64x32xi32>"
+SUM = "{\n^bb0(%l: i32, %r: i32):\n%m = arith.addi %l, %r : i32\nnv_tileaa.yield %m : i32\n}"
+DOT = (
+    "%f = nv_tileaa.splat %h : f16 -> tensor<64x16xf16>\n%g = nv_tileaa.splat %h : f16 -> tensor<16x32xf16>\n"
+    "%c = nv_tileaa.splat %y : f32 -> tensor<64x32xf32>\n"
+    "%d = nv_tileas.dot %f, %g, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : "
+    "tensor<64x16xf16>, tensor<16x32xf16>, tensor<64x32xf32>"
+)
+
+Case = tuple[str, str, Blocks]
+CASES: dict[tuple[str, str], Case] = {
+    ("tiled load", "backward"): (f"{LOAD}\n{_backward('a', (64, 32), ROWS)}", "a", ROWS),
+    ("constant, iota, splat", "backward"): (f"{SPLAT}\n{_backward('a', (64, 32), COLUMNS)}", "a", COLUMNS),
+    ("elementwise", "backward"): (
+        f"{SPLAT}\n%b = arith.addi %a, %a : tensor<64x32xi32>\n{_backward('b', (64, 32), ROWS)}", "a", ROWS,
+    ),
+    ("elementwise", "forward"): (
+        f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n%b = arith.addi %a, %a : tensor<64x32xi32>", "b", ROWS,
+    ),
+    ("broadcast", "backward"): (
+        "%a = nv_tileaa.splat %x : i32 -> tensor<64x1xi32>\n"
+        f"%b = nv_tileaa.broadcast %a : tensor<64x1xi32> -> tensor<64x32xi32>\n{_backward('b', (64, 32), COLUMNS)}",
+        "a", ((0, 0),),
+    ),
+    ("broadcast", "forward"): (
+        f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n"
+        "%b = nv_tileaa.broadcast %a : tensor<64x32xi32> -> tensor<64x32xi32>", "b", ROWS,
+    ),
+    ("permute", "backward"): (
+        f"{SPLAT}\n%b = nv_tileaa.permute %a [1, 0] : tensor<64x32xi32> -> tensor<32x64xi32>\n"
+        f"{_backward('b', (32, 64), ((0, 32),))}", "a", ROWS,
+    ),
+    ("permute", "forward"): (
+        f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n"
+        "%b = nv_tileaa.permute %a [1, 0] : tensor<64x32xi32> -> tensor<32x64xi32>", "b", ((0, 32),),
+    ),
+    ("reshape", "backward"): (
+        f"{SPLAT}\n%b = nv_tileaa.reshape %a : tensor<64x32xi32> -> tensor<2048xi32>\n"
+        f"{_backward('b', (2048,), ((1024,),))}", "a", ROWS,
+    ),
+    ("reshape", "forward"): (
+        f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n"
+        "%b = nv_tileaa.reshape %a : tensor<64x32xi32> -> tensor<2048xi32>", "b", ((1024,),),
+    ),
+    ("cat", "backward"): (
+        f"{SPLAT}\n%b = nv_tileaa.cat %a, %a axis = 1 : tensor<64x32xi32>, tensor<64x32xi32> -> tensor<64x64xi32>\n"
+        f"{_backward('b', (64, 64), ROWS)}", "a", ROWS,
+    ),
+    ("cat", "forward"): (
+        f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n"
+        "%b = nv_tileaa.cat %a, %a axis = 1 : tensor<64x32xi32>, tensor<64x32xi32> -> tensor<64x64xi32>", "b", ROWS,
+    ),
+    ("reduce", "backward"): (
+        f"{SPLAT}\n{REDUCE} {SUM}\n"
+        f"{_backward('b', (64,), ((32,),))}", "a", ROWS,
+    ),
+    ("reduce", "forward"): (
+        f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n"
+        f"{REDUCE} {SUM}",
+        "b", ((32,),),
+    ),
+    ("scan", "backward"): (
+        f"{SPLAT}\n{SCAN} {SUM}\n"
+        f"{_backward('b', (64, 32), ROWS)}", "a", ROWS,
+    ),
+    ("scan", "forward"): (
+        f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n"
+        f"{SCAN} {SUM}",
+        "b", ROWS,
+    ),
+    ("product", "backward"): (f"{DOT}\n{_backward('d', (64, 32), ROWS, F32)}", "g", ((0, 0),)),
+    ("factor", "forward"): (
+        DOT.replace("%c = ", _backward("f", (64, 16), ROWS, F16) + "\n%c = "), "d", ROWS,
+    ),
+    ("counted loop", "backward"): (
+        f"{SPLAT}\n%b = scf.for %i = %z to %x step %x iter_args(%c = %a) -> (tensor<64x32xi32>) : i32 {{\n"
+        f"scf.yield %c : tensor<64x32xi32>\n}}\n{_backward('b', (64, 32), ROWS)}", "a", ROWS,
+    ),
+    ("counted loop", "forward"): (
+        f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n"
+        "%b = scf.for %i = %z to %x step %x iter_args(%c = %a) -> (tensor<64x32xi32>) : i32 {\n"
+        "scf.yield %c : tensor<64x32xi32>\n}", "b", ROWS,
+    ),
+    ("branch", "backward"): (
+        f"{SPLAT}\n%b = scf.if %k -> (tensor<64x32xi32>) {{\nscf.yield %a : tensor<64x32xi32>\n}} else {{\n"
+        f"scf.yield %a : tensor<64x32xi32>\n}}\n{_backward('b', (64, 32), ROWS)}", "a", ROWS,
+    ),
+    ("branch", "forward"): (
+        f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n%b = scf.if %k -> (tensor<64x32xi32>) {{\n"
+        "scf.yield %a : tensor<64x32xi32>\n} else {\nscf.yield %a : tensor<64x32xi32>\n}", "b", ROWS,
+    ),
+}  # fmt: skip
+"""(arm, direction) → (ops with a seed, a value, the parts that it then has)."""
+
+
+def planned(ops: str, stop: str = "layouts") -> Operation:
+    module = parse_module(
+        'module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {\n'
+        "nv_tileaa.func @k(%p: !llvm.ptr<1>, %x: i32, %y: f32, %h: f16, %k: i1) attributes {nv_tileaa.kernel_spec = "
+        "#nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 1, 1]>} {\n%z = arith.constant 0 : i32\n"
+        "%none = nv_tileaa.create_mem_token : !nv_tileaa.mem_token\n"
+        "%v = nv_tileaa.make_memref %p, shape = [64, 32], stride = [32, 1], space = #nv_tileaa.global : "
+        f"!nv_tileaa.memref<64x32xi32>\n{ops}\nnv_tileaa.return\n}}\n}}",
+        "k.mlir",
+    )
+    PlanCTA(stop=stop).run(module, PassContext())
+    return module
+
+
+@pytest.mark.parametrize(("name", "direction"), CASES)
+def test_an_arm(name: str, direction: str) -> None:
+    ops, value, blocks = CASES[name, direction]
+    found = [r for op in planned(ops).walk() for r in op.results if r.name_hint == value]
+    assert [given_blocks(r, 1) for r in found] == [blocks]
+
+
+WITHOUT_CASE = {
+    ("load through pointers", "backward"), ("access through pointers", "forward"), ("tiled store", "forward"),
+    ("slice", "backward"), ("slice", "forward"), ("loop", "backward"), ("loop", "forward"),
+}  # fmt: skip
+"""Arms whose ops the programs on the simulated GPU have."""
+
+
+def test_every_arm_has_a_case() -> None:
+    assert {(arm.name, arm.direction) for arm in ARMS} == set(CASES) | WITHOUT_CASE
+
+
+def test_a_wrong_direction() -> None:
+    ops, _, _ = CASES["elementwise", "backward"]
+    with pytest.raises(DiagnosticError, match='expected "backward" or "forward"'):
+        planned(ops.replace('"backward"', '"up"'))
+
+
+def test_a_value_in_two_parts() -> None:
+    ops = (
+        f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n{_backward('a', (64, 32), COLUMNS).replace('%s', '%t')}"
+    )
+    with pytest.raises(DiagnosticError, match="needs another part"):
+        planned(ops)
