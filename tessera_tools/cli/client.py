@@ -20,11 +20,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import socket
 
-__all__ = ["LIMITS", "PROTOCOL", "ask", "identity", "run_on_server", "server_folder", "short_path", "wanted"]
+__all__ = ["PROTOCOL", "ask", "identity", "run_on_server", "server_folder", "short_path", "wanted"]
 
-PROTOCOL = 2
-LIMITS = ("CPU", "FSIZE", "DATA", "STACK", "CORE", "NOFILE", "AS")
-"""The resource limits of this process that the command on the server gets too: `RLIMIT_…`."""
+PROTOCOL = 3
 
 _SECONDS = 5.0
 """How long the server may take to answer before the command has started."""
@@ -45,7 +43,10 @@ def wanted() -> bool:
 
 
 def identity() -> str:
-    """What a server must have in common with its clients: the Python, its environment and its path. 16 digits."""
+    """What a server must have in common with its clients, because its copies cannot take it over: 16 digits.
+
+    It is the Python, its environment and its path, and the privileges, namespaces and control groups of the process.
+    """
     import hashlib
 
     variables = {
@@ -54,8 +55,23 @@ def identity() -> str:
         if name.startswith(("PYTHON", "LC_")) or name in ("LANG", "LANGUAGE")
     }
     # The first folder is that of the console script.
-    parts = [PROTOCOL, sys.executable, sys.version, sys.path[1:], sorted(variables.items()), __file__]
+    python = [sys.executable, sys.version, sys.path[1:], sorted(variables.items()), __file__]
+    parts = [PROTOCOL, python, os.getresuid(), os.getresgid(), sorted(os.getgroups()), _confinement()]
     return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _confinement() -> list[str]:
+    """The namespaces, root, control groups and capabilities of this process."""
+    found: list[str] = []
+    with suppress(OSError):
+        found += [os.readlink(f"/proc/self/ns/{name}") for name in sorted(os.listdir("/proc/self/ns"))]
+    root = os.stat("/")
+    found.append(f"root {root.st_dev} {root.st_ino}")
+    for name in ("cgroup", "status", "oom_score_adj"):
+        with suppress(OSError), open(f"/proc/self/{name}") as file:
+            wanted = ("Cap", "NoNewPrivs", "Seccomp:") if name == "status" else ""
+            found += [line for line in file if line.startswith(wanted)]
+    return found
 
 
 def server_folder() -> str | None:
@@ -109,6 +125,8 @@ def run_on_server(program: str) -> None:
 
     A server that is missing is started, for later commands.
     """
+    if _memory_is_limited():
+        return
     connection = _connect()
     if connection is None:
         _start()
@@ -121,6 +139,16 @@ def ask(question: str) -> None:
     connection = _connect()
     if connection is not None:
         _run(connection, question)
+
+
+def _memory_is_limited() -> bool:
+    """True if a limit counts the address space of a process: the server's is larger than that of a command."""
+    import resource
+
+    return any(
+        resource.getrlimit(limit)[0] != resource.RLIM_INFINITY
+        for limit in (resource.RLIMIT_AS, resource.RLIMIT_DATA)
+    )
 
 
 def _run(connection: socket.socket, program: str) -> None:
@@ -142,8 +170,14 @@ def _submit(connection: socket.socket, program: str) -> int:
         "argv": sys.argv,
         "environment": dict(os.environ),
         "umask": _umask(),
-        "limits": {name: resource.getrlimit(getattr(resource, f"RLIMIT_{name}")) for name in LIMITS},
-        "nice": os.nice(0),
+        "limits": {
+            name: resource.getrlimit(getattr(resource, name))
+            for name in dir(resource)
+            if name.startswith("RLIMIT_")
+        },
+        "nice": os.getpriority(os.PRIO_PROCESS, 0),
+        "scheduler": [os.sched_getscheduler(0), os.sched_getparam(0).sched_priority],
+        "processors": sorted(os.sched_getaffinity(0)),
         "encodings": [[stream.encoding, stream.errors] for stream in (sys.stdin, sys.stdout, sys.stderr)],
     }
     data = json.dumps(request).encode("ascii")
@@ -171,7 +205,7 @@ def _umask() -> int:
 
 
 def _await(connection: socket.socket, pid: int) -> None:
-    """Let the command start, forward signals to it, and exit as it does."""
+    """Let the command start, forward signals to it, and exit as it does. Ctrl-Z stops both processes."""
     import signal
 
     def forward(number: int, _frame: object) -> None:
@@ -181,6 +215,18 @@ def _await(connection: socket.socket, pid: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, forward)
+
+    def stop(number: int, _frame: object) -> None:
+        with suppress(OSError):
+            os.killpg(pid, signal.SIGSTOP)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)  # returns when this process continues
+        signal.signal(number, stop)
+        with suppress(OSError):
+            os.killpg(pid, signal.SIGCONT)
+
+    if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL:
+        signal.signal(signal.SIGTSTP, stop)
     connection.settimeout(None)
     connection.sendall(b"g")
     try:

@@ -23,7 +23,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from tessera_tools.cli.client import LIMITS, identity, server_folder, short_path
+from tessera_tools.cli.client import identity, server_folder, short_path
 from tessera_tools.cli.start import SERVED, main_of
 from tessera_tools.emit.compile_cache import own_identity
 from tessera_tools.process import fork, reap_ended
@@ -87,9 +87,23 @@ def serve() -> NoReturn:
     except OSError:
         os._exit(0)  # another process is the server
     os.chdir("/")
+    _widen()
     state = own_identity()
     _warm_up()
-    os._exit(_Server(f"{name}.sock", state).run())
+    os._exit(_Server(f"{name}.sock", state, lock).run())
+
+
+def _widen() -> None:
+    """Give up the limits of the command that started the server, as far as a process may; its copies have their own."""
+    import resource
+
+    for name in ("CPU", "FSIZE", "NOFILE", "NPROC", "MEMLOCK"):
+        limit = getattr(resource, f"RLIMIT_{name}")
+        hard = resource.getrlimit(limit)[1]
+        with contextlib.suppress(OSError, ValueError):
+            resource.setrlimit(limit, (hard, hard))
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
 
 
 def _warm_up() -> None:
@@ -107,20 +121,23 @@ def _warm_up() -> None:
 
 
 class _Server:
-    def __init__(self, path: str, state: list[str]) -> None:
+    def __init__(self, path: str, state: list[str], lock: int) -> None:
         self.path = path
+        self.lock = lock
+        """The descriptor of the lock file. The lock would last as long as any process has a copy of it."""
         self.state = state
         """`own_identity` of what was loaded."""
         self.clients: dict[int, socket.socket] = {}
         """Process of each command → its client."""
         self.ending = False
         self.poll = select.epoll()
+        self.wakers: tuple[socket.socket, ...] = ()
 
     def run(self) -> int:
         """Serve until the end; returns the exit status."""
         listener = self._listen()
-        woken, wake = socket.socketpair()
-        for end in (woken, wake):
+        self.wakers = woken, wake = socket.socketpair()
+        for end in self.wakers:
             end.setblocking(False)
         signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
         for number in (signal.SIGCHLD, signal.SIGTERM):
@@ -201,12 +218,15 @@ class _Server:
             for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, signal.SIG_DFL)
             self.poll.close()
-            listener.close()
-            for other in self.clients.values():
-                other.close()
+            os.close(self.lock)
+            for ours in (listener, *self.wakers, *self.clients.values()):
+                ours.close()
             os.setpgid(0, 0)
             program, run = _receive(client)
             client.close()
+        except _TooNarrowError:
+            os.kill(os.getppid(), signal.SIGTERM)  # a client starts the next server
+            os._exit(1)
         except BaseException:
             os._exit(1)
         run()
@@ -253,16 +273,40 @@ def _receive(client: socket.socket) -> tuple[str, Callable[[], None]]:
     request: Mapping[str, Any] = json.loads(data)
     if request["program"] not in (*SERVED, "status", "stop"):
         raise ValueError("an unknown program")
+    try:
+        _adopt(request)
+    except OSError as failure:
+        raise _TooNarrowError from failure
     client.sendall(b"r")
     if client.recv(1) != b"g":
         raise ValueError("the client ended")
     return request["program"], lambda: _enter(request, descriptors)
 
 
-def _enter(request: Mapping[str, Any], descriptors: list[int]) -> None:
-    """Take over the streams, working directory, environment and limits of the client."""
+class _TooNarrowError(Exception):
+    """The server was started with less than this client has: the client runs its command itself."""
+
+
+def _adopt(request: Mapping[str, Any]) -> None:
+    """Take the resource limits, priority and processors of the client. Raises OSError if that is not permitted."""
     import resource
 
+    for name, pair in request["limits"].items():
+        try:
+            resource.setrlimit(getattr(resource, name), tuple(pair))
+        except ValueError as failure:  # a hard limit above that of the server
+            raise OSError(str(failure)) from None
+    os.setpriority(os.PRIO_PROCESS, 0, request["nice"])
+    policy, priority = request["scheduler"]
+    if [os.sched_getscheduler(0), os.sched_getparam(0).sched_priority] != [policy, priority]:
+        os.sched_setscheduler(0, policy, os.sched_param(priority))
+    os.sched_setaffinity(0, request["processors"])
+    if sorted(os.sched_getaffinity(0)) != request["processors"]:
+        raise OSError("other processors")
+
+
+def _enter(request: Mapping[str, Any], descriptors: list[int]) -> None:
+    """Take over the streams, working directory, environment and umask of the client."""
     for number, descriptor in enumerate(descriptors[:3]):
         os.dup2(descriptor, number)
     os.fchdir(descriptors[3])
@@ -271,12 +315,6 @@ def _enter(request: Mapping[str, Any], descriptors: list[int]) -> None:
     os.environ.clear()
     os.environ.update(request["environment"])
     os.umask(request["umask"])
-    for name in LIMITS:
-        soft, hard = request["limits"][name]
-        with contextlib.suppress(OSError, ValueError):  # a limit above that of the server
-            resource.setrlimit(getattr(resource, f"RLIMIT_{name}"), (soft, hard))
-    with contextlib.suppress(OSError):
-        os.nice(max(0, request["nice"] - os.nice(0)))
     sys.argv[:] = request["argv"]
     (stdin, ours), (stdout, theirs), (stderr, last) = request["encodings"]
     sys.stdin = io.TextIOWrapper(open(0, "rb", closefd=False), stdin, ours)  # noqa: SIM115

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import resource
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ class Place:
         settings: dict[str, object] = {"cwd": self.folder, "capture_output": True, "timeout": 120} | options
         return subprocess.run([*script(program), *argv], env=environment, check=False, **settings)  # type: ignore[call-overload]
 
-    def waiting(self) -> subprocess.Popen[bytes]:
+    def waiting(self, **options: int) -> subprocess.Popen[bytes]:
         """A command on the server that waits for its input."""
         return subprocess.Popen(
             [*script("opt"), "-"],
@@ -56,6 +57,7 @@ class Place:
             stderr=subprocess.DEVNULL,
             cwd=self.folder,
             env=self.environment | {"TESSERA_SERVER": "1"},
+            **options,  # type: ignore[call-overload]
         )
 
     def status(self) -> str:
@@ -122,6 +124,7 @@ def test_the_command_is_a_child_of_the_server(place: Place) -> None:
 
 def _children(pid: int, wanted: int) -> list[int]:
     """The children of a process, when there are as many as wanted."""
+    found: list[int] = []
     for _ in range(200):
         found = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
         if len(found) == wanted:
@@ -169,6 +172,152 @@ def test_a_command_ends_with_its_client(place: Place) -> None:
     assert not _children(pid, 0)
     assert process.stdin is not None
     process.stdin.close()
+
+
+def _state(pid: int, wanted: str) -> str:
+    """The state of a process (`T`: stopped), when it is the wanted one."""
+    state = ""
+    for _ in range(200):
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        if state == wanted:
+            break
+        time.sleep(0.05)
+    return state
+
+
+def test_ctrl_z_stops_the_command_too(place: Place) -> None:
+    pid = place.await_server()
+    process = place.waiting(process_group=0)
+    (command,) = _children(pid, 1)
+    assert _state(command, "S") == "S"
+    time.sleep(0.3)  # the client awaits its command
+    process.send_signal(signal.SIGTSTP)
+    assert [_state(one, "T") for one in (process.pid, command)] == ["T", "T"]
+    process.send_signal(signal.SIGCONT)
+    assert [_state(one, "S") for one in (process.pid, command)] == ["S", "S"]
+    process.communicate(b"", timeout=60)
+    assert process.returncode == 0
+
+
+LIMITS = """
+import os, resource
+found = [resource.getrlimit(getattr(resource, one)) for one in dir(resource) if one.startswith("RLIMIT_")]
+found += [sorted(os.sched_getaffinity(0)), os.getpriority(os.PRIO_PROCESS, 0), os.sched_getscheduler(0)]
+with open(f"{__file__}.limits", "w") as file:
+    file.write(str(found))
+raise SystemExit(1)
+"""
+"""In place of ptxas: writes down what it has inherited from the command, and fails."""
+
+
+def _limit_everything() -> None:
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
+    os.nice(5)
+    for name, most in (("NOFILE", 200), ("CPU", 1000), ("FSIZE", 1 << 30), ("STACK", 4 << 20)):
+        kind = getattr(resource, f"RLIMIT_{name}")
+        resource.setrlimit(kind, (most, resource.getrlimit(kind)[1]))
+
+
+def test_limits_priority_and_processors_are_those_of_the_client(place: Place, tmp_path: Path) -> None:
+    program, file = tmp_path / "ptxas", tmp_path / "ptxas.limits"
+    program.write_text(f"#!{sys.executable}\n{LIMITS}")
+    program.chmod(0o700)
+
+    def limits(served: bool, prepare: Callable[[], None] | None) -> str:
+        line = ("--mlir-to-cubin", str(ADD), "-o", "limits.cubin", "--cache=off", f"--ptxas={program}")
+        assert place.run("translate", *line, served=served, preexec_fn=prepare).returncode == 1
+        found = file.read_text()
+        file.unlink()
+        return found
+
+    assert limits(True, None) == limits(False, None)
+    assert limits(True, _limit_everything) == limits(False, _limit_everything) != limits(False, None)
+
+
+def test_a_server_has_no_limit_of_the_command_that_started_it(tmp_path: Path) -> None:
+    own = Place(tmp_path)
+    own.run("opt", "--version", preexec_fn=_limit_everything)
+    pid = own.await_server()
+    try:
+        assert len(os.sched_getaffinity(pid)) == len(os.sched_getaffinity(0))
+        assert resource.prlimit(pid, resource.RLIMIT_CPU) == resource.getrlimit(resource.RLIMIT_CPU)
+    finally:
+        os.kill(pid, signal.SIGTERM)
+
+
+def _without_privileges() -> None:
+    """Root may raise its limits: drop CAP_SYS_NICE and CAP_SYS_RESOURCE for the program that is executed."""
+    import ctypes
+
+    for capability in (23, 24):
+        ctypes.CDLL(None).prctl(24, capability, 0, 0, 0)  # PR_CAPBSET_DROP
+
+
+def _without_privileges_and_limited() -> None:
+    _without_privileges()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (500, 500))
+
+
+def test_a_server_with_less_than_the_client_does_not_run_its_command(tmp_path: Path) -> None:
+    own = Place(tmp_path)
+    own.run("opt", "--version", preexec_fn=_without_privileges_and_limited)
+    (path,) = _found(tmp_path, "*.sock", 1)
+    done = own.run("opt", str(ADD), preexec_fn=_without_privileges)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"@vector_add" in done.stdout
+    assert not _found(tmp_path, path.name, 0), "the server ends, and a command with more starts the next one"
+
+
+def _found(folder: Path, pattern: str, wanted: int) -> list[Path]:
+    """The files in a folder, when there are as many as wanted."""
+    found: list[Path] = []
+    for _ in range(600):
+        found = list(folder.rglob(pattern))
+        if len(found) == wanted:
+            break
+        time.sleep(0.1)
+    return found
+
+
+def test_a_limit_of_memory_needs_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(client, "_connect", lambda: asked.append("connected"))
+    monkeypatch.setattr(client, "_start", lambda: asked.append("started"))
+    client.run_on_server("opt")
+    assert asked == ["connected", "started"]
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1 << 40, resource.RLIM_INFINITY))
+    client.run_on_server("opt")
+    assert asked == ["connected", "started"]
+
+
+@pytest.mark.parametrize("what", ["groups", "namespace", "capabilities"])
+def test_other_privileges_are_another_server(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = client.identity()
+    assert client.identity() == before
+    if what == "groups":
+        monkeypatch.setattr(os, "getgroups", lambda: [12345])
+    elif what == "namespace":
+        real = os.readlink
+        monkeypatch.setattr(os, "readlink", lambda path: "net:[1]" if path.endswith("/net") else real(path))
+    else:
+        monkeypatch.setattr(client, "_confinement", lambda: ["CapEff:\t0\n"])
+    assert client.identity() != before
+
+
+def test_a_command_does_not_hold_the_lock_of_its_server(tmp_path: Path) -> None:
+    own = Place(tmp_path)
+    own.run("opt", "--version")
+    pid = own.await_server()
+    process = own.waiting()
+    try:
+        (command,) = _children(pid, 1)
+        assert _state(command, "S") == "S"
+        time.sleep(0.3)
+        opened = [os.readlink(one) for one in Path(f"/proc/{command}/fd").iterdir()]
+        assert not [one for one in opened if one.endswith(".lock") or "epoll" in one]
+    finally:
+        process.communicate(b"", timeout=60)
+        os.kill(pid, signal.SIGTERM)
 
 
 @pytest.mark.parametrize("data", [b"", b"\0" * 8, b"\xff" * 8, (100).to_bytes(8, "little") + b"{" * 100])
@@ -276,7 +425,7 @@ def test_a_client_whose_files_are_newer_is_turned_away(
 ) -> None:
     import socket
 
-    one = server._Server(str(tmp_path / "s.sock"), ["another state"])
+    one = server._Server(str(tmp_path / "s.sock"), ["another state"], lock=-1)
     listener = one._listen()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         with client.short_path(one.path) as path:
