@@ -24,6 +24,7 @@ LAYERS = [
     {"passes"},
     {"emit"},
     {"api"},
+    {"reduce"},
     {"cli"},
 ]
 """Lowest first: a package imports from layers below its own, and from itself."""

@@ -139,6 +139,8 @@ class CommandLine:
     """What a value may be: words, or a click type."""
     passes: Mapping[str, Any] = field(default_factory=dict)
     """Passes, each an option with their options as its value."""
+    rest: str = ""
+    """How the help shows the arguments after the input, which end the options with `--`; empty if there are none."""
     aliases: Mapping[str, str] = field(default_factory=dict)
     """Other names of options, which the help does not show."""
     width: int = 110
@@ -175,6 +177,8 @@ class CommandLine:
             click.Option(["--run-pass"], multiple=True, hidden=True),
             click.Option(["--version"], is_flag=True, expose_value=False, help="Show the version and exit."),
         ]
+        if self.rest:
+            params.insert(1, click.Argument(["rest"], nargs=-1, type=click.UNPROCESSED, metavar=self.rest))
         for name, (metavar, text) in self.repeated.items():
             params.append(click.Option([f"--{name}"], multiple=True, metavar=metavar, help=text))
         for name, text in self.flags.items():

@@ -33,6 +33,11 @@ def opt() -> NoReturn:
     _start("opt")
 
 
+def reduce() -> NoReturn:
+    """`tessera-reduce`"""
+    _start("reduce")
+
+
 def run() -> NoReturn:
     """`tessera-run`"""
     _start("run")

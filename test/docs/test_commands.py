@@ -9,7 +9,7 @@ import pytest
 from docs.pages import ROOT, check_command, commands
 
 from oracles import require_tool
-from tessera_tools.cli import command_line, opt, run, translate, tune
+from tessera_tools.cli import command_line, opt, reduce, run, translate, tune
 
 PAGE = ROOT / "docs" / "commands.md"
 TEXT = PAGE.read_text("utf-8")
@@ -17,7 +17,8 @@ SECTIONS = {
     "tessera-opt": TEXT.split("## tessera-opt")[1].split("## tessera-translate")[0],
     "tessera-translate": TEXT.split("## tessera-translate")[1].split("## tessera-run")[0],
     "tessera-run": TEXT.split("## tessera-run")[1].split("## tessera-tune")[0],
-    "tessera-tune": TEXT.split("## tessera-tune")[1],
+    "tessera-tune": TEXT.split("## tessera-tune")[1].split("## tessera-reduce")[0],
+    "tessera-reduce": TEXT.split("## tessera-reduce")[1].split("## The compile cache")[0],
 }
 
 
@@ -29,6 +30,7 @@ INSPECTION = {*command_line.INSPECTION_FLAGS, *command_line.INSPECTION_VALUES}
 """Options that the section of tessera-translate refers to, and that of tessera-opt explains."""
 OPT = options([*opt.FLAGS, *opt.VALUES, *opt.ALIASES])
 RUN = options([*run.FLAGS, *run.REPEATED, *run.VALUES])
+REDUCE = options([*reduce.FLAGS, *reduce.REPEATED, *reduce.VALUES])
 TUNE = options([*tune.FLAGS, *tune.REPEATED, *tune.VALUES])
 TRANSLATE = options(
     [name for name in [*translate.OUTPUTS, *translate.FLAGS, *translate.VALUES] if name not in INSPECTION]
@@ -56,6 +58,13 @@ def test_every_option_of_tessera_run_is_named(option: str) -> None:
     )
 
 
+@pytest.mark.parametrize("option", REDUCE)
+def test_every_option_of_tessera_reduce_is_named(option: str) -> None:
+    assert re.search(rf"`[^`\n]*{option}(?![\w-])", SECTIONS["tessera-reduce"]), (
+        f"docs/commands.md lacks {option}"
+    )
+
+
 @pytest.mark.parametrize("option", TUNE)
 def test_every_option_of_tessera_tune_is_named(option: str) -> None:
     assert re.search(rf"`[^`\n]*{option}(?![\w-])", SECTIONS["tessera-tune"]), (
@@ -66,7 +75,7 @@ def test_every_option_of_tessera_tune_is_named(option: str) -> None:
 def test_no_option_is_named_that_does_not_exist() -> None:
     from tessera_tools.passes.table import PASSES
 
-    known = {*OPT, *RUN, *TRANSLATE, *TUNE, *options(list(PASSES)), "--help", "--name", "--version"}
+    known = {*OPT, *REDUCE, *RUN, *TRANSLATE, *TUNE, *options(list(PASSES)), "--help", "--name", "--version"}
     named = set(re.findall(r"`(--[a-z][\w-]*\w)", TEXT))
     assert named <= known
 

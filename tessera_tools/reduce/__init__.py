@@ -1,0 +1,1 @@
+"""Reduction of inputs: the smallest one that still fails (docs/reduce.md)."""

@@ -1,0 +1,213 @@
+"""`tessera-reduce` as its user sees it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from oracles import require_tool
+from tessera_tools.bytecode import is_bytecode, read_bytecode, write_bytecode
+from tessera_tools.cli.reduce import FAILURES, run
+from tessera_tools.parser import parse_module
+
+KERNEL = """entry @k(%p: tile<ptr<f32>>, %n: tile<i32>) {
+  %i = iota : tile<64xi32>
+  %a = addi %i, %i : tile<64xi32>
+  %0 = itof %a signed : tile<64xi32> -> tile<64xf32>
+  %1 = mulf %0, %0 : tile<64xf32>
+  print_tko "%*f", %1 : tile<64xf32> -> token
+  return
+}
+"""
+"""The `*` of its format is not supported."""
+
+RACE = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 out) {
+  .reg .b32 %r<8>; .reg .b64 %rd<4>; .reg .f32 %f<4>;
+  .shared .align 4 .b8 buffer[256];
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %tid.x;
+  mov.f32 %f1, 0f3F800000;
+  mul.f32 %f2, %f1, %f1;
+  mov.u32 %r2, buffer;
+  st.shared.u32 [%r2], %r1;
+  ld.shared.u32 %r4, [%r2];
+  st.global.u32 [%rd1], %r4;
+  ret;
+}
+"""
+
+
+def reduce(*argv: str, cwd: Path, status: int = 0) -> tuple[str, str]:
+    """stdout and stderr of a run that ends with `status`."""
+    result = run(list(argv), cwd=str(cwd))
+    assert result.exit_code == status, result.stderr.decode()
+    assert b"Traceback" not in result.stderr
+    return result.stdout.decode(), result.stderr.decode()
+
+
+def script(folder: Path, text: str) -> str:
+    path = folder / "test.sh"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return f"--test={path}"
+
+
+TRANSLATE = ("--", "tessera-translate", "--mlir-to-ptx")
+
+
+def test_an_error_of_the_compiler_is_kept(tmp_path: Path) -> None:
+    (tmp_path / "k.mlir").write_text(KERNEL)
+    out, err = reduce("k.mlir", *TRANSLATE, cwd=tmp_path)
+    assert "error: … op is not supported by convert-cuda-tile-to-tileaa" in err
+    assert "k.mlir: 8 lines reduced to 5 lines" in err
+    assert "print_tko" in out
+    assert "mulf" not in out
+    assert "iota" not in out
+
+
+def test_the_result_is_the_same_each_time(tmp_path: Path) -> None:
+    (tmp_path / "k.mlir").write_text(KERNEL)
+    assert reduce("k.mlir", *TRANSLATE, cwd=tmp_path) == reduce("k.mlir", *TRANSLATE, cwd=tmp_path)
+
+
+def test_a_script_decides(tmp_path: Path) -> None:
+    (tmp_path / "k.mlir").write_text(KERNEL)
+    reduce("k.mlir", "-o", "small.mlir", script(tmp_path, 'grep -q mulf "$1"'), cwd=tmp_path)
+    small = (tmp_path / "small.mlir").read_text()
+    assert "mulf" in small
+    assert "print_tko" not in small
+
+
+def test_arguments_of_the_script(tmp_path: Path) -> None:
+    (tmp_path / "k.mlir").write_text(KERNEL)
+    out, _ = reduce("k.mlir", "--test-arg=iota", script(tmp_path, 'grep -q "$1" "$2"'), cwd=tmp_path)
+    assert "iota" in out
+
+
+def test_bytecode_stays_bytecode_of_its_version(tmp_path: Path) -> None:
+    from tessera_tools.bytecode import Version
+
+    (tmp_path / "k.tileirbc").write_bytes(write_bytecode(parse_module(KERNEL), Version(13, 2)))
+    reduce("k.tileirbc", "-o", "small.tileirbc", *TRANSLATE, cwd=tmp_path)
+    data = (tmp_path / "small.tileirbc").read_bytes()
+    assert is_bytecode(data)
+    assert data[8:10] == bytes([13, 2])
+    names = [op.name for op in read_bytecode(data).walk()]
+    assert "cuda_tile.print_tko" in names
+    assert "cuda_tile.mulf" not in names
+
+
+def test_a_finding_in_ptx(tmp_path: Path) -> None:
+    (tmp_path / "k.ptx").write_text(RACE)
+    run_ = ("--", "tessera-run", "--block=64", "--arg", "out=zeros:u32:1", "--param=out:ptr")
+    out, err = reduce("k.ptx", "--fails=finding", *run_, cwd=tmp_path)
+    assert "finding: " in err
+    assert "st.shared" in out
+    assert "mul.f32" not in out
+
+
+@pytest.mark.slow
+def test_a_warning_of_ptxas(tmp_path: Path) -> None:
+    require_tool("ptxas")
+    (tmp_path / "k.ptx").write_text(RACE)
+    command = (
+        "--",
+        "tessera-translate",
+        "--mlir-to-cubin",
+        "-o",
+        "k.cubin",
+        "--ptxas-options=-maxrregcount=8",
+    )
+    out, err = reduce("k.ptx", *command, cwd=tmp_path)
+    assert "warning: ptxas: " in err
+    assert ".target" in out
+    assert "st.shared" not in out
+
+
+def test_text_that_does_not_parse_is_reduced_by_words(tmp_path: Path) -> None:
+    (tmp_path / "k.mlir").write_text("func.func @f() { return }\nfunc.func @g() {\n  return return\n}\n")
+    out, err = reduce("k.mlir", "--fails=error", "--", "tessera-opt", cwd=tmp_path)
+    assert "error: " in err
+    assert "@f" not in out
+
+
+def test_a_wrong_result_against_a_reference(tmp_path: Path) -> None:
+    """The reference takes a sum for a product."""
+    (tmp_path / "k.mlir").write_text("""entry @k(%p: tile<ptr<f32>>, %q: tile<ptr<f32>>) {
+      %v, %t = load_ptr_tko weak %p : tile<ptr<f32>> -> tile<f32>, token
+      %u = negf %v : tile<f32>
+      %w = mulf %u, %v : tile<f32>
+      %t2 = store_ptr_tko weak %q, %w : tile<ptr<f32>>, tile<f32> -> token
+      return
+    }""")
+    (tmp_path / "wrong.py").write_text("""import sys
+from tessera_tools.cli.run import main
+text = open(sys.argv[-1]).read().replace("mulf", "addf")
+open("wrong.mlir", "w").write(text)
+sys.argv[-1] = "wrong.mlir"
+main()
+""")
+    import sys
+
+    options = ("--fails=wrong-result", f"--reference={sys.executable} wrong.py")
+    arguments = ("--", "tessera-run", "--arg=a=full:f32:1:3", "--arg=b=zeros:f32:1")
+    out, err = reduce("k.mlir", *options, *arguments, cwd=tmp_path)
+    assert "wrong-result: the buffer 'b' differs" in err
+    assert "mulf" in out
+    assert "negf" not in out
+
+
+def test_the_best_result_is_written_at_the_limit(tmp_path: Path) -> None:
+    (tmp_path / "k.mlir").write_text(KERNEL)
+    out, err = reduce("k.mlir", "--max-tests=3", *TRANSLATE, cwd=tmp_path)
+    assert "3 tests (the limit is reached; the result is not the smallest)" in err
+    assert "print_tko" in out
+
+
+def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "k.mlir").write_text(KERNEL)
+    reduce("k.mlir", "-o", "small.mlir", *TRANSLATE, cwd=tmp_path)
+    assert os.listdir(tmp_path / "tmp") == []
+    assert sorted(os.listdir(tmp_path)) == ["k.mlir", "small.mlir", "tmp"]
+
+
+@pytest.mark.parametrize(
+    ("argv", "says"),
+    [
+        ([], "there is no test of what is interesting"),
+        (["--test=false", *TRANSLATE], "are two tests; use one of them"),
+        (["--test=/bin/false"], "the test '/bin/false' does not return 0 for the input"),
+        (["--", "tessera-opt"], "the command shows no failure for the input"),
+        (["--fails=crash", *TRANSLATE], "the command shows no crash for the input"),
+        (["--", "no-such-program"], "cannot run 'no-such-program': no such file"),
+        (["--fails=error", "--message=(", *TRANSLATE], "is not a regular expression"),
+        (["--fails=wrong-result", *TRANSLATE], "compares runs of tessera-run, found 'tessera-translate'"),
+        (["--fails=wrong-result", "--", "tessera-run", "--arg=i32:1"], "name no buffer to compare"),
+        (["--fails=sometimes", *TRANSLATE], "is not one of"),
+    ],
+)
+def test_what_cannot_be_reduced(argv: list[str], says: str, tmp_path: Path) -> None:
+    (tmp_path / "k.mlir").write_text(KERNEL)
+    out, err = reduce("k.mlir", *argv, cwd=tmp_path, status=1)
+    assert says in err
+    assert out == ""
+
+
+def test_an_empty_input(tmp_path: Path) -> None:
+    (tmp_path / "k.mlir").write_text("")
+    assert "there is nothing to reduce" in reduce("k.mlir", "--test=true", cwd=tmp_path, status=1)[1]
+
+
+def test_every_kind_of_failure_is_in_the_help(tmp_path: Path) -> None:
+    out, _ = reduce("--help", cwd=tmp_path)
+    for kind in FAILURES:
+        assert kind in out
