@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import sys
 from pathlib import Path
 
 import hypothesis
@@ -13,6 +14,7 @@ from run_cache import make_folder, remove_folder
 from harness.cpu_times import CpuTimes
 from harness.pytest_plugin import RunFileCollector
 from oracles import HINTS, find_tool
+from tessera_tools.cache import cache_folder
 
 pytest_plugins = ["pytester"]
 
@@ -42,8 +44,11 @@ def pytest_configure(config: pytest.Config) -> None:
     if (folder := make_folder()) is not None:
         config.add_cleanup(lambda: remove_folder(folder))
         if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
-            # Nothing is written beside the sources, but hundreds of processes need not compile them hundreds of times.
-            os.environ["PYTHONPYCACHEPREFIX"] = os.path.join(folder, "bytecode")
+            # Nothing is written beside the sources, but hundreds of processes need not compile them hundreds of times,
+            # nor does each run need to rewrite the tests' assertions.
+            prefix = os.path.join(cache_folder() or folder, "test-bytecode")
+            os.environ["PYTHONPYCACHEPREFIX"] = sys.pycache_prefix = prefix
+            sys.dont_write_bytecode = False
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -74,32 +74,46 @@ def _annotation_lines(text: str) -> set[int]:
     return found
 
 
-def mutations_of(path: str) -> dict[int, list[tuple[str, int]]]:
-    """Line → every (operator, occurrence) of a file's functions."""
-    import cosmic_ray.plugins
-    from cosmic_ray.ast import ast_nodes, get_ast
+def _nodes_at(node: Any, line: int) -> Iterator[Any]:
+    """The nodes of a syntax tree that reach over a line."""
+    if node.start_pos[0] <= line <= node.end_pos[0]:
+        yield node
+        for child in getattr(node, "children", ()):
+            yield from _nodes_at(child, line)
 
-    text = (ROOT / path).read_text()
-    tree, inside, annotated = get_ast(text), _lines_of_functions(text), _annotation_lines(text)
-    found: dict[int, list[tuple[str, int]]] = {}
+
+def mutate(text: str, line: int, annotated: bool, rng: random.Random) -> tuple[str, str] | None:
+    """A random change of a line: (operator, the text with the change); None if no operator applies.
+
+    annotated: whether the line has annotations of types, where `|` is not computed.
+    """
+    import cosmic_ray.plugins
+    from cosmic_ray.ast import get_ast
+
+    tree = get_ast(text)
+    found: list[tuple[str, Any, Any, int]] = []
     for name in cosmic_ray.plugins.operator_names():
         operator_class = cosmic_ray.plugins.get_operator(name)
-        if operator_class.arguments() or "Decorator" in name:
+        if operator_class.arguments() or "Decorator" in name or ("BitOr" in name and annotated):
             continue
-        operator, occurrence = operator_class(), 0
-        for node in ast_nodes(tree):
-            for (line, _), _ in operator.mutation_positions(node):
-                if line in inside and not ("BitOr" in name and line in annotated):
-                    found.setdefault(line, []).append((name, occurrence))
-                occurrence += 1
-    return found
+        operator = operator_class()
+        for node in _nodes_at(tree, line):
+            places = enumerate(operator.mutation_positions(node))
+            found += [(name, operator, node, index) for index, (start, _) in places if start[0] == line]
+    if not found:
+        return None
+    name, operator, node, index = rng.choice(found)
+    # What holds the node is asked for first: the operator may give the node to another one.
+    siblings, place = (node.parent.children, node.parent.children.index(node)) if node.parent else (None, 0)
+    changed = operator.mutate(node, index)
+    if changed is None or siblings is None:
+        return None
+    siblings[place] = changed
+    return name, tree.get_code()
 
 
 def draw(only: str, rng: random.Random) -> Iterator[Mutant]:
     """Mutants without end: a file by its lines in functions, then a line, then a change of that line."""
-    import cosmic_ray.plugins
-    from cosmic_ray.mutating import mutate_code
-
     files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / SOURCES).rglob("*.py"))
     sizes = {
         path: len(_lines_of_functions((ROOT / path).read_text())) for path in files if path.startswith(only)
@@ -107,23 +121,15 @@ def draw(only: str, rng: random.Random) -> Iterator[Mutant]:
     sizes = {path: size for path, size in sizes.items() if size}
     if not sizes:
         raise SystemExit(f"error: no function in '{only}'; expected a file or folder of {SOURCES}/")
-    known: dict[str, dict[int, list[tuple[str, int]]]] = {}
-    drawn: set[tuple[str, str, int]] = set()
+    drawn: set[str] = set()
     for _ in range(1_000_000):
         path = rng.choices(list(sizes), list(sizes.values()))[0]
-        if path not in known:
-            known[path] = mutations_of(path)
-        if not known[path]:
-            continue
-        line = rng.choice(sorted(known[path]))
-        name, occurrence = rng.choice(known[path][line])
-        if (path, name, occurrence) in drawn:
-            continue
-        drawn.add((path, name, occurrence))
         text = (ROOT / path).read_text()
-        code = mutate_code(text, cosmic_ray.plugins.get_operator(name)(), occurrence)
-        if code is not None and _is_of_function(text, code, path):
-            yield Mutant(len(drawn), path, line, name, code)
+        line = rng.choice(sorted(_lines_of_functions(text)))
+        made = mutate(text, line, line in _annotation_lines(text), rng)
+        if made is not None and made[1] not in drawn and _is_of_function(text, made[1], path):
+            drawn.add(made[1])
+            yield Mutant(len(drawn), path, line, *made)
 
 
 def _is_of_function(before: str, after: str, path: str) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import ast
 import gc
 import inspect
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from types import CodeType, FunctionType
@@ -38,7 +39,9 @@ class Mutant:
 
 def codes_of(text: str | ast.Module, path: str) -> list[CodeType]:
     """The code objects of a file in a fixed order: that of the module, then each with those inside it."""
-    return _codes(compile(text, path, "exec", dont_inherit=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # `is` with a literal is a mutant like any other
+        return _codes(compile(text, path, "exec", dont_inherit=True))
 
 
 def _codes(code: CodeType) -> list[CodeType]:

@@ -55,6 +55,7 @@ class OpDefinition:
         self.successors = [f for f in fields if isinstance(f, SuccessorField)]
         self.fields = {f.name: f for f in fields}
         self.parameters = [f for f in fields if isinstance(f, OperandField | AttributeField)]
+        self.parameter_names = tuple(f.name for f in self.parameters)
         for group in (self.operands, self.results, self.attributes, self.regions, self.successors):
             for position, field in enumerate(group):
                 field.position = position
@@ -342,13 +343,14 @@ class Op(Operation, metaclass=_OpMeta):
         """Operands and attributes by position in declaration order or by name; result types, regions and successors
         by name.  Inferred result types can be omitted.  A variadic field requires a sequence."""
         definition = self.definition
-        given = dict(zip((f.name for f in definition.parameters), args, strict=False))
+        given = dict(zip(definition.parameter_names, args, strict=False))
         if len(args) > len(definition.parameters):
             raise TypeError(
                 f"{self.name}: {len(args)} positional parameters, expected at most {len(definition.parameters)}"
             )
         for key, value in kwargs.items():
-            key = key.rstrip("_")
+            if key[-1] == "_":
+                key = key.rstrip("_")
             if key in given or (key not in definition.fields and key != "attributes"):
                 raise TypeError(f"{self.name}: unexpected parameter '{key}'")
             given[key] = value
@@ -357,7 +359,13 @@ class Op(Operation, metaclass=_OpMeta):
         sizes: list[int] = []
         known: dict[str, Any] = {}
         for field in definition.operands:
-            values = _as_list(given.get(field.name), field, self.name)
+            value = given.get(field.name)
+            if value is not None and field.arity == "single":
+                operands.append(value)
+                sizes.append(1)
+                known[field.name] = value.type
+                continue
+            values = _as_list(value, field, self.name)
             operands += values
             sizes.append(len(values))
             types = [v.type for v in values]
@@ -397,6 +405,11 @@ class Op(Operation, metaclass=_OpMeta):
                 value = definition.infer(field, known)
                 if value is None:
                     raise TypeError(f"{self.name}: the type of result '{field.name}' is needed")
+            if isinstance(value, Type) and field.arity == "single":
+                types.append(value)
+                sizes.append(1)
+                known[field.name] = value
+                continue
             found = list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
             known[field.name] = found if field.arity == "variadic" else (found[0] if found else None)
             types += found

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import functools
 import re
 
 import pytest
 from docs.pages import ROOT
+from run_cache import once_in_a_run
 
 from tessera_tools.passes.table import PASSES, STAGES
 
@@ -16,7 +16,7 @@ REFUSALS = TEXT.split("## What is not supported yet")[1]
 PACKAGE = ROOT / "tessera_tools"
 
 
-@functools.cache
+@once_in_a_run
 def templates() -> str:
     """Every string of the sources; in an f-string, `…` for each expression."""
     found: list[str] = []

@@ -5,6 +5,7 @@ pytest --cpu-times=times.jsonl test/corpus      # a line for each test: ["test/â
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Generator
@@ -21,13 +22,14 @@ def seconds_of(pid: int) -> float:
     """CPU seconds of a process and of its children, ended or running. Linux alone tells them; 0 elsewhere."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        children = [
-            int(child)
-            for task in Path(f"/proc/{pid}/task").iterdir()
-            for child in (task / "children").read_text().split()
-        ]
+        tasks = list(Path(f"/proc/{pid}/task").iterdir())
     except OSError:
         return 0.0
+    children: set[int] = set()
+    for task in tasks:
+        # A thread may end while its process is looked at.
+        with contextlib.suppress(OSError):
+            children |= set(map(int, (task / "children").read_text().split()))
     return sum(map(int, fields[_FIRST:_LAST])) / _TICKS + sum(map(seconds_of, children))
 
 

@@ -259,6 +259,63 @@ func.func @rows_of_six(%A: memref<?x6xf32>, %r: index) -> (f32, f32, f32, f32) {
   return %0, %1, %2, %3 : f32, f32, f32, f32
 }
 
+// Not together: a branch or a call between, which may store. Together: what only computes, or reads shared memory, between.
+// CHECK-LABEL: @around_a_branch(
+// CHECK-NOT: vector
+// CHECK-LABEL: @around_a_call(
+// CHECK-NOT: vector
+// CHECK-LABEL: @around_shared_memory(
+// CHECK: tile.load_global_vector %A{{.*}} {vector_width = 2 : i64}
+func.func @around_a_branch(%A: memref<?xf32>, %x: f32, %some: i1) -> (f32, f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = tile.load_global %A[%c0] : memref<?xf32>
+  scf.if %some {
+    tile.store_global_element %x, %A[%c1] : memref<?xf32>
+  }
+  %1 = tile.load_global %A[%c1] : memref<?xf32>
+  return %0, %1 : f32, f32
+}
+
+func.func private @elsewhere()
+func.func @around_a_call(%A: memref<?xf32>) -> (f32, f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = tile.load_global %A[%c0] : memref<?xf32>
+  func.call @elsewhere() : () -> ()
+  %1 = tile.load_global %A[%c1] : memref<?xf32>
+  return %0, %1 : f32, f32
+}
+
+func.func @around_shared_memory(%A: memref<?xf32>) -> (f32, f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %s = tile.alloc_shared : memref<64xf32, 3>
+  %0 = tile.load_global %A[%c0] : memref<?xf32>
+  tile.store_shared %0, %s[%c0] : memref<64xf32, 3>
+  %1 = tile.load_global %A[%c1] : memref<?xf32>
+  return %0, %1 : f32, f32
+}
+
+// A fragment that an op of another dialect uses stays itself, on either side of a copy.
+// CHECK-LABEL: @used_elsewhere(
+// CHECK: tile.copy %a, %b
+// CHECK: call @taking(%b)
+// CHECK: tile.copy %b, %c
+// CHECK: tile.store_global %c
+func.func private @taking(memref<4x4xf32, 5>)
+func.func @used_elsewhere(%D: memref<?x?xf32>, %x: f32) {
+  %a = tile.alloc_register : memref<4x4xf32, 5>
+  %b = tile.alloc_register : memref<4x4xf32, 5>
+  %c = tile.alloc_register : memref<4x4xf32, 5>
+  tile.fill %a, %x : memref<4x4xf32, 5>
+  tile.copy %a, %b : memref<4x4xf32, 5>
+  func.call @taking(%b) : (memref<4x4xf32, 5>) -> ()
+  tile.copy %b, %c : memref<4x4xf32, 5>
+  tile.store_global %c, %D : memref<4x4xf32, 5>, memref<?x?xf32>
+  return
+}
+
 // What is spilled is read when it comes back.
 // CHECK-LABEL: @spilled(
 // CHECK: tile.fill %a
