@@ -280,7 +280,7 @@ class TensorMemory:
         if not high:
             return
         for record in (high,) if low == high else map(int, np.unique(records)):
-            if record:
+            if record and record != int(use.record):
                 self._check_record(use, record, done, place, records)
 
     def _check_record(self, use: Use, record: int, done: str, place: Place, records: Array) -> None:

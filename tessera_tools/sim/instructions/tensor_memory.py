@@ -150,6 +150,8 @@ def alloc(ctx: Context) -> Execute:
             row = np.array([start], np.uint32)
             for part, lanes, addresses in access.parts(warp, one, space, address(warp)):
                 part.store(warp, lanes, addresses, 4, row)
+            # All lanes of the warp execute the instruction, so that any of them can read the address after it.
+            cluster.clocks.synchronize([warp])
 
         def describe() -> str:
             if any(not asked[cta] for cta in ctas) and group == 2:
