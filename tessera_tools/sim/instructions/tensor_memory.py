@@ -20,7 +20,7 @@ from tessera_tools.sim import access
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.blocks import joined
 from tessera_tools.sim.decode import Context, Execute, Together, after_decoding, instruction
-from tessera_tools.sim.instructions.mma import whole_warp
+from tessera_tools.sim.instructions.mma_registers import whole_warp
 from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.program import Address, Function, Immediate, Operand, Program, Vector
 from tessera_tools.sim.tcgen05 import pair_of, same_group

@@ -44,15 +44,17 @@ def kernel(instructions: str, columns: int, group: int = 1, *, arch: str = "sm_1
 .visible .entry k(.param .u64 image, .param .u64 words, .param .u64 x0, .param .u64 x1, .param .u64 x2, .param .u32 x3)
     {cluster} {{
   .reg .b64 %rd<16>; .reg .b32 %r<16>; .reg .b32 %d<256>; .reg .pred %p<8>; .reg .b64 %v<4>; .reg .b64 %x<3>;
-  .reg .b32 %x3; .reg .b32 %t; .reg .b32 %bar; .reg .b32 %mine;
+  .reg .b32 %x3; .reg .b32 %t; .reg .b32 %bar; .reg .b32 %place; .reg .b32 %mine;
   ld.param.u64 %rd0, [image]; ld.param.u64 %rd1, [words];
   ld.param.u64 %x0, [x0]; ld.param.u64 %x1, [x1]; ld.param.u64 %x2, [x2]; ld.param.u32 %x3, [x3];
-  mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; shr.u32 %r2, %r0, 5; mov.u32 %bar, {BARRIER};
+  mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; shr.u32 %r2, %r0, 5; mov.u32 %bar, {BARRIER}; mov.u32 %place, {
+        PLACE
+    };
   setp.eq.u32 %p0, %r0, 0;
   @%p0 mbarrier.init.shared.b64 [%bar], 1;
   @%p0 fence.mbarrier_init.release.cluster;
   setp.eq.u32 %p2, %r2, 0;
-  @%p2 tcgen05.alloc.cta_group::{group}.sync.aligned.shared::cta.b32 [{PLACE}], {COLUMNS};
+  @%p2 tcgen05.alloc.cta_group::{group}.sync.aligned.shared::cta.b32 [%place], {COLUMNS};
   mul.wide.u32 %rd2, %r1, 65536; add.s64 %rd0, %rd0, %rd2; mul.wide.u32 %rd2, %r0, 16; add.s64 %rd0, %rd0, %rd2;
   shl.b32 %r5, %r0, 4; add.s32 %r5, %r5, {A_AT}; mov.u32 %r6, 0;
 copy:
@@ -62,7 +64,7 @@ copy:
   setp.lt.u32 %p3, %r6, 32; @%p3 bra copy;
   {part("proxy", "fence.proxy.async.shared::cta;")}
   {everyone}
-  ld.shared.u32 %t, [{PLACE}];
+  ld.shared.u32 %t, [%place];
   shl.b32 %mine, %r2, 21; add.s32 %mine, %mine, %t;
   mul.wide.u32 %rd3, %r1, {
         512 * columns

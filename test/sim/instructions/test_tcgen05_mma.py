@@ -135,7 +135,8 @@ class Case:
                  swizzles: tuple[int | str, int | str] = (128, 128), transposed: tuple[bool, bool] = (False, False),
                  from_tmem: bool = False, stationary: bool = False, accumulate: bool = True, shift: int = 0,
                  negate: tuple[bool, bool] = (False, False), disabled: bool = False, scale: str = "ue8m0",
-                 vector: str = "", lane: int = 0, saturate: bool = False, instruction: int | None = None) -> None:  # fmt: skip
+                 vector: str = "", lane: int = 0, saturate: bool = False,
+                 instruction: int | None = None) -> None:  # fmt: skip
         rng = np.random.default_rng(SEED)
         k = {"f16": 16, "tf32": 8, "mxf4": 64, "mxf4nvf4": 64}.get(kind, 32)
         (pa, va), (pb, vb) = draw(rng, a, (m, k)), draw(rng, b, (n, k))
@@ -411,7 +412,8 @@ def test_scale_factors_must_be_in_every_group_of_32_lanes() -> None:
 INVALID = [
     ("tcgen05.mma.sp.cta_group::1.kind::f16 [%t], %x0, %x1, [%t], %r10, %p4;", "sparse"),
     ("tcgen05.mma.ws.cta_group::2.kind::f16 [%t], %x0, %x1, %r10, %p4;", "needs .cta_group::1"),
-    ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::2X [%t], %x0, %x1, %r10, [%t], [%t], %p4;", "scale vector"),
+    ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::2X [%t], %x0, %x1, %r10, [%t], [%t], %p4;",
+     "scale vector"),
     ("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [%t], %x0, %x1, %r10, [%t], [%t], %p4;", "scale vector"),
     ("tcgen05.mma.cta_group::1.kind::f16 [%t], %x0, %x1, %r10, %p4, 16;", "0 to 15"),
     ("tcgen05.mma.cta_group::1.kind::i8 [%t], %x0, %x1, %r10, %p4, 1;", "scale-input-d"),

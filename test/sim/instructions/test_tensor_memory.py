@@ -1,4 +1,4 @@
-"""Tensor memory: shapes of ld, st and cp by the figures of the ISA; allocation; and what missing synchronization gives."""
+"""Tensor memory: shapes of ld, st and cp by the figures of the ISA; allocation; missing synchronization."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ WAITS = "tcgen05.wait::st.sync.aligned;", "tcgen05.wait::ld.sync.aligned;"
 
 
 @pytest.mark.parametrize("mode", ["late", "early"])
-@pytest.mark.parametrize(("shape", "count"), [("32x32b", 1), ("32x32b", 128), ("16x64b", 8), ("16x128b", 4), ("16x256b", 2),
+@pytest.mark.parametrize(("shape", "count"), [("32x32b", 1), ("32x32b", 128), ("16x64b", 8), ("16x128b", 4),
+                                              ("16x256b", 2),
                                               ("16x32bx2", 4)])  # fmt: skip
 def test_shapes_of_ld_and_st(shape: str, count: int, mode: str) -> None:
     registers = count * REGISTERS[shape]
