@@ -103,8 +103,8 @@ def destinations(
 ) -> list[Destination]:
     """The destinations of a copy: one CTA, or the same offset in each CTA of the mask `ctas`. Reports invalid ones.
 
-    With `paired` (.cta_group::2) the mbarrier may be in the other CTA of a pair. With a mask it is the one whose rank is
-    even, or odd, as is that of the mbarrier of the operand.
+    With `paired` (.cta_group::2) the mbarrier may be in the other CTA of a pair. With a mask it is the one whose rank
+    is even, or odd, as is that of the mbarrier of the operand.
     """
     found = shared_bytes(warp, mask, space, address, size, align, what)
     if found is None:

@@ -24,7 +24,7 @@ _CANCELED, _NONE_LEFT = 1, 2
 
 @instruction("clusterlaunchcontrol.try_cancel")
 def try_cancel(ctx: Context) -> Execute:
-    """clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [to], [mbar]."""
+    """clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [r], [mbar]."""
     ctx.choose("async")
     space = "shared" if ctx.flag("shared::cta") else "generic"
     ctx.choose("mbarrier::complete_tx::bytes")

@@ -45,6 +45,8 @@ extern "C" __global__ void __launch_bounds__(128) __cluster_dims__(2, 1, 1)
         }
         // Both CTAs wait before they overwrite their part.
         /*SYNC:wait_done*/ barrier_wait(&done, tile & 1);
+        // No warp may miss a phase of the mbarrier.
+        cluster_arrive(), cluster_wait();
     }
     /*SYNC:after*/ after_sync();
     store_rows(c + rank * 128 * PAIR_N, place, PAIR_N);
