@@ -165,6 +165,13 @@ class MBarrier:
             self.announcer = None
             self.cta.cluster.launch.progress += 1
 
+    def is_ordered(self, warp: Warp) -> bool:
+        """True if the arrivals of the last complete phase happen before this point of `warp`.
+
+        Otherwise the phase is complete in this schedule, and may be incomplete here in another one.
+        """
+        return self.released is None or not (self.released > warp.cta.cluster.clocks.known[warp.rank]).any()
+
     def wait(self, ready: Any, finish: Any, text: str, *, timed: bool) -> Wait:
         """A Wait for `ready()`; `text` describes the condition (`parity 1`)."""
         self.waiting += 1
