@@ -58,6 +58,8 @@ def depends_on_others(inst: Instruction) -> bool:
         return bool(ordered and not on_chip and ("volatile" in modifiers or modifiers & _WIDE))
     if inst.opcode in ("fence", "membar"):
         return bool(modifiers & _WIDE)
+    if inst.opcode == "clusterlaunchcontrol":
+        return True
     if inst.opcode == "call":
         # Memory from the heap may be shared between clusters.
         return any(

@@ -155,6 +155,8 @@ class Launch:
         ]
         """Ports whose rows are created for each CTA."""
         self.frames: list[Frame] = []
+        self.waiting: Iterator[tuple[int, int, int]] = iter(())
+        """The clusters that have not begun, which clusterlaunchcontrol.try_cancel can take."""
         """Frames of CTAs that have ended."""
         self._lay_out_shared()
         self.parameters = Allocations("param")
@@ -322,7 +324,7 @@ class Launch:
         return Result(self.findings, self.stats, "".join(self.output), self.executed)
 
     def _run(self) -> None:
-        waiting = self._indices()
+        waiting = self.waiting = self._indices()
         active: list[Cluster] = []
         more = True
         since = 0

@@ -23,7 +23,7 @@ from tessera_tools.sim.machine import CTA_ENDS
 from tessera_tools.sim.mbarrier import MBarrier
 from tessera_tools.sim.memory import SHARED_START
 from tessera_tools.sim.proxies import async_read, readable
-from tessera_tools.sim.tensor_memory import Issued, Use, log_of, pipe_of, tensor_memory
+from tessera_tools.sim.tensor_memory import Issued, Use, implied_of, log_of, pipe_of, tensor_memory
 from tessera_tools.sim.warp import Mask, Warp
 from tessera_tools.sim.warpgroup import READING, readers_of, unit_bytes
 
@@ -154,6 +154,9 @@ def commit(warp: Warp, mask: Mask, what: str, barriers: list[MBarrier]) -> None:
     _, seen = cluster.clocks.act(agent, warp.split.pc)
     # What the operations followed is also ordered before their completion.
     seen = np.maximum(seen, cluster.clocks.known[warp.rank])
+    for other, clock in implied_of(warp, agent).items():
+        place = cluster.clocks.warps + other
+        seen[place] = max(seen[place], clock)
     work = [each for each in _unit_of(cluster).pending if each.agent == agent]
     for each in work:
         each.committed = True

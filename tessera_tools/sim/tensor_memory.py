@@ -38,6 +38,7 @@ __all__ = [
     "Place",
     "TensorMemory",
     "Use",
+    "implied_of",
     "log_of",
     "order_of",
     "pipe_of",
@@ -121,6 +122,14 @@ def pipe_of(warp: Warp, lane: int) -> tuple[int, int]:
         found = order.pipes[lane] = clocks.agent(), clocks.agent()
         warp.cta.cluster.state.setdefault("tcgen05 issue marks", {})[found[0]] = found[1]
     return found
+
+
+def implied_of(warp: Warp, agent: int) -> dict[int, int]:
+    """The operations of other threads that one of the agent's operations follows in a pipeline: agent → clock.
+
+    The commit of the later operation covers them.
+    """
+    return warp.cta.cluster.state.setdefault("tcgen05 implied", {}).setdefault(agent, {})
 
 
 def relaxed_arrival(warp: Warp) -> Array | None:
@@ -280,7 +289,7 @@ class TensorMemory:
         if not high:
             return
         for record in (high,) if low == high else map(int, np.unique(records)):
-            if record:
+            if record and record != int(use.record):
                 self._check_record(use, record, done, place, records)
 
     def _check_record(self, use: Use, record: int, done: str, place: Place, records: Array) -> None:
@@ -298,16 +307,17 @@ class TensorMemory:
                 return
             self._warn(use, record, "before_thread_sync by the other thread")
             return
-        if known[agent] >= clock:
+        mark = cluster.state.get("tcgen05 issue marks", {}).get(agent)
+        pipelined = before is not None and before.precedes(use.issued)
+        if pipelined and agent == use.agent:
+            return
+        if pipelined and mark is not None and row[mark] >= clock:
+            implied = implied_of(warp, use.agent)
+            implied[agent] = max(implied.get(agent, 0), clock)
+            return
+        if known[agent] >= clock or (pipelined and mark is not None and known[mark] >= clock):
             self._warn(use, record, "after_thread_sync")
             return
-        if before is not None and before.precedes(use.issued):
-            mark = cluster.state.get("tcgen05 issue marks", {}).get(agent)
-            if agent == use.agent or (mark is not None and row[mark] >= clock):
-                return
-            if mark is not None and known[mark] >= clock:
-                self._warn(use, record, "after_thread_sync")
-                return
         if before is not None and before.kind == use.issued.kind == "st" and own:
             # Stores of one warp to the same cells have the order of the program in practice.
             return

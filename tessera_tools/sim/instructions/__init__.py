@@ -30,5 +30,6 @@ FAMILIES = (
     "bulk_tensor",
     "tensormap",
     "scheduling",
+    "launch_control",
 )
 """Modules of this folder, roughly in the order of the PTX ISA; the order has no effect."""

@@ -98,8 +98,14 @@ def destinations(
     size: int,
     align: int,
     what: str,
+    *,
+    paired: bool = False,
 ) -> list[Destination]:
-    """The destinations of a copy: one CTA, or the same offset in each CTA of the mask `ctas`. Reports invalid ones."""
+    """The destinations of a copy: one CTA, or the same offset in each CTA of the mask `ctas`. Reports invalid ones.
+
+    With `paired` (.cta_group::2) the mbarrier may be in the other CTA of a pair. With a mask it is the one whose rank
+    is even, or odd, as is that of the mbarrier of the operand.
+    """
     found = shared_bytes(warp, mask, space, address, size, align, what)
     if found is None:
         return []
@@ -110,7 +116,8 @@ def destinations(
             "mbarrier", f"{what}: {barrier:#x} is not an address of the cluster's shared memory", mask
         )
         return []
-    if ctas is None and signal[0] is not cta:
+    other = signal[0].rank ^ cta.rank
+    if ctas is None and other > paired:
         warp.report("mbarrier", f"{what}: its mbarrier is not in the CTA that it writes to", mask)
         return []
     count = len(warp.cta.cluster.ctas)
@@ -122,7 +129,8 @@ def destinations(
     for rank in ranks:
         target = warp.cta.cluster.ctas[rank]
         check_remote(warp, mask, target)
-        where = (rank + 1) << REMOTE_SHIFT | signal[1]
+        signals = rank & ~1 | signal[0].rank & 1 if paired else rank
+        where = (signals + 1) << REMOTE_SHIFT | signal[1]
         signaled = lookup(warp, mask, "shared::cluster", where, engine=True)
         if signaled is not None:
             result.append(Destination(target, offset, signaled))

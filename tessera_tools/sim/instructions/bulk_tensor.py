@@ -158,6 +158,7 @@ def copy(ctx: Context) -> Execute:
         return _store(ctx, None)
     ctx.choose("global")
     rank, mode = _mode(ctx, "tile", "tile::gather4", "im2col")
+    paired = ctx.choose("cta_group::1", "cta_group::2", default="") == "cta_group::2"
     ctx.choose("mbarrier::complete_tx::bytes")
     multicast = ctx.flag("multicast::cluster")
     operands = list(ctx.operands())
@@ -179,8 +180,9 @@ def copy(ctx: Context) -> Execute:
         chosen = int(warp.ports[ctas][lane]) if ctas is not None else None
         size = _span(tensor, box)
         targets = destinations(
-            warp, mask, space, int(to(warp)[lane]), int(signal(warp)[lane]), chosen, size, 128, what
-        )
+            warp, mask, space, int(to(warp)[lane]), int(signal(warp)[lane]), chosen, size, 128, what,
+            paired=paired,
+        )  # fmt: skip
         inside = _inside(warp, mask, tensor, box, what)
         if inside is not None and (
             inside.units is None or not readable([warp], inside.region, inside.units.reshape(-1))

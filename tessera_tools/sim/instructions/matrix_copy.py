@@ -17,7 +17,7 @@ from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.memory import count_access
-from tessera_tools.sim.instructions.mma import ports_of, whole_warp
+from tessera_tools.sim.instructions.mma_registers import ports_of, whole_warp
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 

@@ -293,8 +293,8 @@ class _Part:
         if descriptor >> 46 & 7 != 1 or descriptor >> 52 & 0x1FF or descriptor >> 61 in (3, 5, 7):
             use.warp.report(
                 "illegal",
-                f"the descriptor {descriptor:#018x} of {what}; expected 1 in bits 46 to 48, 0 in bits 52 to 60, and 0, "
-                "1, 2, 4 or 6 in bits 61 to 63",
+                f"the descriptor {descriptor:#018x} of {what}; expected 1 in bits 46 to 48, 0 in bits 52 to 60, and "
+                "0, 1, 2, 4 or 6 in bits 61 to 63",
                 use.mask,
             )
             return None

@@ -20,7 +20,7 @@ from tessera_tools.sim import access
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.blocks import joined
 from tessera_tools.sim.decode import Context, Execute, Together, after_decoding, instruction
-from tessera_tools.sim.instructions.mma import whole_warp
+from tessera_tools.sim.instructions.mma_registers import whole_warp
 from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.program import Address, Function, Immediate, Operand, Program, Vector
 from tessera_tools.sim.tcgen05 import pair_of, same_group
@@ -97,7 +97,7 @@ def _columns(warp: Warp, mask: Mask, row: Array) -> int | None:
 def alloc(ctx: Context) -> Execute:
     """tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns: waits until the columns are free.
 
-    With cta_group::2, a warp of each CTA of the pair executes it, and both get the same columns.
+    With cta_group::2, the same warp of each CTA of the pair executes it, and both get the same columns.
     """
     group = cta_group(ctx)
     _aligned(ctx)
@@ -118,42 +118,44 @@ def alloc(ctx: Context) -> Execute:
                 f"tcgen05.alloc after the CTA's relinquish_alloc_permit at PTX line {memory.relinquished}",
                 mask,
             )
-        asked: dict[Cta, list[int]] = cluster.state.setdefault("tcgen05 alloc", {})
-        for cta in ctas:
-            asked.setdefault(cta, [])
-        given: dict[Cta, list[int]] = cluster.state.setdefault("tcgen05 allocated", {})
         high = bool(cluster.random.random() < 0.5)
-        asked[warp.cta].append(columns)
+        # With cta_group::2, the request of the same warp of the other CTA must be present.
+        asked: dict[tuple[Cta, int], int] = cluster.state.setdefault("tcgen05 asked", {})
+        given: dict[tuple[Cta, int], int] = cluster.state.setdefault("tcgen05 given", {})
+        keys = [(cta, warp.index) for cta in ctas]
+        asked[warp.cta, warp.index] = columns
 
         def ready() -> bool:
-            if given.get(warp.cta):
+            if (warp.cta, warp.index) in given:
                 return True
-            if any(not asked[cta] for cta in ctas):
+            if any(key not in asked for key in keys):
                 return False
             start = memory.find(columns, high=high)
             if start is None or any(tensor_memory(cta).live[start : start + columns].any() for cta in ctas):
                 return False
-            for cta in ctas:
-                other = asked[cta].pop(0)
+            for key in keys:
+                other = asked.pop(key)
                 if other != columns:
                     warp.report(
                         "illegal", f"{columns} columns, and {other} in the other CTA of the pair", mask
                     )
-                tensor_memory(cta).allocate(start, columns)
-                given.setdefault(cta, []).append(start)
+                tensor_memory(key[0]).allocate(start, columns)
+                given[key] = start
             cluster.launch.progress += 1
             return True
 
         def finish(warp: Warp, mask: Mask) -> None:
-            start = given[warp.cta].pop(0)
+            start = given.pop((warp.cta, warp.index))
             one = mask_of(1 << mask.first)
             row = np.array([start], np.uint32)
             for part, lanes, addresses in access.parts(warp, one, space, address(warp)):
                 part.store(warp, lanes, addresses, 4, row)
+            # All lanes of the warp execute the instruction, so that any of them can read the address after it.
+            cluster.clocks.synchronize([warp])
 
         def describe() -> str:
-            if any(not asked[cta] for cta in ctas) and group == 2:
-                return "tcgen05.alloc by the other CTA of the pair"
+            if any(key not in asked for key in keys):
+                return f"tcgen05.alloc by warp {warp.index} of the other CTA of the pair"
             free = COLUMNS - int(memory.live.sum())
             return f"{columns} columns of tensor memory in a row; {free} of {COLUMNS} are free"
 

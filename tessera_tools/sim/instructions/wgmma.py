@@ -21,7 +21,8 @@ from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, Element, split
 from tessera_tools.sim.gang import Gang
-from tessera_tools.sim.instructions.mma import and_popc, collect, distribute, ports_of, whole_warp
+from tessera_tools.sim.instructions.mma import and_popc
+from tessera_tools.sim.instructions.mma_registers import collect, distribute, ports_of, whole_warp
 from tessera_tools.sim.instructions.mma_runs import slots_of
 from tessera_tools.sim.matrix_descriptor import k_major, mn_major
 from tessera_tools.sim.memory import SHARED_START

@@ -19,15 +19,8 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, split
 from tessera_tools.sim.fragments import Fragment
 from tessera_tools.sim.instructions.memory import count_access
-from tessera_tools.sim.instructions.mma import (
-    emit,
-    extents,
-    load_matrix,
-    multiply,
-    ports_of,
-    product_of,
-    whole_warp,
-)
+from tessera_tools.sim.instructions.mma import extents, multiply, product_of
+from tessera_tools.sim.instructions.mma_registers import emit, load_matrix, ports_of, whole_warp
 from tessera_tools.sim.program import Operand
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of

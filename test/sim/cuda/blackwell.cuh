@@ -104,3 +104,20 @@ __device__ inline uint64_t core_matrices(const void *start, int leading, int str
     return uint64_t(shared(start) & 0x3FFFF) >> 4 | uint64_t(leading >> 4) << 16 | uint64_t(stride >> 4) << 32 |
            uint64_t(1) << 46;
 }
+
+// Rows of `chunks` 16-byte units to core matrices without swizzle: leading offset 16 * rows, stride offset 128.
+__device__ inline void fill(char *to, const uint4 *from, int rows, int chunks) {
+    for (int i = threadIdx.x; i < rows * chunks; i += blockDim.x)
+        *reinterpret_cast<uint4 *>(to + (i % chunks * rows + i / chunks) * 16) = from[i];
+}
+
+// A warp's 32 lanes of `columns` columns, to rows of c.
+__device__ inline void store_rows(uint32_t *c, uint32_t place, int columns) {
+    for (int column = 0; column < columns; column += 8) {
+        uint32_t r[8];
+        tmem_load_8(r, place + (threadIdx.x / 32 % 4 * 32 << 16) + column);
+        wait_load(r);
+        for (int i = 0; i < 8; ++i)
+            c[threadIdx.x % 128 * columns + column + i] = r[i];
+    }
+}
