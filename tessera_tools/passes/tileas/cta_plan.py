@@ -11,7 +11,7 @@ from tessera_tools.ir.core import Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.passes.tileas.cta_arms import BACKWARD, FORWARD, Conflict, arm_of, maker_of
-from tessera_tools.passes.tileas.cta_layouts import Blocks, part_shape, replicated, with_blocks
+from tessera_tools.passes.tileas.cta_layouts import Blocks, part_shape, replicated, retype, with_blocks
 from tessera_tools.planning.layout_rules import is_tile
 
 _YIELDS = ("scf.yield", "nv_tileaa.yield")
@@ -145,4 +145,4 @@ class Plan:
             for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
                 if is_tile(value):
                     plain: Any = value.type
-                    value.type = with_blocks(plain, self.of(value))
+                    retype(value, with_blocks(plain, self.of(value)))
