@@ -66,8 +66,8 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     **TUNING,
     "cluster": (
         "SHAPE",
-        "X,Y,Z: cluster size of a launch, if the PTX does not specify it; ROWSxCOLUMNS: compile for clusters that split "
-        "the tiles so (default: auto, as the program hints)",
+        "X,Y,Z: cluster size of a launch, if the PTX does not specify it; ROWSxCOLUMNS: compile for clusters that "
+        "split the tiles so (default: auto, as the program hints)",
         None,
     ),
     "processes": (

@@ -102,7 +102,7 @@ def given_config(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_of_compiler(cluster: str | None) -> bool:
-    """Whether a `--cluster` of a command that compiles and launches is the compiler's, and not the shape of a launch."""
+    """Whether `--cluster` of a command that compiles and launches is the compiler's, not the shape of a launch."""
     return cluster in CLUSTERS
 
 

@@ -5,7 +5,7 @@ PTX ISA, "%cluster_ctarank", "mapa", "barrier.cluster".
 
 from __future__ import annotations
 
-from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.llvm.types import pointer
 from tessera_tools.dialects.nv_tileas import combinations
 from tessera_tools.ir.builtin_attributes import UNIT
@@ -46,6 +46,11 @@ def receivers(low: Lowering, bits: int) -> Value:
     pattern = sum(1 << number for number in combinations(bits))
     mask = e.shl(e.constant(pattern), e.and_(rank(low), ~bits & (low.ctas - 1)))
     return e.resized(e.constant(mask), I16)
+
+
+def in_cluster(low: Lowering, place: Value) -> Value:
+    """An address in shared memory as one in that of the cluster."""
+    return low.e.emit(llvm.AddrSpaceCast(place, res=pointer(CLUSTER_SPACE))).results[0]
 
 
 def cluster_address(low: Lowering, place: Value, peer: int) -> Value:

@@ -20,7 +20,7 @@ from tessera_tools.ir.types import I32
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.llvm.agents import full_barrier
-from tessera_tools.passes.llvm.clusters import part_of, receivers
+from tessera_tools.passes.llvm.clusters import in_cluster, part_of, receivers
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
@@ -129,6 +129,8 @@ def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
     shared_by = op.multicast.value if op.multicast is not None else 0
     mask = [receivers(low, shared_by)] if shared_by else []
     for place, coordinates in _boxes(low, op, stage, [low.scalar(v) for v in op.indices], shared_by):
+        if mask:
+            place = in_cluster(low, place)
         operands = [place, low.scalar(op.desc), *coordinates, barrier, *mask]
         e.nvvm(
             "cp.async.bulk.tensor.shared.cluster.global",

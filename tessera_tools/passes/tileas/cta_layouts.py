@@ -10,7 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tessera_tools.dialects import arith
 from tessera_tools.dialects.nv_tileas import LinearAttr
+from tessera_tools.ir.builtin_attributes import DenseElementsAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LinearLayout
@@ -89,6 +91,14 @@ def given_blocks(value: Value, bits: int) -> Blocks | None:
         return None
     found = blocks_of(encoding.layout)
     return found if len(found) == bits else None
+
+
+def retype(value: Value, type: RankedTensorType) -> None:
+    """Change the type of a tile, and of the elements of a constant that is one."""
+    made = value.defining_op
+    if isinstance(made, arith.Constant) and isinstance(made.value, DenseElementsAttr):
+        made.value = DenseElementsAttr(type, made.value.data)
+    value.type = type
 
 
 def with_blocks(type: RankedTensorType, blocks: Blocks) -> RankedTensorType:

@@ -13,10 +13,10 @@ from typing import Any
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.nv_tileas import SHARED_BY
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32, i64
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I64, IntegerType, RankedTensorType
-from tessera_tools.passes.tileas.cta_layouts import Blocks, part_shape, shared_bits
+from tessera_tools.passes.tileas.cta_layouts import Blocks, part_shape, retype, shared_bits
 from tessera_tools.planning.dot_layouts import piece_of, warp_grid
 from tessera_tools.planning.kernel import kernel_spec
 from tessera_tools.planning.layout_rules import is_tile
@@ -78,11 +78,7 @@ class _Parts:
             return
         shape = part_shape(value.type.shape, own)
         assert shape is not None
-        type = RankedTensorType(shape, value.type.element)
-        made = value.defining_op
-        if isinstance(made, arith.Constant) and isinstance(made.value, DenseElementsAttr):
-            made.value = DenseElementsAttr(type, made.value.data)
-        value.type = type
+        retype(value, RankedTensorType(shape, value.type.element))
 
     def start(self, own: Blocks, axis: int) -> Value | None:
         """Where the part of this CTA begins along an axis; None at 0."""

@@ -7,9 +7,11 @@ from typing import Any
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas
-from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.core import Operation, OpResult, Value
+from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.traits import Terminator
 from tessera_tools.passes.tileas.cta_arms import BACKWARD, FORWARD, Conflict, arm_of, maker_of
-from tessera_tools.passes.tileas.cta_layouts import Blocks, part_shape, replicated, with_blocks
+from tessera_tools.passes.tileas.cta_layouts import Blocks, part_shape, replicated, retype, with_blocks
 from tessera_tools.planning.layout_rules import is_tile
 
 _YIELDS = ("scf.yield", "nv_tileaa.yield")
@@ -67,7 +69,31 @@ class Plan:
                 raise Conflict(op, "makes tiles of which a CTA of a cluster cannot make a part")
             return
         for other, needed in arm.step(op, value, blocks):
-            self.give(other, needed, op)
+            own = other if self.blocks.get(other, needed) == needed else self.copy_for(op, other)
+            self.give(own, needed, op)
+
+    def copy_for(self, op: Operation, value: Value) -> Value:
+        """A copy of a value for an op, which needs another part of it than others do; the value, if its op cannot be
+        executed twice."""
+        made = value.defining_op
+        if made is None or made.regions or isinstance(made, nv_tileas.Dot):
+            return value
+        if not (is_pure(made) or isinstance(made, nv_tileas.TiledLoad)):
+            return value
+        uses = [
+            use
+            for use in value.uses
+            if use.owner is op or (use.owner.parent_op is op and use.owner.has_trait(Terminator))
+        ]
+        if not uses:
+            return value
+        copy = made.clone()
+        assert made.parent is not None
+        made.parent.insert_after(made, copy)
+        found = copy.results[value.index] if isinstance(value, OpResult) else value
+        for use in uses:
+            use.owner.set_operand(use.index, found)
+        return found
 
     def step_forward(self, value: Value) -> None:
         blocks = self.blocks[value]
@@ -119,4 +145,4 @@ class Plan:
             for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
                 if is_tile(value):
                     plain: Any = value.type
-                    value.type = with_blocks(plain, self.of(value))
+                    retype(value, with_blocks(plain, self.of(value)))

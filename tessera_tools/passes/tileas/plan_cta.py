@@ -31,6 +31,7 @@ from tessera_tools.passes.tileas.cta_layouts import (
     given_blocks,
     part_shape,
     replicated,
+    retype,
     split,
     with_blocks,
 )
@@ -308,7 +309,7 @@ def propagated(function: nv_tileaa.Func, count: int) -> Plan:
         for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
             if is_tile(value):
                 plain: Any = value.type
-                value.type = RankedTensorType(plain.shape, plain.element)
+                retype(value, RankedTensorType(plain.shape, plain.element))
     try:
         for value, blocks, op in seeds:
             plan.give(value, blocks, op)

@@ -131,7 +131,7 @@ def test_the_hint_makes_a_cluster() -> None:
 
 def test_the_option_decides_over_the_hint() -> None:
     made = compiled(gemm(128, 64, 64, "num_cta_in_cga = 2"), "sm_90a", cluster="1x1")
-    assert "cluster" not in made.ptx.replace("shared::cluster", "")
+    assert ".reqnctapercluster" not in made.ptx
     assert made.ptx == compiled(gemm(128, 64, 64), "sm_90a").ptx
 
 
@@ -193,7 +193,7 @@ def test_every_synchronization_is_needed() -> None:
             continue
         removed += 1
         assert is_found("\n".join(mutant)), text
-    assert removed >= 7
+    assert removed >= 6
 
 
 # -- the arms
