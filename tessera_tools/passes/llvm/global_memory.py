@@ -2,8 +2,8 @@
 
 The address of a thread's element at register r is  base + Σ_d (index_d + thread_d + constant_d(r)) · stride_d.  The
 parts of the thread and the register are invariant in a loop and hoisted as a pointer; the indices add one offset per
-iteration.  Addresses are computed in 64 bits.  An element is in bounds if, on every axis, its coordinate in the
-tile is less than the extent minus the index.
+iteration.  The addresses of several copies of a tile follow from each other instead.  Addresses are computed in 64
+bits.  An element is in bounds if, on every axis, its coordinate in the tile is less than the extent minus the index.
 """
 
 from __future__ import annotations
@@ -129,6 +129,23 @@ class _Access:
                     total = e.add(total, term, I64)
             pointer = e.gep(pointer, total)
         return e.gep(pointer, sum(t for t in terms if isinstance(t, int)), shared=False)
+
+    def address_after(self, before: Group, pointer: Value, group: Group) -> Value:
+        """The address of a group, from that of the group before it, if they are a dynamic stride apart in a loop.
+
+        The address of each group without its indices would be hoisted, and take two registers throughout the loop. The
+        distance is the same for all groups, so it takes two in total, for the same number of additions.
+        """
+        e = self.e
+        apart = [d for d in range(self.rank) if before.constants[d] != group.constants[d]]
+        if len(apart) == 1 and not isinstance(stride := self.view.strides[apart[0]], int):
+            (d,) = apart
+            (moving, start), (same, end) = (
+                e.parts(self.expressions[d], one.constants[d]) for one in (before, group)
+            )
+            if moving is same and max(e.depth.get(v, 0) for v in self.indices) > e.depth.get(stride, 0):
+                return e.gep(pointer, e.mul(self._bytes_of(stride), end - start, I64))
+        return self.address(group)
 
     def _bytes_of(self, stride: Int) -> Int:
         return (
@@ -314,14 +331,17 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
     size = vector * bits // 8
     modifier = LoadCacheModifierAttr("cg" if size == 16 else "ca")
     with only_where(e, access.owner()):
+        before: tuple[Group, Value] | None = None
         for i, registers in enumerate(plan.groups):
             group = Group(registers, tuple(x.constants[registers[0]] for x in access.expressions))
+            address = access.address(group) if before is None else access.address_after(*before, group)
+            before = group, address
             destination = stage_pointer(low, buffer, op.stage, plan.address, i)
             # Two selects instead of a conjunction: for an iteration that does not exist, the bounds may be poison.
             taken = e.select(when, e.select(access.inside(group), size, 0), 0)
             e.nvvm(
                 "cp.async.shared.global",
-                [destination, access.address(group), e.constant(taken)],
+                [destination, address, e.constant(taken)],
                 size=i32(size),
                 modifier=modifier,
             )
