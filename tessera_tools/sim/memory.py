@@ -29,6 +29,7 @@ __all__ = [
     "REMOTE_SHIFT",
     "RESERVED_START",
     "SHARED_START",
+    "COPIED",
     "UNFENCED",
     "UNINITIALIZED",
     "WRITING",
@@ -57,9 +58,10 @@ RESERVED_START = SHARED_START - 288
 """Where %reserved_smem_offset_1 points. Cooperative groups expect 288 bytes there, for the barriers of tiles of more
 than 32 threads; only kernels that read the register can access them."""
 
-UNINITIALIZED, WRITING, READING, UNFENCED, EARLIER = 1, 2, 4, 8, 16
+UNINITIALIZED, WRITING, READING, UNFENCED, EARLIER, COPIED = 1, 2, 4, 8, 16, 32
 """State of a byte: never written; an asynchronous write is in flight; an asynchronous read is in flight;
-written through the generic proxy without a later proxy fence; of an earlier kernel that may still run."""
+written through the generic proxy without a later proxy fence; of an earlier kernel that may still run; last written by
+cp.async."""
 POISON = 0xFF
 """Each byte of a value that is not available yet or does not exist: NaN in each float type."""
 

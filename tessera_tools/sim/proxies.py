@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from tessera_tools.sim.arrays import Array
-from tessera_tools.sim.memory import READING, UNFENCED, UNINITIALIZED, WRITING
+from tessera_tools.sim.memory import COPIED, READING, UNFENCED, UNINITIALIZED, WRITING
 from tessera_tools.sim.races import History, describe, late_records, threads_of
 from tessera_tools.sim.warp import Mask, Warp
 
@@ -102,16 +102,33 @@ def async_read(warp: Warp, mask: Mask, memory: Region, where: Where, what: str) 
         for flag, kind, text in (
             (UNINITIALIZED, "uninitialized", "which was never written"),
             (WRITING, "in-flight", "which an asynchronous operation still writes"),
-            (
-                UNFENCED,
-                "proxy",
-                "which was stored through the generic proxy with no fence.proxy.async since that orders it",
-            ),
         ):
             if seen & flag:
                 at = _first(where, states & flag != 0)
                 warp.report(kind, f"{what} reads {memory.place(at)}, {text}", mask)
+        if seen & UNFENCED:
+            _report_unfenced(warp, mask, memory, where, what, states)
     check_order(warp, mask, memory, where, what, writes=False)
+
+
+def _report_unfenced(warp: Warp, mask: Mask, memory: Region, where: Where, what: str, states: Array) -> None:
+    """Report bytes of the generic proxy that an operation reads.
+
+    cp.async also writes through the generic proxy. Kernels of CUTLASS and Triton multiply what it has copied without
+    a fence, so this is a warning.
+    """
+    unfenced = states & UNFENCED != 0
+    stored = unfenced & (states & COPIED == 0) if what == "wgmma" else unfenced
+    copied = not stored.any()
+    at = _first(where, unfenced if copied else stored)
+    how = "written by cp.async" if copied else "stored"
+    warp.report(
+        "proxy",
+        f"{what} reads {memory.place(at)}, which was {how} through the generic proxy with no fence.proxy.async since "
+        "that orders it",
+        mask,
+        severity="warning" if copied else "error",
+    )
 
 
 def async_write(
@@ -142,6 +159,8 @@ def async_write(
                 f"{what} writes {memory.place(at)}, which was stored through the generic proxy with no "
                 "fence.proxy.async since that orders it",
                 mask,
+                # Triton's kernels load tiles to where they have built tensor maps.
+                severity="error" if reduces else "warning",
             )
         if reduces and seen & UNINITIALIZED:
             at = _first(where, states & UNINITIALIZED != 0)

@@ -22,7 +22,7 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.memory import count_access
 from tessera_tools.sim.mbarrier import MBarrier, lookup
-from tessera_tools.sim.memory import WRITING, compact
+from tessera_tools.sim.memory import COPIED, WRITING, compact
 from tessera_tools.sim.program import Immediate
 from tessera_tools.sim.races import describe, record_at
 from tessera_tools.sim.types import TYPES
@@ -97,7 +97,7 @@ class Copies:
             if late:
                 values = np.full_like(values, np.iinfo(values.dtype).max)
             memory.store(warp, lanes, addresses, copy.width, values)
-            memory.states[copy.width][units] |= _WRITING[copy.width]
+            memory.states[copy.width][units] |= _STARTED[copy.width]
 
     def complete(self, warp: Warp, wanted: Callable[[Copy], bool], *, record: bool = True) -> None:
         """Complete the copies in `wanted`. `record`: their writes count as made now, by the warp."""
@@ -147,8 +147,16 @@ class Copies:
         return True
 
 
-_WRITING = {width: np.dtype(f"<u{min(width, 8)}").type(int.from_bytes(bytes([WRITING]) * min(width, 8), "little"))
-            for width in (4, 8, 16)}  # fmt: skip
+def _of_each_byte(flags: int) -> dict[int, Any]:
+    """By width: the flags for each byte of a unit."""
+    return {
+        width: np.dtype(f"<u{min(width, 8)}").type(int.from_bytes(bytes([flags]) * min(width, 8), "little"))
+        for width in (4, 8, 16)
+    }
+
+
+_WRITING = _of_each_byte(WRITING)
+_STARTED = _of_each_byte(WRITING | COPIED)
 
 
 def _part(whole: Mask, lanes: Mask, values: Array) -> Array:
@@ -261,7 +269,7 @@ def cp_async(ctx: Context) -> Execute:
         if not cta.shared.store_together(gang, to, width, poison, records):
             return NotImplemented
         units = (to // np.uint64(width)).astype(np.int64)
-        cta.shared.states[width][units] |= _WRITING[width]
+        cta.shared.states[width][units] |= _STARTED[width]
         for number in range(len(mask.array) // 32):
             own = slice(32 * number, 32 * number + 32)
             warp = warps[number % len(warps)]

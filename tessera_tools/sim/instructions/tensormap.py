@@ -6,12 +6,14 @@ import struct
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.bulk import global_bytes, shared_bytes
 from tessera_tools.sim.mbarrier import resolve
+from tessera_tools.sim.memory import Region
 from tessera_tools.sim.program import Immediate
-from tessera_tools.sim.proxies import check_order, mark
-from tessera_tools.sim.races import record_at
+from tessera_tools.sim.proxies import check_order, history_of, mark
+from tessera_tools.sim.races import late_records, record_at, threads_of
 from tessera_tools.sim.tensor_map import ELEMENTS, MAGIC, SIZE
 from tessera_tools.sim.tensormap_proxy import changed
 from tessera_tools.sim.types import TYPES
@@ -108,6 +110,19 @@ def replace(ctx: Context) -> Execute:
     return execute
 
 
+def _only_own_warp_is_late(warp: Warp, shared: Region, words: Array) -> bool:
+    """Whether stores of four bytes are unordered with the warp, all of them by its own threads.
+
+    The instruction waits for all threads of the warp (`.sync`), but PTX does not say that this orders memory.
+    """
+    history = history_of(warp, shared)
+    if history is None:
+        return False
+    records = history.written[words // history.grain]
+    late = late_records(warp, records, -1)
+    return bool(late.any()) and bool((threads_of(records[late]) >> 5 == warp.rank).all())
+
+
 @instruction("tensormap.cp_fenceproxy")
 def cp_fenceproxy(ctx: Context) -> Execute:
     """tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.scope.sync.aligned [d], [s], 128."""
@@ -136,7 +151,15 @@ def cp_fenceproxy(ctx: Context) -> Execute:
         shared, offset = place[0].shared, place[1]
         # Each lane reads four bytes of the map, so that an unordered change is detected.
         words = np.arange(offset, offset + SIZE, 4, dtype=np.uint64)
-        if mask.full:
+        if mask.full and _only_own_warp_is_late(warp, shared, words):
+            warp.report(
+                "race",
+                f"the warp copies {shared.place(offset)}, which one of its threads has changed: no bar.warp.sync "
+                "orders the copy after the change",
+                mask,
+                severity="warning",
+            )
+        elif mask.full:
             shared.load(warp, mask, words, 4)
         region.data[where - region.base : where - region.base + SIZE] = shared.data[offset : offset + SIZE]
         changed(warp, where, released=True)

@@ -276,6 +276,23 @@ def test_a_missing_proxy_fence_is_found(mode: str):
     assert result.findings.kinds() == {"proxy"}
 
 
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_a_missing_proxy_fence_after_cp_async_is_a_warning(mode: str):
+    """Kernels of CUTLASS and Triton have none."""
+    case = Case("f16", "f16", "f32", 8)
+    text = kernel(case.instruction, case.count, proxy="cp.async.wait_all;")
+    text = text.replace("ld.global.v2.b64 {%x0, %x1}, [%rd9];", "")
+    text = text.replace("st.shared.v2.b64 [%r1], {%x0, %x1};", "cp.async.cg.shared.global [%r1], [%rd9], 16;")
+    result, _ = run(text, case.memory, case.d, case.registers, case.descriptors, 1, mode=mode)
+    assert [(found.kind, found.severity) for found in result.findings] == [("proxy", "warning")]
+    fenced = text.replace("cp.async.wait_all;", "cp.async.wait_all; fence.proxy.async;")
+    result, _ = run(fenced, case.memory, case.d, case.registers, case.descriptors, 1, mode=mode)
+    assert not result.findings
+    stored = text.replace("bar.sync 0;", "st.shared.b32 [%r1+-65536], 0; bar.sync 0;")
+    result, _ = run(stored, case.memory, case.d, case.registers, case.descriptors, 1, mode=mode)
+    assert ("proxy", "error") in [(found.kind, found.severity) for found in result.findings]
+
+
 def test_writing_an_a_register_before_the_wait_is_found_and_felt():
     case = Case("f16", "f16", "f32", 8, from_registers=True)
     result, found = case.run(between="mov.b32 %a0, 0;")
