@@ -189,6 +189,9 @@ def main() -> int:
     )
     parser.add_argument("--at-least", type=float, default=0, metavar="PERCENT", help="fail below this share")
     parser.add_argument(
+        "--out", type=Path, default=FOLDER, help="where the outcomes are kept (default: build/mutants)"
+    )
+    parser.add_argument(
         "--measured", action="store_true", help="take the last run's times, of the same sample"
     )
     parser.add_argument("tests", nargs="*", help="run only these tests (default: all)")
@@ -197,10 +200,11 @@ def main() -> int:
     print(f"seed {seed}", flush=True)
     drawing = draw(options.only, random.Random(seed))
     candidates = [mutant for mutant, _ in zip(drawing, range(SPARE * options.sample), strict=False)]
-    FOLDER.mkdir(parents=True, exist_ok=True)
+    folder: Path = options.out.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
     order: dict[str, Any] = {"mutants": [asdict(mutant) for mutant in candidates]}
 
-    measured = FOLDER / "executed.jsonl"
+    measured = folder / "executed.jsonl"
     if not options.measured:
         workers = ["-n", str(options.jobs), "--dist=worksteal"] if options.jobs > 1 else []
         _pytest({**order, "mode": "measure", "out": str(measured)}, [*workers, *options.tests])
@@ -213,8 +217,10 @@ def main() -> int:
     tests = {mutant.number: ordered(executed[mutant.number], mutant.path) for mutant in mutants}
     print(f"{len(executed)} of {len(candidates)} mutants are executed by tests", flush=True)
 
+    # What takes ten times as long as without the change has no end.
+    limits = {number: min(options.seconds, 10 + 10 * sum(s for _, s in executed[number])) for number in tests}
     order = {"mutants": [asdict(mutant) for mutant in mutants], "tests": tests, "mode": "judge"}
-    order |= {"jobs": options.jobs, "seconds": options.seconds, "out": str(FOLDER / "outcomes.jsonl")}
+    order |= {"jobs": options.jobs, "seconds": limits, "out": str(folder / "outcomes.jsonl")}
     files = sorted({name.partition("::")[0] for names in tests.values() for name in names})
     found = {
         outcome["number"]: outcome for outcome in _pytest(order, ["-s", "-p", "no:cacheprovider", *files])

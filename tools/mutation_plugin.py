@@ -137,7 +137,6 @@ class Running:
     until: float
     """When it is ended, by the monotonic clock."""
     folder: str
-    tests: list[str]
     told: bytearray = field(default_factory=bytearray)
 
 
@@ -147,7 +146,8 @@ class Judge:
     def __init__(self, mutants: list[Mutant], order: dict[str, Any]) -> None:
         self.mutants = mutants
         self.tests: dict[int, list[str]] = {int(number): tests for number, tests in order["tests"].items()}
-        self.out, self.jobs, self.seconds = Path(order["out"]), int(order["jobs"]), float(order["seconds"])
+        self.seconds: dict[int, float] = {int(number): least for number, least in order["seconds"].items()}
+        self.out, self.jobs = Path(order["out"]), int(order["jobs"])
         self.sound: dict[str, bool] = {}
         """Test → whether it passes without a change, as this runs it."""
 
@@ -164,7 +164,8 @@ class Judge:
                 mutant = waiting.pop()
                 tests = [t for t in self.tests[mutant.number] if t in self.items and self.sound.get(t, True)]
                 text, file = (ROOT / mutant.path).read_text(), str(ROOT / mutant.path)
-                child = self.start(tests, file, changed_codes(text, mutant.code, file))
+                changes = changed_codes(text, mutant.code, file)
+                child = self.start(tests, file, changes, self.seconds[mutant.number])
                 running[child.pid] = mutant, child
             for pid in self.ended([child for _, child in running.values()]):
                 mutant, child = running.pop(pid)
@@ -177,32 +178,40 @@ class Judge:
                     file.write(json.dumps({"number": mutant.number, **outcome}) + "\n")
         return True
 
-    def start(self, tests: list[str], file: str, changes: Mapping[CodeType, CodeType]) -> Running:
+    def start(
+        self, tests: list[str], file: str, changes: Mapping[CodeType, CodeType], seconds: float
+    ) -> Running:
         """Fork a process that runs tests with the changes of a file."""
         folder = tempfile.mkdtemp(prefix="tessera-mutant-")
         mine, its = os.pipe()
         pid = os.fork()
         if pid == 0:
             os.close(mine)
-            self._child(tests, file, changes, folder, its)
+            self._child(tests, file, changes, seconds, folder, its)
         os.close(its)
-        return Running(pid, mine, time.monotonic() + WAITING * self.seconds, folder, tests)
+        return Running(pid, mine, time.monotonic() + WAITING * seconds, folder)
 
     def _child(
-        self, tests: list[str], file: str, changes: Mapping[CodeType, CodeType], folder: str, pipe: int
+        self,
+        tests: list[str],
+        file: str,
+        changes: Mapping[CodeType, CodeType],
+        seconds: float,
+        folder: str,
+        pipe: int,
     ) -> None:
         """Run the tests, tell the outcome, and end. Does not return."""
         told: dict[str, object] = {"outcome": "fault"}
         try:
             os.setpgid(0, 0)
-            resource.setrlimit(resource.RLIMIT_CPU, (int(self.seconds), int(self.seconds) + 5))
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
             resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             nothing = os.open(os.devnull, os.O_RDWR)
             for stream in (0, 1, 2):
                 os.dup2(nothing, stream)
             os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["TESSERA_TEST_RUN"] = folder
             if take_over(self.functions.get(file, ()), changes) or not changes:
-                told = self._run(tests)
+                told = self._run(tests, seconds)
             else:
                 told = {"outcome": "not loaded"}
         except BaseException:
@@ -211,11 +220,12 @@ class Judge:
             os.write(pipe, json.dumps(told).encode())
             os._exit(0)
 
-    def _run(self, tests: list[str]) -> dict[str, object]:
+    def _run(self, tests: list[str], seconds: float) -> dict[str, object]:
         from _pytest.runner import runtestprotocol
 
+        before = _cpu_seconds()
         for number, name in enumerate(tests):
-            if _cpu_seconds() > self.seconds:
+            if _cpu_seconds() - before > seconds:
                 return {"outcome": "survived", "ran": number, "of": len(tests)}
             following = self.items[tests[number + 1]] if number + 1 < len(tests) else None
             reports = runtestprotocol(self.items[name], log=False, nextitem=following)
@@ -251,7 +261,7 @@ class Judge:
     def is_sound(self, test: str) -> bool:
         """Whether a test passes without a change."""
         if test not in self.sound:
-            child = self.start([test], "", {})
+            child = self.start([test], "", {}, max(self.seconds.values()))
             while not self.ended([child]):
                 pass
             self.sound[test] = self.outcome(child).get("outcome") == "survived"

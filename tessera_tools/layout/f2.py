@@ -64,15 +64,9 @@ class Elimination:
     def _reduce(self, vector: int) -> tuple[int, int]:
         combination = 0
         rows = self._rows
-        # Reduction only lowers the leading bit. A leading bit may have no row; the search then continues below it.
-        looking_at = vector
-        while looking_at:
-            row = rows.get(looking_at.bit_length())
-            if row is None:
-                looking_at &= ~(1 << (looking_at.bit_length() - 1))
-                continue
+        # If the leading bit has no row, the vector is not in the span, whatever its other bits are.
+        while (row := rows.get(vector.bit_length())) is not None:
             vector ^= row[0]
-            looking_at ^= row[0]
             combination ^= row[1]
         return vector, combination
 

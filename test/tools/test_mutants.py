@@ -1,0 +1,136 @@
+"""tools/mutants.py: what it changes, which tests it runs, and how it judges."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+from types import FunctionType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tools"))
+
+import mutants  # noqa: E402
+from mutation import HIT, changed_codes, codes_of, marked, take_over  # noqa: E402
+
+TEXT = '''
+from dataclasses import dataclass
+
+LIMIT = 3
+
+def clamp(x, most=LIMIT):
+    """Not more than most."""
+    if x > most:
+        return most
+    elif x < 0:
+        x = 0
+    return [y for y in (x,)][0]
+
+def adder(n):
+    return lambda x: x + n
+
+@dataclass
+class Point:
+    x: int = 1
+
+    def twice(self):
+        return self.x * 2
+'''
+
+
+def functions(text: str, path: str = "sample.py") -> dict[str, FunctionType]:
+    """The functions of a module that is executed."""
+    scope: dict[str, object] = {"__name__": "sample"}
+    sys.modules.setdefault("sample", sys)  # dataclasses look there
+    exec(compile(text, path, "exec", dont_inherit=True), scope)
+    found = {name: value for name, value in scope.items() if isinstance(value, FunctionType)}
+    return {**found, "twice": vars(scope["Point"])["twice"], "add_2": scope["adder"](2)}  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "name", "argument", "result"),
+    [
+        ("x > most", "x >= most + 1", "clamp", 4, 3),
+        ("x = 0", "x = 7", "clamp", -1, 7),
+        ("y for y in", "-y for y in", "clamp", 2, -2),
+        ("x + n", "x - n", "add_2", 5, 3),
+    ],
+)
+def test_a_loaded_function_takes_a_change_over(
+    before: str, after: str, name: str, argument: int, result: int
+) -> None:
+    loaded = functions(TEXT)
+    changes = changed_codes(TEXT, TEXT.replace(before, after), "sample.py")
+    assert take_over(loaded.values(), changes) >= 1
+    assert loaded[name](argument) == result
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("LIMIT = 3", "LIMIT = 4"),
+        ("most=LIMIT", "most=-LIMIT"),
+        ("x: int = 1", "x: int = 2"),
+        ("(x,)", "(0 or x,)"),
+    ],
+)
+def test_what_an_import_computes_is_no_change_of_a_function(before: str, after: str) -> None:
+    changes = changed_codes(TEXT, TEXT.replace(before, after), "sample.py")
+    assert bool(changes) == (before == "(x,)")
+
+
+def test_marks_tell_which_statement_is_executed(monkeypatch: pytest.MonkeyPatch) -> None:
+    import builtins
+
+    hits: set[int] = set()
+    monkeypatch.setattr(builtins, HIT, lambda *numbers: hits.update(numbers), raising=False)
+    lines = TEXT.splitlines()
+    wanted = {
+        lines.index(line) + 1: [number]
+        for number, line in enumerate(["        return most", "        x = 0", "    return lambda x: x + n"])
+    }
+    loaded = functions(TEXT)
+    take_over(
+        loaded.values(),
+        dict(zip(codes_of(TEXT, "sample.py"), codes_of(marked(TEXT, wanted), "sample.py"), strict=True)),
+    )
+    assert loaded["clamp"](2) == 2 and hits == set()
+    assert loaded["clamp"](-2) == 0 and hits == {1}
+    assert loaded["clamp"](9) == 3 and hits == {0, 1}
+    assert loaded["add_2"](1) == 3 and hits == {0, 1, 2}
+
+
+def test_a_drawn_change_is_of_its_line_and_of_a_function() -> None:
+    drawing = mutants.draw("tessera_tools/layout", random.Random(3))
+    for mutant, _ in zip(drawing, range(5), strict=False):
+        before, after = (ROOT / mutant.path).read_text().splitlines(), mutant.code.splitlines()
+        assert [n for n, (a, b) in enumerate(zip(before, after, strict=True), 1) if a != b] == [mutant.line]
+        assert changed_codes("\n".join(before), mutant.code, mutant.path)
+
+
+def test_tests_of_many_files_come_in_turn_and_the_mirror_first() -> None:
+    timed = [
+        ("test/a.py::one", 2.0),
+        ("test/a.py::two", 1.0),
+        ("test/b.py::one", 0.5),
+        ("test/x/test_f.py::t", 9.0),
+    ]
+    assert mutants.ordered(timed, "tessera_tools/x/f.py") == [
+        "test/x/test_f.py::t", "test/b.py::one", "test/a.py::two", "test/a.py::one",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_whole_run(tmp_path: Path) -> None:
+    """The sources of one file, its tests; a test that looks at nothing kills nothing."""
+    command = [sys.executable, "tools/mutants.py", "--sample=4", "--seed=2", "--jobs=1", f"--out={tmp_path}"]
+    command += ["--only=tessera_tools/layout/f2.py"]
+    for tests, share in (("test/layout/test_f2.py", 75.0), ("test/layout/test_f2.py::test_rank", 0.0)):
+        done = subprocess.run([*command, tests], cwd=ROOT, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("seed 2\n")
+        last = done.stdout.splitlines()[-1]
+        assert float(last.rpartition(": ")[2].removesuffix(" % killed")) >= share
