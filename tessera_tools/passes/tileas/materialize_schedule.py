@@ -511,6 +511,7 @@ class _Kernel:
             location = product.dot.location
             value: Any = product.factor(position)
             element = value.type.element
+            self.computed[product, position] = why_computed(value)
             layout, swizzle = staged_layout(product.dot, position)
             alloc = nv_tileas.AllocTensor(
                 res=SmemType((1, *value.type.shape), element, SharedAttr(layout)), location=location
@@ -521,7 +522,6 @@ class _Kernel:
             builder.insert(nv_tileas.Store(value, buffer, zero, None, narrowest(element), location=location))
             builder.insert(nv_tileas.FenceProxy(location=location))
             self.staged[product, position] = buffer
-            self.computed[product, position] = why_computed(value)
 
     def start(
         self, product: AsyncProduct, own: Pipeline | None, builder: Builder, state: dict[Pipeline, Value]
