@@ -4,8 +4,9 @@
 
 The tensor cores of sm_90 add the products of 8-bit floats with about 14 bits, also to an f32 accumulator.  The sum of
 one tile along K starts from zero, and is added in f32.  Where the threads have no registers for all sums twice, or the
-tile is too deep, the product is only marked: it adds slice by slice (`promoted` of nv_tileas.async.dot).  One with
-`fast_acc` stays as it is, and so does one that `wgmma` does not do: `mma.sync` on sm_90 multiplies 8-bit floats as f16.
+tile is too deep, the product is only marked: it adds slice by slice (`promoted` of nv_tileas.async.dot).  A product
+with `fast_acc` stays as it is, and so does one that `wgmma` does not do: `mma.sync` on sm_90
+multiplies 8-bit floats as f16.
 """
 
 from __future__ import annotations
