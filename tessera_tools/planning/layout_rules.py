@@ -46,6 +46,7 @@ from tessera_tools.layout.neighbors import coarsened, holds_whole, refined
 from tessera_tools.layout.reduction import is_scannable
 from tessera_tools.planning.accesses import access_layout
 from tessera_tools.planning.dot_layouts import async_layouts, dot_layouts
+from tessera_tools.planning.transposition import transposing_layout
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -346,6 +347,13 @@ def _load(op: nv_tileas.TiledLoad, warps: int) -> list[tuple[Value, int, LinearL
 @anchored("nv_tileas.tiled_store")
 def _store(op: nv_tileas.TiledStore, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     return [(op.value, STORE, access_layout(op, op.value.type.shape, warps))]
+
+
+@anchored("nv_tileas.store")
+def _stored_across(op: nv_tileas.Store, warps: int) -> list[tuple[Value, int, LinearLayout]]:
+    """Prefers words of both axes in a thread, where a tile of bytes changes the axis in shared memory."""
+    layout = transposing_layout(op, warps)
+    return [(op.value, STORE, layout)] if layout is not None else []
 
 
 @anchored("nv_tileaa.load", "nv_tileaa.store")

@@ -27,6 +27,15 @@ CASES = {
         "i8", "i32", (16, 64, 64), (33, 100, 200), transposed=("", "view", ""), signs=" unsigned signed"
     ),
     "8-bit floats": Case.of("f8E4M3FN", "f32", (16, 64, 64), (33, 100, 200), transposed=("", "permute", "")),
+    "8-bit floats along N": Case.of("f8E5M2", "f32", (16, 64, 64), (33, 112, 200)),
+    "integers along M": Case.of(
+        "i8",
+        "i32",
+        (16, 64, 64),
+        (48, 112, 200),
+        transposed=("permute", "view", ""),
+        signs=" signed unsigned",
+    ),
     "by threads": Case.of("f16", "f32", (16, 128, 32), (33, 150, 100), extra="mixed"),
     "in a branch": Case.of("f16", "f32", (16, 64, 32), (33, 150, 100), extra="causal"),
 }

@@ -49,9 +49,13 @@ def explain_stages(
 
 
 def why_computed(factor: Value) -> str:
-    """Why the consumer writes a factor to shared memory."""
+    """Why the consumer writes a factor to shared memory, which it does not do yet."""
+    alone = factor.has_one_use
     while isinstance(op := factor.defining_op, nv_tileaa.Permute | nv_tileaa.Reshape):
         factor = op.operands[0]
+        alone = alone and factor.has_one_use
     if isinstance(op, nv_tileas.Load | nv_tileas.TiledLoad):
+        if alone:
+            return "it is not contiguous along K; wgmma requires that unless elements have 16 bits"
         return "the tile that is loaded has other uses too"
     return "the consumer computes it"

@@ -26,6 +26,7 @@ from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
+from tessera_tools.passes.tileas.agent_schedule import FEWEST_STAGES
 from tessera_tools.passes.tileas.box_stages import Pipeline, declare, fill, first, following, read, view
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.explain_agents import (
@@ -48,7 +49,7 @@ from tessera_tools.passes.tileas.products import MOST_TERMS, AsyncProduct, Choic
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.streams import choose_streams
 from tessera_tools.planning.kernel import kernels_with
-from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_room
+from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_reserve, pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
 
@@ -165,7 +166,10 @@ class _Kernel:
         )
         each = sum(p.bytes for p in looped)
         stages = min(self.choice.stages, room // each) if each else 1
-        if stages < 1 or (each and stages < 2):
+        if each and stages < FEWEST_STAGES and FEWEST_STAGES * each <= room + pipeline_reserve(self.target):
+            room = FEWEST_STAGES * each
+            stages = FEWEST_STAGES
+        if stages < 1 or (each and stages < FEWEST_STAGES):
             raise Missed(
                 found[0].user, f"has stages of {each} bytes; two of them do not fit in shared memory"
             )
@@ -516,6 +520,7 @@ class _Kernel:
             location = product.dot.location
             value: Any = product.factor(position)
             element = value.type.element
+            self.computed[product, position] = why_computed(value)
             layout, swizzle = staged_layout(product.dot, position)
             alloc = nv_tileas.AllocTensor(
                 res=SmemType((1, *value.type.shape), element, SharedAttr(layout)), location=location
@@ -526,7 +531,6 @@ class _Kernel:
             builder.insert(nv_tileas.Store(value, buffer, zero, None, narrowest(element), location=location))
             builder.insert(nv_tileas.FenceProxy(location=location))
             self.staged[product, position] = buffer
-            self.computed[product, position] = why_computed(value)
 
     def start(
         self, product: AsyncProduct, own: Pipeline | None, builder: Builder, state: dict[Pipeline, Value]

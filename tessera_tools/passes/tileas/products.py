@@ -3,6 +3,7 @@
     tiled_load ─▶ [reshape] ─▶ [permute] ─▶ [negf] ─▶ dot      by TMA, else by the threads of the producer
     load %pointers, … ─▶ … ─▶ dot                              by the threads of the producer
     tiled_load ─▶ … ─▶ dot                                     by TMA, computed by the consumer; else as above
+    tiled_load of bytes that are not contiguous along K        by TMA, transposed by the consumer; else as above
 
 wgmma negates its factors itself.  What fills the stages of the operands: fills.py.
 
@@ -12,6 +13,7 @@ wgmma must support the product, and something must bring its operands.  Otherwis
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -366,6 +368,11 @@ def _factor(
         try:
             return box_load(dot, position, *traced, facts, order)
         except Missed as refusal:
+            if element_bytes(traced[0].res.type.element) == 1:
+                # A byte at a time would be what threads bring along another axis: the consumer exchanges them.
+                with suppress(Missed):
+                    _read_all(dot, position, [traced[0]], read, facts, order, banned)
+                    return None
             return loaded_fill(dot, position, *traced, refusal, order)
     loads = loads_of(dot, position)
     why = "it is computed from what is loaded"

@@ -25,8 +25,8 @@ from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.boxes import Missed
-from tessera_tools.passes.tileas.fills import REGISTER_BYTES, BoxLoad
-from tessera_tools.passes.tileas.products import choose
+from tessera_tools.passes.tileas.fills import REGISTER_BYTES, BoxLoad, Filler
+from tessera_tools.passes.tileas.products import AsyncProduct, choose
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.target import Feature, Target
 
@@ -177,13 +177,20 @@ def _accepted(
         wide = element_bytes(dot.a.type.element) != REGISTER_BYTES
         if product is None:
             why[number] = refused.get(dot, "its operands cannot be brought to shared memory")
-        elif wide and not all(isinstance(load, BoxLoad) for load in (product.a, product.b)):
+        elif wide and not all(
+            isinstance(load, BoxLoad) or _is_read(load, product) for load in (product.a, product.b)
+        ):
             why[number] = "its threads would have to transpose a factor"
         elif (price := _price(dot, target))[0] > price[1]:
             why[number] = f"takes {price[0]} cycles so, and {price[1]} by mma.sync"
         else:
             found.append(number)
     return found, why
+
+
+def _is_read(load: Filler | None, product: AsyncProduct) -> bool:
+    """Whether the consumer transposes bytes that TMA brings."""
+    return load is None and bool(product.read) and element_bytes(product.dot.a.type.element) == 1
 
 
 def _price(dot: nv_tileas.Dot, target: Target) -> tuple[int, int]:

@@ -42,7 +42,7 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
 !tok = !nv_tileaa.mem_token
 !acc = tensor<16x64xi32>
 
-// wgmma would read B along K, and it lies along N.
+// wgmma would read B along K, and it lies along N; TMA does not bring it, because its rows are at any place.
 // CHECK-LABEL: nv_tileaa.func @along_n
 // CHECK: nv_tileas.dot %{{.*}} : tensor<16x32xi8>, tensor<32x64xi8>, tensor<16x64xi32>
 module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
@@ -53,10 +53,11 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
     %l = nv_tileaa.assume %s {divisor = 16 : i64} : i32
     %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %w = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
     %i = arith.constant dense<0> : !acc
     %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
       %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_8_i8>} : !view -> tensor<16x32xi8>, !tok
-      %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_8_i8>} : !view -> tensor<32x64xi8>, !tok
+      %y, %yt = nv_tileas.tiled_load %w[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_8_i8>} : !view -> tensor<32x64xi8>, !tok
       // expected-remark @below {{not computed transposed by wgmma: its threads would have to transpose a factor}}
       %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k32, si8, si8, i32>} : tensor<16x32xi8>, tensor<32x64xi8>, !acc
       scf.yield %d : !acc

@@ -1,0 +1,84 @@
+"""The layout in registers of a tile of 8-bit elements between two buffers that are contiguous along different axes.
+
+    shared memory, rows along N ──ld.shared.b32──▶ 4 x 4 elements of a thread ──st.shared.b32──▶ rows along K
+
+wgmma reads 8-bit factors along K only, and what TMA brings may lie along N.  A thread that holds a box of whole words
+of both axes loads words, exchanges bytes in registers, and stores words.  Of the boxes and of the grids of threads, the
+one with the fewest wavefronts of shared memory is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import product
+from math import prod
+from typing import Any
+
+from tessera_tools.analysis.storage import storage_bits
+from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.layout import LinearLayout, blocked, transpose
+from tessera_tools.layout.access import vector_cost
+
+_BITS = 8
+_SIZES = (4, 8, 16)
+"""Elements of a thread along an axis: a word to the widest access."""
+
+
+def transposing_layout(store: nv_tileas.Store, warps: int) -> LinearLayout | None:
+    """The layout of a tile that `store` writes along another axis than that along which it is read from shared memory;
+    None if this is not what the op does."""
+    type: Any = store.value.type
+    source = _read_layout(store.value)
+    target = store.buffer.type.layout
+    if source is None or target is None or storage_bits(type.element) != _BITS or type.rank != 2:
+        return None
+    if _axis(source) == _axis(target.layout) or store.offsets is not None:
+        return None
+    return _best(type.shape, source, target.layout, warps)
+
+
+def _read_layout(value: Value) -> LinearLayout | None:
+    """The layout in shared memory of a tile that is read from there and permuted."""
+    orders: list[tuple[int, ...]] = []
+    while isinstance(op := value.defining_op, nv_tileaa.Permute) and value.has_one_use:
+        orders.append(tuple(op.permutation.values))
+        value = op.source
+    op: Operation | None = value.defining_op
+    if not isinstance(op, nv_tileas.Load) or not value.has_one_use or op.buffer.type.layout is None:
+        return None
+    layout = op.buffer.type.layout.layout
+    if len(layout.outs) != 2 or op.buffer.type.tile != op.res.type.shape:
+        return None
+    for order in reversed(orders):
+        layout = transpose(layout, order)
+    return layout
+
+
+def _axis(memory: LinearLayout) -> int:
+    """The axis along which a tile of two axes is contiguous."""
+    return 0 if memory.apply({"offset": 1})["dim0"] else 1
+
+
+@lru_cache(maxsize=64)
+def _best(
+    shape: tuple[int, int], source: LinearLayout, target: LinearLayout, warps: int
+) -> LinearLayout | None:
+    def cost(layout: LinearLayout) -> int:
+        return sum(vector_cost(layout, memory, _BITS).total for memory in (source, target))
+
+    return min(_boxes(shape, warps), key=cost, default=None)
+
+
+def _boxes(shape: tuple[int, int], warps: int) -> Iterator[LinearLayout]:
+    """The layouts in which each thread has a box of its own."""
+    for rows, columns in product(_SIZES, _SIZES):
+        if rows * columns * 32 * warps > prod(shape):
+            continue
+        for lanes in (1, 2, 4, 8, 16, 32):
+            if rows * lanes > shape[0] or columns * (32 // lanes) > shape[1]:
+                continue
+            left = shape[0] // (rows * lanes)
+            along = min(warps, left)
+            yield blocked(shape, (rows, columns), (lanes, 32 // lanes), (along, warps // along), (1, 0))
