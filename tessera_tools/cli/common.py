@@ -46,8 +46,11 @@ __all__ = [
 ]
 
 FAILED = 1
+INTERRUPTED = 130
 _DEEP_LIMIT = 150_000
 _DEEP_STACK = 512 << 20
+_interruptions: list[int] = []
+"""The SIGINTs that this process has received: extension modules turn KeyboardInterrupt into other exceptions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +151,23 @@ def _end_cleanly_on_signals() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, end)
-    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as set by start.py
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt(number: int, _frame: object) -> None:
+        _interruptions.append(number)
+        raise KeyboardInterrupt
+
+    def unraisable(found: sys.UnraisableHookArgs) -> None:
+        if not issubclass(found.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(found)
+            return
+        # Raised where Python would only print it, as in a destructor.
+        end_all()
+        write_stderr("interrupted\n")
+        leave(INTERRUPTED)
+
+    if signal.getsignal(signal.SIGINT) in (signal.SIG_DFL, signal.default_int_handler):  # see start.py
+        signal.signal(signal.SIGINT, interrupt)
+        sys.unraisablehook = unraisable
 
 
 def _open_standard_streams() -> None:
@@ -175,8 +193,16 @@ def guarded(body: Callable[[], int]) -> int:
     """Call `body`; an exception becomes a message on stderr and a status."""
     import click
 
+    def checked() -> int:
+        try:
+            return body()
+        except Exception:
+            if _interruptions:
+                raise KeyboardInterrupt from None
+            raise
+
     try:
-        return body()
+        return checked()
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
     except click.exceptions.Exit as exit_:
@@ -190,7 +216,7 @@ def guarded(body: Callable[[], int]) -> int:
         return 0
     except KeyboardInterrupt:
         write_stderr("interrupted\n")
-        return 130
+        return INTERRUPTED
     except MemoryError:
         return fail("out of memory")
     except RecursionError:
@@ -205,7 +231,9 @@ def guarded(body: Callable[[], int]) -> int:
 
 
 def internal_fault(fault: BaseException, doing: str) -> str:
-    """The one-line message of an unexpected exception."""
+    """The one-line message of an unexpected exception. Raises KeyboardInterrupt if that was the cause."""
+    if _interruptions:
+        raise KeyboardInterrupt from None
     what = " ".join(f"{type(fault).__name__}: {fault}".split())[:300]
     return f"internal fault {doing}: {what} (TESSERA_DEBUG=1 shows the traceback)"
 
