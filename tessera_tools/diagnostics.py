@@ -106,6 +106,20 @@ def error(location: HasStart | None, message: str, *notes: str) -> DiagnosticErr
     return DiagnosticError(diagnostic)
 
 
+_shows_operations = False
+
+
+def show_operations(wanted: bool) -> None:
+    """Whether errors at an operation have a note with its generic form (`--mlir-print-op-on-diagnostic`)."""
+    global _shows_operations
+    _shows_operations = wanted
+
+
+def shows_operations() -> bool:
+    """What `show_operations` set."""
+    return _shows_operations
+
+
 Sink = Callable[[Diagnostic], None]
 _sinks: list[Sink] = []
 

@@ -24,7 +24,10 @@ SHARED_FLAGS = {
 INSPECTION_FLAGS = {
     "dump-pass-pipeline": "print the pass pipeline to stderr before running it",
     "mlir-disable-threading": "accepted for compatibility; passes always run sequentially",
+    "mlir-pass-pipeline-local-reproducer": "reproducers begin before the failing pass, and run only this pass",
     "mlir-pass-statistics": "print the statistics of each pass",
+    "mlir-pretty-debuginfo": "print locations as file:line:column (cannot be parsed again)",
+    "mlir-print-debug-counter": "print the counters of --mlir-debug-counter at the end",
     "mlir-print-debuginfo": "print locations",
     "mlir-print-ir-after-all": "print the IR after each pass",
     "mlir-print-ir-after-change": "print the IR after a pass only if it changed",
@@ -33,17 +36,42 @@ INSPECTION_FLAGS = {
     "mlir-print-ir-module-scope": "print the whole module, not only the operation that the pass ran on",
     "mlir-print-local-scope": "print without aliases",
     "mlir-print-op-generic": "print the generic form",
+    "mlir-print-op-on-diagnostic": "add the operation, in generic form, to each error at an operation",
+    "mlir-print-skip-regions": "print `{...}` in place of regions (cannot be parsed again)",
+    "mlir-print-unique-ssa-ids": "number values uniquely in the whole output",
+    "mlir-print-value-users": "print the users of each value as a comment",
+    "mlir-use-nameloc-as-prefix": "name values by their locations, where these are names",
     "mlir-timing": "print the execution time of each part",
 }
 """Flags of the commands that run passes, to see them run (`inspection.py`)."""
 
 INSPECTION_VALUES: dict[str, tuple[str, str, str | None]] = {
     "crash-reproducer": ("FILE", "if a pass fails, write its input and the pipeline to FILE", None),
+    "debug-only": (
+        "KINDS",
+        "log each action of these kinds to stderr (comma-separated): greedy-rewriter, pass-manager, or a pass, for "
+        "what is logged while it runs",
+        None,
+    ),
     "debug-pass": (
         "NAME:WORD",
         "skip a pass (off), print the IR around it (dump) or time it (time); comma-separated, NAME may be all",
         None,
     ),
+    "mlir-debug-counter": (
+        "TAG-skip=N",
+        "execute only some actions: skip N, and execute the next (TAG-count=N); comma-separated. TAG is "
+        "pass-execution, apply-pattern or fold",
+        None,
+    ),
+    "mlir-elide-elementsattrs-if-larger": ("N", "print `__elided__` for more than N elements", None),
+    "mlir-elide-resource-strings-if-larger": ("N", "leave out resources of more than N characters", None),
+    "mlir-generate-reproducer": (
+        "FILE",
+        "write the input and the pipeline to FILE, before the passes run",
+        None,
+    ),
+    "mlir-output-format": ("HOW", "text or json: the form of the report of --mlir-timing", None),
     "mlir-pass-statistics-display": ("HOW", "pipeline or list", None),
     "mlir-print-ir-after": ("PASSES", "print the IR after these passes (comma-separated)", None),
     "mlir-print-ir-before": ("PASSES", "print the IR before these passes (comma-separated)", None),
@@ -58,12 +86,24 @@ INSPECTION_VALUES: dict[str, tuple[str, str, str | None]] = {
 """The same, with a value."""
 
 INSPECTION_KINDS = {
+    "mlir-elide-elementsattrs-if-larger": click.IntRange(0),
+    "mlir-elide-resource-strings-if-larger": click.IntRange(0),
+    "mlir-output-format": ("text", "json"),
     "mlir-pass-statistics-display": ("pipeline", "list"),
     "mlir-timing-display": ("tree", "list"),
 }
 """What their values may be."""
 
+INSPECTION_REPEATED = {
+    "load-pass-plugin": (
+        "NAME",
+        "load dialects and passes of another package: an entry point, a file, or MODULE:VARIABLE",
+    ),
+}
+"""The same, given any number of times."""
+
 ALIASES = {
+    "load-dialect-plugin": "load-pass-plugin",
     "mlir-pass-pipeline-crash-reproducer": "crash-reproducer",
     "remarks-filter-analyse": "remarks-filter-analysis",
 }
@@ -203,6 +243,17 @@ class CommandLine:
             epilog=self.epilog,
             context_settings={"help_option_names": ["--help", "-h"], "max_content_width": self.width},
         )
+
+
+def load_plugins(argv: Sequence[str]) -> None:
+    """Load the plugins that a command line names, before its passes are read. Raises DiagnosticError."""
+    words = iter(argv)
+    for word in words:
+        name, equals, value = word.lstrip("-").partition("=")
+        if word.startswith("-") and name in ("load-pass-plugin", "load-dialect-plugin"):
+            from tessera_tools.passes.plugins import load_plugin
+
+            load_plugin(value if equals else next(words, ""))
 
 
 def entry_points(execute: Command) -> tuple[Callable[..., Result], Callable[[], NoReturn]]:

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tessera_tools.cli.common import boolean, write_stderr
-from tessera_tools.diagnostics import error
+from tessera_tools.diagnostics import closest, error, show_operations
 from tessera_tools.emit.files import write_output
+from tessera_tools.ir.actions import KINDS, Watch, read_counters, watching
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.printing import print_op
 from tessera_tools.ir.style import Style
 from tessera_tools.passes.base import Pass
 from tessera_tools.passes.debug import PassTimes, read_debug_pass
 from tessera_tools.passes.pipeline import Pipeline
 from tessera_tools.passes.printing import IRPrinting, PrintOptions
+from tessera_tools.passes.reproducer import Reproducer, with_reproducer
 from tessera_tools.passes.statistics import Statistics
 from tessera_tools.passes.table import PASSES
 from tessera_tools.passes.timing import Timing
@@ -31,6 +35,13 @@ def style_of(options: Mapping[str, Any]) -> Style:
         generic=options["mlir_print_op_generic"],
         debuginfo=options["mlir_print_debuginfo"],
         local_scope=options["mlir_print_local_scope"],
+        pretty_debuginfo=options["mlir_pretty_debuginfo"],
+        value_users=options["mlir_print_value_users"],
+        skip_regions=options["mlir_print_skip_regions"],
+        unique_ids=options["mlir_print_unique_ssa_ids"],
+        name_locations=options["mlir_use_nameloc_as_prefix"],
+        most_elements=options["mlir_elide_elementsattrs_if_larger"],
+        most_resource=options["mlir_elide_resource_strings_if_larger"],
     )
 
 
@@ -50,9 +61,30 @@ class Inspection:
         self._debug = read_debug_pass(options["debug_pass"])
         self.statistics = Statistics()
         self.style = style_of(options)
+        self._watch = self._watch_of(options)
+        self._local = _LocalPass() if options["mlir_pass_pipeline_local_reproducer"] else None
+        if self._local is not None and not options["crash_reproducer"]:
+            raise error(None, "--mlir-pass-pipeline-local-reproducer needs --crash-reproducer=FILE")
+        show_operations(options["mlir_print_op_on_diagnostic"])
         for name in self._passes("before") | self._passes("after"):
             if name not in PASSES:
                 raise error(None, f"'{name}', of --mlir-print-ir-before or -after, is not a registered pass")
+
+    @staticmethod
+    def _watch_of(options: Mapping[str, Any]) -> Watch | None:
+        kinds = frozenset(filter(None, (options["debug_only"] or "").split(",")))
+        for kind in kinds:
+            if kind not in KINDS and kind not in PASSES:
+                close = closest(kind, (*KINDS, *PASSES))
+                hint = f"did you mean '{close}'?" if close else f"expected {', '.join(KINDS)} or a pass"
+                raise error(None, f"--debug-only: nothing is logged as '{kind}'; {hint}")
+        if not kinds and options["mlir_debug_counter"] is None and not options["mlir_print_debug_counter"]:
+            return None
+        return Watch(read_counters(options["mlir_debug_counter"] or ""), kinds, write_stderr)
+
+    def watching(self) -> AbstractContextManager[None]:
+        """Count and log actions inside the `with` block, as the options ask."""
+        return nullcontext() if self._watch is None else watching(self._watch)
 
     @property
     def off(self) -> frozenset[str]:
@@ -85,6 +117,8 @@ class Inspection:
     def observers(self) -> tuple[Any, ...]:
         """The observers for the pass manager."""
         observers: list[Any] = [_Doing(self._doing)]
+        if self._local is not None:
+            observers.append(self._local)
         printing = self._printing()
         if printing.wanted:
             observers.append(IRPrinting(printing, write_stderr, _write_in_tree))
@@ -92,17 +126,28 @@ class Inspection:
             observers.append(PassTimes(self._debug.time, write_stderr))
         return tuple(observers)
 
-    def starts(self, pipeline: Pipeline) -> None:
-        """Show the pipeline before it runs, if this is wanted."""
+    def starts(self, pipeline: Pipeline, text: Callable[[], str]) -> None:
+        """Show the pipeline before it runs, and write its reproducer, if this is wanted. `text` is the input."""
+        path = self._options["mlir_generate_reproducer"]
+        if path is not None:
+            write_output(path, with_reproducer(text(), Reproducer(pipeline.text(), self.verify_each)))
         if self._options["dump_pass_pipeline"]:
             write_stderr(f"Pass Manager with {len(pipeline.items)} passes:\n{pipeline.pretty()}\n\n")
+
+    def reproducer(self, text: str, pipeline: str) -> tuple[str, str]:
+        """The input and the pipeline of a reproducer: of the whole run, or of the pass that failed."""
+        local = self._local.reproducer() if self._local is not None else None
+        return local or (text, pipeline)
 
     def report(self) -> None:
         """Print the statistics and times that are wanted to stderr."""
         if self._options["mlir_pass_statistics"]:
             write_stderr(self.statistics.report(self._options["mlir_pass_statistics_display"] or "pipeline"))
         if self._options["mlir_timing"]:
-            write_stderr(self._timing.report(self._options["mlir_timing_display"] or "tree"))
+            as_json = self._options["mlir_output_format"] == "json"
+            write_stderr(self._timing.report(self._options["mlir_timing_display"] or "tree", as_json=as_json))
+        if self._options["mlir_print_debug_counter"] and self._watch is not None:
+            write_stderr(self._watch.report())
 
     def _printing(self) -> PrintOptions:
         options = self._options
@@ -137,6 +182,30 @@ class _Doing:
 
     def failed(self, pass_: Pass, op: Operation) -> None:
         pass
+
+
+class _LocalPass:
+    """Keeps the module before the pass that runs."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[str, str] | None = None
+
+    def before(self, pass_: Pass, op: Operation) -> None:
+        pipeline = pass_.text()
+        while op.parent_op is not None:
+            pipeline = f"{op.name}({pipeline})"
+            op = op.parent_op
+        self._kept = print_op(op), f"{op.name}({pipeline})"
+
+    def after(self, pass_: Pass, op: Operation) -> None:
+        self._kept = None
+
+    def failed(self, pass_: Pass, op: Operation) -> None:
+        pass
+
+    def reproducer(self) -> tuple[str, str] | None:
+        """The module and the pipeline of the pass that failed; None if no pass did."""
+        return self._kept
 
 
 def _write_in_tree(path: str, text: str) -> None:

@@ -15,6 +15,7 @@ from tessera_tools.cli.command_line import (
     ALIASES,
     INSPECTION_FLAGS,
     INSPECTION_KINDS,
+    INSPECTION_REPEATED,
     INSPECTION_VALUES,
     REMARK_OPTIONS,
     SHARED_FLAGS,
@@ -22,6 +23,7 @@ from tessera_tools.cli.command_line import (
     SHARED_VALUES,
     CommandLine,
     entry_points,
+    load_plugins,
     shared,
 )
 from tessera_tools.cli.common import with_deep_stack
@@ -38,11 +40,13 @@ FLAGS = SHARED_FLAGS | INSPECTION_FLAGS | {
     "no-implicit-module": "use the file's only operation as the top level instead of adding a module",
     "run-reproducer": "run the pipeline stored in the input reproducer",
     "show-dialects": "list the registered dialects and exit",
+    "verify-roundtrip": "check that the printed input parses to the same IR",
 }  # fmt: skip
 
 VALUES: dict[str, tuple[str, str, str | None]] = {
     **shared(SHARED_VALUES, "o", "color"),
     **INSPECTION_VALUES,
+    "output-split-marker": ("MARKER", "the line between the outputs of chunks (default: that of the input)", None),
     "pass-pipeline": ("TEXT", "the pass pipeline to run, e.g. 'builtin.module(func.func(canonicalize,cse))'", None),
     **REMARK_OPTIONS,
     "split-input-file": ("MARKER", f"process chunks between lines '{SPLIT_MARKER}' (MARKER) separately", SPLIT_MARKER),
@@ -88,6 +92,7 @@ COMMAND_LINE = CommandLine(
     kinds=SHARED_KINDS | INSPECTION_KINDS | {"verify-diagnostics": ("all", "only-expected")},
     passes=PASSES,
     aliases=ALIASES,
+    repeated=INSPECTION_REPEATED,
     command=_Command,
 )
 
@@ -95,6 +100,7 @@ COMMAND_LINE = CommandLine(
 def execute(argv: list[str]) -> int:
     """Run the command; returns the exit status."""
     begin = time.perf_counter()
+    load_plugins(argv)
     options = COMMAND_LINE.read(argv)
     if options is None:
         return 0

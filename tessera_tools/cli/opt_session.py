@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tessera_tools.bytecode.version import is_bytecode
@@ -100,7 +100,7 @@ class Session:
         for broken in order_violations([p.name for p in pipeline.passes()]):
             report([Diagnostic("warning", None, broken)], self.sources, self.color)
         if options["tessera_pipeline"] is None:
-            self.inspection.starts(pipeline)
+            self.inspection.starts(pipeline, self._source_of(text))
         marker = options["split_input_file"]
         outputs: list[str] = []
         chunks: list[Chunk | bytes]
@@ -112,7 +112,8 @@ class Session:
             outputs.append(self._chunk(chunk, name, pipeline))
         if not self.failed or len(outputs) > 1:
             with self.timing.scope("Output"):
-                self._write(f"\n{marker}\n".join(outputs))
+                between = marker if options["output_split_marker"] is None else options["output_split_marker"]
+                self._write(f"\n{between}\n".join(outputs))
         self.remarks.write(self.sources)
         self.inspection.report()
         return FAILED if self.failed else 0
@@ -167,7 +168,7 @@ class Session:
         pipeline = target_pipeline(
             module, self.options["tessera_pipeline"], self.options["to"], self.inspection.verify_each
         )
-        self.inspection.starts(pipeline)
+        self.inspection.starts(pipeline, self._source)
         return pipeline
 
     # -- one chunk
@@ -215,6 +216,9 @@ class Session:
             self._guard("while verifying", lambda: _verify(module))
             if options["wunsupported_hints"]:
                 _check_hints(module, options["werr_hints"])
+        if options["verify_roundtrip"]:
+            self.doing = "verifying the round trip"
+            self._guard("while verifying the round trip", lambda: self._check_round_trip(module))
         if options["tessera_pipeline"] is not None:
             pipeline = self._target_pipeline(module)
         if pipeline.items:
@@ -250,6 +254,16 @@ class Session:
             only.detach()
             return only
         return module
+
+    def _check_round_trip(self, module: Operation) -> None:
+        """Print the module in each form, parse the text, and compare. Raises DiagnosticError if they differ."""
+        from tessera_tools.cli.round_trip import check_round_trip
+
+        check_round_trip(module, allow_unregistered=self.options["allow_unregistered_dialect"])
+
+    def _source_of(self, text: str | None) -> Callable[[], str]:
+        """The whole input as text, for a reproducer."""
+        return self._source if text is None else lambda: text
 
     def _source(self) -> str:
         """The input as text, for a reproducer."""
@@ -303,11 +317,13 @@ class Session:
             on_failure=on_failure,
             measure=_measure,
         )
-        manager.run(module)
+        with self.inspection.watching():
+            manager.run(module)
 
     def _reproduce(self, ir: str, pipeline: str) -> str:
         """Write a reproducer; returns the note with its path."""
         flags = ["--allow-unregistered-dialect"] if self.options["allow_unregistered_dialect"] else []
+        ir, pipeline = self.inspection.reproducer(ir, pipeline)
         reproducer = Reproducer(pipeline, self.inspection.verify_each)
         return write_reproducer(self.options["crash_reproducer"], ir, reproducer, flags)
 

@@ -17,6 +17,7 @@ from tessera_tools.cli.command_line import (
     ALIASES,
     INSPECTION_FLAGS,
     INSPECTION_KINDS,
+    INSPECTION_REPEATED,
     INSPECTION_VALUES,
     REMARK_OPTIONS,
     SHARED_FLAGS,
@@ -25,6 +26,7 @@ from tessera_tools.cli.command_line import (
     TUNING,
     CommandLine,
     entry_points,
+    load_plugins,
 )
 from tessera_tools.cli.common import with_deep_stack
 
@@ -133,6 +135,7 @@ COMMAND_LINE = CommandLine(
     flags={name: f"emit {text}" for name, (_, text) in OUTPUTS.items()} | FLAGS,
     values=VALUES,
     aliases=ALIASES,
+    repeated=INSPECTION_REPEATED,
     kinds=SHARED_KINDS
     | INSPECTION_KINDS
     | {"llvm-pipeline": ("tile", "llvm"), "O": ("0", "1", "2", "3")}
@@ -143,6 +146,7 @@ COMMAND_LINE = CommandLine(
 def execute(argv: list[str]) -> int:
     """Run the command; returns the exit status."""
     begin = time.perf_counter()
+    load_plugins(argv)
     options = COMMAND_LINE.read(argv)
     if options is None:
         return 0

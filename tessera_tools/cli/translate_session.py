@@ -88,7 +88,7 @@ class Session:
 
                 name, data = self._read()
                 return Conversion(self.options, self.until, self.sources, self.color).run(data, name)
-            with progress(lambda: self.doing), sink(self._show):
+            with progress(lambda: self.doing), sink(self._show), self.inspection.watching():
                 try:
                     compiled = self._compile()
                 finally:
@@ -204,12 +204,13 @@ class Session:
             _text_of(module) if binary else text,
             remaining_pipeline(options, stage_of(module)),
         )
-        self.inspection.starts(pipeline)
+        self.inspection.starts(pipeline, lambda: text)
 
         def reproduce() -> str:
             from tessera_tools.passes.reproducer import Reproducer
 
-            return write_reproducer(self.options["crash_reproducer"], text, Reproducer(pipeline.text()))
+            ir, passes = self.inspection.reproducer(text, pipeline.text())
+            return write_reproducer(self.options["crash_reproducer"], ir, Reproducer(passes))
 
         self._reproduce = reproduce
         return compile_module(

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Generic
 
 from tessera_tools.ir import floats
@@ -270,6 +272,21 @@ class DenseArrayAttr(Attribute, name="builtin.dense_array"):
         return f"array<{self.element}: {', '.join(shown)}>"
 
 
+_most_elements: ContextVar[int | None] = ContextVar("most_elements", default=None)
+
+
+@contextmanager
+def elements_elided(most: int | None) -> Iterator[None]:
+    """Inside the `with` block, the text of attributes with more than `most` elements is `dense_resource<__elided__>`.
+
+    A splat has one element."""
+    before = _most_elements.set(most)
+    try:
+        yield
+    finally:
+        _most_elements.reset(before)
+
+
 class DenseElementsAttr(Attribute, name="builtin.dense"):
     """`dense<…> : tensor<…>`.  `data` holds the elements little-endian, each in whole bytes; one element is a splat."""
 
@@ -314,7 +331,15 @@ class DenseElementsAttr(Attribute, name="builtin.dense"):
         return [element_attribute(b, self.shaped.element) for b in self.bits()]
 
     def text(self) -> str:
+        if self.is_elided:
+            return f"dense_resource<__elided__> : {self.type}"
         return f"dense<{self.body_text()}> : {self.type}"
+
+    @property
+    def is_elided(self) -> bool:
+        """Whether the elements are too many to be printed now; see `elements_elided`."""
+        most = _most_elements.get()
+        return most is not None and not self.is_splat and self.shaped.num_elements > most
 
     def body_text(self) -> str:
         """The text between the angle brackets."""
@@ -334,6 +359,8 @@ class SparseElementsAttr(Attribute, name="builtin.sparse"):
     values: DenseElementsAttr
 
     def text(self) -> str:
+        if self.indices.is_elided or self.values.is_elided:
+            return f"dense_resource<__elided__> : {self.type}"
         inside = (
             f"{self.indices.body_text()}, {self.values.body_text()}"
             if self.values.shaped.num_elements

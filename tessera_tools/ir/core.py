@@ -301,6 +301,10 @@ class Operation:
 
     def error(self, message: str, *notes: str) -> diagnostics.DiagnosticError:
         """An error at this operation, MLIR style: `raise op.error("…")` says `'dialect.op' op …`."""
+        if diagnostics.shows_operations():
+            from tessera_tools.ir.printing import op_text
+
+            notes = (*notes, f"see current operation: {op_text(self, generic=True)}")
         return diagnostics.error(self.location, f"'{self.name}' op {message}", *notes)
 
     def __repr__(self) -> str:

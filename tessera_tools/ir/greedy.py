@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tessera_tools.ir.actions import executes, log
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.core import Block, InsertionPoint, Operation, Value
 from tessera_tools.ir.dominance import unreachable_blocks
@@ -148,8 +149,10 @@ class _Driver(Listener):
         while (op := self.worklist.pop()) is not None:
             if self.max_rewrites is not None and self.count >= self.max_rewrites:
                 return False
+            kind = op.name
             name = self.visit(op)
             if name is not None:
+                log("greedy-rewriter", f"'{kind}' {name}")
                 self.count += 1
                 self.result.changed = True
                 self.result.rewrites[name] += 1
@@ -167,10 +170,12 @@ class _Driver(Listener):
         if op.has_trait(ConstantLike):
             if self.unify(op):
                 return "(constant)"
-        elif self.fold(op, rewriter):
+        elif executes("fold") and self.fold(op, rewriter):
             return "(fold)"
         for pattern in self.patterns.for_op(op):
             assert isinstance(pattern, RewritePattern)
+            if not executes("apply-pattern"):
+                continue
             rewriter.set_before(op)
             if pattern.match_and_rewrite(op, rewriter) is True:
                 return pattern.name

@@ -15,15 +15,24 @@ from collections.abc import Callable
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import quote
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.location import UNKNOWN, CallSiteLoc, FusedLoc, Location, NameLoc
+from tessera_tools.ir.location import (
+    UNKNOWN,
+    CallSiteLoc,
+    FileLineColLoc,
+    FileRangeLoc,
+    FusedLoc,
+    Location,
+    NameLoc,
+)
 
 _MARK = re.compile("\x00([0-9]+)([ai])\x00")
 
 
 class LocationAliases:
-    """The locations of one printed unit."""
+    """The locations of one printed unit. `pretty`: `file:1:2`, without `loc(…)`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, pretty: bool = False) -> None:
+        self._pretty = pretty
         self._met: dict[Location, int] = {}
         """Every location, including nested ones, in the order of the walk → its nesting depth."""
         self._marks: list[Location] = []
@@ -81,6 +90,8 @@ class LocationAliases:
         def body(location: Location) -> str:
             if hasattr(location, "alias_text"):
                 return location.alias_text(named)  # type: ignore[attr-defined]
+            if self._pretty:
+                return pretty(location, names.__getitem__)
             inside = [names[child] for child in children(location)]
             if isinstance(location, NameLoc):
                 return quote(location.label) + (f"({inside[0]})" if inside else "")
@@ -93,13 +104,15 @@ class LocationAliases:
 
         def shown(match: re.Match[str]) -> str:
             location = self._marks[int(match.group(1))]
+            if self._pretty:
+                return body(location)
             return f"loc({names[location] if match.group(2) == 'a' else body(location)})"
 
         def definitions(early: bool) -> str:
             chosen = [found for found in order if (found in self._early) is early]
             return "".join(
                 f"{names[found]} = {body(found)}\n"
-                if hasattr(found, "alias_text")
+                if hasattr(found, "alias_text") or self._pretty
                 else f"{names[found]} = loc({body(found)})\n"
                 for found in chosen
             )
@@ -132,6 +145,22 @@ class LocationAliases:
             names[attribute] = f"#{word}{counts.get(word, '')}"
             counts[word] = counts.get(word, 0) + 1
         return names
+
+
+def pretty(location: Location, name: Callable[[Location], str] | None = None) -> str:
+    """A location for people, as `--mlir-pretty-debuginfo` prints it; `name` gives the text of nested ones."""
+    inside = [pretty(child) if name is None else name(child) for child in children(location)]
+    if isinstance(location, FileLineColLoc | FileRangeLoc):
+        return location.body().replace(quote(location.file), location.file, 1)
+    if isinstance(location, NameLoc):
+        return quote(location.label) + (f"({inside[0]})" if inside else "")
+    if isinstance(location, CallSiteLoc):
+        inline = isinstance(location.callee, NameLoc) and isinstance(location.caller, FileLineColLoc)
+        return f"{inside[0]}{'' if inline else chr(10)} at {inside[1]}"
+    if isinstance(location, FusedLoc):
+        meta = f"<{location.metadata}>" if location.metadata is not None else ""
+        return f"{meta}[{', '.join(inside)}]"
+    return "[unknown]" if location is UNKNOWN else location.body()
 
 
 def _parts(attribute: Attribute) -> tuple[Attribute, ...]:

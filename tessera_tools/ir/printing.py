@@ -10,14 +10,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.builtin_attributes import UNIT, attribute_key, dictionary_text, quote
+from tessera_tools.ir.builtin_attributes import UNIT, attribute_key, dictionary_text, elements_elided, quote
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
 from tessera_tools.ir.location import Location
-from tessera_tools.ir.location_aliases import LocationAliases
+from tessera_tools.ir.location_aliases import LocationAliases, pretty
 from tessera_tools.ir.resources import resource_section
 from tessera_tools.ir.style import PLAIN, Style
 from tessera_tools.ir.traits import IsolatedFromAbove
 from tessera_tools.ir.types import FunctionType
+from tessera_tools.ir.user_comments import argument_comment, name_of_location, users_comment
 
 
 def print_op(
@@ -35,7 +36,7 @@ def print_op(
     printer = Printer(style or Style(generic, debuginfo, local_scope))
     printer.top(op)
     text = printer.text()
-    return text + resource_section(op) if "dense_resource<" in text else text
+    return text + resource_section(op, printer.style.most_resource) if "dense_resource<" in text else text
 
 
 def op_text(op: Operation, *, generic: bool = False) -> str:
@@ -50,22 +51,41 @@ def op_text(op: Operation, *, generic: bool = False) -> str:
 
 
 class Names:
-    """Unique names of values and blocks."""
+    """Unique names of values and blocks.
 
-    def __init__(self) -> None:
+    With `unique`, numbers are unique in the whole unit. With `ids`, ops without results have a number, in `ids`. With
+    `by_location`, a location that is a name takes precedence over the name in the text.
+    """
+
+    def __init__(self, *, unique: bool = False, ids: bool = False, by_location: bool = False) -> None:
         self.values: dict[Value, str] = {}
         self.blocks: dict[Block, str] = {}
+        self.ids: dict[Operation, str] = {}
         self._used: list[set[str]] = [set()]
+        self._unique_ids = unique
+        self._with_ids = ids
+        self._by_location = by_location
 
     def number_op(self, op: Operation) -> None:
         """Name the results of `op`, and all values and blocks nested in it."""
-        self._results(op, [0, 0, 0])
-        self._regions(op, [0, 0, 0])
+        counters = [0, 0, 0]
+        if op.results:
+            self._results(op, counters)
+        elif self._with_ids:
+            self._id(op, counters)
+        self._regions(op, counters if self._unique_ids else [0, 0, 0])
 
     def _regions(self, op: Operation, counters: list[int]) -> None:
         # MLIR's parser keeps the names of enclosing regions in scope: a nested isolated op may not reuse them.
-        for region in op.regions:
-            self._region(region, list(counters))
+        for region in reversed(op.regions) if self._unique_ids else op.regions:
+            self._region(region, counters if self._unique_ids else list(counters))
+
+    def _id(self, op: Operation, counters: list[int]) -> None:
+        self.ids[op] = f"%{counters[0]}"
+        counters[0] += 1
+
+    def _hint(self, value: Value) -> str | None:
+        return (name_of_location(value.location) if self._by_location else None) or value.name_hint
 
     def _region(self, region: Region, counters: list[int]) -> None:
         self._used.append(set())
@@ -79,22 +99,26 @@ class Names:
             named.add(label)
             self.blocks[block] = "^" + label
             for argument in block.arguments:
-                if argument.name_hint is None and entry:
+                hint = self._hint(argument)
+                if hint is None and entry:
                     self.values[argument] = self._unique(f"arg{counters[1]}", counters)
                     counters[1] += 1
-                elif argument.name_hint is None:
+                elif hint is None:
                     self._number(argument, counters)
                 else:
-                    self.values[argument] = self._unique(argument.name_hint, counters)
+                    self.values[argument] = self._unique(hint, counters)
             entry = False
             op = block._first
             while op is not None:
                 if op.results:
                     self._results(op, counters)
+                elif self._with_ids:
+                    self._id(op, counters)
                 if op.regions:
                     nested.append(op)
                 op = op._next
-        for op in nested:
+        # MLIR visits nested regions from the last to the first, which shows where their numbers are unique.
+        for op in reversed(nested) if self._unique_ids else nested:
             self._regions(op, counters)
         self._used.pop()
 
@@ -105,7 +129,7 @@ class Names:
     def _results(self, op: Operation, counters: list[int]) -> None:
         results = op.results
         if len(results) == 1:
-            hint = results[0].name_hint
+            hint = self._hint(results[0])
             if hint is None:
                 self.values[results[0]] = f"%{counters[0]}"
                 counters[0] += 1
@@ -114,11 +138,12 @@ class Names:
             return
         for start, count in result_groups(op):
             first = results[start]
-            if first.name_hint is None:
+            hint = self._hint(first)
+            if hint is None:
                 name = f"%{counters[0]}"
                 counters[0] += 1
             else:
-                name = self._unique(first.name_hint, counters)
+                name = self._unique(hint, counters)
             if count == 1:
                 self.values[first] = name
             else:
@@ -150,7 +175,7 @@ class Printer:
 
     def __init__(self, style: Style = PLAIN) -> None:
         self.style = style
-        self.scope = Names()
+        self.scope = Names(unique=style.unique_ids, ids=style.value_users, by_location=style.name_locations)
         self.short_dialect = ""
         """The dialect whose types are currently printed without prefix."""
         self.default_dialect = "builtin"
@@ -169,11 +194,16 @@ class Printer:
 
     def top(self, op: Operation) -> None:
         """Print a whole unit: the operation, a newline, location aliases."""
+        with elements_elided(self.style.most_elements):
+            self._top(op)
+
+    def _top(self, op: Operation) -> None:
         self.scope.number_op(op)
         if self.style.debuginfo and not self.style.local_scope:
-            self._aliases = LocationAliases()
+            self._aliases = LocationAliases(pretty=self.style.pretty_debuginfo)
             self._aliases.meet(op)
-        if not self.style.generic and op.name == "builtin.module" and _prints_bare(op):
+        bare = not self.style.generic and not self.style.skip_regions
+        if bare and op.name == "builtin.module" and _prints_bare(op):
             for inner in op.regions[0].blocks[0]:
                 self.operation(inner)
                 self.write("\n")
@@ -214,6 +244,8 @@ class Printer:
             self.short_dialect, self.default_dialect = outer, default
         if self.style.debuginfo:
             out.append(f" {self.location(op.location)}")
+        if self.style.value_users:
+            out.append(users_comment(self.scope, op))
 
     def _generic(self, op: Operation) -> None:
         self.write(f"{quote(op.name)}({', '.join(self.name(v) for v in op.operands)})")
@@ -347,7 +379,7 @@ class Printer:
     def location(self, location: Location, *, argument: bool = False) -> str:
         """`loc(…)` of an operation or argument, through aliases unless in local scope."""
         if self._aliases is None:
-            return str(location)
+            return pretty(location) if self.style.pretty_debuginfo else str(location)
         return self._aliases.mark(location, argument=argument)
 
     def argument_location(self, value: Any) -> str:
@@ -369,6 +401,10 @@ class Printer:
     ) -> None:
         """`{ … }`.  Entry arguments are printed as a label unless `arguments` is False; a terminator without operands
         and attributes is omitted if `terminator` is False."""
+        if self.style.skip_regions:
+            self.write("{...}")
+            self._space, self._punctuation = True, False
+            return
         self.write("{\n")
         self._indent += 1
         indent = "  " * self._indent
@@ -382,6 +418,9 @@ class Printer:
                 or (empty_label and block.first_op is None)
             ):
                 self._label(block, arguments or number != 0, predecessors.get(block, []) if number else None)
+            if self.style.value_users:
+                for argument in block.arguments:
+                    self.write(f"{indent}{argument_comment(self.scope, argument)}\n")
             last = block.last_op
             for op in block:
                 if (

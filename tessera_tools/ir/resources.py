@@ -12,8 +12,14 @@ from tessera_tools.ir.core import Operation, UnregisteredOp
 __all__ = ["resource_section"]
 
 
-def resource_section(op: Operation) -> str:
-    """The section with the blobs used by the attributes of `op` and its nested ops; empty if there are none."""
+def elided(data: str, most: int | None) -> bool:
+    """Whether a blob is too long to be printed; its quotes count, as upstream."""
+    return most is not None and len(data) + 2 > most
+
+
+def resource_section(op: Operation, most: int | None = None) -> str:
+    """The section with the blobs used by the attributes of `op` and its nested ops; empty if there are none. Blobs
+    whose text has more than `most` characters are left out."""
     found: dict[str, str] = {}
     seen: set[Attribute] = set()
     for inner in (op, *op.walk()):
@@ -27,7 +33,11 @@ def resource_section(op: Operation) -> str:
                 work += item
             elif isinstance(item, Attribute) and item not in seen:
                 seen.add(item)
-                if isinstance(item, DenseResourceAttr) and item.data is not None:
+                if (
+                    isinstance(item, DenseResourceAttr)
+                    and item.data is not None
+                    and not elided(item.data, most)
+                ):
                     found[item.key] = item.data
                 work += item.parameters()
     if not found:

@@ -17,6 +17,20 @@ class Style:
     """Locations, `loc(…)`."""
     local_scope: bool = False
     """Locations inline, without aliases."""
+    pretty_debuginfo: bool = False
+    """With locations: `file:1:2` in place of `loc("file":1:2)`. The text does not parse again."""
+    value_users: bool = False
+    """A comment after each op, and at the start of each block, with the users of each value."""
+    skip_regions: bool = False
+    """`{...}` in place of regions. The text does not parse again."""
+    unique_ids: bool = False
+    """Numbers of values that are unique in the whole unit, not in their region."""
+    name_locations: bool = False
+    """Values are named by their location, if it is a name."""
+    most_elements: int | None = None
+    """Elements attributes with more elements are elided."""
+    most_resource: int | None = None
+    """Resources with more characters are elided."""
 
 
 PLAIN = Style()

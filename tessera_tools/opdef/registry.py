@@ -22,3 +22,11 @@ DIALECT_MODULES = {
     "ub": "tessera_tools.dialects.ub",
     "vector": "tessera_tools.dialects.vector",
 }
+"""Name → module. Plugins add to it (passes/plugins.py)."""
+
+_OWN = frozenset(DIALECT_MODULES)
+
+
+def added_dialects() -> tuple[str, ...]:
+    """The names of the dialects of plugins, sorted."""
+    return tuple(sorted(DIALECT_MODULES.keys() - _OWN))

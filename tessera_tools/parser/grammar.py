@@ -12,8 +12,9 @@ import re
 from pathlib import Path
 
 from tessera_tools.lalr import grammar_folder
-from tessera_tools.opdef.dialect import Dialect, all_dialects
+from tessera_tools.opdef.dialect import Dialect, all_dialects, find_dialect
 from tessera_tools.opdef.elements import Helpers
+from tessera_tools.opdef.registry import added_dialects
 
 HEADER = """// Generated from tessera_tools/dialects/{dialect} by `python -m tessera_tools.parser.grammar`; do not edit.
 """
@@ -71,6 +72,17 @@ def default_dialects(text: str) -> dict[str, str]:
     return {name: match.group(1) for match in _DEFAULTS.finditer(text) for name in match.group(2).split()}
 
 
+def added_grammars() -> list[tuple[str, str]]:
+    """The dialects of plugins that have custom formats, and the text of their grammars."""
+    found: list[tuple[str, str]] = []
+    for name in added_dialects():
+        dialect = find_dialect(name)
+        text = dialect_grammar(dialect) if dialect is not None else None
+        if text is not None:
+            found.append((name, text))
+    return found
+
+
 def read_grammar() -> tuple[str, dict[str, str], dict[str, str]]:
     """The whole grammar as Lark text, op name → head terminal, and op name → default dialect of its regions."""
     folder = grammar_folder()
@@ -78,12 +90,12 @@ def read_grammar() -> tuple[str, dict[str, str], dict[str, str]]:
     ops: dict[str, str] = {}
     defaults: dict[str, str] = {}
     rules: list[str] = ["generic"]
-    for path in sorted((folder / "ops").glob("*.lark")):
-        text = path.read_text("utf-8")
+    generated = [(path.stem, path.read_text("utf-8")) for path in sorted((folder / "ops").glob("*.lark"))]
+    for name, text in [*generated, *added_grammars()]:
         parts.append(text)
-        ops.update(heads(text, path.stem))
+        ops.update(heads(text, name))
         defaults.update(default_dialects(text))
-        rules += [line.split(":", 1)[0] for line in text.split("\n") if line.startswith(f"{path.stem}_op_")]
+        rules += [line.split(":", 1)[0] for line in text.split("\n") if line.startswith(f"{name}_op_")]
     # `?op` is replaced by its only child: the statement's node is the format's.
     parts.append("?op: " + "\n    | ".join(rules) + "\n")
     return "\n".join(parts), ops, defaults

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from tessera_tools import lalr
 from tessera_tools.ir.location import Location
 from tessera_tools.opdef.directive import Token
+from tessera_tools.opdef.registry import added_dialects
 
 
 class Assigned(NamedTuple):
@@ -143,14 +144,15 @@ class Table:
         return next(row["RESULTS"] for row in self.states if row.get("RESULTS", -1) >= 0)
 
 
-_table: Table | None = None
+_tables: dict[tuple[str, ...], Table] = {}
+"""By the dialects of plugins."""
 
 
 def default_table() -> Table:
     """The table of all registered ops; loaded once."""
-    global _table
-    if _table is None:
+    added = added_dialects()
+    if added not in _tables:
         from tessera_tools.parser.table import load
 
-        _table = Table(load())
-    return _table
+        _tables[added] = Table(load())
+    return _tables[added]

@@ -10,12 +10,13 @@ in the user's cache folder, keyed by the grammar's text.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any
 
 from tessera_tools import lalr
 from tessera_tools.lalr import grammar_folder
-from tessera_tools.parser.grammar import read_grammar
+from tessera_tools.parser.grammar import added_grammars, read_grammar
 
 
 class GrammarConflict(ValueError):
@@ -66,7 +67,11 @@ def key() -> str:
 
 def load() -> dict[str, Any]:
     """The table: from the wheel, otherwise from the cache, otherwise built (and cached if possible)."""
-    return lalr.load("table", key, make)
+    added = "".join(text for _, text in added_grammars())
+    if not added:
+        return lalr.load("table", key, make)
+    # With the ops of plugins it is another table, which no wheel has.
+    return lalr.load("plugins", lambda: f"{key()}-{hashlib.sha256(added.encode()).hexdigest()[:16]}", make)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, InternalFault, emit
+from tessera_tools.ir.actions import executes, log, runs
 from tessera_tools.ir.builtin_attributes import symbol_text
 from tessera_tools.ir.core import Operation, UnregisteredOp
 from tessera_tools.ir.traits import IsolatedFromAbove
@@ -135,8 +136,9 @@ class PassManager:
             source=pass_.name,
         )
         with self._scope(pass_.shown, id(pass_)):
+            runs(pass_.name)
             try:
-                changed = pass_.run(op, context)
+                changed = pass_.run(op, context) if executes("pass-execution") else False
             except DiagnosticError as failure:
                 self._fail(failure, pass_, op)
             except (RecursionError, MemoryError):
@@ -150,6 +152,10 @@ class PassManager:
                     self._verify(pass_, op)
                 if on_stages:
                     self._check_after(pass_, op, changed is not False)
+        log(
+            "pass-manager", f"{pass_.text()} on {describe(op)}: {'unchanged' if changed is False else 'done'}"
+        )
+        runs("")
         for observer in reversed(self._observers):
             observer.after(pass_, op)
 

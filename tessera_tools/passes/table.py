@@ -32,6 +32,8 @@ class Row:
 
     where: str
     summary: str
+    package: str = "tessera_tools.passes."
+    """What stands before `where`; nothing for a pass of another package."""
 
 
 PASSES: dict[str, Row] = {
@@ -347,7 +349,7 @@ def find_pass(name: str) -> type[Pass] | None:
     if row is None:
         return None
     module, _, class_name = row.where.partition(":")
-    return getattr(importlib.import_module(f"tessera_tools.passes.{module}"), class_name)
+    return getattr(importlib.import_module(f"{row.package}{module}"), class_name)
 
 
 def has_agents(target: str) -> bool:

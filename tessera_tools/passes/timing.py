@@ -7,9 +7,11 @@ Scopes nest; the times of scopes with the same key and parent are added in one l
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 __all__ = ["Timing", "rule"]
 
@@ -76,10 +78,12 @@ class Timing:
     def _total(self) -> float:
         return time.perf_counter() - self._begin
 
-    def report(self, display: str = "tree") -> str:
-        """The report; `display` is "tree", or "list" for one line per name, longest first."""
+    def report(self, display: str = "tree", *, as_json: bool = False) -> str:
+        """The report; `display` is "tree", or "list" for one line per name, longest first. as_json: as a JSON array."""
         total = self._total()
         rest = max(0.0, total - sum(node.seconds for node in self._root.children.values()))
+        if as_json:
+            return self._json(total, rest, display)
         if display == "list":
             sums: dict[str, float] = {}
             for _, node in self._walk(self._root, 0):
@@ -94,6 +98,29 @@ class Timing:
             share = 100.0 * seconds / total if total > 0 else 0.0
             text += f"  {seconds:8.4f} ({share:5.1f}%)  {'  ' * depth}{name}\n"
         return text + "\n"
+
+    def _json(self, total: float, rest: float, display: str) -> str:
+        """MLIR's records: the time in seconds, the share in percent, the name, and with "tree" what is inside."""
+
+        def record(name: str, seconds: float) -> dict[str, Any]:
+            share = 100.0 * seconds / total if total > 0 else 0.0
+            return {"wall": {"duration": round(seconds, 4), "percentage": round(share, 1)}, "name": name}
+
+        def tree(node: _Node) -> list[dict[str, Any]]:
+            return [
+                record(child.name, child.seconds) | {"passes": [*tree(child), {}]}
+                for child in node.children.values()
+            ]
+
+        if display == "list":
+            sums: dict[str, float] = {}
+            for _, node in self._walk(self._root, 0):
+                sums[node.name] = sums.get(node.name, 0.0) + node.seconds
+            entries = [record(*entry) for entry in sorted(sums.items(), key=lambda entry: -entry[1])]
+        else:
+            entries = tree(self._root)
+        entries += [record("Rest", rest), record("Total", total)]
+        return "[\n" + ",\n".join(json.dumps(entry) for entry in entries) + "\n]\n"
 
     def _walk(self, node: _Node, depth: int) -> Iterator[tuple[int, _Node]]:
         for child in node.children.values():

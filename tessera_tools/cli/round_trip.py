@@ -1,0 +1,67 @@
+"""`--verify-roundtrip`: the text of a module parses to the same module, in each form.
+
+module ──print: custom, generic, with locations──▶ text ──parse──▶ module ──print: generic, with locations──▶ the same?
+"""
+
+from __future__ import annotations
+
+import difflib
+
+from tessera_tools.diagnostics import DiagnosticError, error
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.printing import print_op
+from tessera_tools.ir.style import Style
+from tessera_tools.parser import parse_module
+
+__all__ = ["check_round_trip"]
+
+_FORMS = {
+    "custom form": Style(debuginfo=True),
+    "generic form": Style(generic=True, debuginfo=True),
+    "form in local scope": Style(debuginfo=True, local_scope=True),
+}
+
+
+def check_round_trip(module: Operation, *, allow_unregistered: bool) -> None:
+    """Raises DiagnosticError with the first difference, if there is one."""
+    expected = _fingerprint(module)
+    for name, style in _FORMS.items():
+        text = print_op(module, style=style)
+        try:
+            again = parse_module(text, f"<{name}>", allow_unregistered=allow_unregistered)
+        except DiagnosticError as failure:
+            what = f"the {name} of the input does not parse: {failure.diagnostics[0].message}"
+            raise error(module.location, what, *_line(text, failure)) from None
+        if module.name != "builtin.module" and len(again.regions[0].block) == 1:
+            only = again.regions[0].block.first_op
+            assert only is not None
+            again = only
+        again.location = module.location  # an implicit module has that of the file
+        found = _fingerprint(again)
+        if found != expected:
+            raise error(
+                module.location,
+                f"the {name} of the input parses to another module",
+                *_first_change(expected, found),
+            )
+
+
+def _fingerprint(op: Operation) -> list[str]:
+    return print_op(op, style=Style(generic=True, debuginfo=True, local_scope=True)).splitlines()
+
+
+def _first_change(expected: list[str], found: list[str]) -> list[str]:
+    """The first pair of lines that differ."""
+    changes = (
+        line
+        for line in difflib.unified_diff(expected, found, n=0, lineterm="")
+        if line[:2] not in ("--", "++")
+    )
+    return [line for line in changes if line[0] in "+-"][:2]
+
+
+def _line(text: str, failure: DiagnosticError) -> list[str]:
+    location = failure.diagnostics[0].location
+    place = location.start() if location is not None else None
+    lines = text.splitlines()
+    return [lines[place[1] - 1].strip()] if place is not None and 1 <= place[1] <= len(lines) else []
