@@ -149,6 +149,8 @@ def as_data(estimate: Estimate) -> dict[str, Any]:
         "simulated_ctas": estimate.simulated,
         "ctas_per_sm": estimate.timeline.resident,
         "surveyed_ctas": estimate.surveyed,
+        "instructions": estimate.instructions,
+        "executed_instructions": estimate.executed,
         "waves": estimate.waves,
         "registers": estimate.registers,
         "flops": dict(estimate.flops),
@@ -201,6 +203,11 @@ def summary(estimate: Estimate) -> list[str]:
             else "all were simulated"
         )
     )
+    if estimate.executed < estimate.instructions:
+        lines.append(
+            f"  {estimate.executed:,} of their {estimate.instructions:,} instructions were executed; the others are "
+            "laps of loops in a steady state"
+        )
     parts = [
         f"{_UNITS.get(unit, unit)} {part:.0%}" for unit, part in busy(estimate).items() if part >= _SHOWN
     ]
