@@ -41,7 +41,7 @@ _SEEN = (3, 12, 48, 192, 768)
 _MOST_PERIOD = 64
 _WINDOW_STEPS = 1500
 """Steps that a window has at least, unless it has `_WINDOW_LAPS` laps."""
-_WINDOW_LAPS = 16
+_WINDOW_LAPS = 12
 _MOST_AHEAD = 4_000_000
 """Instructions that all examinations of a launch execute; skips do not execute more."""
 
