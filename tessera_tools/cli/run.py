@@ -25,6 +25,7 @@ __all__ = ["FLAGS", "REPEATED", "VALUES", "main", "run"]
 FLAGS = {
     "allow-outside": "allow a launch file to use files outside its directory",
     "stats": "print performance counters and the occupancy",
+    "timing-warps": "estimate as --timing does, and print where the time of each warp went",
 }
 
 REPEATED = {

@@ -83,7 +83,7 @@ class Session:
 
     def _run(self) -> int:
         options = self.options
-        if options["timing"] is None and (options["timing_svg"] or options["timing_trace"]):
+        if options["timing"] is None and any(options[f"timing_{what}"] for what in ("svg", "trace", "warps")):
             options["timing"] = ""
         if options["timing"] is not None:
             for name in ("out", "expect", "stats", "schedules", "modes", "ranks"):
@@ -368,7 +368,7 @@ class Session:
         from rich.console import Console
 
         from tessera_tools.runtime.timing_picture import timeline_svg, trace_events
-        from tessera_tools.runtime.timing_report import as_data, chart, roof_chart, summary
+        from tessera_tools.runtime.timing_report import as_data, chart, roof_chart, summary, warp_lines
 
         path = self.options["timing"]
         stream = sys.stderr if path == "-" else sys.stdout
@@ -378,6 +378,8 @@ class Session:
             file=stream, no_color=bool(os.environ.get("NO_COLOR")), width=None if stream.isatty() else 120
         )
         console.print(chart(estimate))
+        if self.options["timing_warps"]:
+            write("".join(f"{line}\n" for line in warp_lines(estimate)))
         write("".join(f"{line}\n" for line in roof_chart(estimate)))
         with OutputSet() as outputs:
             if path:

@@ -122,30 +122,38 @@ class SimulatedKernel(interface.Kernel):
         target, table = check_timed(self.owner.target)
         seed = int(settings.pop("seed", 0))
         begin = time.perf_counter()
-        recorder = Recorder()
-        launch = TimedLaunch(
-            self.owner.inner,
-            self.owner.inner.entry(self.name),
-            grid,
-            block,
-            args,
-            shared,
-            cluster,
-            seed=seed,
-            mode="early",
-            max_instructions=min(int(settings.pop("max_instructions", MAX_INSTRUCTIONS)), MOST_STEPS),
-            stats=recorder,
-            time_limit=settings.pop("time_limit", None),
-        )
-        if (watch := settings.pop("watch", None)) is not None:
-            watch(launch)
-        launch.watch_polls(recorder)
-        result = launch.run()
+        limit = min(int(settings.pop("max_instructions", MAX_INSTRUCTIONS)), MOST_STEPS)
+        time_limit, watch = settings.pop("time_limit", None), settings.pop("watch", None)
+        least = 1
+        while True:
+            recorder = Recorder()
+            launch = TimedLaunch(
+                self.owner.inner,
+                self.owner.inner.entry(self.name),
+                grid,
+                block,
+                args,
+                shared,
+                cluster,
+                seed=seed,
+                mode="early",
+                max_instructions=limit,
+                stats=recorder,
+                time_limit=time_limit,
+            )
+            if watch is not None:
+                watch(launch)
+            launch.watch(recorder, least)
+            result = launch.run()
+            again = launch.skips_again(recorder, result)
+            if again is None:
+                break
+            least = again
         if launch.max_instructions == MOST_STEPS and result.instructions > MOST_STEPS:
             raise error(
                 None,
                 f"the clock records at most {MOST_STEPS:,} warp instructions, and '{self.name}' executes more",
-                "time a smaller problem: fewer iterations of its loops",
+                "no loop of it has a steady state that could be skipped; time a smaller problem",
             )
         # A kernel that did not do its work has no time.
         whole = all(found.kind in _HARMLESS for found in result.findings.of("error"))

@@ -7,7 +7,7 @@ PTX ──ptxas, nvdisasm──▶ SASS of each line ──▶ costs ┴──re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,8 +21,11 @@ from tessera_tools.sim.clock.cost import Cost, costs
 from tessera_tools.sim.clock.record import Recorder, Trace, may_poll, may_write
 from tessera_tools.sim.clock.replay import replay
 from tessera_tools.sim.clock.sample import alike, representatives, residents
+from tessera_tools.sim.clock.steady import Steady
+from tessera_tools.sim.clock.stretch import missing_operations, steps_of, stretched
 from tessera_tools.sim.clock.survey import MOST_SURVEYED, Load, Surveyor, fresh, plan
 from tessera_tools.sim.clock.timeline import Timeline
+from tessera_tools.sim.launch import Result
 from tessera_tools.target import Target, occupancy, targets
 from tessera_tools.target.timing import Timing, timing
 
@@ -31,6 +34,8 @@ __all__ = ["MOST_STEPS", "Estimate", "TimedLaunch", "check_timed", "estimate"]
 MOST_STEPS = 4_000_000
 """Warp instructions that are recorded, a quarter of a kilobyte each."""
 _MOST_SURVEY_STEPS = 200_000
+_MOST_WINDOW = 256
+"""Laps of a window that all windows are multiples of."""
 _MOST_CLUSTERS = 16
 """Clusters of a grid that is simulated whole."""
 _L1_SHARED = {"sm_80": 192 << 10, "sm_90": 256 << 10}
@@ -56,6 +61,10 @@ class Estimate:
     ctas: int = 0
     simulated: int = 0
     """CTAs that were simulated; the others are extrapolated."""
+    executed: int = 0
+    """Warp instructions that these have executed."""
+    instructions: int = 0
+    """Warp instructions that these would execute in the whole launch: the others are laps of steady loops."""
     surveyed: int = 0
     """CTAs that ran until their first loads, which tell what CTAs share."""
     cycles: float = 0.0
@@ -89,7 +98,7 @@ class TimedLaunch(PartialLaunch):
         self.given = args, options
         self.size = self.cluster[0] * self.cluster[1] * self.cluster[2]
         """CTAs of a cluster."""
-        self.sampled = representatives(self.count) if self.count > _MOST_CLUSTERS else None
+        self.sampled = representatives(self.clusters) if self.count > _MOST_CLUSTERS else None
         """The numbers of the clusters to run; None for all."""
 
     def _indices(self) -> Iterator[tuple[int, int, int]]:
@@ -99,8 +108,9 @@ class TimedLaunch(PartialLaunch):
             yield self.cluster_at(number)
         self.stopped = False
 
-    def watch_polls(self, recorder: Recorder) -> None:
-        """Tell the recorder which instructions poll global memory, and which write it."""
+    def watch(self, recorder: Recorder, least: int) -> None:
+        """Tell the recorder which instructions poll global memory, and which write it; and let it skip laps of loops
+        by windows of a multiple of `least`, or none with 0."""
         instructions = [
             (pc, self.module.program.instructions[pc])
             for function in self.functions
@@ -109,6 +119,24 @@ class TimedLaunch(PartialLaunch):
         recorder.polls = frozenset(pc for pc, inst in instructions if may_poll(inst))
         if recorder.polls:
             recorder.writes = frozenset(pc for pc, inst in instructions if may_write(inst))
+        elif least:
+            recorder.steady = Steady(self.module.program, self.functions, least)
+
+    def skips_again(self, recorder: Recorder, result: Result) -> int | None:
+        """None if the launch has run as it should; else how it may skip laps the next time, as for `watch`."""
+        steady = recorder.steady
+        if steady is None:
+            return None
+        if steady.failed:
+            return steady.again if steady.again <= _MOST_WINDOW else 0
+        traces = recorder.traces.values()
+        if not any(trace.cuts for trace in traces):
+            return None
+        if result.findings.of("error") and self.executed <= self.max_instructions:
+            # Without the laps, the kernel may go another way.
+            return 0
+        steady.check(traces, alike=self.sampled is None)
+        return 0 if steady.failed else None
 
     def survey(self, traces: list[Trace], numbers: range) -> Surveyor:
         """Run the clusters with these numbers until their first loads, those of the given cluster's `traces`."""
@@ -148,8 +176,12 @@ def estimate(launch: TimedLaunch, recorder: Recorder, ptx: str, target: Target, 
     traces = list(recorder.traces.values())
     made = Estimate(target, table, Timeline(), "SASS" if sass else "PTX", why, recorder.flops, registers)
     made.ctas, made.shared = launch.count * launch.size, launch.shared_size
+    made.flops.update(missing_operations(traces, recorder.operations))
+    made.executed, made.instructions = steps_of(traces)
     if launch.sampled is None:
-        made.timeline = replay(traces, found, table, resident=fits, l1_bytes=l1_bytes)
+        made.timeline = stretched(
+            traces, lambda some: replay(some, found, table, resident=fits, l1_bytes=l1_bytes)
+        )
         made.cycles, made.waves, made.simulated = made.timeline.cycles, made.timeline.waves, made.ctas
         return made
     return _extrapolated(made, launch, launch.sampled, traces, found, fits, l1_bytes)
@@ -173,8 +205,11 @@ def _extrapolated(
     parts = _fresh(made, launch, [trace for trace in traces if trace.cluster == sampled[0]], at_once)
 
     def wave(number: int, copies: int, active: int) -> Timeline:
-        held = residents(traces, number, copies, parts)
-        return replay(held, found, made.table, resident=fits, l1_bytes=l1_bytes, share=1 / active)
+        def run(some: Sequence[Trace]) -> Timeline:
+            held = residents(some, number, copies, parts)
+            return replay(held, found, made.table, resident=fits, l1_bytes=l1_bytes, share=1 / active)
+
+        return stretched([trace for trace in traces if trace.cluster == number], run)
 
     whole = launch.count // (active * copies)
     replayed = sampled[:1] if alike(traces, sampled) else sampled

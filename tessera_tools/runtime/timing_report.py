@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.runtime.timing import Estimate
+from tessera_tools.sim.clock.timeline import WarpTime
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -28,6 +29,7 @@ __all__ = [
     "roof_chart",
     "roofline",
     "summary",
+    "warp_lines",
 ]
 
 _UNITS = {
@@ -149,6 +151,8 @@ def as_data(estimate: Estimate) -> dict[str, Any]:
         "simulated_ctas": estimate.simulated,
         "ctas_per_sm": estimate.timeline.resident,
         "surveyed_ctas": estimate.surveyed,
+        "instructions": estimate.instructions,
+        "executed_instructions": estimate.executed,
         "waves": estimate.waves,
         "registers": estimate.registers,
         "flops": dict(estimate.flops),
@@ -168,9 +172,58 @@ def as_data(estimate: Estimate) -> dict[str, Any]:
             }
             for role in roles(estimate)
         ],
+        "warps": [
+            {
+                "cta": warp.cta,
+                "warp": warp.warp,
+                "role": warp.role,
+                "begin_cycles": round(warp.begin),
+                "end_cycles": round(warp.end),
+                **_parts(warp),
+            }
+            for warp in _in_order(estimate)
+        ],
         "advice": advice(estimate),
         "guesses": sorted(name for name, number in estimate.table.numbers.items() if number.guess),
     }
+
+
+def _in_order(estimate: Estimate) -> list[WarpTime]:
+    return sorted(estimate.timeline.warps, key=lambda warp: (warp.cta, warp.warp))
+
+
+def _parts(warp: WarpTime) -> dict[str, Any]:
+    """The parts of its time in which a warp issues, and waits; they add up to 1, except for what no cause is known."""
+    whole = (warp.end - warp.begin) or 1.0
+    waits = sorted(warp.stalls.items(), key=lambda one: -one[1])
+    return {
+        "issuing": round(warp.issued / whole, 4),
+        "waiting": {what: round(cycles / whole, 4) for what, cycles in waits},
+    }
+
+
+_MOST_WARPS = 64
+"""Warps that `warp_lines` shows."""
+
+
+def warp_lines(estimate: Estimate) -> list[str]:
+    """Where the time of each warp of what was replayed went, by CTA and warp."""
+    warps = _in_order(estimate)
+    lines: list[str] = []
+    for warp in warps[:_MOST_WARPS]:
+        parts = _parts(warp)
+        waits = [
+            f"{_WAITS.get(what, what)} {part:.0%}"
+            for what, part in parts["waiting"].items()
+            if part >= _SHOWN
+        ]
+        lines.append(
+            f"  CTA {warp.cta} warp {warp.warp} {warp.role}: {warp.end - warp.begin:,.0f} cycles, "
+            f"issues {parts['issuing']:.0%}; waits for {', '.join(waits) or 'nothing'}"
+        )
+    if len(warps) > _MOST_WARPS:
+        lines.append(f"  {len(warps) - _MOST_WARPS} more warps are in the JSON of --timing=FILE")
+    return lines
 
 
 def summary(estimate: Estimate) -> list[str]:
@@ -201,6 +254,11 @@ def summary(estimate: Estimate) -> list[str]:
             else "all were simulated"
         )
     )
+    if estimate.executed < estimate.instructions:
+        lines.append(
+            f"  {estimate.executed:,} of their {estimate.instructions:,} instructions were executed; the others are "
+            "laps of loops in a steady state"
+        )
     parts = [
         f"{_UNITS.get(unit, unit)} {part:.0%}" for unit, part in busy(estimate).items() if part >= _SHOWN
     ]

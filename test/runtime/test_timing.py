@@ -22,7 +22,15 @@ from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime import timing_report
 from tessera_tools.runtime.timing import Estimate
 from tessera_tools.runtime.timing_picture import timeline_svg, trace_events
-from tessera_tools.runtime.timing_report import advice, as_data, busy, roof_chart, roofline, summary
+from tessera_tools.runtime.timing_report import (
+    advice,
+    as_data,
+    busy,
+    roof_chart,
+    roofline,
+    summary,
+    warp_lines,
+)
 from tessera_tools.sim.clock.cost import Cost
 from tessera_tools.sim.clock.record import Step, Trace
 from tessera_tools.sim.clock.replay import replay
@@ -284,6 +292,33 @@ def test_the_command_writes_pictures(tmp_path: Path) -> None:
     assert b"waits for memory" in done.stdout
     assert "█".encode() in done.stdout
     assert b"\x1b[" not in done.stdout
+
+
+def test_each_warp_has_a_report(hopper: Estimate) -> None:
+    warps = as_data(hopper)["warps"]
+    assert [(warp["cta"], warp["warp"]) for warp in warps] == sorted(
+        (warp.cta, warp.warp) for warp in hopper.timeline.warps
+    )
+    for warp in warps:
+        assert 0 < warp["issuing"] + sum(warp["waiting"].values()) <= 1.01
+        assert 0 <= warp["begin_cycles"] < warp["end_cycles"] <= hopper.cycles * 1.01
+    producer = next(warp for warp in warps if warp["role"] == "producer")
+    assert next(iter(producer["waiting"])) == "empty"
+    assert any(line.startswith("  CTA 0 warp 0 producer: ") for line in warp_lines(hopper))
+
+
+def test_the_command_prints_a_line_for_each_warp() -> None:
+    done = run([part.replace("--timing", "--timing-warps") for part in COMMAND])
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.count(b" warps: ") >= 2
+    assert b"  CTA 1 warp 0 warps: " in done.stdout
+
+
+def test_a_long_list_of_warps_ends() -> None:
+    made = example(stalls={"memory": 0.5})
+    made.timeline.warps *= 100
+    assert len(warp_lines(made)) == 65
+    assert warp_lines(made)[-1] == "  36 more warps are in the JSON of --timing=FILE"
 
 
 def test_the_picture_has_a_lane_for_each_warp_and_unit(hopper: Estimate) -> None:

@@ -21,6 +21,7 @@ from tessera_tools.sim.program import Instruction
 from tessera_tools.sim.warp import CONVERGE, Mask, Warp
 
 if TYPE_CHECKING:
+    from tessera_tools.sim.clock.steady import Cut, Steady
     from tessera_tools.sim.decode import Execute
 
 __all__ = ["Recorder", "Step", "Trace", "may_poll", "may_write"]
@@ -51,6 +52,18 @@ class Step:
         """Phases that it signals."""
         self.waits: Phase | None = None
 
+    def like(self) -> Step:
+        """A copy."""
+        one = Step(self.pc)
+        one.count, one.wavefronts, one.sectors, one.fresh = (
+            self.count,
+            self.wavefronts,
+            self.sectors,
+            self.fresh,
+        )
+        one.bytes, one.arrives, one.waits = self.bytes, self.arrives, self.waits
+        return one
+
 
 @dataclass(slots=True)
 class Trace:
@@ -60,6 +73,8 @@ class Trace:
     cluster: int
     warp: int
     steps: list[Step] = field(default_factory=list[Step])
+    cuts: list[Cut] = field(default_factory=list["Cut"])
+    """Where laps of loops are missing, in order."""
 
 
 @dataclass(slots=True)
@@ -80,6 +95,10 @@ class Recorder(Counters):
     """CTA, warp and instruction that has polled."""
     written: dict[int, Phase] = field(default_factory=dict[int, Phase])
     """By sector: its last write."""
+    steady: Steady | None = None
+    """What skips laps of long loops, if anything does."""
+    operations: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
+    """By instruction: the unit and the number of floating-point operations of one execution."""
 
     @property
     def timed(self) -> bool:
@@ -95,17 +114,29 @@ class Recorder(Counters):
 
     def _recorded(self, pc: int, execute: Execute) -> Execute:
         traces = self.traces
+        counted = False
 
         def run(warp: Warp, mask: Mask) -> object:
+            nonlocal counted
             key = warp.cta.number, warp.index
             trace = traces.get(key)
             if trace is None:
                 x, y, _ = warp.cta.cluster.launch.clusters
                 i, j, k = warp.cta.cluster.index
                 trace = traces[key] = Trace(key[0], i + x * (j + y * k), key[1])
+            steady = self.steady
+            if steady is not None and pc in steady.ends:
+                steady.arrive(warp, mask, pc, trace)
             step = self.step = Step(pc)
             trace.steps.append(step)
-            result = execute(warp, mask)
+            if counted:
+                result = execute(warp, mask)
+            else:
+                before = self.flops.copy()
+                result = execute(warp, mask)
+                counted = result is not CONVERGE
+                for unit, amount in (self.flops - before).items():
+                    self.operations[pc] = unit, amount
             if result is CONVERGE:
                 # It runs again with the other lanes.
                 trace.steps.pop()

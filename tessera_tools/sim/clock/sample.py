@@ -15,24 +15,31 @@ from tessera_tools.sim.clock.survey import Load
 
 __all__ = ["alike", "representatives", "residents"]
 
-_REPRESENTATIVES = 2
 _APART = np.uint64(1 << 45)
 """Sectors between the data of CTAs that stand for different ones."""
 
 
-def representatives(count: int) -> tuple[int, ...]:
-    """The numbers of the clusters that stand for `count`: the middle of each of a few equal parts.
+def representatives(shape: Sequence[int]) -> tuple[int, ...]:
+    """The numbers of the clusters that stand for a grid of `shape` clusters: two that are symmetric in all dimensions.
 
-    The mean of two that are symmetric is that of all if the work grows linearly with the number.
+    Their mean is that of all if the work grows linearly with the coordinates, as in causal attention.
     """
-    parts = min(_REPRESENTATIVES, count)
-    return tuple(sorted({(2 * part + 1) * count // (2 * parts) for part in range(parts)}))
+    x, y, _ = shape
+    low = [extent // 4 for extent in shape]
+    high = [extent - 1 - at for extent, at in zip(shape, low, strict=True)]
+    return tuple(sorted({at[0] + x * (at[1] + y * at[2]) for at in (low, high)}))
 
 
 def alike(traces: Sequence[Trace], clusters: Sequence[int]) -> bool:
     """True if the clusters execute the same instructions."""
     shapes = {
-        tuple(sorted((trace.warp, len(trace.steps)) for trace in traces if trace.cluster == number))
+        tuple(
+            sorted(
+                (trace.warp, len(trace.steps), tuple(cut.times for cut in trace.cuts))
+                for trace in traces
+                if trace.cluster == number
+            )
+        )
         for number in clusters
     }
     return len(shapes) == 1
@@ -61,8 +68,7 @@ def _copied(step: Step, copy: int, ranks: dict[int, int], base: int, fresh: floa
     """The step in a copy of its cluster, whose CTAs have the numbers from `base`."""
     if step.sectors is None and not step.arrives and step.waits is None:
         return step
-    one = Step(step.pc)
-    one.count, one.wavefronts, one.bytes = step.count, step.wavefronts, step.bytes
+    one = step.like()
     if step.sectors is not None:
         one.sectors = step.sectors + _APART * np.uint64(copy)
         one.fresh = fresh

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.sim.clock.record import Trace
+from tessera_tools.sim.clock.steady import weights
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.warp import CHANGED, CONVERGE, Mask, Wait, Warp
 
@@ -130,9 +131,9 @@ def fresh(
     ranks = {number: rank for rank, number in enumerate(sorted({trace.cta for trace in traces}))}
     sizes: Counter[Load] = Counter()
     for trace in traces:
-        for step in trace.steps:
+        for step, times in zip(trace.steps, weights(trace), strict=True):
             if step.sectors is not None:
-                sizes[ranks[trace.cta], step.pc] += _SECTOR * len(step.sectors)
+                sizes[ranks[trace.cta], step.pc] += _SECTOR * len(step.sectors) * int(times)
     held: OrderedDict[tuple[int, int], int] = OrderedDict()
     total = 0
     result: list[dict[Load, float]] = []

@@ -1,0 +1,577 @@
+"""Long loops: the laps of a steady state are skipped, and counted as often as they are missing.
+
+    lap, lap, lap ──same control flow and barriers?──▶ run only the control of the rest ──▶ skip whole periods
+
+A warp that comes to the head of a loop again begins a lap. What decides its way and its barriers is a slice of the
+loop: the predicates of its branches and of its effects, the operands of its barriers, and all that they are computed
+from. If no value of the slice comes from memory, the slice alone tells how the warp continues, and how many laps are
+like those before. The warp skips a multiple of their period: its registers become those of a later lap. All warps of a
+cluster that share barriers skip as many phases of each, so that the rest of the launch is that of a smaller problem.
+
+A loop whose way depends on data is not cut, and neither are kernels that poll global memory.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.clock.cost import Register, registers
+from tessera_tools.sim.lanes import Mask, mask_of
+from tessera_tools.sim.machine import StopLaunch
+from tessera_tools.sim.program import Address, Function, Instruction, Name, Operand, Program
+from tessera_tools.sim.warp import CHANGED, Split, Warp
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.clock.record import Phase, Step, Trace
+
+__all__ = ["Cut", "Steady", "shortened", "weights"]
+
+Place = tuple[str, int, int]
+"""A barrier: kind, CTA, and number or shared byte."""
+
+_SEEN = (3, 12, 48, 192, 768)
+"""Arrivals at the head of a loop at which its rest is examined: rare instructions may come later."""
+_MOST_PERIOD = 64
+_WINDOW_STEPS = 1500
+"""Steps that a window has at least, unless it has `_WINDOW_LAPS` laps."""
+_WINDOW_LAPS = 12
+_MOST_AHEAD = 4_000_000
+"""Instructions that all examinations of a launch execute; skips do not execute more."""
+
+_PURE = frozenset({
+    "add", "sub", "mul", "mad", "fma", "min", "max", "abs", "neg", "and", "or", "xor", "not", "shl", "shr", "shf",
+    "lop3", "prmt", "bfe", "bfi", "bmsk", "szext", "fns", "setp", "set", "selp", "slct", "mov", "cvt", "cvta", "mad24",
+    "mul24", "sad", "div", "rem", "popc", "clz", "bfind", "brev", "cnot", "addc", "subc", "madc", "dp4a", "dp2a",
+    "isspacep", "testp", "copysign", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh", "mapa", "getctarank",
+    "shfl", "vote", "match", "redux", "elect", "activemask",
+})  # fmt: skip
+"""Instructions that change only registers, by values of registers."""
+_CONTROL = frozenset({"bra", "brx"})
+_ENDS = frozenset({"exit", "ret", "trap", "call", "brkpt"})
+_CLOCKS = ("%clock", "%globaltimer")
+
+
+@dataclass(slots=True)
+class Cut:
+    """A place in a trace at which laps are missing. The `steps` before it are a window that stands for them."""
+
+    at: int
+    """The number of steps of the trace before it."""
+    steps: int
+    laps: int
+    """Of the window."""
+    times: int
+    """How often the window is missing."""
+    phases: dict[Place, int]
+    """Phases of each barrier in the window."""
+    first: dict[Place, int]
+    """The first of them."""
+    kind: int
+    """Stands for the instructions of the window: windows of one kind take as long as each other."""
+
+
+def weights(trace: Trace) -> Array:
+    """How often each step of a trace happens, with those that are missing."""
+    found = np.ones(len(trace.steps))
+    for cut in trace.cuts:
+        found[cut.at - cut.steps : cut.at] *= 1 + cut.times
+    return found
+
+
+@dataclass(slots=True)
+class _Slice:
+    """What decides the way of a warp through a loop."""
+
+    registers: tuple[Register, ...]
+    """All of the slice."""
+    actions: dict[int, str]
+    """By instruction: `run`, `branch`, `wait`, `sync`, `effect`; others do not matter."""
+    following: dict[int, int]
+    """By instruction of the loop: the next one that matters, or whose successor is not in the loop."""
+    reads: dict[int, tuple[Register, ...]]
+    """Registers that identify a barrier."""
+    results: dict[int, tuple[Register, ...]]
+    """Predicates that say whether a wait is over."""
+
+
+@dataclass(slots=True)
+class _Loop:
+    marks: list[int] = field(default_factory=list[int])
+    """The length of the trace at each arrival."""
+    dead: bool = False
+    window: int = 0
+    """Laps; 0 if no steady state has been found."""
+    left: int = 0
+    """Laps of the steady state."""
+    begin: int = 0
+    """Arrivals before it."""
+    cut: _Slice | None = None
+    held: list[dict[int, Array]] = field(default_factory=list[dict[int, Array]])
+    """Registers at the begin of each window."""
+
+
+class _NotSteady(Exception):
+    """The slice cannot run any further."""
+
+
+@dataclass(slots=True)
+class _Ahead:
+    period: int
+    laps: int
+
+
+class Steady:
+    """Finds the steady state of loops while a launch runs, and skips its laps."""
+
+    def __init__(self, program: Program, functions: Sequence[Function], least: int = 1) -> None:
+        self.instructions = program.instructions
+        self.least = least
+        """All windows are multiples of this number of laps."""
+        self.again = 0
+        """After a launch that has failed: the `least` with which it may succeed; 0 if it must not skip."""
+        self.failed = False
+        self.ends: dict[int, int] = {}
+        """By head of a loop: its last branch back."""
+        for function in functions:
+            for pc in range(function.start, function.end):
+                for target in _targets(self.instructions[pc]):
+                    if target <= pc:
+                        self.ends[target] = max(pc, self.ends.get(target, 0))
+        self.inner = {
+            head: [one for one in self.ends if head < one <= end] for head, end in self.ends.items()
+        }
+        self.loops: dict[tuple[int, int, int], _Loop] = {}
+        self.agreed: defaultdict[int, list[Cut]] = defaultdict(list)
+        """By cluster: what its warps skip, in order."""
+        self.slices: dict[tuple[int, frozenset[int]], _Slice | None] = {}
+        self.examined: dict[Any, _Ahead | None] = {}
+        self.skipped: dict[Any, list[Array]] = {}
+        self.spent = 0
+
+    # -- laps
+
+    def arrive(self, warp: Warp, mask: Mask, head: int, trace: Trace) -> None:
+        """A warp comes to the head of a loop; it may continue in a later lap."""
+        if mask.bits != warp.live or len(warp.splits) != 1:
+            return
+        key = trace.cta, trace.warp, head
+        for inner in self.inner[head]:
+            self.loops.pop((trace.cta, trace.warp, inner), None)
+        loop = self.loops.get(key)
+        if loop is None:
+            loop = self.loops[key] = _Loop()
+        if loop.dead:
+            return
+        marks = loop.marks
+        marks.append(len(trace.steps))
+        if not loop.window and len(marks) in _SEEN:
+            self._examine(loop, warp, head, trace)
+        if loop.window and (len(marks) - loop.begin) % loop.window == 0:
+            loop.held.append(
+                {bits: warp.registers[bits].copy() for bits in (32, 64) if bits in warp.registers}
+            )
+            if len(loop.held) > 2:
+                # What follows may be another steady state.
+                self.loops[key] = _Loop(dead=not self._cut(loop, warp, head, trace))
+
+    def _examine(self, loop: _Loop, warp: Warp, head: int, trace: Trace) -> None:
+        """Find out how many laps are like those before, and how many make a window."""
+        steps = trace.steps[loop.marks[0] :]
+        body = frozenset(pc for step in steps for pc in range(step.pc, step.pc + step.count))
+        key = head, body
+        if key not in self.slices:
+            self.slices[key] = self._slice(head, body)
+        loop.cut = self.slices[key]
+        if loop.cut is None:
+            loop.dead = True
+            return
+        state = key, b"".join(_row(warp, register).tobytes() for register in loop.cut.registers), warp.live
+        if state not in self.examined:
+            self.examined[state] = self._ahead(warp, head, loop.cut)
+        ahead = self.examined[state]
+        if ahead is None:
+            return
+        lap = max(1, (loop.marks[-1] - loop.marks[0]) // (len(loop.marks) - 1))
+        unit = math.lcm(ahead.period, self.least)
+        wanted = min(_WINDOW_LAPS, -(-_WINDOW_STEPS // lap))
+        window = unit * -(-wanted // unit)
+        if ahead.laps >= 5 * window:
+            loop.window, loop.left, loop.begin = window, ahead.laps, len(loop.marks)
+
+    def _ahead(self, warp: Warp, head: int, cut: _Slice) -> _Ahead | None:
+        """The period of the laps that follow, and how many there are."""
+        runner = _Runner(self, warp, head, cut, examines=True)
+        found: list[int] = []
+        try:
+            while (lap := runner.lap()) is not None:
+                found.append(lap)
+        except _NotSteady:
+            pass
+        finally:
+            runner.restore()
+        best: _Ahead | None = None
+        for period in range(1, min(_MOST_PERIOD, len(found) // 4) + 1):
+            same = period
+            while same < len(found) and found[same] == found[same - period]:
+                same += 1
+            if same >= 5 * period and (best is None or same > best.laps):
+                best = _Ahead(period, same)
+        return best
+
+    def _cut(self, loop: _Loop, warp: Warp, head: int, trace: Trace) -> bool:
+        """Skip laps, as many as the other warps of the cluster; False if the trace is not that of a steady state."""
+        window, marks = loop.window, loop.marks
+        begin, middle, end = marks[-1 - 2 * window], marks[-1 - window], marks[-1]
+        phases = _phases(trace.steps[begin:middle], trace.steps[middle:end])
+        if phases is None:
+            return False
+        left = loop.left - 2 * window
+        agreed, number = self.agreed[trace.cluster], len(trace.cuts)
+        first = {place: phase for place, phase in _first(trace.steps[middle:end]).items() if place in phases}
+        kind = hash(tuple(step.pc for step in trace.steps[middle:end]))
+        made = Cut(end, end - middle, window, (left - window) // window, phases, first, kind)
+        if number < len(agreed):
+            other = agreed[number]
+            for place in phases.keys() & other.phases.keys():
+                if phases[place] != other.phases[place]:
+                    self._fail(math.lcm(window, other.laps))
+            made.times = other.times
+            if made.times * window > left:
+                self._fail(0)
+            other.phases.update(phases)
+            for place, phase in first.items():
+                other.first[place] = min(phase, other.first.get(place, phase))
+        else:
+            if made.times < 2:
+                return False
+            agreed.append(Cut(end, 0, window, made.times, {**phases}, {**first}, kind))
+        assert loop.cut is not None
+        self._skip(loop, warp, head, loop.cut, made.times)
+        trace.cuts.append(made)
+        return True
+
+    def _skip(self, loop: _Loop, warp: Warp, head: int, cut: _Slice, times: int) -> None:
+        """Give a warp the registers of a later lap."""
+        laps = times * loop.window
+        key = head, laps, warp.live, b"".join(_row(warp, register).tobytes() for register in cut.registers)
+        rows = self.skipped.get(key)
+        if rows is None:
+            runner = _Runner(self, warp, head, cut, examines=False)
+            try:
+                for _ in range(laps):
+                    if runner.lap() is None:
+                        self._fail(0)
+            except _NotSteady:
+                self._fail(0)
+            rows = self.skipped[key] = [_row(warp, register).copy() for register in cut.registers]
+            runner.restore()
+        # What grows by the same amount in each window grows on: addresses, mostly.
+        for bits, now in warp.registers.items():
+            if bits not in (32, 64):
+                continue
+            old, middle, new = (held[bits] for held in loop.held)
+            change = new - middle
+            linear = (change == middle - old).all(axis=1) & change.any(axis=1)
+            now[linear] += change[linear] * change.dtype.type(times)
+        for register, row in zip(cut.registers, rows, strict=True):
+            _row(warp, register)[...] = row
+
+    def _fail(self, again: int) -> None:
+        # With the same windows, the launch would fail again.
+        self.failed, self.again = True, again if again > self.least else 0
+        raise StopLaunch
+
+    def check(self, traces: Iterable[Trace], *, alike: bool) -> None:
+        """Fail if a warp has not skipped the phases of a barrier that others have; with `alike`, also if the clusters
+        have not skipped the same."""
+        if alike:
+            agreed = {tuple(cut.times for cut in self.agreed[trace.cluster]) for trace in traces}
+            self.failed = len(agreed) > 1
+        for trace in traces:
+            for cut in self.agreed[trace.cluster][len(trace.cuts) :]:
+                for step in trace.steps:
+                    for phase in _of(step):
+                        if phase[3] >= cut.first.get(phase[:3], 1 << 62):
+                            self.failed = True
+                            return
+
+    # -- the slice
+
+    def _slice(self, head: int, body: frozenset[int]) -> _Slice | None:
+        """The slice of the instructions of a loop; None if it depends on memory or on time."""
+        instructions = {pc: self.instructions[pc] for pc in sorted(body)}
+        actions: dict[int, str] = {}
+        wanted: set[Register] = set()
+        reads: dict[int, tuple[Register, ...]] = {}
+        results: dict[int, tuple[Register, ...]] = {}
+        for pc, inst in instructions.items():
+            guard = _named(inst, (inst.predicate,)) if inst.predicate is not None else ()
+            if inst.opcode in _ENDS:
+                if inst.opcode == "call":
+                    return None
+                actions[pc] = "end"
+                wanted.update(guard)
+            elif inst.opcode in _CONTROL:
+                actions[pc] = "branch"
+                wanted.update(registers(inst)[0])
+            elif inst.opcode in ("mbarrier", "bar", "barrier") and inst.modifiers[:1] != ("warp",):
+                waits = inst.modifiers[:1] in (("try_wait",), ("test_wait",))
+                actions[pc] = "wait" if waits else "sync"
+                reads[pc] = _barrier(inst)
+                wanted.update((*reads[pc], *guard))
+                if waits:
+                    results[pc] = registers(inst)[1]
+            elif inst.opcode not in _PURE and guard:
+                actions[pc] = "effect"
+                wanted.update(guard)
+        growing = True
+        while growing:
+            growing = False
+            for pc, inst in instructions.items():
+                if actions.get(pc) in ("run", "branch", "wait"):
+                    continue
+                if not wanted.isdisjoint(_written(inst)):
+                    constant = inst.opcode == "ld" and {"param", "const"} & {*inst.modifiers}
+                    if (inst.opcode not in _PURE and not constant) or _timed(inst):
+                        return None
+                    actions[pc] = "run"
+                    wanted.update(registers(inst)[0])
+                    growing = True
+        following: dict[int, int] = {}
+        for pc in sorted(body, reverse=True):
+            after = pc + 1
+            if pc in actions or pc == head:
+                following[pc] = pc
+            else:
+                following[pc] = following.get(after, after)
+        return _Slice(tuple(sorted(wanted)), actions, following, reads, results)
+
+
+class _Runner:
+    """Runs the slice of a loop for one warp."""
+
+    def __init__(self, owner: Steady, warp: Warp, head: int, cut: _Slice, *, examines: bool) -> None:
+        self.owner, self.warp, self.head, self.cut, self.examines = owner, warp, head, cut, examines
+        self.code = warp.cta.cluster.launch.module.code
+        self.split = warp.split
+        self.before = self.split.mask, self.split.stack, self.split.laps
+        self.saved = {bits: rows.copy() for bits, rows in warp.registers.items()}
+
+    def restore(self) -> None:
+        """The warp is as it was, at the head of the loop."""
+        for bits, rows in self.saved.items():
+            self.warp.registers[bits][...] = rows
+        self._converged()
+
+    def _converged(self) -> None:
+        split = self.warp.split = self.split
+        split.pc, split.needed, split.wait = self.head, 0, None
+        split.mask, split.stack, split.laps = self.before
+        self.warp.splits = [split]
+
+    def lap(self) -> int | None:
+        """Run one lap; a number that stands for its way and its barriers, or None if it leaves the loop."""
+        self._converged()
+        warp = self.warp
+        way: list[object] = []
+        begun = False
+        while True:
+            splits = warp.splits = _merged(warp.splits)
+            # As in Warp.pick: lanes meet again before the next lap of a loop.
+            split = warp.split = min(splits, key=lambda one: (one.laps, one.pc))
+            if begun and split.pc == self.head:
+                if len(splits) > 1:
+                    raise _NotSteady
+                return hash(tuple(way))
+            stop = min((one.pc for one in splits if one.pc > split.pc), default=1 << 60)
+            if not self._advance(split, stop, way, begun):
+                return None
+            begun = True
+
+    def _advance(self, split: Split, stop: int, way: list[object], begun: bool) -> bool:
+        """Run a split to its next branch, to `stop` or to the head; False if it leaves the loop."""
+        warp, cut, owner, mask, pc = self.warp, self.cut, self.owner, split.mask, split.pc
+        while True:
+            at = cut.following.get(pc, -1)
+            pc = split.pc = min(at, stop)
+            if at < 0 or pc == stop or (pc == self.head and begun):
+                return at >= 0
+            if pc not in cut.following:
+                # An instruction that no lap before has executed.
+                return False
+            begun = True
+            owner.spent += self.examines
+            if owner.spent > _MOST_AHEAD:
+                raise _NotSteady
+            action = cut.actions.get(pc)
+            if action in ("run", "branch"):
+                result = self.code[pc](warp, mask)
+                if action == "branch":
+                    way += pc, mask.bits, result if result.__class__ is int else split.mask.bits
+                if result.__class__ is int:
+                    assert isinstance(result, int)
+                    split.laps += result <= pc
+                    split.pc = result
+                    return True
+                if result is CHANGED:
+                    return True
+                if result is not None:
+                    raise _NotSteady
+            elif action is not None:
+                bits = self._lanes(pc, mask)
+                if action == "end" and bits:
+                    return False
+                way += pc, bits
+                way += (_row(warp, register)[mask.array].tobytes() for register in cut.reads.get(pc, ()))
+                for register in cut.results.get(pc, ()):
+                    _row(warp, register)[mask_of(bits).array] = True
+            pc += 1
+            split.pc = pc
+
+    def _lanes(self, pc: int, mask: Mask) -> int:
+        """The lanes that execute an instruction."""
+        guard = self.owner.instructions[pc].predicate
+        if guard is None:
+            return mask.bits
+        (register,) = _named(self.owner.instructions[pc], (guard,))
+        chosen = mask_of(_row(self.warp, register)).bits
+        return mask.bits & (~chosen if guard.negated else chosen)
+
+
+def _merged(splits: list[Split]) -> list[Split]:
+    """Splits with those at the same instruction as one."""
+    found: dict[int, Split] = {}
+    for split in splits:
+        first = found.setdefault(split.pc, split)
+        if first is not split:
+            first.mask = mask_of(first.mask.bits | split.mask.bits)
+    return list(found.values())
+
+
+def _row(warp: Warp, register: Register) -> Array:
+    return warp.registers[register[0]][register[1]]
+
+
+# -- instructions
+
+
+def _targets(inst: Instruction) -> list[int]:
+    """Where a branch may go to."""
+    scope = inst.scope
+    names = [operand.name for operand in inst.operands if isinstance(operand, Name)]
+    if inst.opcode == "bra":
+        found = [scope.label(names[-1])] if names else []
+    elif inst.opcode == "brx":
+        found = [scope.label(label) for name in names for label in scope.target_list(name) or ()]
+    else:
+        return []
+    return [target for target in found if target is not None]
+
+
+def _named(inst: Instruction, operands: Iterable[Operand]) -> tuple[Register, ...]:
+    """The registers among the operands, and those in addresses."""
+    found: list[Register] = []
+    for operand in operands:
+        name = operand.base if isinstance(operand, Address) else operand
+        register = inst.scope.register(name.name) if isinstance(name, Name) else None
+        if register is not None:
+            found.append((register.type.bits, register.slot))
+    return tuple(found)
+
+
+def _barrier(inst: Instruction) -> tuple[Register, ...]:
+    """The registers that tell which barrier, and which of its phases, an instruction means."""
+    if inst.opcode != "mbarrier":
+        return _named(inst, inst.operands)
+    places = [operand for operand in inst.operands if isinstance(operand, Address)]
+    parity = inst.operands[2:3] if "parity" in inst.modifiers else ()
+    return _named(inst, (*places, *parity))
+
+
+def _written(inst: Instruction) -> tuple[Register, ...]:
+    """The registers that an instruction writes, also later."""
+    found = registers(inst)[1]
+    if inst.opcode == "wgmma" and inst.operands:
+        accumulators = inst.operands[0]
+        found = _named(inst, getattr(accumulators, "elements", ()))
+    return found
+
+
+def _timed(inst: Instruction) -> bool:
+    """True if an instruction reads a clock."""
+    return any(isinstance(operand, Name) and operand.name.startswith(_CLOCKS) for operand in inst.operands)
+
+
+# -- phases
+
+
+def _of(step: Step) -> tuple[Phase, ...]:
+    return step.arrives if step.waits is None else (*step.arrives, step.waits)
+
+
+def _first(steps: Iterable[Step]) -> dict[Place, int]:
+    found: dict[Place, int] = {}
+    for step in steps:
+        for phase in _of(step):
+            found[phase[:3]] = min(phase[3], found.get(phase[:3], phase[3]))
+    return found
+
+
+def _phases(before: Sequence[Step], after: Sequence[Step]) -> dict[Place, int] | None:
+    """How many phases of each barrier a window has; None if two windows differ in more than phases."""
+    if len(before) != len(after):
+        return None
+    found: dict[Place, int] = {}
+    for one, other in zip(before, after, strict=True):
+        if (one.pc, one.count, one.bytes) != (other.pc, other.count, other.bytes):
+            return None
+        ones, others = _of(one), _of(other)
+        if len(ones) != len(others):
+            return None
+        for phase, later in zip(ones, others, strict=True):
+            change = later[3] - phase[3]
+            if phase[:3] != later[:3] or found.setdefault(phase[:3], change) != change:
+                return None
+    return found
+
+
+def shortened(traces: Sequence[Trace], chosen: Mapping[int, object]) -> list[Trace]:
+    """The traces without one window of each cut with a number among `chosen`."""
+    return [_shortened(trace, chosen) for trace in traces]
+
+
+def _shortened(trace: Trace, chosen: Mapping[int, object]) -> Trace:
+    from tessera_tools.sim.clock.record import Trace
+
+    found = Trace(trace.cta, trace.cluster, trace.warp)
+    less: defaultdict[Place, int] = defaultdict(int)
+    at = 0
+    for number, cut in enumerate(trace.cuts):
+        if number in chosen:
+            found.steps += _renumbered(trace.steps[at : cut.at - cut.steps], less)
+            at = cut.at
+            for place, count in cut.phases.items():
+                less[place] += count
+    found.steps += _renumbered(trace.steps[at:], less)
+    return found
+
+
+def _renumbered(steps: list[Step], less: Mapping[Place, int]) -> list[Step]:
+    if not less:
+        return steps
+    found: list[Step] = []
+    for step in steps:
+        if step.arrives or step.waits is not None:
+            step = step.like()
+            step.arrives = tuple((*phase[:3], phase[3] - less.get(phase[:3], 0)) for phase in step.arrives)
+            if (wait := step.waits) is not None and wait[3] >= 0:
+                step.waits = (*wait[:3], wait[3] - less.get(wait[:3], 0))
+        found.append(step)
+    return found

@@ -1,0 +1,277 @@
+"""Long loops on the clock: laps of a steady state are skipped, and the estimate is that of all laps.
+
+Each kernel is timed twice: as it is, and with every lap simulated.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tessera_tools as tt
+from tessera_tools import runtime
+from tessera_tools.runtime.timing import Estimate, TimedLaunch
+from tessera_tools.runtime.timing_report import as_data, summary
+from tessera_tools.sim.clock.record import Recorder
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNEL = """.version 8.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 data, .param .u32 count)
+{{
+  .reg .f32 %f<8>; .reg .b32 %r<20>; .reg .b64 %rd<8>; .reg .pred %p<8>;
+  .shared .align 8 .b8 buffer[4096];
+  ld.param.u64 %rd0, [data];
+  ld.param.u32 %r0, [count];
+  mov.u32 %r1, %tid.x;
+  mul.wide.u32 %rd1, %r1, 4;
+  add.u64 %rd2, %rd0, %rd1;
+  mov.u32 %r2, 0;
+  mov.u32 %r5, 0;
+  mov.f32 %f0, 0f00000000;
+{code}
+  st.global.f32 [%rd2], %f0;
+  ret;
+}}
+"""
+LAP = """  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p0, %r2, %r0;
+  @%p0 bra {head};
+"""
+
+
+def time_of(code: str, count: int, *, threads: int = 64, grid: int = 1, data: Any = None) -> Estimate:
+    device = runtime.device("sim")
+    module = device.load(KERNEL.format(code=code))
+    data = device.buffer(np.zeros(1 << 16, np.uint32) if data is None else data, "data")
+    result = module.kernel("k").launch((grid,), [data, count], block=(threads,), timing=True)
+    assert not result.findings.of("error")
+    assert result.estimate is not None
+    return result.estimate
+
+
+def without_skips(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on, every lap is simulated."""
+    watch = TimedLaunch.watch
+    monkeypatch.setattr(TimedLaunch, "watch", lambda self, recorder, least: watch(self, recorder, 0))
+
+
+def check(monkeypatch: pytest.MonkeyPatch, call: Any, tolerance: float = 0.03) -> Estimate:
+    """Skips laps, and has the time, bytes and operations of the launch with all laps."""
+    found = call()
+    assert found.executed < 0.6 * found.instructions
+    without_skips(monkeypatch)
+    whole = call()
+    assert found.instructions == whole.instructions == whole.executed
+    assert found.cycles == pytest.approx(whole.cycles, rel=tolerance)
+    assert found.flops == whole.flops
+    for name in ("l2_bytes", "dram_bytes"):
+        assert getattr(found.timeline, name) == pytest.approx(getattr(whole.timeline, name), rel=tolerance)
+    for unit, cycles in whole.timeline.busy.items():
+        assert found.timeline.busy[unit] == pytest.approx(cycles, rel=tolerance, abs=1)
+    return found
+
+
+def check_not_skipped(call: Any) -> Estimate:
+    found = call()
+    assert found.executed == found.instructions
+    return found
+
+
+STREAM = f"""L:
+  ld.global.f32 %f1, [%rd2];
+  add.f32 %f0, %f0, %f1;
+  add.u64 %rd2, %rd2, 256;
+{LAP.format(head="L")}"""
+
+
+def test_a_counted_loop_is_extrapolated(monkeypatch: pytest.MonkeyPatch) -> None:
+    check(monkeypatch, lambda: time_of(STREAM, 600))
+
+
+def test_its_pointers_continue_where_the_skipped_laps_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store after the loop would write out of bounds if they did not: the buffer ends there."""
+    found = time_of(STREAM.replace("%rd2, 256", "%rd2, 4"), 1000, data=np.zeros(1064, np.uint32))
+    assert found.executed < found.instructions
+
+
+def test_a_trip_count_that_is_loaded_before_the_loop_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = "  ld.global.u32 %r0, [%rd0];\n" + STREAM
+    check(monkeypatch, lambda: time_of(code, 0, data=np.full(1 << 16, 500, np.uint32)))
+
+
+def test_a_trip_count_that_is_loaded_in_the_loop_is_not_extrapolated() -> None:
+    code = f"L:\n  ld.global.u32 %r0, [%rd2];\n{LAP.format(head='L')}"
+    check_not_skipped(lambda: time_of(code, 0, data=np.full(1 << 16, 300, np.uint32)))
+
+
+def test_a_branch_that_depends_on_data_is_not_extrapolated(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = f"""L:
+  ld.global.f32 %f1, [%rd2];
+  setp.gt.f32 %p1, %f1, 0f3F000000;
+  @!%p1 bra NEXT;
+  ex2.approx.ftz.f32 %f0, %f0;
+NEXT:
+  add.u64 %rd2, %rd2, 256;
+{LAP.format(head="L")}"""
+    rng = np.random.default_rng(0)
+    data = rng.random(1 << 16, np.float32).view(np.uint32)
+    check_not_skipped(lambda: time_of(code, 300, data=data))
+
+
+def test_a_loop_that_reads_a_clock_is_not_extrapolated() -> None:
+    code = f"L:\n  mov.u32 %r3, %clock;\n  setp.eq.u32 %p1, %r3, 7;\n  @%p1 bra L;\n{LAP.format(head='L')}"
+    check_not_skipped(lambda: time_of(code, 300))
+
+
+@pytest.mark.parametrize("begin", [100, 700])
+def test_laps_that_do_other_work_are_not_counted_as_those_before(
+    monkeypatch: pytest.MonkeyPatch, begin: int
+) -> None:
+    """As in causal attention, where the last blocks are masked."""
+    heavy = "  ex2.approx.ftz.f32 %f0, %f0;\n" * 20
+    code = f"""L:
+  add.f32 %f0, %f0, %f1;
+  setp.lt.u32 %p1, %r2, {begin};
+  @%p1 bra NEXT;
+{heavy}NEXT:
+{LAP.format(head="L")}"""
+    found = time_of(code, 800)
+    without_skips(monkeypatch)
+    assert found.cycles == pytest.approx(time_of(code, 800).cycles, rel=0.03)
+
+
+def test_a_stage_that_wraps_around_has_a_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every fifth lap does more."""
+    heavy = "  ex2.approx.ftz.f32 %f0, %f0;\n" * 20
+    code = f"""L:
+  add.u32 %r5, %r5, 1;
+  setp.ne.u32 %p1, %r5, 5;
+  @%p1 bra NEXT;
+  mov.u32 %r5, 0;
+{heavy}NEXT:
+{LAP.format(head="L")}"""
+    check(monkeypatch, lambda: time_of(code, 801))
+
+
+def test_loops_in_loops_are_both_extrapolated(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = f"""OUTER:
+  mov.u32 %r4, 0;
+INNER:
+  add.f32 %f0, %f0, %f1;
+  ex2.approx.ftz.f32 %f1, %f0;
+  add.u32 %r4, %r4, 1;
+  setp.lt.u32 %p1, %r4, 150;
+  @%p1 bra INNER;
+  ld.global.f32 %f2, [%rd2];
+  add.f32 %f0, %f0, %f2;
+  add.u64 %rd2, %rd2, 256;
+{LAP.format(head="OUTER")}"""
+    found = check(monkeypatch, lambda: time_of(code, 40))
+    assert found.executed < 0.25 * found.instructions
+
+
+def test_diverged_lanes_and_barriers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One warp signals by one lane, all meet at a barrier, as in a pipeline."""
+    code = f"""  setp.ne.u32 %p2, %r1, 0;
+  mov.u32 %r6, buffer;
+  mov.u32 %r7, 0;
+  @%p2 bra READY;
+  mbarrier.init.shared.b64 [%r6], 1;
+READY:
+  bar.sync 0;
+L:
+  @%p2 bra WAIT;
+  ex2.approx.ftz.f32 %f0, %f0;
+  mbarrier.arrive.shared.b64 _, [%r6];
+WAIT:
+  mbarrier.try_wait.parity.shared.b64 %p3, [%r6], %r7;
+  @!%p3 bra WAIT;
+  xor.b32 %r7, %r7, 1;
+  bar.sync 0;
+{LAP.format(head="L")}"""
+    check(monkeypatch, lambda: time_of(code, 400))
+
+
+def test_warps_with_other_trip_counts_at_one_barrier_are_simulated_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """One warp meets the other at a barrier in every second of its laps only."""
+    code = """  setp.lt.u32 %p1, %r1, 32;
+  @%p1 bra A;
+  shl.b32 %r0, %r0, 1;
+B:
+  and.b32 %r3, %r2, 1;
+  setp.eq.u32 %p2, %r3, 0;
+  @%p2 bra NEXT;
+  bar.sync 0;
+NEXT:
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p0, %r2, %r0;
+  @%p0 bra B;
+  bra END;
+A:
+  ex2.approx.ftz.f32 %f0, %f0;
+  bar.sync 0;
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p0, %r2, %r0;
+  @%p0 bra A;
+END:
+"""
+    found = time_of(code, 500)
+    without_skips(monkeypatch)
+    assert found.cycles == pytest.approx(time_of(code, 500).cycles, rel=0.03)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_the_main_loop_of_a_product(monkeypatch: pytest.MonkeyPatch, target: str) -> None:
+    """On sm_90a, agents with mbarriers; on sm_80, cp.async."""
+    kernel = tt.compile(str(ROOT / "test/corpus/gemm_f16_64x64x32.mlir"), target)
+    a, b = np.zeros((512, 4096), np.float16), np.zeros((4096, 512), np.float16)
+    c = np.zeros((512, 512), np.float16)
+
+    def call() -> Estimate:
+        found = kernel[8, 8](a, b, c, timing=True).estimate
+        assert found is not None
+        return found
+
+    found = check(monkeypatch, call)
+    assert any("instructions were executed; the others are laps of loops" in line for line in summary(found))
+    data = as_data(found)
+    assert data["executed_instructions"] < data["instructions"]
+
+
+def test_more_instructions_than_the_clock_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tessera_tools.runtime.timing.MOST_STEPS", 20_000)
+    found = time_of(STREAM.replace("%rd2, 256", "%rd2, 4"), 20_000)
+    assert found.instructions > 200_000
+    assert found.executed < 20_000
+
+
+def test_a_kernel_that_polls_is_not_cut() -> None:
+    recorder = Recorder()
+    device = runtime.device("sim")
+    code = f"L:\n  ld.acquire.gpu.global.u32 %r3, [%rd0];\n{LAP.format(head='L')}"
+    module = device.load(KERNEL.format(code=code))
+    data = device.buffer(np.zeros(64, np.uint32), "data")
+    result = module.kernel("k").launch((1,), [data, 300], block=(32,), timing=True)
+    assert result.estimate is not None
+    assert recorder.steady is None
+    assert result.estimate.executed == result.estimate.instructions
+
+
+def test_the_ctas_that_stand_for_a_grid_are_symmetric_in_each_dimension() -> None:
+    """In causal attention the work grows with the first coordinate: two CTAs with the same one would not do."""
+    from tessera_tools.sim.clock.sample import representatives
+
+    assert representatives((32, 4, 1)) == (8 + 32 * 1, 23 + 32 * 2)
+    assert representatives((132, 1, 1)) == (33, 98)
+    assert representatives((1, 1, 1)) == (0,)
+    for shape in ((5, 7, 3), (2, 2, 2), (100, 1, 9)):
+        places = [np.unravel_index(number, shape[::-1])[::-1] for number in representatives(shape)]
+        for at, extent in zip(zip(*places, strict=True), shape, strict=True):
+            assert sum(at) == extent - 1
