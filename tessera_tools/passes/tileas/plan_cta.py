@@ -50,6 +50,12 @@ _WITHIN_A_CTA = (
 """Ops with effects that every CTA of a cluster may have, on its part."""
 
 
+_EXCHANGE = 1000
+"""The price of an exchange between CTAs: two barriers of a cluster."""
+_NO_AGENTS = 1e9
+"""The price of an exchange in a kernel with products, which then cannot have agents: all threads of a cluster meet."""
+
+
 @dataclass(frozen=True)
 class PlanCTA(Pass):
     """Give each CTA of a cluster its part of every tile."""
@@ -256,6 +262,10 @@ def price(plan: Plan) -> float:
         assert part is not None
         # Whole rows are one access after another.
         total = prod(part) * (1 + 1 / part[-1])
+    alone = not any(isinstance(op, nv_tileas.Dot) for op in plan.function.walk())
+    for op in plan.function.walk():
+        if isinstance(op, nv_tileaa.Reduce) and any(basis[op.axis.value] for basis in plan.of(op.sources[0])):
+            total += _EXCHANGE if alone else _NO_AGENTS
     return total
 
 
