@@ -7,7 +7,7 @@ tiled_store of a tile that several CTAs have                  if the other bits 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -23,6 +23,23 @@ from tessera_tools.planning.layout_rules import is_tile
 
 PARTS = "nv_tileas.cluster_parts"
 """The attribute of a kernel with the parts along rows and columns that an option asks for."""
+WARPS_ALONE = "nv_tileas.warps_without_cluster"
+"""The attribute of a kernel with the warps that it has if it cannot have the cluster that its author hints at."""
+
+
+def refuse(function: nv_tileaa.Func) -> None:
+    """Leave a kernel without a cluster, with the warps that whole tiles need."""
+    alone = function.attributes.pop(WARPS_ALONE, None)
+    warps = alone.value if isinstance(alone, IntegerAttr) else kernel_spec(function).num_warps
+    function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(warps)
+    for op in function.walk():
+        if isinstance(op, nv_tileas.Dot) and op.warps is not None:
+            set_grid(op, op.c.type.shape, warps)
+
+
+def set_grid(op: nv_tileas.Dot, shape: Sequence[int], warps: int) -> None:
+    """The grid of warps of a chained product over sums of that shape."""
+    op.warps = DenseArrayAttr(I64, warp_grid(shape, warps, piece_of(op.atom), along_rows=True))
 
 
 def commit(function: nv_tileaa.Func, blocks: Mapping[Value, Blocks], bits: int) -> list[Operation]:
@@ -65,8 +82,7 @@ class _Parts:
             elif isinstance(op, nv_tileas.Dot) and op.warps is not None:
                 shape = part_shape(op.c.type.shape, self.of(op.res))
                 assert shape is not None
-                warps = kernel_spec(self.function).num_warps
-                op.warps = DenseArrayAttr(I64, warp_grid(shape, warps, piece_of(op.atom), along_rows=True))
+                set_grid(op, shape, kernel_spec(self.function).num_warps)
         for op in self.function.walk():
             for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
                 if is_tile(value):

@@ -35,7 +35,7 @@ from tessera_tools.passes.tileas.cta_layouts import (
     split,
     with_blocks,
 )
-from tessera_tools.passes.tileas.cta_parts import PARTS, commit
+from tessera_tools.passes.tileas.cta_parts import PARTS, WARPS_ALONE, commit, refuse
 from tessera_tools.passes.tileas.cta_plan import Plan
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, is_access, writes_memory
 from tessera_tools.planning.kernel import kernels, target_of
@@ -99,7 +99,7 @@ class PlanCTA(Pass):
                 raise problem.op.error(
                     f"{problem.why}: the kernel cannot have a cluster of {count} CTAs"
                 ) from None
-            function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(spec.num_warps)
+            refuse(function)
             text = f"no cluster of {count} CTAs: {problem.op.name} {problem.why}"
             context.missed(problem.op, text, "cluster", "schedule", function=function)
             return
@@ -113,6 +113,7 @@ class PlanCTA(Pass):
             return
         shared = commit(function, plan.blocks, plan.bits)
         function.attributes.pop(PARTS, None)
+        function.attributes.pop(WARPS_ALONE, None)
         function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(spec.num_warps, (count, 1, 1))
         context.count("planned")
         context.count("shared", len(shared))

@@ -158,6 +158,30 @@ def test_a_target_without_clusters_ignores_the_hint() -> None:
     assert compiled(hinted, "sm_80").ptx == compiled(gemm(128, 64, 64), "sm_80").ptx
 
 
+def test_a_kernel_that_cannot_follow_the_hint_is_as_without_it() -> None:
+    """The prefixes of a part depend on the part before it."""
+    view = "tensor_view<4096xf32, strides=[1]>"
+    tiles = f"partition_view<tile=(4096), {view}>"
+    text = f"""
+entry @k(%p: tile<ptr<f32>>) optimization_hints=<sm_90 = {{HINT}}> {{
+  %b = make_tensor_view %p, shape = [4096], strides = [1] : {view}
+  %v = make_partition_view %b : {tiles}
+  %i = constant <i32: 0> : tile<i32>
+  %x, %t = load_view_tko weak %v[%i] : {tiles}, tile<i32> -> tile<4096xf32>, token
+  %s = scan %x dim=0 reverse=false identities=[0.0 : f32] : tile<4096xf32> -> tile<4096xf32>
+    (%e: tile<f32>, %a: tile<f32>) {{
+    %c = addf %e, %a : tile<f32>
+    yield %c : tile<f32>
+  }}
+  %u = store_view_tko weak %s, %v[%i] : tile<4096xf32>, {tiles}, tile<i32> -> token
+}}
+"""
+    hinted, plain = (
+        compiled(text.replace("HINT", hint), "sm_90a").ptx for hint in ("num_cta_in_cga = 2", "")
+    )
+    assert hinted == plain
+
+
 def test_a_target_without_clusters_refuses_the_option() -> None:
     with pytest.raises(DiagnosticError, match="sm_80, which has no clusters"):
         compiled(gemm(128, 64, 64), "sm_80", cluster="2x1")
