@@ -154,6 +154,12 @@ def _through_pointers(op: Operation) -> list[list[Value]]:
     return [[*op.operands, *op.results]]
 
 
+@tied("nv_tileas.cluster_reduce")
+def _of_several_ctas(op: nv_tileas.ClusterReduce) -> list[list[Value]]:
+    """A thread reads what the same thread of other CTAs has."""
+    return [[*op.operands, *op.results]]
+
+
 @tied("nv_tileaa.cat")
 def _joined(op: nv_tileaa.Cat) -> list[list[Value]]:
     return [[op.lhs, op.rhs]]

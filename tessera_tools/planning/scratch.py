@@ -4,15 +4,16 @@ heap_alloc   the address, which one thread passes to all threads
 print        a part of the tile, which one thread prints in row-major order
 assert       a part of the tile of conditions; one thread reports the false ones
 atomic_…     the old values, for threads of other warps that hold the same elements
+cluster_reduce   the values that the threads of other CTAs read
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tessera_tools.analysis.storage import element_bytes
-from tessera_tools.dialects import nv_tileaa
+from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import RankedTensorType
@@ -51,3 +52,29 @@ def _returned_bytes(result: Value) -> int:
         return element_bytes(type)
     is_shared = layout_of(type).free_variable_masks().get("warp", 0)
     return type.num_elements * element_bytes(type.element) if is_shared else 0
+
+
+class ExchangePlace(NamedTuple):
+    """Where the threads of a CTA put what others read: a register at `offset` + thread · bytes, the next `step` after
+    it.  A number is the same in all threads, and is there once."""
+
+    offset: int
+    registers: int
+    step: int
+
+
+def exchange_places(op: nv_tileas.ClusterReduce) -> list[ExchangePlace]:
+    """The places of each operand of an exchange between CTAs, in bytes from the start of its scratch."""
+    found: list[ExchangePlace] = []
+    offset = 0
+    for value in op.sources:
+        type: Any = value.type
+        if isinstance(type, RankedTensorType):
+            layout = layout_of(type)
+            threads = layout.in_size("lane") * layout.in_size("warp")
+            place = ExchangePlace(offset, layout.in_size("register"), threads * element_bytes(type.element))
+        else:
+            place = ExchangePlace(offset, 1, 16)
+        found.append(place)
+        offset += -(-place.registers * place.step // 16) * 16
+    return found

@@ -45,7 +45,7 @@ from tessera_tools.layout import (
 )
 from tessera_tools.layout.access import MAX_VECTOR_BITS
 from tessera_tools.planning.reductions import scratch_bytes
-from tessera_tools.planning.scratch import effect_bytes
+from tessera_tools.planning.scratch import effect_bytes, exchange_places
 from tessera_tools.target import Feature, Target
 
 ALIGNMENT = 1024
@@ -390,6 +390,12 @@ def _combining_scratch(op: nv_tileaa.Reduce | nv_tileaa.Scan, target: Target) ->
     type = op.sources[0].type
     what = f"a {op.name.partition('.')[2]} of {tile_text(type.shape, type.element)}"
     return Scratch(needed, what) if needed else None
+
+
+@scratch("nv_tileas.cluster_reduce")
+def _exchange_scratch(op: nv_tileas.ClusterReduce, target: Target) -> Scratch | None:
+    last = exchange_places(op)[-1]
+    return Scratch(last.offset + last.registers * last.step, "an exchange with other CTAs")
 
 
 @scratch(

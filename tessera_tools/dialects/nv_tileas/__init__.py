@@ -14,7 +14,14 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
 
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.dialects.nv_tileas.base import LinearAttr, SharedAttr, SmemType, layout_of, with_layout
-from tessera_tools.dialects.nv_tileas.clusters import SHARED_BY, CtaRank, combinations, peers_of, shared_axis
+from tessera_tools.dialects.nv_tileas.clusters import (
+    SHARED_BY,
+    ClusterReduce,
+    CtaRank,
+    combinations,
+    peers_of,
+    shared_axis,
+)
 from tessera_tools.dialects.nv_tileas.older import AgentAttr, OlderFunc, OlderReturn
 from tessera_tools.dialects.nv_tileas.ops import (
     DEFAULT_LOAD,
@@ -119,6 +126,7 @@ __all__ = [
     "AsyncTiledCopy",
     "AsyncWaitGroup",
     "Barrier",
+    "ClusterReduce",
     "ConsumeOne",
     "ConsumerRead",
     "ConsumerRelease",

@@ -8,8 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32
-from tessera_tools.opdef import PURE, Op, exactly, result
+from tessera_tools.opdef import (
+    I64_ATTR,
+    PURE,
+    SINGLE_BLOCK,
+    MemoryEffects,
+    Op,
+    Resource,
+    attribute,
+    exactly,
+    region,
+    result,
+    variadic_operand,
+    variadic_result,
+    write,
+)
 
 SHARED_BY = "nv_tileas.shared_by"
 """The discardable attribute of a load whose tile is the same in CTAs that differ in these bits of their rank."""
@@ -20,6 +35,39 @@ class CtaRank(Op, name="nv_tileas.cta_rank", traits=(PURE,)):
 
     res = result(exactly(I32))
     assembly = "attr-dict `:` type($res)"
+
+
+class ClusterReduce(
+    Op,
+    name="nv_tileas.cluster_reduce",
+    traits=(MemoryEffects(write(resource=Resource.ORDER), recursive=True), SINGLE_BLOCK),
+):
+    """Combines what the CTAs have whose ranks differ only in `bits`, each the same elements of partial results, in the
+    order of these bits.  All of them get the results.  The region is that of `nv_tileaa.reduce`."""
+
+    sources = variadic_operand()
+    bits = attribute(I64_ATTR, "bits of the rank")
+    outputs = variadic_result()
+    body = region()
+    assembly = "$sources `bits` `=` $bits `:` type($sources) `->` type($outputs) $body attr-dict-with-keyword"
+
+    @property
+    def yielded(self) -> list[Value]:
+        """The yielded values of the region, one for each operand."""
+        last = self.body.entry.last_op
+        return last.operands if last is not None else []
+
+    def verify_op(self) -> None:
+        if not 1 <= self.bits.value <= 15:
+            raise self.error(f"has bits = {self.bits.value}; expected bits of a rank, 1 to 15")
+        if self.operand_types != self.result_types or not self.operands:
+            raise self.error("expected operands, and results of the same types")
+        elements = [getattr(type, "element", type) for type in self.operand_types]
+        found = [argument.type for argument in self.body.entry.arguments]
+        if found != [element for element in elements for _ in range(2)]:
+            raise self.error(f"expects a region with two arguments for each of {len(elements)} operands")
+        if [value.type for value in self.yielded] != elements:
+            raise self.error("expects a region that yields an element of each operand")
 
 
 def combinations(bits: int) -> list[int]:

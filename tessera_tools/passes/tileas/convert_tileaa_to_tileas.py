@@ -12,11 +12,11 @@ from typing import ClassVar
 
 from tessera_tools.analysis.hints import hint
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.types import I32, I64
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.tileas.cta_parts import PARTS
+from tessera_tools.passes.tileas.cta_parts import PARTS, WARPS_ALONE
 from tessera_tools.passes.tileas.heap import free_heap
 from tessera_tools.passes.tileas.warps import choose_warps
 from tessera_tools.planning.dot_layouts import piece_of, warp_grid
@@ -67,6 +67,9 @@ class ConvertTileAAToTileAS(Pass):
                     raise function.error(str(problem)) from None
                 if parts is not None:
                     function.attributes[PARTS] = DenseArrayAttr(I64, parts)
+                elif ctas > 1:
+                    alone = self.num_warps or choose_warps(function, target).number
+                    function.attributes[WARPS_ALONE] = i64(alone)
             apply_hints(function, target)
             if not target.has(Feature.WGMMA):
                 _tell_of_latencies(function, target, context)

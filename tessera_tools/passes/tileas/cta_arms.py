@@ -111,10 +111,8 @@ def _reduced(op: nv_tileaa.Reduce, value: Value, blocks: Blocks) -> Iterator[Nee
 
 
 def _reduces(op: nv_tileaa.Reduce, value: Value, blocks: Blocks) -> Iterator[Need]:
-    """The lines of which a CTA has elements."""
+    """The lines of which a CTA has elements; if it has parts of lines, CTAs exchange what they come to."""
     axis = op.axis.value
-    if any(basis[axis] for basis in blocks):
-        raise Conflict(op, f"reduces along axis {axis}, of which each CTA of a cluster would have a part")
     for other in _tiles(op.sources, value):
         yield other, blocks
     for res in op.results:
@@ -182,6 +180,18 @@ def _flows_on(op: Operation, value: Value, blocks: Blocks) -> Iterator[Need]:
     for target, found in flow_of(op):
         if value in found:
             yield target, blocks
+
+
+def agree(op: Operation, have: Blocks, needed: Blocks) -> bool:
+    """Whether an op can work with these parts of an operand where it needs others: a reduction with parts of lines."""
+    if have == needed:
+        return True
+    if not isinstance(op, nv_tileaa.Reduce):
+        return False
+    axis = op.axis.value
+    return all(
+        (*a[:axis], *a[axis + 1 :]) == (*b[:axis], *b[axis + 1 :]) for a, b in zip(have, needed, strict=True)
+    )
 
 
 POINTERS = ("nv_tileaa.load", "nv_tileaa.store")

@@ -7,14 +7,14 @@ tiled_store of a tile that several CTAs have                  if the other bits 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.nv_tileas import SHARED_BY
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
-from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
+from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.types import I64, IntegerType, RankedTensorType
 from tessera_tools.passes.tileas.cta_layouts import Blocks, part_shape, retype, shared_bits
 from tessera_tools.planning.dot_layouts import piece_of, warp_grid
@@ -23,6 +23,23 @@ from tessera_tools.planning.layout_rules import is_tile
 
 PARTS = "nv_tileas.cluster_parts"
 """The attribute of a kernel with the parts along rows and columns that an option asks for."""
+WARPS_ALONE = "nv_tileas.warps_without_cluster"
+"""The attribute of a kernel with the warps that it has if it cannot have the cluster that its author hints at."""
+
+
+def refuse(function: nv_tileaa.Func) -> None:
+    """Leave a kernel without a cluster, with the warps that whole tiles need."""
+    alone = function.attributes.pop(WARPS_ALONE, None)
+    warps = alone.value if isinstance(alone, IntegerAttr) else kernel_spec(function).num_warps
+    function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(warps)
+    for op in function.walk():
+        if isinstance(op, nv_tileas.Dot) and op.warps is not None:
+            set_grid(op, op.c.type.shape, warps)
+
+
+def set_grid(op: nv_tileas.Dot, shape: Sequence[int], warps: int) -> None:
+    """The grid of warps of a chained product over sums of that shape."""
+    op.warps = DenseArrayAttr(I64, warp_grid(shape, warps, piece_of(op.atom), along_rows=True))
 
 
 def commit(function: nv_tileaa.Func, blocks: Mapping[Value, Blocks], bits: int) -> list[Operation]:
@@ -33,6 +50,8 @@ def commit(function: nv_tileaa.Func, blocks: Mapping[Value, Blocks], bits: int) 
 class _Parts:
     def __init__(self, function: nv_tileaa.Func, blocks: Mapping[Value, Blocks], bits: int) -> None:
         self.function, self.blocks, self.bits = function, blocks, bits
+        self.given: dict[Value, Blocks] = {}
+        """The parts of tiles that are made here."""
         self.builder = Builder.at_start(function.body.entry, function.location)
         self.rank = self.builder.insert(nv_tileas.CtaRank()).res
         self.known: dict[tuple[tuple[int, int], ...], Value] = {}
@@ -58,11 +77,12 @@ class _Parts:
                 continue
             elif isinstance(op, nv_tileaa.Iota):
                 self.count_on(op)
+            elif isinstance(op, nv_tileaa.Reduce):
+                self.exchange(op)
             elif isinstance(op, nv_tileas.Dot) and op.warps is not None:
                 shape = part_shape(op.c.type.shape, self.of(op.res))
                 assert shape is not None
-                warps = kernel_spec(self.function).num_warps
-                op.warps = DenseArrayAttr(I64, warp_grid(shape, warps, piece_of(op.atom), along_rows=True))
+                set_grid(op, shape, kernel_spec(self.function).num_warps)
         for op in self.function.walk():
             for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
                 if is_tile(value):
@@ -70,10 +90,10 @@ class _Parts:
         return shared
 
     def of(self, value: Any) -> Blocks:
-        return self.blocks.get(value) or ((0,) * value.type.rank,) * self.bits
+        return self.blocks.get(value) or self.given.get(value) or ((0,) * value.type.rank,) * self.bits
 
     def shrink(self, value: Any) -> None:
-        own = self.blocks.get(value)
+        own = self.blocks.get(value) or self.given.get(value)
         if own is None:
             return
         shape = part_shape(value.type.shape, own)
@@ -132,6 +152,24 @@ class _Parts:
         after.insert(made)
         op.res.replace_all_uses_with(made.results[0], keep=lambda use: use.owner is made)
         made.results[0].type = part
+
+    def exchange(self, op: nv_tileaa.Reduce) -> None:
+        """Combine the results of the CTAs that have parts of the same lines."""
+        axis = op.axis.value
+        bits = sum(1 << bit for bit, basis in enumerate(self.of(op.sources[0])) if basis[axis])
+        if not bits:
+            return
+        region = Region()
+        op.body.clone_into(region, IRMapping())
+        made = nv_tileas.ClusterReduce.create(
+            list(op.results), op.result_types, {"bits": i64(bits)}, [region], location=op.location
+        )
+        assert op.parent is not None
+        op.parent.insert_after(op, made)
+        for old, new in zip(op.results, made.results, strict=True):
+            old.replace_all_uses_with(new, keep=lambda use: use.owner is made)
+            if old in self.blocks:
+                self.given[new] = self.blocks[old]
 
     def only_one(self, op: Any, shared: int) -> None:
         """Of the CTAs that have the same tile, the first stores it."""

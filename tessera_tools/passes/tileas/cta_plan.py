@@ -10,7 +10,7 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.traits import Terminator
-from tessera_tools.passes.tileas.cta_arms import BACKWARD, FORWARD, Conflict, arm_of, maker_of
+from tessera_tools.passes.tileas.cta_arms import BACKWARD, FORWARD, Conflict, agree, arm_of, maker_of
 from tessera_tools.passes.tileas.cta_layouts import Blocks, part_shape, replicated, retype, with_blocks
 from tessera_tools.planning.layout_rules import is_tile
 
@@ -69,8 +69,10 @@ class Plan:
                 raise Conflict(op, "makes tiles of which a CTA of a cluster cannot make a part")
             return
         for other, needed in arm.step(op, value, blocks):
-            own = other if self.blocks.get(other, needed) == needed else self.copy_for(op, other)
-            self.give(own, needed, op)
+            have = self.blocks.get(other, needed)
+            if have != needed and agree(op, have, needed):
+                continue
+            self.give(other if have == needed else self.copy_for(op, other), needed, op)
 
     def copy_for(self, op: Operation, value: Value) -> Value:
         """A copy of a value for an op, which needs another part of it than others do; the value, if its op cannot be
@@ -123,7 +125,7 @@ class Plan:
                 if arm is None:
                     continue
                 for other, needed in arm.step(op, value, self.of(value)):
-                    if self.of(other) != needed:
+                    if not agree(op, self.of(other), needed):
                         raise Conflict(op, f"needs another part of {other.type} than the CTA has")
             if isinstance(op, nv_tileas.TiledLoad | nv_tileas.TiledStore):
                 self.check_rows(op)

@@ -111,6 +111,9 @@ def _specialized(function: nv_tileaa.Func, target: Target, multiplies: bool) -> 
     With it, why TMA does not load other tiles. Missed if there is no such product or load.
     """
     banned: dict[Operation, Missed] = {}
+    for op in function.walk():
+        if isinstance(op, nv_tileas.ClusterReduce):
+            raise Missed(op, "exchanges values between CTAs, at a barrier of all their threads")
     while True:
         try:
             choice = choose(function, banned) if multiplies else choose_streams(function, target, banned)

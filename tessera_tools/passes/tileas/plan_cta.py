@@ -35,7 +35,7 @@ from tessera_tools.passes.tileas.cta_layouts import (
     split,
     with_blocks,
 )
-from tessera_tools.passes.tileas.cta_parts import PARTS, commit
+from tessera_tools.passes.tileas.cta_parts import PARTS, WARPS_ALONE, commit, refuse
 from tessera_tools.passes.tileas.cta_plan import Plan
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, is_access, writes_memory
 from tessera_tools.planning.kernel import kernels, target_of
@@ -48,6 +48,12 @@ _WITHIN_A_CTA = (
     "nv_tileaa.gdc_wait", "nv_tileaa.gdc_launch_dependents", "nv_tileaa.fence_alias", "nv_tileas.tiled_prefetch",
 )  # fmt: skip
 """Ops with effects that every CTA of a cluster may have, on its part."""
+
+
+_EXCHANGE = 1000
+"""The price of an exchange between CTAs: two barriers of a cluster."""
+_NO_AGENTS = 1e9
+"""The price of an exchange in a kernel with products, which then cannot have agents: all threads of a cluster meet."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +99,7 @@ class PlanCTA(Pass):
                 raise problem.op.error(
                     f"{problem.why}: the kernel cannot have a cluster of {count} CTAs"
                 ) from None
-            function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(spec.num_warps)
+            refuse(function)
             text = f"no cluster of {count} CTAs: {problem.op.name} {problem.why}"
             context.missed(problem.op, text, "cluster", "schedule", function=function)
             return
@@ -107,6 +113,7 @@ class PlanCTA(Pass):
             return
         shared = commit(function, plan.blocks, plan.bits)
         function.attributes.pop(PARTS, None)
+        function.attributes.pop(WARPS_ALONE, None)
         function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(spec.num_warps, (count, 1, 1))
         context.count("planned")
         context.count("shared", len(shared))
@@ -256,6 +263,10 @@ def price(plan: Plan) -> float:
         assert part is not None
         # Whole rows are one access after another.
         total = prod(part) * (1 + 1 / part[-1])
+    alone = not any(isinstance(op, nv_tileas.Dot) for op in plan.function.walk())
+    for op in plan.function.walk():
+        if isinstance(op, nv_tileaa.Reduce) and any(basis[op.axis.value] for basis in plan.of(op.sources[0])):
+            total += _EXCHANGE if alone else _NO_AGENTS
     return total
 
 

@@ -20,6 +20,7 @@ from tessera_tools.passes.tileas.cta_layouts import Blocks, given_blocks, with_b
 from tessera_tools.passes.tileas.plan_cta import PlanCTA
 
 CORPUS = Path(__file__).parents[2] / "corpus"
+SOFTMAX = (CORPUS / "softmax_f32_1024.mlir").read_text()
 
 
 def gemm(m: int, n: int, k: int, hint: str = "") -> str:
@@ -114,6 +115,23 @@ def test_attention_shares_keys_and_values() -> None:
     np.testing.assert_allclose(arrays[3][0].astype(np.float64), expected, atol=2e-2)
 
 
+def check_softmax(cluster: str, columns: int, **options: Any) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    x = random("f32", (3, columns), rng)
+    arrays, _ = launch(
+        SOFTMAX, *arguments(x, empty("f32", x.shape)), target="sm_90a", grid=(3,), cluster=cluster, **options
+    )
+    e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
+    np.testing.assert_allclose(arrays[1], e / e.sum(1, keepdims=True), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("mode", ["early", "late"])
+@pytest.mark.parametrize("cluster", ["1x2", "1x4", "1x8"])
+def test_reductions_along_an_axis_that_the_cluster_splits(cluster: str, mode: str) -> None:
+    check_softmax(cluster, 1024, mode=mode)
+    check_softmax(cluster, 777, mode=mode)
+
+
 # -- what the text and the manifest say
 
 
@@ -140,6 +158,30 @@ def test_a_target_without_clusters_ignores_the_hint() -> None:
     assert compiled(hinted, "sm_80").ptx == compiled(gemm(128, 64, 64), "sm_80").ptx
 
 
+def test_a_kernel_that_cannot_follow_the_hint_is_as_without_it() -> None:
+    """The prefixes of a part depend on the part before it."""
+    view = "tensor_view<4096xf32, strides=[1]>"
+    tiles = f"partition_view<tile=(4096), {view}>"
+    text = f"""
+entry @k(%p: tile<ptr<f32>>) optimization_hints=<sm_90 = {{HINT}}> {{
+  %b = make_tensor_view %p, shape = [4096], strides = [1] : {view}
+  %v = make_partition_view %b : {tiles}
+  %i = constant <i32: 0> : tile<i32>
+  %x, %t = load_view_tko weak %v[%i] : {tiles}, tile<i32> -> tile<4096xf32>, token
+  %s = scan %x dim=0 reverse=false identities=[0.0 : f32] : tile<4096xf32> -> tile<4096xf32>
+    (%e: tile<f32>, %a: tile<f32>) {{
+    %c = addf %e, %a : tile<f32>
+    yield %c : tile<f32>
+  }}
+  %u = store_view_tko weak %s, %v[%i] : tile<4096xf32>, {tiles}, tile<i32> -> token
+}}
+"""
+    hinted, plain = (
+        compiled(text.replace("HINT", hint), "sm_90a").ptx for hint in ("num_cta_in_cga = 2", "")
+    )
+    assert hinted == plain
+
+
 def test_a_target_without_clusters_refuses_the_option() -> None:
     with pytest.raises(DiagnosticError, match="sm_80, which has no clusters"):
         compiled(gemm(128, 64, 64), "sm_80", cluster="2x1")
@@ -147,10 +189,13 @@ def test_a_target_without_clusters_refuses_the_option() -> None:
 
 @pytest.mark.parametrize(
     ("name", "problem"),
-    [("softmax_f32_1024", "reduces along axis 1"), ("gemm_f16_64x64x32", "expected ROWSxCOLUMNS")],
+    [
+        ("vector_add_f32", "cannot be split in rows and columns"),
+        ("gemm_f16_64x64x32", "expected ROWSxCOLUMNS"),
+    ],
 )
 def test_what_is_refused(name: str, problem: str) -> None:
-    cluster = "2" if "expected" in problem else "1x2"
+    cluster = "2" if "expected" in problem else "2x2"
     with pytest.raises(DiagnosticError, match=problem):
         compiled((CORPUS / f"{name}.mlir").read_text(), "sm_90a", cluster=cluster)
 
@@ -194,6 +239,34 @@ def test_every_synchronization_is_needed() -> None:
         removed += 1
         assert is_found("\n".join(mutant)), text
     assert removed >= 6
+
+
+def test_every_barrier_of_an_exchange_is_needed() -> None:
+    """CTAs meet before they read what others have stored, and before they end or store again."""
+    made = compiled(SOFTMAX, "sm_90a", cluster="1x2")
+    x = random("f32", (1, 1024), np.random.default_rng(fresh_seed()))
+    lines = made.ptx.splitlines()
+    meets = [number for number, line in enumerate(lines) if "barrier.cluster.arrive" in line]
+    assert len(meets) == 4
+    # Nothing reuses the places of the first exchange here, as it would in a loop.
+    for number in (meets[0], meets[2], meets[3]):
+        # The arrival and the wait behind it.
+        wait = next(n for n in range(number, len(lines)) if "barrier.cluster.wait" in lines[n])
+        mutant = type(made)(
+            "\n".join(line for n, line in enumerate(lines) if n not in (number, wait)), made.manifest
+        )
+        assert any(
+            launch_ptx(
+                mutant,
+                arguments(x, empty("f32", x.shape)),
+                "sm_90a",
+                (1,),
+                file="mutant.ptx",
+                seed=seed,
+                mode="late",
+            )[1].findings
+            for seed in range(8)
+        ), number
 
 
 # -- the arms
