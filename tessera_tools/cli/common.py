@@ -15,9 +15,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, closest, render, visible
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, closest, error, render, visible
 from tessera_tools.process import end_all, leave
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "Chunk",
     "Result",
     "as_process",
+    "boolean",
     "fail",
     "guarded",
     "in_process",
@@ -331,6 +332,16 @@ def with_deep_stack(body: Callable[[], int]) -> int:
     if isinstance(only, BaseException):
         raise only
     return only
+
+
+def boolean(options: Mapping[str, Any], key: str, default: bool) -> bool:
+    """The value of an option that is true or false; `default` if it is not given. Raises DiagnosticError."""
+    given = options[key]
+    if given is None:
+        return default
+    if given.lower() not in ("true", "false", "1", "0"):
+        raise error(None, f"--{key.replace('_', '-')} expects true or false, found '{given}'")
+    return given.lower() in ("true", "1")
 
 
 def start_seconds(begin: float) -> float:

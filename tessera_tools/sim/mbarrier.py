@@ -118,6 +118,18 @@ class MBarrier:
         self._see(seen)
         self.advance()
 
+    def arrive_async(self, seen: Array, who: str) -> bool:
+        """One arrival by an asynchronous operation; False, without an effect, if the phase awaits none."""
+        if not self.pending:
+            return False
+        if self.cta.stats is not None:
+            self.cta.stats.arrive(*self.key)
+        self.pending -= 1
+        self.arrivals.append(who)
+        self._see(seen)
+        self.advance()
+        return True
+
     def expect(self, warp: Warp, mask: Mask, amount: int) -> None:
         """expect_tx: increase the pending byte count of the phase."""
         self.tx += amount

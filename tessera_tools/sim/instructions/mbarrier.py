@@ -11,6 +11,7 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.mbarrier import MAXIMUM, MBarrier, create, destroy, lookup
 from tessera_tools.sim.program import Name, Operand
+from tessera_tools.sim.tensor_memory import relaxed_arrival, relaxed_wait
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
@@ -103,7 +104,7 @@ def arrive(ctx: Context) -> Execute:
         # Released after the lookups, which use the objects.
         groups = _alike(mask, addresses, *([amounts] if amounts is not None else ()))
         found = [(lane, group, lookup(warp, group, space, int(addresses[lane]))) for lane, group in groups]
-        seen = None if relaxed else warp.cta.cluster.clocks.release(warp)
+        seen = relaxed_arrival(warp) if relaxed else warp.cta.cluster.clocks.release(warp)
         states = np.zeros(32, np.uint64)
         for first, group, barrier in found:
             if barrier is None:
@@ -217,8 +218,11 @@ def wait(ctx: Context) -> Execute:
                 over = row[lanes] = barrier not in early and passed(barrier, wanted)
                 if not over and warp.stats is not None:
                     warp.stats.gave_up(warp)
-                if over and not relaxed and barrier.released is not None:
-                    warp.cta.cluster.clocks.acquire(warp, barrier.released)
+                if over and barrier.released is not None:
+                    if relaxed:
+                        relaxed_wait(warp, barrier.released)
+                    else:
+                        warp.cta.cluster.clocks.acquire(warp, barrier.released)
             put(warp, mask, destination, row)
 
         def ready() -> bool:
