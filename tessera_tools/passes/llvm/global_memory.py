@@ -339,11 +339,11 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
         many = len(plan.groups) > _FEW_COPIES
         for i, registers in enumerate(plan.groups):
             group = Group(registers, tuple(x.constants[registers[0]] for x in access.expressions))
-            address = access.address_after(*before, group) if before and many else access.address(group)
-            before = group, address
             destination = stage_pointer(low, buffer, op.stage, plan.address, i)
             # Two selects instead of a conjunction: for an iteration that does not exist, the bounds may be poison.
             taken = e.select(when, e.select(access.inside(group), size, 0), 0)
+            address = access.address_after(*before, group) if before and many else access.address(group)
+            before = group, address
             e.nvvm(
                 "cp.async.shared.global",
                 [destination, address, e.constant(taken)],
