@@ -143,6 +143,12 @@ def test_text_has_its_own_lines(worker: Worker) -> None:
     assert {5, 6, 9, 10} <= {line for _, line in found} <= set(range(1, 12))
 
 
+def test_a_file_name_that_ptx_cannot_spell(worker: Worker) -> None:
+    module = parse_module("entry @k(%x: tile<f32>) { return }", 'folder/a"b.mlir')
+    found = directives(compiled(module, worker, level=0))
+    assert {file for file, _ in found} == {"folder/a_b.mlir"}
+
+
 def test_scopes_of_text_may_be_blocks_and_shared(worker: Worker) -> None:
     text = """
 #f = #cuda_tile.di_file<"k.py" in "/here">

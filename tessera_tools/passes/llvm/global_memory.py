@@ -79,6 +79,10 @@ def _at_least_32(low: Lowering, value: Value) -> Value:
     return lowered
 
 
+_FEW_COPIES = 4
+"""Up to so many copies of a tile by a thread, hoisted addresses take few registers, and none waits for another."""
+
+
 class _Access:
     """The addresses and bounds of one tiled access."""
 
@@ -332,13 +336,14 @@ def async_tiled_copy(low: Lowering, op: nv_tileas.AsyncTiledCopy) -> None:
     modifier = LoadCacheModifierAttr("cg" if size == 16 else "ca")
     with only_where(e, access.owner()):
         before: tuple[Group, Value] | None = None
+        many = len(plan.groups) > _FEW_COPIES
         for i, registers in enumerate(plan.groups):
             group = Group(registers, tuple(x.constants[registers[0]] for x in access.expressions))
-            address = access.address(group) if before is None else access.address_after(*before, group)
-            before = group, address
             destination = stage_pointer(low, buffer, op.stage, plan.address, i)
             # Two selects instead of a conjunction: for an iteration that does not exist, the bounds may be poison.
             taken = e.select(when, e.select(access.inside(group), size, 0), 0)
+            address = access.address_after(*before, group) if before and many else access.address(group)
+            before = group, address
             e.nvvm(
                 "cp.async.shared.global",
                 [destination, address, e.constant(taken)],
