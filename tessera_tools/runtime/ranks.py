@@ -212,7 +212,10 @@ def _collect(order: list[int]) -> dict[int, Outcome]:
 
 
 def _ranks_of(found: dict[int, Outcome]) -> list[RankResult]:
-    """Every rank's result. Raises the error of the first failed rank; the loss of another rank comes last."""
+    """Every rank's result; `found` is in the order of their ends.
+
+    Raises the error of the lowest failed rank, else of the first rank that was killed, else of one that lost another.
+    """
     for rank, (kind, value) in sorted(found.items()):
         if kind == "failed":
             value[0].note(f"on rank {rank}")
@@ -221,7 +224,7 @@ def _ranks_of(found: dict[int, Outcome]) -> list[RankResult]:
             raise RuntimeError(f"on rank {rank}: {value}")
     for rank, (kind, value) in sorted(found.items(), key=lambda item: item[1][0]):
         if kind in ("ended", "lost"):
-            raise error(None, f"rank {rank}: {value}")
+            raise error(None, f"rank {rank} {value}" if kind == "ended" else f"rank {rank}: {value}")
     return [found[rank][1] for rank in sorted(found)]
 
 

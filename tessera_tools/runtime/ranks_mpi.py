@@ -14,11 +14,12 @@ import fcntl
 import importlib.util
 import os
 import pickle
-import re
+import signal
 import sys
 import termios
 import time
-from collections.abc import Sequence
+import zlib
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any, NoReturn
@@ -28,7 +29,7 @@ import numpy as np
 from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.emit.plan import Plan
 from tessera_tools.emit.tools import TemporaryFolder, find_tool
-from tessera_tools.process import at_end, end_all, end_with_parent, run
+from tessera_tools.process import at_end, end_all, end_with_parent, fork, run, signal_name
 from tessera_tools.runtime.ranks_transport import LostRankError, Transport, combined
 from tessera_tools.runtime.ranks_worker import Outcome, RankResult, Settings, outcome, run_rank
 from tessera_tools.runtime.types import Array, Type
@@ -39,9 +40,8 @@ __all__ = ["Member", "MpiTransport", "has_mpi", "member", "run_job"]
 _RANK_VARIABLES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK")
 """Environment variables that the launchers of MPICH, OpenMPI and Slurm set for each process."""
 _LONGEST_JOB = 20 * 86400.0
-_HEADER = 4
-"""Words of a header: exchange number, operation, the part's bytes, the ranks of the group."""
-_KINDS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+_LONGEST = 200
+"""Characters of the description of an exchange."""
 
 
 def has_mpi() -> bool:
@@ -92,40 +92,52 @@ class MpiTransport(Transport):
         return self._swap("all_to_all", parts, group)
 
     def close(self) -> None:
-        """Does nothing: the job owns the communicator."""
+        """Check that all ranks are at their end. The job owns the communicator."""
+        self._meet("at its end", range(self.comm.Get_size()))
 
     def _swap(self, kind: str, parts: Sequence[Array], group: Sequence[int]) -> list[Array]:
         """Send each rank of the group its part; returns the parts from all of them, of the same shape."""
-        self.count += 1
-        others = [rank for rank in group if rank != self.rank]
         sent = {rank: np.ascontiguousarray(part) for rank, part in zip(group, parts, strict=True)}
-        header = {
-            rank: np.array([self.count, _KINDS.index(kind), sent[rank].nbytes, len(group)], np.int64)
-            for rank in others
-        }
-        theirs = {rank: np.zeros(_HEADER, np.int64) for rank in others}
-        requests: dict[int, list[Any]] = {}
-        for rank in others:
-            requests[rank] = [self.comm.Irecv(theirs[rank], rank, 0), self.comm.Isend(header[rank], rank, 0)]
-        self._wait(requests)
-        for rank in others:
-            if not np.array_equal(theirs[rank], header[rank]):
-                raise error(
-                    None,
-                    f"the exchange does not match: {_described(theirs[rank], f'rank {rank}')}; "
-                    f"{_described(header[rank], f'rank {self.rank}')}",
-                    "every rank must run the same program",
-                )
+        of = f" of {self.doing}" if self.doing else ""
+        self._meet(f"in {kind}{of} with parts of {sent[self.rank].nbytes:,} bytes", group)
         found = {rank: np.empty_like(part) for rank, part in sent.items()}
-        requests = {}
-        for rank in others:
-            requests[rank] = [
-                self.comm.Irecv(found[rank].reshape(-1).view(np.uint8), rank, 1),
-                self.comm.Isend(sent[rank].reshape(-1).view(np.uint8), rank, 1),
-            ]
+        requests: dict[int, list[Any]] = {}
+        for rank in group:
+            if rank != self.rank:
+                requests[rank] = [
+                    self.comm.Irecv(found[rank].reshape(-1).view(np.uint8), rank, 1),
+                    self.comm.Isend(sent[rank].reshape(-1).view(np.uint8), rank, 1),
+                ]
         self._wait(requests)
         found[self.rank] = sent[self.rank].copy()
         return [found[rank] for rank in group]
+
+    def _meet(self, doing: str, group: Sequence[int]) -> None:
+        """Compare with all ranks what each is about to do, and with which ranks. Raises DiagnosticError.
+
+        The ranks outside of the group also take part: a rank whose partner is in another group would wait forever.
+        """
+        self.count += 1
+        doing = doing.replace("\0", "?")[:_LONGEST]
+        mine = _header(doing, group, self.comm.Get_size())
+        others = [rank for rank in range(self.comm.Get_size()) if rank != self.rank]
+        theirs = {rank: np.zeros_like(mine) for rank in others}
+        self._wait(
+            {
+                rank: [self.comm.Irecv(theirs[rank], rank, 0), self.comm.Isend(mine, rank, 0)]
+                for rank in others
+            }
+        )
+        for rank in others:
+            what, ranks = _read_header(theirs[rank])
+            share = rank in group or self.rank in ranks
+            if what != doing or (share and ranks != list(group)):
+                raise error(
+                    None,
+                    f"exchange {self.count} does not match: rank {rank} is {what}, among ranks {_list(ranks)}; "
+                    f"rank {self.rank} is {doing}, among ranks {_list(group)}",
+                    "every rank must run the same program",
+                )
 
     def _wait(self, requests: dict[int, list[Any]]) -> None:
         """Wait for all requests, by rank. Raises LostRankError past the time limit."""
@@ -148,10 +160,20 @@ class MpiTransport(Transport):
             pause = min(pause * 1.5, 0.005)
 
 
-def _described(header: Array, who: str) -> str:
-    number, kind, size, ranks = map(int, header)
-    what = _KINDS[kind] if 0 <= kind < len(_KINDS) else f"kind {kind}"
-    return f"{who} is in exchange {number}, {what} of {size:,} bytes among {ranks} ranks"
+def _header(doing: str, group: Sequence[int], ranks: int) -> Array:
+    """The description of an exchange, in as many bytes on every rank: UTF-8 takes up to 4 bytes for each character."""
+    size = 4 * _LONGEST + 1 + len(_list(range(ranks))) + 1
+    return np.frombuffer(f"{doing}\0{_list(group)}".encode().ljust(size, b"\0"), np.uint8)
+
+
+def _read_header(header: Array) -> tuple[str, list[int]]:
+    """What a rank does, and with which ranks."""
+    doing, group, *_ = header.tobytes().decode().split("\0")
+    return doing, [int(rank) for rank in group.split(", ")]
+
+
+def _list(group: Sequence[int]) -> str:
+    return ", ".join(map(str, group))
 
 
 # -- as a process of the user's mpiexec
@@ -181,10 +203,13 @@ class Member:
         self, plan: Plan, settings: Settings, arguments: Sequence[Array], time_limit: float
     ) -> list[RankResult]:
         """Do this rank's work; on rank 0, returns every rank's result; the other ranks exit after the gather."""
+        failure: DiagnosticError | None = None
         if self.size != plan.ranks:
-            self.agree(
-                error(None, f"mpiexec started {self.size} processes, but the plan has {plan.ranks} ranks")
+            failure = error(
+                None, f"mpiexec started {self.size} processes, but the plan has {plan.ranks} ranks"
             )
+        self.agree(failure)
+        self.agree(self._same_program(plan, arguments))
         transport = MpiTransport(self.comm, time_limit)
         kind, value = outcome(
             lambda: run_rank(plan, settings, self.rank, None, arguments, transport, self._ordinal())
@@ -200,6 +225,30 @@ class Member:
         if gathered is None:
             self._wait()
         return gathered
+
+    def _same_program(self, plan: Plan, arguments: Sequence[Array]) -> DiagnosticError | None:
+        """The error if this rank has another plan than rank 0, or other arguments."""
+        sums = [zlib.crc32(array.tobytes()) for array in arguments]
+        first: tuple[Plan, list[int]] = self.comm.bcast((plan, sums), root=0)
+        if first[0] != plan:
+            one, other = (
+                f"'{it.name}' of {len(it.steps)} step{'s' * (len(it.steps) != 1)}" for it in (plan, first[0])
+            )
+            version = "another version of " if one == other else ""
+            return error(
+                None,
+                f"this rank runs {version}{one}, but rank 0 runs {other}",
+                "every rank must run the same program",
+            )
+        for number, mine, there in zip(plan.arguments, sums, first[1], strict=True):
+            if mine != there:
+                name = plan.tensors[number].name
+                return error(
+                    None,
+                    f"argument '{name}' has other contents on this rank than on rank 0",
+                    "every rank must read the same whole arguments; it takes its own part of them",
+                )
+        return None
 
     def _wait(self) -> NoReturn:
         """On the other ranks: exit together with rank 0, which does the remaining work."""
@@ -236,9 +285,49 @@ class Member:
 @cache
 def member() -> Member | None:
     """This process's rank in a job of mpiexec; None outside a job."""
-    if not any(name in os.environ for name in _RANK_VARIABLES) or not has_mpi():
+    rank = _rank_of_launcher()
+    if rank is None or not has_mpi():
         return None
+
+    def tell(status: int) -> None:
+        if status < 0:  # otherwise it has reported why it ends
+            os.write(2, f"error: rank {rank} was killed by {signal_name(-status)}\n".encode())
+            _wait_until_read()
+
+    _work_in_child(tell)
     return Member(_mpi().COMM_WORLD)
+
+
+def _rank_of_launcher() -> int | None:
+    """The rank of this process according to the environment; None outside a job."""
+    found = [os.environ[name] for name in _RANK_VARIABLES if name in os.environ]
+    return int(found[0]) if found and found[0].isdecimal() else None
+
+
+def _work_in_child(tell: Callable[[int], None]) -> None:
+    """Returns in a child of this process, which does the work of the rank. This process waits, and ends as it does.
+
+    `tell` is called before, with the exit status of the child, or its signal as a negative number. mpiexec cannot tell
+    which rank was the first to end, because it kills the others.
+    """
+    actions = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    child = fork()
+    if not child:
+        os.setpgid(0, 0)  # Each signal arrives once, through the parent.
+        for number, action in actions.items():
+            signal.signal(number, action)
+        return
+    for number, action in actions.items():
+        if action != signal.SIG_IGN:
+            signal.signal(number, lambda number, _: os.kill(child, number))
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    tell(status)
+    if status == 0:
+        os._exit(0)
+    if status > 0:
+        time.sleep(1)  # After an abort, mpiexec ends this process, and exits with the status of the abort.
+    # mpiexec (MPICH 5.0) ignores the exit status of a rank that has not initialized MPI; the others would wait for it.
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def finish() -> None:
@@ -282,31 +371,21 @@ def end_in_order() -> NoReturn:
 def run_job(
     plan: Plan, settings: Settings, arguments: Sequence[Array], time_limit: float
 ) -> dict[int, Outcome]:
-    """Run every rank under an mpiexec on this machine; returns each rank's outcome."""
+    """Run every rank under an mpiexec on this machine; returns each rank's outcome, in the order of their ends."""
     with TemporaryFolder("tessera-ranks") as folder:
         folder.write("job", pickle.dumps((plan, settings, list(arguments), time_limit)))
         command = [_mpiexec(), "-n", str(plan.ranks), sys.executable, "-c", _BOOTSTRAP, folder.path]
         environment = {**os.environ, "TESSERA_PATH": os.pathsep.join(filter(None, sys.path))}
         finished = run(command, time_limit=_LONGEST_JOB, env=environment)
-        found: dict[int, Outcome] = {}
-        begun: dict[str, int] = {}
+        ended: list[tuple[int, int, Outcome]] = []
         for rank in range(plan.ranks):
-            with suppress(FileNotFoundError), open(os.path.join(folder.path, f"pid-{rank}")) as file:
-                begun[file.read()] = rank
             # The folder is private to this user, and only child processes write to it.
             with suppress(FileNotFoundError), open(os.path.join(folder.path, f"rank-{rank}"), "rb") as file:
-                found[rank] = pickle.load(file)
+                ended.append((os.fstat(file.fileno()).st_mtime_ns, rank, pickle.load(file)))
+    found = {rank: outcome for _, rank, outcome in sorted(ended)}
     if len(found) < plan.ranks and all(kind == "done" for kind, _ in found.values()):
-        output = " ".join(finished.text.split())[:300]
-        if len(begun) < plan.ranks:
-            raise error(
-                None, f"mpiexec could not start {plan.ranks} ranks: {output or f'status {finished.status}'}"
-            )
-        rank, how = _first_to_end(finished.text, begun)
-        if rank is None:
-            rank = min(set(range(plan.ranks)) - set(found))
-            how = f"it or another rank exited without a result, with status {finished.status}"
-        found[rank] = ("ended", how)
+        output = " ".join(finished.text.split())[:300] or f"status {finished.status}"
+        raise error(None, f"mpiexec ended without the results of {plan.ranks} ranks: {output}")
     return found
 
 
@@ -319,22 +398,33 @@ _BOOTSTRAP = (
 def run_rank_of_job(folder: str) -> None:
     """A process of `run_job`'s mpiexec: do a rank's work, and write its outcome to `folder`."""
     end_with_parent(os.getppid())
-    MPI = _mpi()
-    comm = MPI.COMM_WORLD
+    number = _rank_of_launcher()
+
+    def tell(status: int) -> None:
+        path = os.path.join(folder, f"rank-{number}")
+        if status < 0 or not os.path.exists(path):
+            how = f"was killed by {signal_name(-status)}" if status < 0 else f"exited with status {status}"
+            _put(path, ("ended", f"{how} before all ranks were done"))
+            os.kill(os.getpid(), signal.SIGKILL)  # mpiexec then ends the others.
+
+    _work_in_child(tell)
+    comm = _mpi().COMM_WORLD
     rank = comm.Get_rank()
     with open(os.path.join(folder, "job"), "rb") as file:
         plan, settings, arguments, time_limit = pickle.load(file)
-    with open(os.path.join(folder, f"pid-{rank}"), "w") as file:
-        file.write(str(os.getpid()))
     transport = MpiTransport(comm, time_limit)
     found = outcome(lambda: run_rank(plan, settings, rank, None, arguments, transport, rank))
-    path = os.path.join(folder, f"rank-{rank}")
-    with open(f"{path}.tmp", "wb") as file:
-        pickle.dump(found, file)
-    os.replace(f"{path}.tmp", path)
+    _put(os.path.join(folder, f"rank-{rank}"), found)
     if found[0] != "done":
         comm.Abort(1)
     end_in_order()
+
+
+def _put(path: str, found: Outcome) -> None:
+    """Write an outcome; the file is complete as soon as it exists."""
+    with open(f"{path}.tmp", "wb") as file:
+        pickle.dump(found, file)
+    os.replace(f"{path}.tmp", path)
 
 
 def _mpiexec() -> str:
@@ -343,21 +433,3 @@ def _mpiexec() -> str:
     if os.environ.get("TESSERA_MPIEXEC") is None and os.access(beside, os.X_OK):
         return beside
     return find_tool("mpiexec", option=None, wheel="mpich")
-
-
-_BANNER = re.compile(r"PID (\d+) RUNNING AT")
-_HOW = re.compile(r"EXIT STRING: (.+)")
-
-
-def _first_to_end(text: str, begun: dict[str, int]) -> tuple[int | None, str]:
-    """The rank that mpiexec reports as the first to end, and its exit status; None if it reports none.
-
-    `begun` maps process ids to ranks.
-    """
-    banner, how = _BANNER.search(text), _HOW.search(text)
-    rank = begun.get(banner[1]) if banner is not None else None
-    if how is None:
-        return rank, "it exited without a result"
-    # mpiexec kills the other ranks when one ends, and may report one of those.
-    who = "it or another rank" if how[1].startswith("Killed") else "it"
-    return rank, f"{who} exited without a result: {how[1]}"

@@ -29,6 +29,8 @@ class Transport(ABC):
     """The transport through which a rank exchanges arrays."""
 
     name: str
+    doing: str = ""
+    """What the next exchange is for: the tensor and its type. Part of the error if other ranks do something else."""
 
     @abstractmethod
     def all_reduce(self, array: Array, type: Type, combine: str, group: Sequence[int]) -> Array:

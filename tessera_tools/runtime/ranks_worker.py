@@ -142,8 +142,13 @@ def _check_end(kernel: str, launched: Result) -> None:
 def _exchange(plan: Plan, step: Exchange, rank: int, array: Array, transport: Transport) -> Array:
     """The result of an exchange for a rank with `array`."""
     group = plan.group(rank, step.axis)
-    type = type_of(plan.tensors[step.source])
+    source = plan.tensors[step.source]
+    type = type_of(source)
     combine = step.combine or "sum"
+    how = f", {combine}" if step.combine else ""
+    transport.doing = (
+        f"'{source.name}' ({type.name}, {'x'.join(map(str, array.shape))}{how}) along '{step.axis}'"
+    )
     if step.kind == "all_reduce":
         return transport.all_reduce(array, type, combine, group)
     if step.split is None:

@@ -109,3 +109,9 @@ def test_a_gathered_factor_and_a_result_in_place(extra: str) -> None:
 def test_what_stays_as_it_is(extra: str) -> None:
     case = Case.of("f16", "f32", (64, 32, 32), (64, 32, 96), extra=extra)
     assert check(case, fresh_seed()) == (None, False)
+
+
+def test_batches_of_a_tensor_without_known_strides() -> None:
+    """One warpgroup has registers for the addresses of the producer; each of two that take turns does not."""
+    case = Case.of("f16", "f32", (64, 64, 64), (64, 128, 96), loop="twice", batches=2)
+    assert check(case, fresh_seed())[0] is None

@@ -246,6 +246,24 @@ def mismatched_kind():
     else:
         transport.reduce_scatter(parts, TYPES["f32"], "sum", ranks)
 
+def mismatched_type():
+    transport.doing = f"'a' ({'f16' if rank else 'bf16'}, 4)"
+    transport.all_gather(np.zeros(4, np.uint16), ranks)
+
+def mismatched_group():
+    transport.all_gather(np.zeros(4), [0, 1] if rank < 2 else [1, 2, 3] if rank == 2 else [2, 3])
+
+def mismatched_count():
+    transport.all_gather(np.zeros(4), ranks)
+    if rank:
+        transport.all_gather(np.zeros(4), ranks)
+    transport.close()
+
+def mismatched_order():
+    first, second = (ranks, [rank]) if rank else ([rank], ranks)
+    transport.all_gather(np.zeros(4), first)
+    transport.all_gather(np.zeros(4), second)
+
 def late():
     if rank != 1:
         transport.all_gather(np.zeros(4), ranks)
@@ -279,18 +297,36 @@ def job(what: str, ranks: int, limit: float = 60) -> list[str]:
 def test_an_exchange_of_other_sizes_is_told_on_both_sides() -> None:
     first, second = job("mismatched_size", 2)
     assert first == (
-        "0: the exchange does not match: rank 1 is in exchange 1, all_gather of 40 bytes among 2 ranks; "
-        "rank 0 is in exchange 1, all_gather of 32 bytes among 2 ranks"
+        "0: exchange 1 does not match: rank 1 is in all_gather with parts of 40 bytes, among ranks 0, 1; "
+        "rank 0 is in all_gather with parts of 32 bytes, among ranks 0, 1"
     )
-    assert second.startswith(
-        "1: the exchange does not match: rank 0 is in exchange 1, all_gather of 32 bytes"
-    )
+    assert second.startswith("1: exchange 1 does not match: rank 0 is in all_gather with parts of 32 bytes")
 
 
-def test_another_exchange_is_told() -> None:
-    first, *_ = job("mismatched_kind", 2)
-    assert "rank 1 is in exchange 1, all_to_all of 16 bytes" in first
-    assert "rank 0 is in exchange 1, reduce_scatter of 16 bytes" in first
+@pytest.mark.parametrize(
+    ("what", "theirs", "mine"),
+    [
+        ("kind", "in all_to_all with parts of 16 bytes", "in reduce_scatter with parts of 16 bytes"),
+        ("type", "in all_gather of 'a' (f16, 4) with parts", "in all_gather of 'a' (bf16, 4) with parts"),
+        ("count", "in all_gather with parts of 32 bytes, among ranks 0, 1", "at its end, among ranks 0, 1"),
+        (
+            "order",
+            "in all_gather with parts of 32 bytes, among ranks 0, 1",
+            "in all_gather with parts of 32 bytes, among ranks 0",
+        ),
+    ],
+)
+def test_another_exchange_is_told(what: str, theirs: str, mine: str) -> None:
+    first, *_ = job(f"mismatched_{what}", 2)
+    assert f"rank 1 is {theirs}" in first
+    assert f"rank 0 is {mine}" in first
+
+
+def test_ranks_of_other_groups_do_not_wait_for_each_other() -> None:
+    told = job("mismatched_group", 4)
+    assert len(told) == 4
+    assert "rank 1 is in all_gather with parts of 32 bytes, among ranks 0, 1; rank 2 is" in told[2]
+    assert "rank 2 is in all_gather with parts of 32 bytes, among ranks 1, 2, 3; rank 3 is" in told[3]
 
 
 def test_a_rank_that_is_late_is_told() -> None:
@@ -301,23 +337,42 @@ def test_more_than_a_buffer_of_mpi_holds_goes_through() -> None:
     assert job("large", 4) == ["right"] * 4
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+MOMENTS = {
+    "it starts": "_mpi",
+    "its first launch": "run_rank",
+    "an exchange": "MpiTransport._swap",
+    "its last comparison": "MpiTransport.close",
+    "its result is written": "_put",
+}
+"""When a rank ends → the function of ranks_mpi that it does not reach."""
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize(
-    ("how", "says"), [("os.kill(os.getpid(), 9)", "Killed"), ("os._exit(5)", "(status 5|Killed)")]
+    ("how", "says"),
+    [("os.kill(os.getpid(), 9)", "was killed by SIGKILL"), ("os._exit(5)", "exited with status 5")],
 )
 def test_a_rank_that_dies_is_told_and_ends_all(
-    ranks: int, how: str, says: str, monkeypatch: pytest.MonkeyPatch
+    moment: str, how: str, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dies = f"import os; os.environ['PMI_RANK'] == '1' and {how}; "
-    start = "import tessera_tools.runtime.ranks_worker as worker, tessera_tools.runtime.ranks_mpi as mpi\n"
-    start += f"def dies(*_): {dies}\n" + "real = mpi.run_rank\n"
-    start += "mpi.run_rank = lambda *given: (dies(), real(*given))[1]\n"
-    code = ranks_mpi._BOOTSTRAP.split("; from")[0] + "\n" + start + "mpi.run_rank_of_job(sys.argv[1])"
+    code = (
+        ranks_mpi._BOOTSTRAP.split("; from")[0]
+        + f"""
+import tessera_tools.runtime.ranks_mpi as mpi
+if os.environ["PMI_RANK"] == "2":
+    def work_in_child(tell, real=mpi._work_in_child):
+        real(tell)
+        mpi.{MOMENTS[moment]} = lambda *_: {how}
+    mpi._work_in_child = work_in_child
+mpi.run_rank_of_job(sys.argv[1])
+"""
+    )
     monkeypatch.setattr(ranks_mpi, "_BOOTSTRAP", code)
-    ptx, manifest = compiled(matmul(f"x = {ranks}", *CUTS["all_reduce"], SHAPE))
+    ptx, manifest = compiled(matmul("x = 4", *CUTS["all_reduce"], SHAPE))
     begin = time.monotonic()
-    with pytest.raises(DiagnosticError, match=f"rank .*exited without a result.*{says}"):
+    with pytest.raises(DiagnosticError) as failure:
         run_plan(ptx, manifest, manifest.plans[0], _operands(np.random.default_rng(0)), transport="mpi")
+    assert failure.value.diagnostics[0].message == f"rank 2 {says} before all ranks were done"
     assert time.monotonic() - begin < 60
 
 

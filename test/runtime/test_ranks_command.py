@@ -18,6 +18,7 @@ from tessera_tools.cli.run import run
 from tessera_tools.cli.translate import run as translate
 
 SHAPE = (32, 32, 64)
+MAIN = "from tessera_tools.cli.run import main; main()"
 COMMON = ("--color=never", "--transport=mpi")
 
 
@@ -184,9 +185,8 @@ def test_every_stage_is_saved(module: Path, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "m.json").read_text())["plans"][0]["name"] == "main"
 
 
-def _mpiexec(ranks: int, *argv: str) -> subprocess.CompletedProcess[str]:
+def _mpiexec(ranks: int, *argv: str, code: str = MAIN) -> subprocess.CompletedProcess[str]:
     """tessera-run as a user starts it on many machines, here on one."""
-    code = "from tessera_tools.cli.run import main; main()"
     command = [str(Path(sys.executable).parent / "mpiexec"), "-n", str(ranks), sys.executable, "-c", code]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     return subprocess.run([*command, *argv], env=environment, capture_output=True, text=True, timeout=300)
@@ -246,6 +246,44 @@ def test_under_mpiexec_an_error_is_told_once(module: Path) -> None:
     assert done.returncode == 1
     assert done.stderr.count("error: mpiexec started 3 processes, but the plan has 2 ranks") == 1
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("cuts", "options", "message"),
+    [
+        ("reduce_scatter", ["--seed=5"], "argument 'A' has other contents on this rank than on rank 0"),
+        ("nothing", [], "this rank runs 'main' of 1 step, but rank 0 runs 'main' of 2 steps"),
+    ],
+)
+def test_a_rank_with_another_program_is_named(
+    module: Path, tmp_path: Path, cuts: str, options: list[str], message: str
+) -> None:
+    other = tmp_path / "other.mlir"
+    other.write_text(matmul("x = 2", *CUTS[cuts], SHAPE))
+    common = ["--ranks=2", "--arg=rand:f16:32x64", "--arg=rand:f16:64x32"]
+    start = ["-n", "1", sys.executable, "-c", MAIN]
+    done = _mpiexec(1, str(module), *common, ":", *start, str(other), *common, *options)
+    assert done.returncode == 1
+    assert f"error: {message}" in done.stderr
+    assert "note: on rank 1" in done.stderr
+
+
+KILLED = """
+import os, signal
+from tessera_tools.runtime import ranks_mpi
+from tessera_tools.cli.run import main
+if os.environ["PMI_RANK"] == "3":
+    ranks_mpi.run_rank = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+main()
+"""
+
+
+def test_a_rank_that_is_killed_under_mpiexec_is_named(tmp_path: Path) -> None:
+    module = tmp_path / "matmul.mlir"
+    module.write_text(matmul("x = 4", *CUTS["reduce_scatter"], SHAPE))
+    done = _mpiexec(4, str(module), "--ranks=4", *_operands(tmp_path), code=KILLED)
+    assert done.returncode != 0
+    assert "error: rank 3 was killed by SIGKILL" in done.stderr
 
 
 def test_under_mpiexec_a_host_function_needs_ranks(module: Path) -> None:

@@ -170,7 +170,11 @@ class ScheduleLoops(Pass):
         if self.num_consumer_warpgroups or hint(function, "num_worker_warps_per_cta") is not None:
             return choice
         function.attributes.update({CONSUMER_WARPGROUPS: i32(2), FOR_TURNS: UNIT})
-        two = choose(function)
+        try:
+            two = choose(function)
+        except Missed:
+            # Each of two warpgroups has fewer registers for the addresses of the producer.
+            two = choice
         if two.groups > 1 and self._divides(function, target, choice, two):
             return two
         for key in (CONSUMER_WARPGROUPS, FOR_TURNS):

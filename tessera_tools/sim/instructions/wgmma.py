@@ -356,7 +356,13 @@ class _Product:
                 state.sums[new] = warp.registers[32][new]
                 state.held |= self.d_set
         a_rows = registers[self.a_index, span]
-
+        for number, state in enumerate(states if self.a_slots else ()):
+            for other in state.in_flight():
+                # Products in flight that read the same registers have left poison there.
+                for index, slot in enumerate(self.a_slots):
+                    if slot in other.a_slots:
+                        mine, theirs = a_rows[index, number], other.a_rows[other.a_slots.index(slot)]
+                        a_rows[index, number] = np.where(mine == POISON, theirs, mine)
         reads = [units.reshape(-1) for units in (a_units, b_units) if units is not None]
         common = Reads(reads, warps, a_units, a_rows, b_units, accumulate, self.whole)
         if cta.cluster.launch.timed:

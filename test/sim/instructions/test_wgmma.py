@@ -301,6 +301,15 @@ def test_accumulators_may_follow_each_other_without_a_fence(mode: str):
 
 
 @pytest.mark.parametrize("mode", ["late", "early"])
+@pytest.mark.parametrize("commit", ["", "wgmma.commit_group.sync.aligned;"])
+def test_products_in_flight_may_read_the_same_registers(commit: str, mode: str):
+    case = Case("f16", "f16", "f32", 8, from_registers=True)
+    result, found = case.run(between=f"{commit} {case.instruction}", mode=mode)
+    assert not result.findings
+    assert np.allclose(found, 2 * case.product + case.value(case.c), atol=1e-5)
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
 def test_overwriting_shared_memory_before_the_wait_is_found(mode: str):
     result, _ = Case("f16", "f16", "f32", 8).run(between="bar.sync 0; st.shared.b32 [memory], 0;", mode=mode)
     assert "in-flight" in result.findings.kinds()
