@@ -216,6 +216,8 @@ def main() -> int:
     mutants = [mutant for mutant in candidates if mutant.number in executed][: options.sample]
     tests = {mutant.number: ordered(executed[mutant.number], mutant.path) for mutant in mutants}
     print(f"{len(executed)} of {len(candidates)} mutants are executed by tests", flush=True)
+    if not mutants:
+        raise SystemExit("error: no test executes a drawn line; name other tests, or none for all")
 
     # What takes ten times as long as without the change has no end.
     limits = {number: min(options.seconds, 10 + 10 * sum(s for _, s in executed[number])) for number in tests}

@@ -93,3 +93,30 @@ func.func @rows(%A: memref<?x?xf16>, %D: memref<?x?xf32>) attributes {tessera.ke
   tile.store_global %b, %D : memref<4x8xf32, 5>, memref<?x?xf32>
   return
 }
+
+// A causal mask hides the columns behind the row, a bound mask the columns from a number on.
+//
+// CHECK-LABEL: nv_tileaa.func @masks
+// CHECK: %[[R:.+]] = nv_tileaa.reshape {{.*}} -> tensor<64x1xi32>
+// CHECK: %[[ROWS:.+]] = nv_tileaa.broadcast %[[R]]
+// CHECK: %[[C:.+]] = nv_tileaa.reshape {{.*}} -> tensor<1x64xi32>
+// CHECK: %[[COLUMNS:.+]] = nv_tileaa.broadcast %[[C]]
+// CHECK: arith.cmpi slt, %[[ROWS]], %[[COLUMNS]]
+// CHECK: arith.select
+// CHECK: %[[L:.+]] = nv_tileaa.reshape {{.*}} -> tensor<1x64xi32>
+// CHECK: %[[LATER:.+]] = nv_tileaa.broadcast %[[L]]
+// CHECK: %[[LIMIT:.+]] = nv_tileaa.splat
+// CHECK: arith.cmpi sge, %[[LATER]], %[[LIMIT]]
+// CHECK: arith.select
+func.func @masks(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %i: index, %j: index, %n: index, %x: f32)
+    attributes {tessera.kernel} {
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  tile.cp_async %A, %a : memref<?x?xf16>, memref<64x64xf16, 3>
+  tile.async_wait
+  tile.barrier
+  %p = tile.mma %a, %a {transpose_b = true} : memref<64x64xf16, 3>, memref<64x64xf16, 3> -> memref<4x8xf32, 5>
+  tile.causal_mask %p, %i, %j, %x : memref<4x8xf32, 5>
+  tile.bound_mask %p, %j, %n, %x : memref<4x8xf32, 5>
+  tile.store_global %p, %D : memref<4x8xf32, 5>, memref<?x?xf32>
+  return
+}

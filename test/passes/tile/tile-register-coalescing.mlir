@@ -297,6 +297,52 @@ func.func @around_shared_memory(%A: memref<?xf32>) -> (f32, f32) {
   return %0, %1 : f32, f32
 }
 
+// A vector is stored where the last of its elements is, whose value is there only then.
+// CHECK-LABEL: @last_value(
+// CHECK: %y = arith.addf
+// CHECK-NEXT: vector.from_elements %x, %y
+// CHECK-NEXT: tile.store_global_vector
+func.func @last_value(%A: memref<?xf32>, %x: f32) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  tile.store_global_element %x, %A[%c0] : memref<?xf32>
+  %y = arith.addf %x, %x : f32
+  tile.store_global_element %y, %A[%c1] : memref<?xf32>
+  return
+}
+
+// Elements that memory holds in another form than registers: bits, 8-bit floats.
+// CHECK-LABEL: @bits(
+// CHECK-NOT: vector
+// CHECK-LABEL: @bytes(
+// CHECK: tile.load_global_vector
+// CHECK-LABEL: @small_floats(
+// CHECK-NOT: vector
+// CHECK: return
+func.func @bits(%A: memref<?xi1>) -> (i1, i1) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = tile.load_global %A[%c0] : memref<?xi1>
+  %1 = tile.load_global %A[%c1] : memref<?xi1>
+  return %0, %1 : i1, i1
+}
+
+func.func @bytes(%A: memref<?xi8>) -> (i8, i8) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = tile.load_global %A[%c0] : memref<?xi8>
+  %1 = tile.load_global %A[%c1] : memref<?xi8>
+  return %0, %1 : i8, i8
+}
+
+func.func @small_floats(%A: memref<?xf8E4M3FN>) -> (f8E4M3FN, f8E4M3FN) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %0 = tile.load_global %A[%c0] : memref<?xf8E4M3FN>
+  %1 = tile.load_global %A[%c1] : memref<?xf8E4M3FN>
+  return %0, %1 : f8E4M3FN, f8E4M3FN
+}
+
 // A fragment that an op of another dialect uses stays itself, on either side of a copy.
 // CHECK-LABEL: @used_elsewhere(
 // CHECK: tile.copy %a, %b
