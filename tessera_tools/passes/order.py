@@ -91,6 +91,7 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "scf-for-loop-splitting",
         "TMA checks bounds itself",
     ),
+    ("tileas-cut-products", "tileas-promote-accumulators", "a part may have registers for its sums twice"),
     ("tileas-prepare-for-scheduling", "tileas-swap-operands", "each product has loads of its own"),
     ("tileas-swap-operands", "tileas-promote-accumulators", "a transposed product may lose precision, too"),
     (

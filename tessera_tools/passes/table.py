@@ -152,6 +152,10 @@ PASSES: dict[str, Row] = {
         "tileas.guard_masks:GuardMasks",
         "branch around masks where a comparison of scalars shows that they hold for a whole tile",
     ),
+    "tileas-cut-products": Row(
+        "tileas.cut_products:CutProducts",
+        "compute the tiles of products in parts where an SM has no room for them",
+    ),
     "tileas-swap-operands": Row(
         "tileas.swap_operands:SwapOperands", "compute products of few rows transposed, by wgmma"
     ),
@@ -244,6 +248,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
 }
 
 _PROMOTE = "tileas-promote-accumulators"
+_CUT = "tileas-cut-products"
 _SWAP = "tileas-swap-operands"
 _SIGNS = "sink-negf-through-shapes"
 _PREPARE = "tileas-prepare-for-scheduling"
@@ -255,7 +260,7 @@ TMA_STORES = "tileas-materialize-tma-stores"
 _TURNS = "tileas-bind-named-barriers"
 _SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPSTURNS}"
 HIDDEN = (
-    _SIGNS, _PREPARE, _SWAP, _PROMOTE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
+    _SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
     _TURNS,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
@@ -267,7 +272,7 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
     first, masks, place, bound = (
         steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE, "tileas-insert-barriers")
     )
-    prepared = (_SIGNS, _PREPARE, _SWAP, _PROMOTE)
+    prepared = (_SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE)
     agents = (_SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
     return (
         *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES, *steps[place:bound],

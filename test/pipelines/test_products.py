@@ -46,6 +46,8 @@ PRODUCTS = {
     "both": Product(a_t="view", b_t="permute", n=16, k=32),
     "wide rows": Product(k=256, n=16),
     "two stages of 96 KB": Product("tf32", m=128, n=256, k=64, b_t="view"),
+    "in parts of the columns": Product(m=256, n=256, k=16),
+    "in parts of both": Product("tf32", m=256, n=128, k=128, b_t="view", steps=2),
     "several tiles": Product(outer=True, n=32),
     "a converted": Product(a_in="i8", n=32),
     "b converted": Product(b_in="i8", k=32, n=32),

@@ -31,7 +31,7 @@ from tessera_tools.ir.builtin_attributes import UNIT, i32
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.types import I1, RankedTensorType
 from tessera_tools.passes.tileas.fills import only_for
-from tessera_tools.passes.tileas.products import AsyncProduct, Choice
+from tessera_tools.passes.tileas.products import FEWEST_STAGES, AsyncProduct, Choice
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, bar_of, values_used
 from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Target
@@ -56,8 +56,6 @@ computes ahead.  Attention of depth 128 with 192 registers of tiles spills, and 
 MOST_INSTANCES = 2
 """The maximum number of iterations that the consumer has in flight: each adds a copy of the code in the prologue and
 epilogue."""
-FEWEST_STAGES = 2
-"""The minimum number of buffers of a load in a loop: one is filled while the other is read."""
 
 
 def chained(dot: Operation, among: Mapping[Operation, Any]) -> bool:

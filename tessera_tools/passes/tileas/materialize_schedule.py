@@ -26,7 +26,6 @@ from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
-from tessera_tools.passes.tileas.agent_schedule import FEWEST_STAGES
 from tessera_tools.passes.tileas.box_stages import Pipeline, declare, fill, first, following, read, view
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.explain_agents import (
@@ -45,7 +44,7 @@ from tessera_tools.passes.tileas.fills import (
 from tessera_tools.passes.tileas.materialize_pipeline import with_carried, with_results
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.producer_slice import Slice
-from tessera_tools.passes.tileas.products import MOST_TERMS, AsyncProduct, Choice, choose
+from tessera_tools.passes.tileas.products import FEWEST_STAGES, MOST_TERMS, AsyncProduct, Choice, choose
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.streams import choose_streams
 from tessera_tools.planning.kernel import kernels_with

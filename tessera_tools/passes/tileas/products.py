@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from tessera_tools.analysis.access import contiguous_axis
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import element_bytes
@@ -46,6 +47,7 @@ from tessera_tools.passes.tileas.fills import (
 )
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.planning.layout_rules import FREE, ties
+from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
 from tessera_tools.target import Feature, Target
 
 MOST_ACCUMULATOR = 128
@@ -60,6 +62,8 @@ CONSUMER_WARPGROUPS = "nv_tileas.consumer_warpgroups"
 FOR_TURNS = "nv_tileas.consumers_take_turns"
 """A unit attribute of a kernel that has that many so that they take turns with the tensor cores."""
 MOST_STAGES = 4
+FEWEST_STAGES = 2
+"""The minimum number of buffers of a load in a loop: one is filled while the other is read."""
 
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (24, 112)}
 """Registers of the threads of the producer and of a consumer by number of consumer warpgroups, which fit the register
@@ -540,6 +544,38 @@ def _fits(dot: nv_tileas.Dot, groups: int, chained: bool, most: int, sliced: boo
         return False
     along_m = min(groups, m // 64)
     return along_m == groups or (not chained and n // (groups // along_m) >= 8)
+
+
+def has_room(dot: nv_tileas.Dot, shape: tuple[int, ...], target: Target, alone: bool) -> bool:
+    """Whether an SM has registers and shared memory for a product on tensor cores, if only so many of its rows and
+    columns are computed at a time; `alone`: and nothing else comes before or after.  True of other products."""
+    if dot.atom.primitive != MMA or dot.c.type.rank != 2:
+        return True
+    m, n = shape
+    words = m * n * element_bytes(dot.c.type.element) // 4
+    if not alone:
+        # The addresses of what comes after are in registers, too, and what its factors pass through.
+        turned = any(_is_turned(dot, position) for position in (0, 1))
+        words *= 1 + (turned or loses_precision(dot))
+    if not any(words <= most * 128 * groups for groups, most in _WARPGROUPS):
+        return False
+    loads = [size for size, position in ((m, 0), (n, 1)) if _trace(dot, position) is not None]
+    stage = sum(loads) * dot.a.type.shape[1] * element_bytes(dot.a.type.element)
+    room = pipeline_room(target) + (pipeline_reserve(target) if alone else 0)
+    return not loops_around(dot) or FEWEST_STAGES * stage <= room
+
+
+def _is_turned(dot: nv_tileas.Dot, position: int) -> bool:
+    """Whether a factor is loaded from a view that is not contiguous along K, and wgmma reads it along K only."""
+    traced = _trace(dot, position)
+    if traced is None or element_bytes(dot.a.type.element) == REGISTER_BYTES:
+        return False
+    load, steps = traced
+    axis = contiguous_axis(load.view.defining_op)
+    for step in steps:
+        if isinstance(step, nv_tileaa.Permute) and axis is not None:
+            axis = step.permutation.values.index(axis)
+    return axis != 1 - position
 
 
 def _grid(dot: nv_tileas.Dot, groups: int, chained: bool) -> tuple[int, tuple[int, int]]:

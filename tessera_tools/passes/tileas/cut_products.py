@@ -1,0 +1,315 @@
+"""tileas-cut-products: a kernel whose tiles an SM has no room for computes their rows and columns in parts.
+
+    acc = for k { dot a, b, acc : 256x256 }    ──▶    for p in 0..2 {
+    store acc, c                                        acc = for k { dot a, b[:, 128 p:], acc : 256x128 }
+                                                        store acc, c[:, 128 p:] }
+
+256x256 sums of 32 bits are all registers of an SM, and two stages of 256x128x128 in tf32 more than its shared memory.
+A loop over the parts is put around the kernel, and the tiles that have rows or columns of the sums have only those of
+the part: what is loaded along them, what is computed element by element, and what is stored.  The other factor is
+loaded for each part.  The producer loads for the next part while the consumer stores.
+
+A kernel is cut if it does nothing else than this: no other effects, no reduction along the axis, and no order that
+would let a part read what another one has written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from tessera_tools.analysis.axis import is_elementwise
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.arith.constants import splat_of
+from tessera_tools.ir.builtin_attributes import DenseElementsAttr, i32
+from tessera_tools.ir.core import Block, Builder, Operation, Value
+from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.traits import Terminator
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.memory_order import MemoryOrder
+from tessera_tools.passes.tileas.products import has_room
+from tessera_tools.planning.kernel import kernels_with
+from tessera_tools.target import Feature, Target
+
+_ROWS, _COLUMNS = 0, 1
+_FEWEST = 64
+"""Rows and columns of a part."""
+
+
+@dataclass(frozen=True)
+class CutProducts(Pass):
+    """Compute products that an SM has no room for part by part."""
+
+    name: ClassVar = "tileas-cut-products"
+    summary: ClassVar = "compute the tiles of products in parts where an SM has no room for them"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "nv_tileas ops without layouts"
+    ensures: ClassVar = "an SM has room for the products of a kernel that is cut"
+    statistics: ClassVar = {"cut": "kernels whose tiles are computed in parts"}
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        changed = False
+        for function, target in kernels_with(op, Feature.WGMMA, Feature.TMA):
+            dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
+            large = next((dot for dot in dots if not has_room(dot, dot.c.type.shape, target, True)), None)
+            if large is None:
+                continue
+            old = m, n = large.c.type.shape
+            try:
+                shape = _part(dots, large, target)
+                for axis in (_ROWS, _COLUMNS):
+                    if shape[axis] != old[axis]:
+                        # A kernel that can be cut along one axis only stays as it is.
+                        _Axis(function, axis, old[axis] // shape[axis])
+                for axis in (_ROWS, _COLUMNS):
+                    if shape[axis] != old[axis]:
+                        _Axis(function, axis, old[axis] // shape[axis]).cut()
+            except Missed as refusal:
+                text = (
+                    f"{m}x{n} sums are not computed in parts, as an SM needs: {refusal.op.name} {refusal.why}"
+                )
+                context.missed(large, text, "product", "tensorcore", function=function)
+                continue
+            text = f"computed in parts of {shape[0]}x{shape[1]}, one after the other: an SM has no room for {m}x{n}"
+            context.passed(large, text, "product", "tensorcore", function=function)
+            context.count("cut")
+            changed = True
+        return changed
+
+
+def _part(dots: list[nv_tileas.Dot], large: nv_tileas.Dot, target: Target) -> tuple[int, int]:
+    """The largest part of a product for which there is room, of halves of the longer side.  Missed if other products
+    have other tiles, or if there is no such part."""
+    m, n = shape = large.c.type.shape
+    if any(dot.c.type.shape != shape for dot in dots):
+        raise Missed(large, "is not the only product, and the others have other tiles")
+    while not all(has_room(dot, (m, n), target, False) for dot in dots):
+        if n >= m and n > _FEWEST:
+            n //= 2
+        elif m > _FEWEST:
+            m //= 2
+        else:
+            raise Missed(large, f"has no room for {m}x{n} sums either")
+    return m, n
+
+
+class _Axis:
+    """The tiles of a kernel that have rows, or columns, of its sums.  Missed if they cannot be computed in parts."""
+
+    def __init__(self, function: nv_tileaa.Func, axis: int, parts: int) -> None:
+        self.function, self.axis, self.parts = function, axis, parts
+        self.axes: dict[Value, int] = {}
+        """The tiles of which there is only a part, and its axis."""
+        self.whole: set[Value] = set()
+        """The tiles of which all is needed."""
+        self.work: list[tuple[Value, int | None]] = []
+        self.in_place: list[nv_tileas.TiledLoad] = []
+        """Loads of tiles that are then stored."""
+        self.check()
+        self.demand()
+
+    def check(self) -> None:
+        """Missed if the kernel has other effects, or an order between its parts."""
+        order = MemoryOrder()
+        stores: list[nv_tileas.TiledStore] = []
+        for op in self.function.walk():
+            if isinstance(op, nv_tileas.TiledStore):
+                stores.append(op)
+            elif isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Func | scf.For | scf.If):
+                continue
+            elif not op.has_trait(Terminator) and not is_pure(op):
+                raise Missed(op, "would be executed once for each part")
+        for op in self.function.walk():
+            if isinstance(op, nv_tileas.TiledLoad) and any(
+                isinstance(o, nv_tileas.TiledStore) for o in order.before(op)
+            ):
+                raise Missed(op, "is ordered by its token after a store")
+        for store in stores:
+            for load in order.before(store):
+                if isinstance(load, nv_tileas.TiledStore):
+                    continue
+                if (
+                    isinstance(load, nv_tileas.TiledLoad)
+                    and load.view is store.view
+                    and [*load.indices] == [*store.indices]
+                ):
+                    self.in_place.append(load)
+                    continue
+                raise Missed(
+                    load, "is ordered by its token before a store, which another part would execute first"
+                )
+
+    # -- what has only a part
+
+    def demand(self) -> None:
+        """Find the tiles of which there is only a part, from the stores on."""
+        for op in self.function.walk():
+            if isinstance(op, nv_tileas.TiledStore):
+                if op.value.type.rank != 2:
+                    raise Missed(op, "stores a tile that is no matrix")
+                self.work.append((op.value, self.axis))
+        while self.work:
+            value, axis = self.work.pop()
+            if not isinstance(value.type, RankedTensorType):
+                continue
+            if axis is None:
+                if value in self.axes:
+                    raise Missed(_owner(value), "makes a tile of which all is needed, too")
+                if value not in self.whole:
+                    self.whole.add(value)
+                    self.trace(value, None)
+                continue
+            if value in self.whole or self.axes.get(value, axis) != axis:
+                raise Missed(_owner(value), "makes a tile of which all is needed, too")
+            if value in self.axes:
+                continue
+            if value.type.shape[axis] % self.parts:
+                raise Missed(_owner(value), f"makes a tile with an extent of {value.type.shape[axis]}")
+            self.axes[value] = axis
+            self.trace(value, axis)
+        for op in self.function.walk():
+            if isinstance(op, nv_tileas.Dot) and self.axes.get(op.res) != self.axis:
+                raise Missed(op, "makes sums of which whole rows or columns are needed")
+        for value in self.axes:
+            for use in value.uses:
+                if not self.takes_part(use.owner, use.index):
+                    raise Missed(use.owner, "needs a whole tile of what is computed in parts")
+        for load in self.in_place:
+            if self.axes.get(load.res) != self.axis:
+                raise Missed(load, "loads a tile that another part would change first")
+
+    def takes_part(self, user: Any, index: int) -> bool:
+        """Whether a use of a tile is one of its part."""
+        if isinstance(user, nv_tileas.TiledStore):
+            return True
+        outer: Any = user.parent_op
+        if isinstance(user, scf.For):
+            return user.iter_args[index - 3] in self.axes
+        if isinstance(user, scf.Yield):
+            return (outer.iter_args if isinstance(outer, scf.For) else outer.results)[index] in self.axes
+        return any(result in self.axes for result in user.results)
+
+    def trace(self, value: Value, axis: int | None) -> None:
+        """What a tile, or a part of it, is computed from."""
+        op: Any = value.defining_op
+        if op is None:
+            loop: Any = _owner(value)
+            if not isinstance(loop, scf.For) or value not in loop.iter_args:
+                raise Missed(loop, "has a tile of which no part is known")
+            number = next(n for n, v in enumerate(loop.iter_args) if v is value)
+            self.work += [
+                (loop.inits[number], axis),
+                (loop.yielded[number], axis),
+                (loop.results[number], axis),
+            ]
+        elif isinstance(op, scf.For):
+            number = next(n for n, v in enumerate(op.results) if v is value)
+            self.work += [(op.iter_args[number], axis)]
+        elif isinstance(op, scf.If):
+            number = next(n for n, v in enumerate(op.results) if v is value)
+            ends: list[Any] = [region.entry.last_op for region in op.regions if region.blocks]
+            self.work += [(end.operands[number], axis) for end in ends]
+        elif axis is None:
+            self.work += [(operand, None) for operand in op.operands]
+        elif isinstance(op, nv_tileas.Dot):
+            if op.scales or op.c.type.rank != 2:
+                raise Missed(op, "has scales or batches")
+            rows = axis == _ROWS
+            self.work += [(op.a, axis if rows else None), (op.b, None if rows else axis), (op.c, axis)]
+        elif isinstance(op, nv_tileaa.Permute):
+            self.work.append((op.source, op.permutation.values[axis]))
+        elif isinstance(op, nv_tileaa.Broadcast):
+            self.work.append((op.source, None if op.source.type.shape[axis] == 1 else axis))
+        elif isinstance(op, nv_tileaa.Reshape):
+            self.work.append((op.source, _axis_before(op, axis)))
+        elif isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Splat):
+            pass
+        elif isinstance(op, arith.Constant):
+            if splat_of(op.attributes["value"]) is None:
+                raise Missed(op, "has elements that differ")
+        elif is_elementwise(op) and not op.regions:
+            self.work += [(v, axis) for v in op.operands if isinstance(v.type, RankedTensorType)]
+        else:
+            raise Missed(op, "needs whole rows or columns")
+
+    # -- the parts
+
+    def cut(self) -> None:
+        """Give the tiles the types of their parts, the accesses their places, and put a loop around them."""
+        part = self.loop()
+        for value, axis in self.axes.items():
+            type: Any = value.type
+            shape = tuple(n // self.parts if i == axis else n for i, n in enumerate(type.shape))
+            value.type = RankedTensorType(shape, type.element)
+            op: Any = value.defining_op
+            if isinstance(op, arith.Constant):
+                held: Any = op.attributes["value"]
+                op.attributes["value"] = DenseElementsAttr(value.type, held.data)
+            elif isinstance(op, nv_tileas.TiledLoad):
+                _move(op, axis, shape[axis], part)
+        for op in self.function.walk():
+            if isinstance(op, nv_tileas.TiledStore):
+                _move(op, self.axis, op.value.type.shape[self.axis], part)
+
+    def loop(self) -> Value:
+        """Put what is not the same for all parts into a loop; returns the number of the part."""
+        entry = self.function.body.entry
+        end = entry.last_op
+        assert end is not None
+        outside: set[Value] = set(entry.arguments)
+        inside: list[Operation] = []
+        for op in entry:
+            if op is end:
+                break
+            tiles = any(isinstance(v.type, RankedTensorType) for v in op.results)
+            if op.regions or tiles or not is_pure(op) or not all(v in outside for v in op.operands):
+                inside.append(op)
+            else:
+                outside.update(op.results)
+        builder = Builder.before(end)
+        first, last, step = (
+            builder.insert(arith.Constant(i32(n), location=end.location)).results[0]
+            for n in (0, self.parts, 1)
+        )
+        made = scf.For(first, last, step, [], results=[], location=end.location)
+        block = Block([first.type], [end.location])
+        made.body.append(block)
+        builder.insert(made)
+        for op in inside:
+            op.detach()
+            block.append(op)
+        Builder.at_end(block, end.location).insert(scf.Yield([]))
+        return block.arguments[0]
+
+
+def _move(op: Any, axis: int, extent: int, part: Value) -> None:
+    """Let an access begin at its part."""
+    builder = Builder.before(op)
+
+    def inserted(made: Operation) -> Value:
+        return builder.insert(made).results[0]
+
+    each = inserted(arith.Constant(i32(extent), location=op.location))
+    more = inserted(arith.MulI(part, each, location=op.location))
+    at = inserted(arith.AddI(op.indices[axis], more, location=op.location))
+    # The view is the first operand.
+    op.set_operand(1 + axis, at)
+
+
+def _owner(value: Value) -> Operation:
+    """The op that makes a value, or of which it is an argument."""
+    block = value.owner_block
+    op = value.defining_op or (block.parent_op if block is not None else None)
+    assert op is not None
+    return op
+
+
+def _axis_before(op: Any, axis: int) -> int:
+    """The axis of a reshape's source that is an axis of its result.  Missed if there is none."""
+    old, new = op.source.type.shape, op.res.type.shape
+    if [n for n in old if n != 1] != [n for n in new if n != 1] or new[axis] == 1:
+        raise Missed(op, "joins rows with columns")
+    count = sum(n != 1 for n in new[:axis])
+    return [i for i, n in enumerate(old) if n != 1][count]

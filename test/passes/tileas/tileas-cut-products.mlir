@@ -1,0 +1,100 @@
+// RUN: tessera-opt %s --tileas-cut-products --split-input-file --verify-diagnostics=only-expected --remarks=text -o %t
+// RUN: filecheck %s --input-file %t
+
+!view = !nv_tileaa.memref<?x?xf16>
+!out = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+
+// All registers of an SM would be the sums: a loop computes half of the columns at a time, with the bias and the store.
+// CHECK-LABEL: nv_tileaa.func @columns
+// CHECK: scf.for %[[P:.*]] = %{{.*}} to %{{.*}} step %{{.*}} : i32 {
+// CHECK: scf.for {{.*}} -> (tensor<256x128xf32>)
+// CHECK: nv_tileas.tiled_load %{{.*}}[%{{.*}}, %{{.*}}], %{{.*}} -> tensor<256x32xf16>
+// CHECK: %[[EXTENT:.*]] = arith.constant 128 : i32
+// CHECK: %[[OFFSET:.*]] = arith.muli %[[P]], %[[EXTENT]] : i32
+// CHECK: %[[COLUMN:.*]] = arith.addi %{{.*}}, %[[OFFSET]] : i32
+// CHECK: nv_tileas.tiled_load %{{.*}}[%{{.*}}, %[[COLUMN]]], %{{.*}} -> tensor<32x128xf16>
+// CHECK: nv_tileas.dot {{.*}} : tensor<256x32xf16>, tensor<32x128xf16>, tensor<256x128xf32>
+// CHECK: nv_tileaa.broadcast %{{.*}} : tensor<1x128xf32> -> tensor<256x128xf32>
+// CHECK: nv_tileas.tiled_store %{{.*}} : tensor<256x128xf32>
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @columns(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 32 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
+    %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
+    %i = arith.constant dense<0.0> : tensor<256x256xf32>
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (tensor<256x256xf32>) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
+      // expected-remark @below {{computed in parts of 256x128, one after the other: an SM has no room for 256x256}}
+      %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
+      scf.yield %d : tensor<256x256xf32>
+    }
+    %b, %bt = nv_tileas.tiled_load %w[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !out -> tensor<1x256xf32>, !tok
+    %c = nv_tileaa.broadcast %b : tensor<1x256xf32> -> tensor<256x256xf32>
+    %e = arith.addf %r, %c : tensor<256x256xf32>
+    %f = nv_tileas.tiled_store %w[%z, %z], %e, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+// The sum of a row needs all of its columns.
+// CHECK-LABEL: nv_tileaa.func @rows
+// CHECK: tensor<256x256xf32>
+!view = !nv_tileaa.memref<?x?xf16>
+!out = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @rows(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 32 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
+    %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
+    %i = arith.constant dense<0.0> : tensor<256x256xf32>
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (tensor<256x256xf32>) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
+      // expected-remark @below {{256x256 sums are not computed in parts, as an SM needs: nv_tileas.dot makes sums of which whole rows or columns are needed}}
+      %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
+      scf.yield %d : tensor<256x256xf32>
+    }
+    %h = nv_tileaa.reduce %r axis = 1 identities = [0.0 : f32] : tensor<256x256xf32> -> tensor<256xf32> {
+    ^bb0(%l: f32, %g: f32):
+      %u = arith.addf %l, %g : f32
+      nv_tileaa.yield %u : f32
+    }
+    %j = nv_tileaa.reshape %h : tensor<256xf32> -> tensor<256x1xf32>
+    %c = nv_tileaa.broadcast %j : tensor<256x1xf32> -> tensor<256x256xf32>
+    %f = nv_tileas.tiled_store %w[%z, %z], %c, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+// What is stored may be what the next part loads.
+// CHECK-LABEL: nv_tileaa.func @in_place
+// CHECK: tensor<256x256xf32>
+!view = !nv_tileaa.memref<?x?xf16>
+!out = !nv_tileaa.memref<?x?xf32>
+!tok = !nv_tileaa.mem_token
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @in_place(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %m: i32, %s: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>} {
+    %z = arith.constant 0 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %v = nv_tileaa.make_memref %p, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !view
+    %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !out
+    %i = arith.constant dense<0.0> : tensor<256x256xf32>
+    %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<256x32xf16>, !tok
+    %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_16_f16>} : !view -> tensor<32x256xf16>, !tok
+    // expected-remark @below {{not computed in parts, as an SM needs: nv_tileas.tiled_load is ordered by its token before a store, which another part would execute first}}
+    %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<256x32xf16>, tensor<32x256xf16>, tensor<256x256xf32>
+    %f = nv_tileas.tiled_store %w[%z, %z], %d, %xt {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<256x256xf32>, !out, !tok
+    nv_tileaa.return
+  }
+}
