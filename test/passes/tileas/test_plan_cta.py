@@ -187,6 +187,12 @@ def test_a_target_without_clusters_refuses_the_option() -> None:
         compiled(gemm(128, 64, 64), "sm_80", cluster="2x1")
 
 
+def test_a_kernel_by_hand_refuses_the_option() -> None:
+    text = (CORPUS.parents[1] / "examples" / "gemm_tile.mlir").read_text()
+    with pytest.raises(DiagnosticError, match="cluster=2x1 cannot be followed"):
+        compiled(text, "sm_90a", cluster="2x1")
+
+
 @pytest.mark.parametrize(
     ("name", "problem"),
     [
