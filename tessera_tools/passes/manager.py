@@ -152,10 +152,9 @@ class PassManager:
                     self._verify(pass_, op)
                 if on_stages:
                     self._check_after(pass_, op, changed is not False)
-        log(
-            "pass-manager", f"{pass_.text()} on {describe(op)}: {'unchanged' if changed is False else 'done'}"
-        )
-        runs("")
+                what = "unchanged" if changed is False else "done"
+                log("pass-manager", f"{pass_.text()} on {describe(op)}: {what}")
+                runs("")
         for observer in reversed(self._observers):
             observer.after(pass_, op)
 
