@@ -55,6 +55,7 @@ PASSES: dict[str, Row] = {
         "builtin.loop_invariant_code_motion:LoopInvariantCodeMotion",
         "hoist loop-invariant operations out of loops",
     ),
+    "mem2reg": Row("builtin.mem2reg:Mem2Reg", "promote variables in memory to values"),
     "print-op-stats": Row("builtin.print_op_stats:PrintOpStats", "print statistics of operations"),
     "reconcile-unrealized-casts": Row(
         "builtin.reconcile_unrealized_casts:ReconcileUnrealizedCasts",

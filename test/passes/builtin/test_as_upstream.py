@@ -392,7 +392,128 @@ func.func @calls_public() -> i32 {
 }
 """
 
+VARIABLES = """
+func.func @a(%x: i32, %c: i1) -> i32 {
+  %m = memref.alloca() : memref<i32>
+  memref.store %x, %m[] : memref<i32>
+  scf.if %c {
+    %y = arith.addi %x, %x : i32
+    memref.store %y, %m[] : memref<i32>
+  }
+  %r = memref.load %m[] : memref<i32>
+  return %r : i32
+}
+func.func @b(%x: i32, %c: i1) -> i32 {
+  %m = memref.alloca() : memref<i32>
+  cf.cond_br %c, ^one, ^two
+^one:
+  memref.store %x, %m[] : memref<i32>
+  cf.br ^two
+^two:
+  %r = memref.load %m[] : memref<i32>
+  return %r : i32
+}
+llvm.func @c(%x: i32, %c: i1) -> i32 {
+  %1 = llvm.mlir.constant(1 : i32) : i32
+  %m = llvm.alloca %1 x i32 : (i32) -> !llvm.ptr
+  llvm.store %x, %m : i32, !llvm.ptr
+  llvm.cond_br %c, ^one, ^two
+^one:
+  %y = llvm.load %m : !llvm.ptr -> i32
+  %z = llvm.add %y, %y : i32
+  llvm.store %z, %m : i32, !llvm.ptr
+  llvm.br ^two
+^two:
+  %r = llvm.load %m : !llvm.ptr -> i32
+  llvm.return %r : i32
+}
+func.func @d() -> i32 {
+  %m = memref.alloca() : memref<2xi32>
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %v = arith.constant 7 : i32
+  memref.store %v, %m[%c0] : memref<2xi32>
+  %r = memref.load %m[%c1] : memref<2xi32>
+  return %r : i32
+}
+llvm.func @undefined(%c: i1) -> i32 {
+  %1 = llvm.mlir.constant(1 : i32) : i32
+  %m = llvm.alloca %1 x i32 : (i32) -> !llvm.ptr
+  %r = llvm.load %m : !llvm.ptr -> i32
+  llvm.return %r : i32
+}
+func.func @x(%c: i1, %v: i32) -> memref<i32> {
+  %m = memref.alloca() : memref<i32>
+  memref.store %v, %m[] : memref<i32>
+  return %m : memref<i32>
+}
+func.func @y(%c: i1, %v: i32) {
+  %m = memref.alloca() : memref<1x1xi32>
+  %c0 = arith.constant 0 : index
+  memref.store %v, %m[%c0, %c0] : memref<1x1xi32>
+  return
+}
+func.func @z(%c: i1, %v: vector<4xi32>) -> vector<4xi32> {
+  %m = memref.alloca() : memref<vector<4xi32>>
+  memref.store %v, %m[] : memref<vector<4xi32>>
+  %r = memref.load %m[] : memref<vector<4xi32>>
+  return %r : vector<4xi32>
+}
+func.func @w(%c: i1, %v: i32) -> i32 {
+  %m = memref.alloca() : memref<i32>
+  memref.store %v, %m[] : memref<i32>
+  %r = scf.if %c -> i32 {
+    %x = memref.load %m[] : memref<i32>
+    scf.yield %x : i32
+  } else {
+    scf.yield %v : i32
+  }
+  return %r : i32
+}
+func.func @alloc(%v: i32) -> i32 {
+  %m = memref.alloc() : memref<i32>
+  memref.store %v, %m[] : memref<i32>
+  %r = memref.load %m[] : memref<i32>
+  memref.dealloc %m : memref<i32>
+  return %r : i32
+}
+func.func @loop(%x: i32, %n: i32) -> i32 {
+  %s = memref.alloca() : memref<i32>
+  %i = memref.alloca() : memref<i32>
+  %z = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  memref.store %z, %s[] : memref<i32>
+  memref.store %z, %i[] : memref<i32>
+  cf.br ^head
+^head:
+  %k = memref.load %i[] : memref<i32>
+  %c = arith.cmpi slt, %k, %n : i32
+  cf.cond_br %c, ^body, ^end
+^body:
+  %p = memref.load %s[] : memref<i32>
+  %q = arith.addi %p, %x : i32
+  memref.store %q, %s[] : memref<i32>
+  %j = memref.load %i[] : memref<i32>
+  %l = arith.addi %j, %one : i32
+  memref.store %l, %i[] : memref<i32>
+  cf.br ^head
+^end:
+  %r = memref.load %s[] : memref<i32>
+  return %r : i32
+}
+func.func @not_loaded_after(%x: i32, %c: i1) {
+  %m = memref.alloca() : memref<i32>
+  cf.cond_br %c, ^one, ^two
+^one:
+  memref.store %x, %m[] : memref<i32>
+  cf.br ^two
+^two:
+  return
+}
+"""
+
 CASES = {
+    "variables": (["--mem2reg"], VARIABLES),
     "constants": (["--sccp"], CONSTANTS),
     "calls": (["--sccp"], CALLS),
     "loops": (["--convert-scf-to-cf"], LOOPS),
