@@ -14,7 +14,7 @@ TILEIRAS ?=
 BYTECODE ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: all demo test test-fast lint format bench fuzz mutants wheel clean
+.PHONY: all demo test test-fast lint format bench fuzz mutants man wheel clean
 all: lint test
 
 $(STAMP): pyproject.toml hatch_build.py
@@ -55,6 +55,9 @@ fuzz: $(STAMP)
 
 mutants: $(STAMP)
 	$(BIN)/python tools/mutants.py --sample $(MUTANTS)
+
+man: $(STAMP)
+	$(BIN)/python -m tessera_tools.cli.manual build/man/man1
 
 wheel: $(STAMP)
 	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir dist .

@@ -145,6 +145,31 @@ REMARK_OPTIONS: dict[str, tuple[str, str, str | None]] = {
 }
 """The options of the compiler for remarks."""
 
+GROUPS: dict[str, tuple[str, ...]] = {
+    "Target and tuning": ("gpu-name", "abi", *(one.option for one in TUNABLES), "tuned", "shapes"),
+    "Printing": (
+        "mlir-print-op-generic", "mlir-print-debuginfo", "mlir-pretty-debuginfo", "mlir-print-local-scope",
+        "mlir-print-value-users", "mlir-print-unique-ssa-ids", "mlir-use-nameloc-as-prefix", "mlir-print-skip-regions",
+        "mlir-elide-elementsattrs-if-larger", "mlir-elide-resource-strings-if-larger",
+    ),
+    "Dumps of passes": (
+        "dump-pass-pipeline", "mlir-print-ir-before", "mlir-print-ir-after", "mlir-print-ir-before-all",
+        "mlir-print-ir-after-all", "mlir-print-ir-after-change", "mlir-print-ir-after-failure",
+        "mlir-print-ir-module-scope", "mlir-print-ir-tree-dir", "debug-pass", "debug-only",
+    ),
+    "Times and statistics": (
+        "mlir-timing", "mlir-timing-display", "mlir-output-format", "mlir-pass-statistics",
+        "mlir-pass-statistics-display",
+    ),
+    "Failures": (
+        "verify-each", "crash-reproducer", "mlir-pass-pipeline-local-reproducer", "mlir-generate-reproducer",
+        "run-reproducer", "mlir-debug-counter", "mlir-print-debug-counter", "mlir-print-op-on-diagnostic",
+        "verify-diagnostics", "verify-roundtrip",
+    ),
+    "Remarks": tuple(REMARK_OPTIONS),
+}  # fmt: skip
+"""The sections of the help, with their options; a command has some of them."""
+
 SHARED_KINDS = {
     "abi": ("tensormap", "plain"),
     "cache": ("on", "off"),
@@ -185,7 +210,8 @@ class CommandLine:
     """Other names of options, which the help does not show."""
     width: int = 110
     """Columns of the help."""
-    command: type[click.Command] = click.Command
+    first: tuple[str, ...] = ()
+    """The most used options, at most ten, which the help shows first."""
 
     def read(self, argv: Sequence[str]) -> dict[str, Any] | None:
         """The value of each option by its name with `_` for `-`; None after `--version`, which is answered."""
@@ -202,6 +228,30 @@ class CommandLine:
             arguments = ["--help"]
         with self._command().make_context(self.name, arguments) as context:
             return context.params
+
+    def sections(self) -> dict[str, list[str]]:
+        """The options by section, in the order of the help."""
+        names = [*self.repeated, *self.flags, *self.values]
+        found = {"Most used options": [name for name in self.first if name in names]} if self.first else {}
+        placed = set(self.first)
+        for title, group in GROUPS.items():
+            inside = [name for name in group if name in names and name not in placed]
+            if inside:
+                found[title] = inside
+                placed.update(inside)
+        found["Other options" if found else "Options"] = sorted(set(names) - placed)
+        return found
+
+    def usage(self, name: str) -> tuple[str, str]:
+        """An option as it is written, and its help."""
+        if name in self.repeated:
+            metavar, text = self.repeated[name]
+            return f"--{name} {metavar}", text
+        if name in self.flags:
+            return f"--{name}", self.flags[name]
+        metavar, text, alone = self.values[name]
+        dashes = "-" if name in _LETTERS else "--"
+        return f"{dashes}{name} {metavar}" if alone is None else f"{dashes}{name}[={metavar}]", text
 
     def _without_aliases(self, argv: Sequence[str]) -> list[str]:
         out: list[str] = []
@@ -236,13 +286,33 @@ class CommandLine:
                     help=text,
                 )
             )
-        return self.command(
-            self.name,
+        return _Command(
+            self,
             params=params,
             help=self.help,
             epilog=self.epilog,
             context_settings={"help_option_names": ["--help", "-h"], "max_content_width": self.width},
         )
+
+
+class _Command(click.Command):
+    """Shows the options by section, and the passes."""
+
+    def __init__(self, line: CommandLine, **settings: Any) -> None:
+        super().__init__(line.name, **settings)
+        self._line = line
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, names in self._line.sections().items():
+            with formatter.section(title):
+                formatter.write_dl([self._line.usage(name) for name in names])
+        with formatter.section("About"):
+            shown = [("--help, -h", "Show this text and exit."), ("--version", "Show the version and exit.")]
+            formatter.write_dl(shown)
+        if self._line.passes:
+            title = "Passes (run in the order given; pass options as --PASS='name=value name=value')"
+            with formatter.section(title):
+                formatter.write_dl([(f"--{name}", row.summary) for name, row in self._line.passes.items()])
 
 
 def load_plugins(argv: Sequence[str]) -> None:

@@ -8,29 +8,30 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.cli.common import boolean, write_stderr
 from tessera_tools.diagnostics import closest, error, show_operations
-from tessera_tools.emit.files import write_output
-from tessera_tools.ir.actions import KINDS, Watch, read_counters, watching
-from tessera_tools.ir.core import Operation
-from tessera_tools.ir.printing import print_op
-from tessera_tools.ir.style import Style
-from tessera_tools.passes.base import Pass
-from tessera_tools.passes.debug import PassTimes, read_debug_pass
-from tessera_tools.passes.pipeline import Pipeline
-from tessera_tools.passes.printing import IRPrinting, PrintOptions
-from tessera_tools.passes.reproducer import Reproducer, with_reproducer
-from tessera_tools.passes.statistics import Statistics
-from tessera_tools.passes.table import PASSES
-from tessera_tools.passes.timing import Timing
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.actions import Watch
+    from tessera_tools.ir.core import Operation
+    from tessera_tools.ir.style import Style
+    from tessera_tools.passes.base import Pass
+    from tessera_tools.passes.debug import DebugPass
+    from tessera_tools.passes.pipeline import Pipeline
+    from tessera_tools.passes.printing import PrintOptions
+    from tessera_tools.passes.statistics import Statistics
+    from tessera_tools.passes.timing import Timing
 
 __all__ = ["Inspection", "style_of"]
 
 
 def style_of(options: Mapping[str, Any]) -> Style:
     """How IR is printed, by the options of a command."""
+    from tessera_tools.ir.style import Style
+
     return Style(
         generic=options["mlir_print_op_generic"],
         debuginfo=options["mlir_print_debuginfo"],
@@ -49,8 +50,17 @@ class Inspection:
     """Shows the passes of one run of a command. `options` are click's; `doing` receives what the run does, for the
     progress line, or None between passes.
 
-    Raises DiagnosticError for an option that names no pass.
+    The passes are imported only where they run, since a cached result needs none.
     """
+
+    WATCHES = (
+        "crash_reproducer", "debug_only", "debug_pass", "dump_pass_pipeline", "mlir_debug_counter",
+        "mlir_generate_reproducer", "mlir_pass_pipeline_local_reproducer", "mlir_pass_statistics",
+        "mlir_print_debug_counter", "mlir_print_ir_after", "mlir_print_ir_after_all", "mlir_print_ir_after_change",
+        "mlir_print_ir_after_failure", "mlir_print_ir_before", "mlir_print_ir_before_all", "mlir_print_ir_tree_dir",
+        "mlir_print_op_on_diagnostic", "mlir_timing",
+    )  # fmt: skip
+    """The options that show the passes run."""
 
     def __init__(
         self, options: Mapping[str, Any], timing: Timing, doing: Callable[[str | None], None]
@@ -58,20 +68,46 @@ class Inspection:
         self._options = options
         self._timing = timing
         self._doing = doing
-        self._debug = read_debug_pass(options["debug_pass"])
-        self.statistics = Statistics()
-        self.style = style_of(options)
-        self._watch = self._watch_of(options)
+        show_operations(options["mlir_print_op_on_diagnostic"])
         self._local = _LocalPass() if options["mlir_pass_pipeline_local_reproducer"] else None
+
+    def check(self) -> None:
+        """Raises DiagnosticError for an option that names no pass, or needs another one."""
+        from tessera_tools.passes.table import PASSES
+
+        options = self._options
         if self._local is not None and not options["crash_reproducer"]:
             raise error(None, "--mlir-pass-pipeline-local-reproducer needs --crash-reproducer=FILE")
-        show_operations(options["mlir_print_op_on_diagnostic"])
         for name in self._passes("before") | self._passes("after"):
             if name not in PASSES:
                 raise error(None, f"'{name}', of --mlir-print-ir-before or -after, is not a registered pass")
+        # Each reads an option, and raises what is wrong with it.
+        _ = self._debug, self._watch
 
-    @staticmethod
-    def _watch_of(options: Mapping[str, Any]) -> Watch | None:
+    @cached_property
+    def style(self) -> Style:
+        """How IR is printed."""
+        return style_of(self._options)
+
+    @cached_property
+    def statistics(self) -> Statistics:
+        """Where passes count."""
+        from tessera_tools.passes.statistics import Statistics
+
+        return Statistics()
+
+    @cached_property
+    def _debug(self) -> DebugPass:
+        from tessera_tools.passes.debug import read_debug_pass
+
+        return read_debug_pass(self._options["debug_pass"])
+
+    @cached_property
+    def _watch(self) -> Watch | None:
+        from tessera_tools.ir.actions import KINDS, Watch, read_counters
+        from tessera_tools.passes.table import PASSES
+
+        options = self._options
         kinds = frozenset(filter(None, (options["debug_only"] or "").split(",")))
         for kind in kinds:
             if kind not in KINDS and kind not in PASSES:
@@ -84,12 +120,16 @@ class Inspection:
 
     def watching(self) -> AbstractContextManager[None]:
         """Count and log actions inside the `with` block, as the options ask."""
-        return nullcontext() if self._watch is None else watching(self._watch)
+        if not self.watches or self._watch is None:
+            return nullcontext()
+        from tessera_tools.ir.actions import watching
+
+        return watching(self._watch)
 
     @property
     def off(self) -> frozenset[str]:
         """The passes to skip."""
-        return self._debug.off
+        return self._debug.off if self._options["debug_pass"] else frozenset()
 
     @property
     def verify_each(self) -> bool:
@@ -104,15 +144,7 @@ class Inspection:
     @property
     def watches(self) -> bool:
         """Whether the user wants to see the passes run: a cached result does not show them."""
-        options = self._options
-        reports = (
-            "debug_pass",
-            "mlir_timing",
-            "mlir_pass_statistics",
-            "dump_pass_pipeline",
-            "crash_reproducer",
-        )
-        return self._printing().wanted or any(options[one] for one in reports)
+        return any(self._options[one] for one in self.WATCHES)
 
     def observers(self) -> tuple[Any, ...]:
         """The observers for the pass manager."""
@@ -121,8 +153,12 @@ class Inspection:
             observers.append(self._local)
         printing = self._printing()
         if printing.wanted:
+            from tessera_tools.passes.printing import IRPrinting
+
             observers.append(IRPrinting(printing, write_stderr, _write_in_tree))
         if self._debug.time:
+            from tessera_tools.passes.debug import PassTimes
+
             observers.append(PassTimes(self._debug.time, write_stderr))
         return tuple(observers)
 
@@ -130,6 +166,9 @@ class Inspection:
         """Show the pipeline before it runs, and write its reproducer, if this is wanted. `text` is the input."""
         path = self._options["mlir_generate_reproducer"]
         if path is not None:
+            from tessera_tools.emit.files import write_output
+            from tessera_tools.passes.reproducer import Reproducer, with_reproducer
+
             write_output(path, with_reproducer(text(), Reproducer(pipeline.text(), self.verify_each)))
         if self._options["dump_pass_pipeline"]:
             write_stderr(f"Pass Manager with {len(pipeline.items)} passes:\n{pipeline.pretty()}\n\n")
@@ -150,6 +189,8 @@ class Inspection:
             write_stderr(self._watch.report())
 
     def _printing(self) -> PrintOptions:
+        from tessera_tools.passes.printing import PrintOptions
+
         options = self._options
         return PrintOptions(
             before=self._passes("before") | self._debug.dump,
@@ -191,6 +232,8 @@ class _LocalPass:
         self._kept: tuple[str, str] | None = None
 
     def before(self, pass_: Pass, op: Operation) -> None:
+        from tessera_tools.ir.printing import print_op
+
         pipeline = pass_.text()
         while op.parent_op is not None:
             pipeline = f"{op.name}({pipeline})"
@@ -209,6 +252,8 @@ class _LocalPass:
 
 
 def _write_in_tree(path: str, text: str) -> None:
+    from tessera_tools.emit.files import write_output
+
     try:
         os.makedirs(os.path.dirname(path), exist_ok=True)
     except OSError as failure:

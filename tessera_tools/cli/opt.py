@@ -9,8 +9,6 @@ from __future__ import annotations
 import sys
 import time
 
-import click
-
 from tessera_tools.cli.command_line import (
     ALIASES,
     INSPECTION_FLAGS,
@@ -71,17 +69,6 @@ Examples:
 """
 
 
-class _Command(click.Command):
-    """Adds the passes to the help."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_options(ctx, formatter)
-        with formatter.section(
-            "Passes (run in the order given; pass options as --PASS='name=value name=value')"
-        ):
-            formatter.write_dl([(f"--{name}", row.summary) for name, row in PASSES.items()])
-
-
 COMMAND_LINE = CommandLine(
     "tessera-opt",
     help="Parse, verify, transform and print MLIR. "
@@ -93,7 +80,18 @@ COMMAND_LINE = CommandLine(
     passes=PASSES,
     aliases=ALIASES,
     repeated=INSPECTION_REPEATED,
-    command=_Command,
+    first=(
+        "o",
+        "pass-pipeline",
+        "tessera-pipeline",
+        "to",
+        "list-passes",
+        "mlir-print-ir-after-all",
+        "mlir-timing",
+        "remarks",
+        "split-input-file",
+        "verify-diagnostics",
+    ),
 )
 
 

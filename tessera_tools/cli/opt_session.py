@@ -77,6 +77,7 @@ class Session:
 
     def _run(self) -> int:
         options = self.options
+        self.inspection.check()
         pipeline = self._pipeline()
         name, data = self._read()
         self.input_name = name

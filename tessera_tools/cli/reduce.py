@@ -83,6 +83,7 @@ COMMAND_LINE = CommandLine(
     repeated=REPEATED,
     kinds=KINDS,
     rest="-- COMMAND…",
+    first=("o", "fails", "test", "message", "reference", "max-tests", "time-limit"),
 )
 
 

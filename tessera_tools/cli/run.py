@@ -154,6 +154,7 @@ COMMAND_LINE = CommandLine(
     repeated=REPEATED,
     kinds=KINDS,
     width=120,
+    first=("arg", "out", "expect", "grid", "gpu-name", "entry", "seed", "schedules", "stats", "timing"),
 )
 
 

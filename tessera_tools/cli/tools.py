@@ -19,6 +19,9 @@ EPILOG = """\
 \b
 Actions:
   commands        list the commands of Tessera tools (the default)
+  completion-bash, completion-fish, completion-zsh
+                  print the completion of the commands' options for a shell:
+                  source <(tessera-tools completion-bash)
   server-status   tell whether a resident server runs (see TESSERA_SERVER in docs/commands.md)
   server-stop     end it
   tileiras-path   print a folder that contains our tileiras and tileirdisasm
@@ -85,6 +88,12 @@ def _ask_server(question: str) -> None:
     sys.stdout.write("no server runs\n")
 
 
+def _complete(shell: str) -> None:
+    from tessera_tools.cli.manual import completion
+
+    sys.stdout.write(completion(shell))
+
+
 def _drop_in_folder() -> str:
     """The folder of the programs, which run this Python. Created in the user's private cache folder."""
     import hashlib
@@ -112,6 +121,9 @@ def _drop_in_folder() -> str:
 
 _ACTIONS: dict[str, Callable[[], None]] = {
     "commands": _list,
+    "completion-bash": lambda: _complete("bash"),
+    "completion-fish": lambda: _complete("fish"),
+    "completion-zsh": lambda: _complete("zsh"),
     "server-status": lambda: _ask_server("status"),
     "server-stop": lambda: _ask_server("stop"),
     "tileiras-path": _print_folder,

@@ -135,6 +135,18 @@ COMMAND_LINE = CommandLine(
     flags={name: f"emit {text}" for name, (_, text) in OUTPUTS.items()} | FLAGS,
     values=VALUES,
     aliases=ALIASES,
+    first=(
+        "mlir-to-ptx",
+        "mlir-to-cubin",
+        "mlir-to-sass",
+        "gpu-name",
+        "o",
+        "O",
+        "resource-usage",
+        "save-temps",
+        "remarks",
+        "lineinfo",
+    ),
     repeated=INSPECTION_REPEATED,
     kinds=SHARED_KINDS
     | INSPECTION_KINDS

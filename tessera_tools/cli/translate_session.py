@@ -83,6 +83,8 @@ class Session:
     def run(self) -> int:
         """Run it; returns the exit status."""
         try:
+            if self.inspection.watches:
+                self.inspection.check()
             if self.until in ("mlir", "cudatilebc"):
                 from tessera_tools.cli.convert import Conversion
 

@@ -144,7 +144,7 @@ def begin_lowering(module: Operation, options: Options) -> Stage:
     declared = declared_target(module)
     if declared is None and stage not in ("tile", "cuda_tile", "llvm"):
         module.attributes[TARGET_ATTRIBUTE] = StringAttr(options.target.name)
-    elif declared is not None and declared not in (options.target.name, options.target.cpu):
+    elif declared is not None and declared.rstrip("af") != options.target.name:
         raise module.error(
             f"was lowered for '{declared}' and cannot be compiled for '{options.target.name}'",
             "lower the kernel again from cuda_tile, or specify the GPU that it was lowered for",

@@ -41,6 +41,13 @@ PASSES: dict[str, Row] = {
     "canonicalize": Row(
         "builtin.canonicalize:Canonicalize", "fold and simplify operations, and erase dead ones"
     ),
+    "control-flow-sink": Row(
+        "builtin.control_flow_sink:ControlFlowSink", "sink operations into conditional blocks"
+    ),
+    "convert-scf-to-cf": Row(
+        "builtin.convert_scf_to_cf:ConvertSCFToControlFlow",
+        "convert scf to cf, structured control flow to branches",
+    ),
     "cse": Row("builtin.cse:CSE", "eliminate common subexpressions"),
     "dce": Row("builtin.dce:DCE", "eliminate dead code"),
     "inline": Row("builtin.inline:Inline", "inline function calls"),
@@ -48,12 +55,20 @@ PASSES: dict[str, Row] = {
         "builtin.loop_invariant_code_motion:LoopInvariantCodeMotion",
         "hoist loop-invariant operations out of loops",
     ),
+    "mem2reg": Row("builtin.mem2reg:Mem2Reg", "promote variables in memory to values"),
+    "print-op-stats": Row("builtin.print_op_stats:PrintOpStats", "print statistics of operations"),
     "reconcile-unrealized-casts": Row(
         "builtin.reconcile_unrealized_casts:ReconcileUnrealizedCasts",
         "remove chains of unrealized casts that cancel out",
     ),
+    "sccp": Row("builtin.sccp:SCCP", "sparse conditional constant propagation"),
     "strip-debuginfo": Row("builtin.strip_debuginfo:StripDebugInfo", "remove all source locations"),
     "symbol-dce": Row("builtin.symbol_dce:SymbolDCE", "eliminate unused private symbols"),
+    "symbol-privatize": Row("builtin.symbol_privatize:SymbolPrivatize", "mark symbols private"),
+    "topological-sort": Row(
+        "builtin.topological_sort:TopologicalSort",
+        "sort operations in graph regions so that definitions come before uses",
+    ),
     # On cuda_tile
     "cuda-tile-lint": Row(
         "cuda_tile.cuda_tile_lint:CudaTileLint", "emit remarks about slow code and likely mistakes"

@@ -9,7 +9,7 @@ instruction in the PTX ISA for the features; the PTX ISA's release history for t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 __all__ = ["Feature", "Target", "UnknownTargetError", "lookup", "targets"]
@@ -220,8 +220,15 @@ def targets() -> tuple[Target, ...]:
     return tuple(_TABLE.values())
 
 
+_FIRST_FAMILY = 100
+"""The first compute capability with a suffix `f`, for a family of GPUs."""
+_FAMILY_PTX = 88
+"""The first PTX ISA version with this suffix, as `min_ptx`."""
+
+
 def lookup(name: str) -> Target:
-    """Returns the target with the given name. `sm_90`, `sm_90a` and `H100` are the same target.
+    """Returns the target with the given name. `sm_90`, `sm_90a` and `H100` are the same target. The code of `sm_100f`
+    also runs on the later GPUs of the family.
 
     Raises UnknownTargetError, with a hint, for every other name.
     """
@@ -230,6 +237,10 @@ def lookup(name: str) -> Target:
         candidate = _TABLE.get(name[:-1])
         # `sm_80a` exists nowhere; only an architecture that is compiled with the suffix has it.
         found = candidate if candidate is not None and candidate.cpu == name else None
+    if found is None and name.endswith("f"):
+        candidate = _TABLE.get(name[:-1])
+        if candidate is not None and candidate.compute_capability >= _FIRST_FAMILY:
+            found = replace(candidate, cpu=name, min_ptx=max(candidate.min_ptx, _FAMILY_PTX))
     if found is None:
         raise UnknownTargetError(f"unknown GPU '{name}'; expected one of {', '.join(_TABLE)}", _suggest(name))
     return found

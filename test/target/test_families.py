@@ -1,0 +1,43 @@
+"""GPU names with the suffix `f`: code for a family of GPUs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from oracles import require_tool
+from tessera_tools.cli.opt import run as opt
+from tessera_tools.cli.translate import run as translate
+from tessera_tools.target import UnknownTargetError, lookup
+
+ROOT = Path(__file__).resolve().parents[2]
+KERNEL = (ROOT / "examples" / "vector_add.mlir").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["sm_100f", "sm_103f", "sm_110f", "sm_120f", "sm_121f"])
+def test_a_family_is_its_gpu_with_another_name(name: str) -> None:
+    family, gpu = lookup(name), lookup(name[:-1])
+    assert (family.name, family.cpu) == (gpu.name, name)
+    assert family.features == gpu.features
+    assert family.min_ptx >= 88
+
+
+@pytest.mark.parametrize("name", ["sm_80f", "sm_90f", "sm_f", "sm_100af"])
+def test_older_gpus_have_no_family(name: str) -> None:
+    with pytest.raises(UnknownTargetError):
+        lookup(name)
+
+
+def test_ptxas_takes_the_code(tmp_path: Path) -> None:
+    require_tool("ptxas")
+    result = translate(["--mlir-to-cubin", "--gpu-name=sm_100f", "-o", "k.cubin"], KERNEL, str(tmp_path))
+    assert result.exit_code == 0, result.stderr.decode()
+    assert b".target sm_100f" in translate(["--mlir-to-ptx", "--gpu-name=sm_100f"], KERNEL).stdout
+
+
+def test_an_intermediate_module_is_of_the_gpu_and_of_its_family() -> None:
+    module = opt(["--tessera-pipeline=sm_100f", "--to=nv_tileas"], KERNEL).stdout
+    for name in ("sm_100f", "sm_100a", "sm_100"):
+        assert translate(["--mlir-to-ptx", f"--gpu-name={name}"], module).exit_code == 0
+    assert b"was lowered for" in translate(["--mlir-to-ptx", "--gpu-name=sm_90"], module).stderr
