@@ -3,7 +3,7 @@
     attributes.py   #nvvm.mma_layout<row>, …        registers.py   read.ptx.sreg.*
     sync.py         barriers, shuffles, fences      mbarriers.py   mbarrier.*
     copies.py       cp.async, bulk and TMA copies   mma.py         ldmatrix, mma.sync, wgmma
-    misc.py         conversions, inline_ptx
+    misc.py         conversions, inline_ptx         tcgen05.py     tensor memory and its products
 
 Each op is a call of an intrinsic where LLVM has one, and inline PTX otherwise (base.py).
 """
@@ -19,8 +19,10 @@ from tessera_tools.dialects.nvvm import (
     mma,
     registers,
     sync,
+    tcgen05,
 )
 from tessera_tools.dialects.nvvm.attributes import (
+    BlockScaleKindAttr,
     CacheEvictionPriorityAttr,
     CTAGroupAttr,
     FPRoundingModeAttr,
@@ -45,7 +47,15 @@ from tessera_tools.dialects.nvvm.attributes import (
     SetMaxRegisterActionAttr,
     SharedSpaceAttr,
     ShflKindAttr,
+    Tcgen05CpMulticastAttr,
+    Tcgen05CpShapeAttr,
+    Tcgen05CpSrcFormatAttr,
     Tcgen05FenceAttr,
+    Tcgen05LdStShapeAttr,
+    Tcgen05MMABlockScaleAttr,
+    Tcgen05MMACollectorBBufferAttr,
+    Tcgen05MMACollectorOpAttr,
+    Tcgen05MMAKindAttr,
     Tcgen05WaitAttr,
     TMALoadModeAttr,
     TMAReduxKindAttr,
@@ -180,6 +190,21 @@ from tessera_tools.dialects.nvvm.sync import (
     SyncWarp,
     VoteSync,
 )
+from tessera_tools.dialects.nvvm.tcgen05 import (
+    Tcgen05Alloc,
+    Tcgen05Commit,
+    Tcgen05Cp,
+    Tcgen05Dealloc,
+    Tcgen05Fence,
+    Tcgen05Ld,
+    Tcgen05Mma,
+    Tcgen05MmaBlockScale,
+    Tcgen05MmaWs,
+    Tcgen05RelinquishAllocPermit,
+    Tcgen05Shift,
+    Tcgen05St,
+    Tcgen05Wait,
+)
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
@@ -192,13 +217,35 @@ _ATTRIBUTES: list[type[Attribute]] = [
 DIALECT = Dialect(
     "nvvm",
     "NVIDIA's instructions as LLVM intrinsics",
-    ops_of(registers, sync, mbarriers, copies, mma, misc),
+    ops_of(registers, sync, mbarriers, copies, mma, tcgen05, misc),
     attributes=by_word(*_ATTRIBUTES),
     op_attributes=attribute_rules.OP_ATTRIBUTES,
     parameter_attributes=attribute_rules.PARAMETER_ATTRIBUTES,
 )
 
 __all__ = [
+    "BlockScaleKindAttr",
+    "Tcgen05CpMulticastAttr",
+    "Tcgen05CpShapeAttr",
+    "Tcgen05CpSrcFormatAttr",
+    "Tcgen05LdStShapeAttr",
+    "Tcgen05MMABlockScaleAttr",
+    "Tcgen05MMACollectorBBufferAttr",
+    "Tcgen05MMACollectorOpAttr",
+    "Tcgen05MMAKindAttr",
+    "Tcgen05Alloc",
+    "Tcgen05Dealloc",
+    "Tcgen05RelinquishAllocPermit",
+    "Tcgen05Fence",
+    "Tcgen05Wait",
+    "Tcgen05Commit",
+    "Tcgen05Shift",
+    "Tcgen05Cp",
+    "Tcgen05Ld",
+    "Tcgen05St",
+    "Tcgen05Mma",
+    "Tcgen05MmaBlockScale",
+    "Tcgen05MmaWs",
     "DIALECT",
     "Barrier",
     "Barrier0",

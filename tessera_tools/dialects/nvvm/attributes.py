@@ -380,6 +380,103 @@ class Tcgen05WaitAttr(EnumAttr, name="nvvm.tcgen05_wait"):
     )
 
 
+class Tcgen05CpShapeAttr(EnumAttr, name="nvvm.tcgen05_cp_shape"):
+    """Lanes and bits of tcgen05.cp."""
+
+    cases = (
+        "shape_128x256b",
+        "shape_4x256b",
+        "shape_128x128b",
+        "shape_64x128b",
+        "shape_32x128b",
+    )
+
+
+class Tcgen05CpMulticastAttr(EnumAttr, name="nvvm.tcgen05_cp_multicast"):
+    """The warps that get each part of tcgen05.cp."""
+
+    cases = (
+        "none",
+        "warpx2_02_13",
+        "warpx2_01_23",
+        "warpx4",
+    )
+
+
+class Tcgen05CpSrcFormatAttr(EnumAttr, name="nvvm.tcgen05_cp_src_fmt"):
+    """Packed elements that tcgen05.cp unpacks."""
+
+    cases = (
+        "b6x16_p32",
+        "b4x16_p64",
+    )
+
+
+class Tcgen05LdStShapeAttr(EnumAttr, name="nvvm.tcgen05_ldst_shape"):
+    """Lanes and bits of tcgen05.ld and st."""
+
+    cases = (
+        "shape_16x64b",
+        "shape_16x128b",
+        "shape_16x256b",
+        "shape_32x32b",
+        "shape_16x32bx2",
+    )
+
+
+class Tcgen05MMAKindAttr(EnumAttr, name="nvvm.tcgen05_mma_kind"):
+    """The elements of tcgen05.mma."""
+
+    cases = (
+        "f16",
+        "tf32",
+        "f8f6f4",
+        "i8",
+    )
+
+
+class Tcgen05MMACollectorOpAttr(EnumAttr, name="nvvm.tcgen05_mma_collectorop"):
+    """What tcgen05.mma does with the collector buffer."""
+
+    cases = (
+        "discard",
+        "lastuse",
+        "fill",
+        "use",
+    )
+
+
+class Tcgen05MMACollectorBBufferAttr(EnumAttr, name="nvvm.tcgen05_mma_collectorb"):
+    """The collector buffer of B."""
+
+    cases = (
+        "b0",
+        "b1",
+        "b2",
+        "b3",
+    )
+
+
+class BlockScaleKindAttr(EnumAttr, name="nvvm.block_scale_kind"):
+    """The elements of a product with block scales."""
+
+    cases = (
+        "mxf8f6f4",
+        "mxf4",
+        "mxf4nvf4",
+    )
+
+
+class Tcgen05MMABlockScaleAttr(EnumAttr, name="nvvm.tcgen05_mma_block_scale"):
+    """The size of the blocks."""
+
+    cases = (
+        "default",
+        "block16",
+        "block32",
+    )
+
+
 class MMAShapeAttr(Record, name="nvvm.shape"):
     """`#nvvm.shape<m = 16, n = 8, k = 16>`."""
 

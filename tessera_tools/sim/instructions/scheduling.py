@@ -33,8 +33,8 @@ def pool(cta: Cta) -> Pool:
     found = cta.state.get("setmaxnreg")
     if found is None:
         warps = len(cta.warps)
-        share = min(_REGISTERS // (32 * warps) // 8 * 8, 255)
-        free = _REGISTERS - share * 32 * warps if share < 255 else 0
+        share = min(_REGISTERS // (32 * warps) // 8 * 8, 256)
+        free = _REGISTERS - share * 32 * warps if share < 256 else 0
         found = cta.state["setmaxnreg"] = Pool(free, [share] * warps, [[] for _ in range(warps)])
     return found
 

@@ -4,7 +4,7 @@
 
 ld and st belong to the warp that executes them, which can access the 32 lanes 32 × (warp % 4) and on. Whether an access
 is ordered after other operations is checked at issue (sim/tensor_memory.py). st takes its registers at issue. The
-registers of ld are poison until wait::ld in `late` mode; their use before is reported in both modes.
+registers of ld are poison until wait::ld, or until their first use, which is then reported: PTX requires the wait.
 """
 
 from __future__ import annotations
@@ -259,6 +259,9 @@ class _Load:
     values: Array
     extra: tuple[int, Array] | None
     """The slot of the result of a reduction, and its values."""
+    given: bool = False
+    """The registers have the values."""
+    used: bool = False
 
 
 class _Access:
@@ -434,6 +437,9 @@ def _of(memory: TensorMemory, access: _Access, cells: Place) -> Array:
 
 
 def _give(warp: Warp, load: _Load) -> None:
+    if load.given:
+        return
+    load.given = True
     warp.registers[32][load.slots] = load.values
     if load.extra is not None:
         warp.registers[32][load.extra[0]] = load.extra[1]
@@ -550,14 +556,18 @@ def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
         loads = warp.state.get("tcgen05 loads")
         if loads:
             for each in loads:
-                if each.registers & used:
+                if each.registers & used and not each.used:
+                    each.used = True
+                    # ptxas tracks the register, and Triton relies on that.
                     warp.report(
                         "in-flight",
                         f"use of a register that the tcgen05.ld at PTX line {each.line} still writes: no "
                         "tcgen05.wait::ld since",
                         mask,
+                        severity="warning",
+                        cause=("tcgen05.ld", each.line),
                     )
-                    break
+                    _give(warp, each)
         return execute(warp, mask)
 
     return run

@@ -1,10 +1,10 @@
-// Warp specialization: a producer warpgroup gives up registers and loads tiles by TMA, a consumer warpgroup takes
-// them and adds the tiles up.
+// Warp specialization: of three warpgroups, a producer gives up registers and loads tiles by TMA, a consumer takes them
+// and adds the tiles up.
 #include "hopper.cuh"
 
 constexpr int STAGES = 2, ROWS = 8, COLUMNS = 32;
 
-extern "C" __global__ void __launch_bounds__(256) warp_specialized(const __grid_constant__ TensorMap map, float *out,
+extern "C" __global__ void __launch_bounds__(384) warp_specialized(const __grid_constant__ TensorMap map, float *out,
                                                                    int tiles) {
     __shared__ __align__(128) float ring[STAGES][ROWS * COLUMNS];
     __shared__ uint64_t full[STAGES], empty[STAGES];
@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(256) warp_specialized(const __grid_
                 tensor_load(ring[stage], &map, 0, tile * ROWS, &full[stage]);
             }
         }
-    } else {
+    } else if (thread < 256) {
         asm volatile("setmaxnreg.inc.sync.aligned.u32 256;");
         float sum[2] = {0, 0};
         for (int tile = 0; tile < tiles; ++tile) {
