@@ -10,10 +10,11 @@ Each name is imported on first use, so `import tessera_tools` is cheap.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+# The commands import this package before they can handle Ctrl-C: as little as possible is imported here.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from tessera_tools.api.compiling import Kernel, Layout, compile
     from tessera_tools.api.jit import launch
     from tessera_tools.api.launching import FindingsError
@@ -65,6 +66,8 @@ def __getattr__(name: str) -> Any:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    from importlib import import_module
+
     value = getattr(import_module(f"{__name__}.{home}"), name)
     globals()[name] = value
     return value

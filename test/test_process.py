@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tessera_tools.emit.tools import TemporaryFolder
 from tessera_tools.process import run, signal_name
 
 SH = "/bin/sh"
@@ -109,7 +110,7 @@ from tessera_tools.cli.common import as_process
 from tessera_tools.emit.tools import TemporaryFolder
 
 def program():
-    with TemporaryFolder("tessera-test") as folder:
+    with TemporaryFolder("tessera-ptxas") as folder:
         print(folder.path, flush=True)
         process.run(["/bin/sh", "-c", f"echo $$ > {sys.argv[1]}; exec sleep 1000"], time_limit=1000)
 
@@ -118,7 +119,7 @@ def copy():
     child = process.fork()
     if not child:
         time.sleep(1000)
-    with TemporaryFolder("tessera-test") as folder:
+    with TemporaryFolder("tessera-ptxas") as folder:
         print(folder.path, flush=True)
         open(sys.argv[1], "w").write(str(child))
         process.reap(child)
@@ -155,8 +156,51 @@ def test_children_end_with_their_parent_however_it_ends(kind: str, number: signa
         assert (parent.returncode, said) == (130, b"interrupted\n")
     else:
         assert parent.returncode == -number
-    if number != signal.SIGKILL:
-        assert [path.name for path in tmp_path.iterdir()] == ["pid"]
+    if number == signal.SIGKILL:
+        make_a_folder(tmp_path)  # the next process removes what a killed one has left
+    assert [path.name for path in tmp_path.iterdir()] == ["pid"]
+
+
+def make_a_folder(base: Path):
+    code = "from tessera_tools.emit.tools import TemporaryFolder\nwith TemporaryFolder('tessera-ptxas'): pass"
+    subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, "TMPDIR": str(base)}, check=True, timeout=60
+    )
+
+
+def test_only_abandoned_folders_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    kept = [
+        "tessera-ptxas-0123",
+        "tessera-ptxas-0123456789abcdeg",
+        "tessera-other-0123456789abcdef",
+        "outside",
+    ]
+    for name in (*kept, "tessera-nvdisasm-0123456789abcdef"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "file").write_text("")
+    (tmp_path / "tessera-ranks-0123456789abcdef").symlink_to(tmp_path / "outside")
+    (tmp_path / "tessera-ptxas-0123456789abcdef").write_text("a file")
+    kept += ["tessera-ranks-0123456789abcdef", "tessera-ptxas-0123456789abcdef"]
+    with TemporaryFolder("tessera-ptxas") as ours:
+        ours.write("kernel.ptx", b"")
+        make_a_folder(tmp_path)
+        assert sorted(path.name for path in tmp_path.iterdir()) == sorted([*kept, Path(ours.path).name])
+        assert os.listdir(ours.path) == ["kernel.ptx"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(kept)
+    assert os.listdir(tmp_path / "outside") == ["file"]
+
+
+def test_processes_that_make_folders_together_leave_nothing(tmp_path: Path):
+    code = (
+        "from tessera_tools.emit.tools import TemporaryFolder\n"
+        "for n in range(100):\n"
+        "    with TemporaryFolder('tessera-ptxas') as folder: open(folder.write('kernel.ptx', b'')).read()\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    processes = [subprocess.Popen([sys.executable, "-c", code], env=environment) for _ in range(4)]
+    assert [process.wait(120) for process in processes] == [0] * 4
+    assert not list(tmp_path.iterdir())
 
 
 def test_an_ignored_signal_stays_ignored(tmp_path: Path):
@@ -179,6 +223,33 @@ def test_ctrl_c_while_a_command_is_loading_prints_no_traceback():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
     assert (done.returncode, done.stderr) == (-signal.SIGINT, b"")
+
+
+SWALLOWING = {
+    "as another error": "raise ImportError('cannot initialise') from None",
+    "in a destructor": "Broken(); raise ImportError('cannot initialise') from None",
+}
+"""What an extension module makes of KeyboardInterrupt."""
+
+
+@pytest.mark.parametrize("how", SWALLOWING)
+def test_ctrl_c_ends_a_command_whatever_a_module_makes_of_it(how: str):
+    code = DEFAULT_SIGNALS + (
+        "import os, sys, tessera_tools.cli.start as start\n"
+        "class Broken:\n"
+        "    def __del__(self): os.kill(os.getpid(), signal.SIGINT)\n"
+        "class Interrupts:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name != 'numpy': return None\n"
+        "        try: os.kill(os.getpid(), signal.SIGINT)\n"
+        f"        except KeyboardInterrupt: {SWALLOWING[how]}\n"
+        "sys.meta_path.insert(0, Interrupts())\n"
+        "sys.argv[1:] = ['examples/vector_add.mlir', '--grid=1']\n"
+        "start.run()\n"
+    )
+    root = Path(__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, b"interrupted\n")
 
 
 def test_a_program_that_cannot_be_started_is_an_os_error(tmp_path: Path):

@@ -1,237 +1,170 @@
-"""Mutation testing: change one executed expression, run the tests that cover it, and see whether one fails.
+"""Mutation testing: change one executed expression, run the tests that execute it, and see whether one fails.
 
 ```console
-$ python tools/mutants.py --sample 20                 # measures coverage first, once (about two full test runs)
+$ python tools/mutants.py --sample 20 --only tessera_tools/analysis test/analysis test/tile     # with these tests alone
 $ python tools/mutants.py --sample 200 --seed 7 --jobs 2
-$ python tools/mutants.py --only tessera_tools/analysis --sample 30
 ```
 
 A mutant that no test kills is printed with its difference. Read each one: either a test is missing, or the mutant is
 equivalent (it computes the same), and the count does not include this.
 
-coverage by test  →  sample of executed lines  →  mutants (operators of cosmic-ray)  →  covering tests, fastest first
+    sample of lines ─▶ mutants (operators of cosmic-ray) ─▶ one run of the tests: who executes which
+                                                         ─▶ a forked process each: covering tests until one fails
+
+The first run costs little more than `make test`. Processes that tests start have no mutants.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
-import concurrent.futures
 import difflib
 import json
 import os
-import queue
 import random
-import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+from mutation import Mutant, changed_codes
+from mutation_plugin import ROOT, VARIABLE
+
 SOURCES = "tessera_tools"
 FOLDER = ROOT / "build" / "mutants"
-COVERAGE = FOLDER / "coverage.sqlite"
-DURATIONS = FOLDER / "durations.json"
-COPIED = (
-    "tessera_tools",
-    "test",
-    "grammar",
-    "examples",
-    "docs",
-    "tools",
-    "pyproject.toml",
-    "README.md",
-    "Makefile",
-)
-TEST_SECONDS = 240
-"""Time limit for the covering tests of one mutant. A mutant that hangs is killed by it."""
+SECONDS = 60
+"""CPU seconds of the tests of one mutant. One that needs more of its own does not end, and is killed."""
 MOST_TESTS = 400
-"""The maximum number of covering tests for one mutant: the fastest ones."""
+"""The maximum number of tests for one mutant."""
+SPARE = 2
+"""How many times the wanted number is drawn: tests execute no more than three of four lines in their own process."""
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """One change of one file."""
-
-    path: str
-    line: int
-    operator: str
-    code: str
-    """The text of the whole file with the change."""
-
-    def difference(self) -> str:
-        """The change as a unified difference without context."""
-        before = (ROOT / self.path).read_text().splitlines()
-        lines = difflib.unified_diff(before, self.code.splitlines(), self.path, self.path, lineterm="", n=0)
-        return "\n".join(list(lines)[2:])
+def difference(mutant: Mutant) -> str:
+    """The change as a unified difference without context."""
+    before = (ROOT / mutant.path).read_text().splitlines()
+    lines = difflib.unified_diff(before, mutant.code.splitlines(), mutant.path, mutant.path, lineterm="", n=0)
+    return "\n".join(list(lines)[2:])
 
 
-class Durations:
-    """A pytest plugin that records how long each test takes."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-
-    def pytest_runtest_logreport(self, report: object) -> None:
-        """Add the phase's duration to its test."""
-        name, seconds = getattr(report, "nodeid", ""), getattr(report, "duration", 0.0)
-        self.seconds[name] = self.seconds.get(name, 0.0) + float(seconds)
+# -- the sample
 
 
-def measure(arguments: list[str]) -> None:
-    """Run the tests once, and keep which test executes which line and how long each takes."""
-    import pytest
-
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    os.environ["COVERAGE_FILE"] = str(COVERAGE)
-    durations = Durations()
-    options = [
-        "-q",
-        "-n",
-        "auto",
-        "--dist=worksteal",
-        f"--cov={SOURCES}",
-        "--cov-context=test",
-        "--cov-report=",
-    ]
-    status = pytest.main([*options, *arguments], plugins=[durations])
-    if status not in (0, 1) or not COVERAGE.exists():
-        raise SystemExit(f"error: the tests could not be run for coverage (pytest's status {status})")
-    DURATIONS.write_text(json.dumps(durations.seconds))
+def _lines_of_functions(text: str) -> set[int]:
+    """The lines within functions."""
+    return {
+        line
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    }
 
 
-class Covering:
-    """Which tests execute a line, the fastest first."""
-
-    def __init__(self) -> None:
-        from coverage import CoverageData
-
-        self.data = CoverageData(basename=str(COVERAGE))
-        self.data.read()
-        self.seconds: dict[str, float] = json.loads(DURATIONS.read_text())
-
-    def files(self) -> list[str]:
-        """The measured files, relative to the checkout."""
-        measured = (Path(name) for name in self.data.measured_files())
-        return sorted(str(one.relative_to(ROOT)) for one in measured if one.is_relative_to(ROOT))
-
-    def tests(self, path: str) -> dict[int, list[str]]:
-        """The tests of each line of `path` that a test executes (and not only an import)."""
-        found: dict[int, list[str]] = {}
-        for line, contexts in self.data.contexts_by_lineno(str(ROOT / path)).items():
-            names = {context.rpartition("|")[0] for context in contexts if context}
-            if names:
-                found[line] = sorted(names, key=lambda name: (self.seconds.get(name, 1e9), name))
-        return found
-
-
-def _annotation_lines(text: str) -> set[tuple[int, int]]:
-    """Positions within annotations and declarations of types, where a change has no effect at run time."""
-    found: set[tuple[int, int]] = set()
+def _annotation_lines(text: str) -> set[int]:
+    """Lines of annotations and declarations of types, where `|` and the like have no effect at run time."""
+    found: set[int] = set()
     for node in ast.walk(ast.parse(text)):
         for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
             if isinstance(annotation, ast.AST):
-                found |= {
-                    (inner.lineno, inner.col_offset)
-                    for inner in ast.walk(annotation)
-                    if isinstance(inner, ast.expr)
-                }
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            found.add((node.test.lineno, node.test.col_offset))
+                found |= {inner.lineno for inner in ast.walk(annotation) if isinstance(inner, ast.expr)}
     return found
 
 
-def mutants_of(path: str, lines: set[int]) -> list[tuple[str, int, int]]:
-    """Every (operator, occurrence, line) of the file on one of `lines`."""
+def mutations_of(path: str) -> dict[int, list[tuple[str, int]]]:
+    """Line → every (operator, occurrence) of a file's functions."""
     import cosmic_ray.plugins
     from cosmic_ray.ast import ast_nodes, get_ast
 
     text = (ROOT / path).read_text()
-    tree, annotations = get_ast(text), _annotation_lines(text)
-    annotated_lines = {line for line, _ in annotations}
-    found: list[tuple[str, int, int]] = []
+    tree, inside, annotated = get_ast(text), _lines_of_functions(text), _annotation_lines(text)
+    found: dict[int, list[tuple[str, int]]] = {}
     for name in cosmic_ray.plugins.operator_names():
         operator_class = cosmic_ray.plugins.get_operator(name)
-        if operator_class.arguments():
+        if operator_class.arguments() or "Decorator" in name:
             continue
         operator, occurrence = operator_class(), 0
         for node in ast_nodes(tree):
             for (line, _), _ in operator.mutation_positions(node):
-                union_of_types = "BitOr" in name and line in annotated_lines
-                if line in lines and not union_of_types and "Decorator" not in name:
-                    found.append((name, occurrence, line))
+                if line in inside and not ("BitOr" in name and line in annotated):
+                    found.setdefault(line, []).append((name, occurrence))
                 occurrence += 1
     return found
 
 
-def sample(covering: Covering, count: int, only: str, rng: random.Random) -> list[Mutant]:
-    """Draw `count` mutants: a file by its executed lines, then a line, then a change of that line."""
+def draw(only: str, rng: random.Random) -> Iterator[Mutant]:
+    """Mutants without end: a file by its lines in functions, then a line, then a change of that line."""
     import cosmic_ray.plugins
     from cosmic_ray.mutating import mutate_code
 
-    files = {path: covering.tests(path) for path in covering.files() if path.startswith(only)}
-    files = {path: tests for path, tests in files.items() if tests}
-    if not files:
-        raise SystemExit(
-            f"error: no test executes a line of '{only}'; expected a file or folder of {SOURCES}/"
-        )
-    known: dict[str, list[tuple[str, int, int]]] = {}
-    chosen: dict[tuple[str, str, int], Mutant] = {}
-    for _ in range(100 * count):
-        if len(chosen) == count:
-            break
-        path = rng.choices(list(files), [len(tests) for tests in files.values()])[0]
+    files = sorted(str(path.relative_to(ROOT)) for path in (ROOT / SOURCES).rglob("*.py"))
+    sizes = {
+        path: len(_lines_of_functions((ROOT / path).read_text())) for path in files if path.startswith(only)
+    }
+    sizes = {path: size for path, size in sizes.items() if size}
+    if not sizes:
+        raise SystemExit(f"error: no function in '{only}'; expected a file or folder of {SOURCES}/")
+    known: dict[str, dict[int, list[tuple[str, int]]]] = {}
+    drawn: set[tuple[str, str, int]] = set()
+    for _ in range(1_000_000):
+        path = rng.choices(list(sizes), list(sizes.values()))[0]
         if path not in known:
-            known[path] = mutants_of(path, set(files[path]))
+            known[path] = mutations_of(path)
         if not known[path]:
             continue
-        line = rng.choice(sorted({line for _, _, line in known[path]}))
-        name, occurrence, _ = rng.choice([one for one in known[path] if one[2] == line])
-        code = mutate_code((ROOT / path).read_text(), cosmic_ray.plugins.get_operator(name)(), occurrence)
-        if code is not None:
-            chosen.setdefault((path, name, occurrence), Mutant(path, line, name, code))
-    return list(chosen.values())
+        line = rng.choice(sorted(known[path]))
+        name, occurrence = rng.choice(known[path][line])
+        if (path, name, occurrence) in drawn:
+            continue
+        drawn.add((path, name, occurrence))
+        text = (ROOT / path).read_text()
+        code = mutate_code(text, cosmic_ray.plugins.get_operator(name)(), occurrence)
+        if code is not None and _is_of_function(text, code, path):
+            yield Mutant(len(drawn), path, line, name, code)
 
 
-def run(mutant: Mutant, tests: list[str], copy: Path) -> str:
-    """Run the covering tests on the mutant in the folder `copy`: "killed", "survived" or "no tests"."""
-    target, original = copy / mutant.path, (ROOT / mutant.path).read_text()
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    environment = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
-    target.write_text(mutant.code)
+def _is_of_function(before: str, after: str, path: str) -> bool:
     try:
-        done = subprocess.run(
-            [*command, *tests[:MOST_TESTS]],
-            cwd=copy,
-            env=environment,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            timeout=TEST_SECONDS,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        return "killed"
-    finally:
-        target.write_text(original)
-    return {0: "survived", 5: "no tests"}.get(done.returncode, "killed")
+        return bool(changed_codes(before, after, path))
+    except SyntaxError:
+        return False
 
 
-def _copies(jobs: int) -> queue.Queue[Path]:
-    """A copy of the checkout for each job."""
-    copies: queue.Queue[Path] = queue.Queue()
-    for number in range(jobs):
-        copy = FOLDER / f"copy-{number}"
-        shutil.rmtree(copy, ignore_errors=True)
-        copy.mkdir(parents=True)
-        for name in COPIED:
-            source = ROOT / name
-            if source.is_dir():
-                shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-            else:
-                shutil.copy(source, copy / name)
-        copies.put(copy)
-    return copies
+# -- runs of the tests
+
+
+def _pytest(order: dict[str, Any], arguments: list[str]) -> list[Any]:
+    """Run pytest with the plugin and an order; what it wrote."""
+    out = Path(order["out"])
+    out.unlink(missing_ok=True)
+    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+        json.dump(order, file)
+        file.flush()
+        path = os.pathsep.join([str(ROOT), str(ROOT / "tools"), os.environ.get("PYTHONPATH", "")])
+        environment = {**os.environ, "PYTHONPATH": path, VARIABLE: file.name}
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "mutation_plugin", *arguments]
+        done = subprocess.run(command, cwd=ROOT, env=environment, check=False)
+    # 1: a test failed; 5: none was run, as the judge runs them.
+    if done.returncode not in (0, 1, 5) or not out.exists():
+        raise SystemExit(f"error: the tests could not be run (pytest's status {done.returncode})")
+    return [json.loads(line) for line in out.read_text().splitlines()]
+
+
+def ordered(tests: list[tuple[str, float]], path: str) -> list[str]:
+    """The tests of a mutant that are run, one of each test file in turn: first the file that mirrors the source, then
+    those with the fastest tests."""
+    by_file: dict[str, list[tuple[float, str]]] = {}
+    for name, seconds in tests:
+        by_file.setdefault(name.partition("::")[0], []).append((seconds, name))
+    mirrored = f"test_{Path(path).stem}.py"
+    found: list[tuple[int, bool, float, str]] = []
+    for file, its in by_file.items():
+        for turn, (seconds, name) in enumerate(sorted(its)):
+            found.append((turn, Path(file).name != mirrored, seconds, name))
+    return [name for *_, name in sorted(found)[:MOST_TESTS]]
 
 
 def main() -> int:
@@ -243,39 +176,55 @@ def main() -> int:
     parser.add_argument("--seed", type=int, help="seed of the sample (default: a fresh one, printed)")
     parser.add_argument("--only", default=SOURCES, metavar="PATH", help="mutate this file or folder only")
     parser.add_argument(
-        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="mutants at a time"
+        "--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="processes at a time"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=SECONDS, help="CPU seconds of one mutant (default: 60)"
     )
     parser.add_argument("--at-least", type=float, default=0, metavar="PERCENT", help="fail below this share")
-    parser.add_argument("--measure", action="store_true", help="measure coverage again")
-    parser.add_argument("tests", nargs="*", help="measure only these tests (default: all)")
+    parser.add_argument(
+        "--measured", action="store_true", help="take the last run's times, of the same sample"
+    )
+    parser.add_argument("tests", nargs="*", help="run only these tests (default: all)")
     options = parser.parse_args()
-    if options.measure or not (COVERAGE.exists() and DURATIONS.exists()):
-        measure(options.tests)
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(2**32)
-    print(f"seed {seed}")
-    covering = Covering()
-    mutants = sample(covering, options.sample, options.only, random.Random(seed))
-    tests = {path: covering.tests(path) for path in {mutant.path for mutant in mutants}}
-    copies = _copies(options.jobs)
+    print(f"seed {seed}", flush=True)
+    drawing = draw(options.only, random.Random(seed))
+    candidates = [mutant for mutant, _ in zip(drawing, range(SPARE * options.sample), strict=False)]
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    order: dict[str, Any] = {"mutants": [asdict(mutant) for mutant in candidates]}
 
-    def judge(mutant: Mutant) -> str:
-        copy = copies.get()
-        try:
-            return run(mutant, tests[mutant.path][mutant.line], copy)
-        finally:
-            copies.put(copy)
+    measured = FOLDER / "executed.jsonl"
+    if not options.measured:
+        workers = ["-n", str(options.jobs), "--dist=worksteal"] if options.jobs > 1 else []
+        _pytest({**order, "mode": "measure", "out": str(measured)}, [*workers, *options.tests])
+    executed: dict[int, list[tuple[str, float]]] = {}
+    for line in measured.read_text().splitlines():
+        name, seconds, numbers = json.loads(line)
+        for number in numbers:
+            executed.setdefault(number, []).append((name, seconds))
+    mutants = [mutant for mutant in candidates if mutant.number in executed][: options.sample]
+    tests = {mutant.number: ordered(executed[mutant.number], mutant.path) for mutant in mutants}
+    print(f"{len(executed)} of {len(candidates)} mutants are executed by tests", flush=True)
 
-    counts: dict[str, int] = {}
-    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for number, (mutant, outcome) in enumerate(zip(mutants, pool.map(judge, mutants), strict=True), 1):
-            counts[outcome] = counts.get(outcome, 0) + 1
-            print(
-                f"[{number}/{len(mutants)}] {outcome:8} {mutant.path}:{mutant.line} {mutant.operator}",
-                flush=True,
-            )
-            if outcome == "survived":
-                print(mutant.difference(), flush=True)
-    share = 100 * counts.get("killed", 0) / max(len(mutants), 1)
+    order = {"mutants": [asdict(mutant) for mutant in mutants], "tests": tests, "mode": "judge"}
+    order |= {"jobs": options.jobs, "seconds": options.seconds, "out": str(FOLDER / "outcomes.jsonl")}
+    files = sorted({name.partition("::")[0] for names in tests.values() for name in names})
+    found = {
+        outcome["number"]: outcome for outcome in _pytest(order, ["-s", "-p", "no:cacheprovider", *files])
+    }
+    for mutant in mutants:
+        outcome = found[mutant.number]
+        how = (
+            outcome.get("test")
+            or outcome.get("why")
+            or f"{outcome['ran']} of {len(executed[mutant.number])} tests"
+        )
+        print(f"{outcome['outcome']:8} {mutant.path}:{mutant.line} {mutant.operator} ({how})")
+        if outcome["outcome"] != "killed":
+            print(difference(mutant))
+    counts = Counter(outcome["outcome"] for outcome in found.values())
+    share = 100 * counts["killed"] / max(len(mutants), 1)
     print(f"{', '.join(f'{number} {name}' for name, number in sorted(counts.items()))}: {share:.1f} % killed")
     return int(share < options.at_least)
 

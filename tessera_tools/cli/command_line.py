@@ -18,11 +18,56 @@ from tessera_tools.emit.tunables import TUNABLES
 SHARED_FLAGS = {
     "allow-unregistered-dialect": "allow operations of dialects that are not registered",
     "implicit-index-constants": "read an undefined %cN as the index constant N",
-    "mlir-print-ir-after-all": "print the IR after each pass",
-    "mlir-print-ir-before-all": "print the IR before each pass",
-    "mlir-timing": "print the execution time of each part",
 }
 """Flags of several commands."""
+
+INSPECTION_FLAGS = {
+    "dump-pass-pipeline": "print the pass pipeline to stderr before running it",
+    "mlir-disable-threading": "accepted for compatibility; passes always run sequentially",
+    "mlir-pass-statistics": "print the statistics of each pass",
+    "mlir-print-debuginfo": "print locations",
+    "mlir-print-ir-after-all": "print the IR after each pass",
+    "mlir-print-ir-after-change": "print the IR after a pass only if it changed",
+    "mlir-print-ir-after-failure": "print the IR after a pass only if the pass failed",
+    "mlir-print-ir-before-all": "print the IR before each pass",
+    "mlir-print-ir-module-scope": "print the whole module, not only the operation that the pass ran on",
+    "mlir-print-local-scope": "print without aliases",
+    "mlir-print-op-generic": "print the generic form",
+    "mlir-timing": "print the execution time of each part",
+}
+"""Flags of the commands that run passes, to see them run (`inspection.py`)."""
+
+INSPECTION_VALUES: dict[str, tuple[str, str, str | None]] = {
+    "crash-reproducer": ("FILE", "if a pass fails, write its input and the pipeline to FILE", None),
+    "debug-pass": (
+        "NAME:WORD",
+        "skip a pass (off), print the IR around it (dump) or time it (time); comma-separated, NAME may be all",
+        None,
+    ),
+    "mlir-pass-statistics-display": ("HOW", "pipeline or list", None),
+    "mlir-print-ir-after": ("PASSES", "print the IR after these passes (comma-separated)", None),
+    "mlir-print-ir-before": ("PASSES", "print the IR before these passes (comma-separated)", None),
+    "mlir-print-ir-tree-dir": (
+        "DIR",
+        "print the IR to a tree of files in DIR; after each pass, if no other option selects passes",
+        None,
+    ),
+    "mlir-timing-display": ("HOW", "tree or list", None),
+    "verify-each": ("BOOL", "verify the IR after each pass (default: true)", "true"),
+}
+"""The same, with a value."""
+
+INSPECTION_KINDS = {
+    "mlir-pass-statistics-display": ("pipeline", "list"),
+    "mlir-timing-display": ("tree", "list"),
+}
+"""What their values may be."""
+
+ALIASES = {
+    "mlir-pass-pipeline-crash-reproducer": "crash-reproducer",
+    "remarks-filter-analyse": "remarks-filter-analysis",
+}
+"""MLIR's names of options that have a shorter name here."""
 
 SHARED_VALUES: dict[str, tuple[str, str, str | None]] = {
     "o": ("FILE", "output file; '-' (default) is stdout", None),
@@ -34,13 +79,6 @@ SHARED_VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
     "cache": ("WHEN", "compile cache: on (default) or off; tessera-cache shows and clears it", None),
     "color": ("WHEN", "when to color diagnostics: auto (on a terminal), always, never", "always"),
-    "debug-pass": (
-        "NAME:WORD",
-        "skip a pass (off), print the IR around it (dump) or time it (time); comma-separated, NAME may be all",
-        None,
-    ),
-    "mlir-timing-display": ("HOW", "tree or list", None),
-    "verify-each": ("BOOL", "verify the IR after each pass (default: true)", "true"),
 }
 """Options with a value of several commands."""
 
@@ -71,7 +109,6 @@ SHARED_KINDS = {
     "abi": ("tensormap", "plain"),
     "cache": ("on", "off"),
     "color": ("auto", "always", "never"),
-    "mlir-timing-display": ("tree", "list"),
     **{one.option: one.words for one in TUNABLES},
 }
 """What their values may be."""
@@ -102,6 +139,8 @@ class CommandLine:
     """What a value may be: words, or a click type."""
     passes: Mapping[str, Any] = field(default_factory=dict)
     """Passes, each an option with their options as its value."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Other names of options, which the help does not show."""
     width: int = 110
     """Columns of the help."""
     command: type[click.Command] = click.Command
@@ -111,7 +150,7 @@ class CommandLine:
         bare: dict[str, str | None] = dict.fromkeys(self.flags, "true") | dict.fromkeys(self.repeated)
         bare |= {name: value for name, (_, _, value) in self.values.items()}
         bare |= {"help": "", "h": "", "version": ""}
-        arguments = normalize(argv, bare, self.passes)
+        arguments = normalize(self._without_aliases(argv), bare, self.passes)
         if "--version=" in arguments:
             from tessera_tools import __version__
 
@@ -121,6 +160,14 @@ class CommandLine:
             arguments = ["--help"]
         with self._command().make_context(self.name, arguments) as context:
             return context.params
+
+    def _without_aliases(self, argv: Sequence[str]) -> list[str]:
+        out: list[str] = []
+        for argument in argv:
+            name, equals, value = argument.lstrip("-").partition("=")
+            known = self.aliases.get(name) if argument.startswith("-") else None
+            out.append(argument if known is None else f"--{known}{equals}{value}")
+        return out
 
     def _command(self) -> click.Command:
         params: list[click.Parameter] = [

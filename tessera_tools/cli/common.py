@@ -15,9 +15,9 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, closest, render, visible
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, closest, error, render, visible
 from tessera_tools.process import end_all, leave
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ __all__ = [
     "Chunk",
     "Result",
     "as_process",
+    "boolean",
     "fail",
     "guarded",
     "in_process",
@@ -45,8 +46,11 @@ __all__ = [
 ]
 
 FAILED = 1
+INTERRUPTED = 130
 _DEEP_LIMIT = 150_000
 _DEEP_STACK = 512 << 20
+_interruptions: list[int] = []
+"""The SIGINTs that this process has received: extension modules turn KeyboardInterrupt into other exceptions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +151,23 @@ def _end_cleanly_on_signals() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) == signal.SIG_DFL:
             signal.signal(number, end)
-    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as set by start.py
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def interrupt(number: int, _frame: object) -> None:
+        _interruptions.append(number)
+        raise KeyboardInterrupt
+
+    def unraisable(found: sys.UnraisableHookArgs) -> None:
+        if not issubclass(found.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(found)
+            return
+        # Raised where Python would only print it, as in a destructor.
+        end_all()
+        write_stderr("interrupted\n")
+        leave(INTERRUPTED)
+
+    if signal.getsignal(signal.SIGINT) in (signal.SIG_DFL, signal.default_int_handler):  # see start.py
+        signal.signal(signal.SIGINT, interrupt)
+        sys.unraisablehook = unraisable
 
 
 def _open_standard_streams() -> None:
@@ -174,8 +193,16 @@ def guarded(body: Callable[[], int]) -> int:
     """Call `body`; an exception becomes a message on stderr and a status."""
     import click
 
+    def checked() -> int:
+        try:
+            return body()
+        except Exception:
+            if _interruptions:
+                raise KeyboardInterrupt from None
+            raise
+
     try:
-        return body()
+        return checked()
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
     except click.exceptions.Exit as exit_:
@@ -189,7 +216,7 @@ def guarded(body: Callable[[], int]) -> int:
         return 0
     except KeyboardInterrupt:
         write_stderr("interrupted\n")
-        return 130
+        return INTERRUPTED
     except MemoryError:
         return fail("out of memory")
     except RecursionError:
@@ -204,7 +231,9 @@ def guarded(body: Callable[[], int]) -> int:
 
 
 def internal_fault(fault: BaseException, doing: str) -> str:
-    """The one-line message of an unexpected exception."""
+    """The one-line message of an unexpected exception. Raises KeyboardInterrupt if that was the cause."""
+    if _interruptions:
+        raise KeyboardInterrupt from None
     what = " ".join(f"{type(fault).__name__}: {fault}".split())[:300]
     return f"internal fault {doing}: {what} (TESSERA_DEBUG=1 shows the traceback)"
 
@@ -303,6 +332,16 @@ def with_deep_stack(body: Callable[[], int]) -> int:
     if isinstance(only, BaseException):
         raise only
     return only
+
+
+def boolean(options: Mapping[str, Any], key: str, default: bool) -> bool:
+    """The value of an option that is true or false; `default` if it is not given. Raises DiagnosticError."""
+    given = options[key]
+    if given is None:
+        return default
+    if given.lower() not in ("true", "false", "1", "0"):
+        raise error(None, f"--{key.replace('_', '-')} expects true or false, found '{given}'")
+    return given.lower() in ("true", "1")
 
 
 def start_seconds(begin: float) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 from tessera_tools.api.inputs import parse_input
 from tessera_tools.bytecode import DEFAULT_VERSION, VERSIONS, Version, is_bytecode
 from tessera_tools.cli.common import FAILED, report, split_input
+from tessera_tools.cli.inspection import style_of
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
 from tessera_tools.emit.files import write_output
 
@@ -111,10 +112,5 @@ class Conversion:
             only: Any = module.regions[0].block.first_op
             only.detach()
             module = only
-        text = print_op(
-            module,
-            generic=self.options["mlir_print_op_generic"],
-            debuginfo=self.options["mlir_print_debuginfo"],
-            local_scope=self.options["mlir_print_local_scope"],
-        )
+        text = print_op(module, style=style_of(self.options))
         return text.encode("utf-8", "surrogateescape")

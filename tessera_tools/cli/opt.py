@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Sequence
 
 import click
 
 from tessera_tools.cli.command_line import (
+    ALIASES,
+    INSPECTION_FLAGS,
+    INSPECTION_KINDS,
+    INSPECTION_VALUES,
     REMARK_OPTIONS,
     SHARED_FLAGS,
     SHARED_KINDS,
@@ -28,42 +31,31 @@ __all__ = ["main", "run"]
 
 SPLIT_MARKER = "// -----"
 
-FLAGS = SHARED_FLAGS | {
+FLAGS = SHARED_FLAGS | INSPECTION_FLAGS | {
     "Werr-hints": "with -Wunsupported-hints, treat these warnings as errors",
     "Wunsupported-hints": "warn about cuda_tile optimization hints that are not supported",
-    "dump-pass-pipeline": "print the pass pipeline to stderr before running it",
     "list-passes": "list all passes with their options and exit",
-    "mlir-disable-threading": "accepted for compatibility; passes always run sequentially",
-    "mlir-pass-statistics": "print the statistics of each pass",
-    "mlir-print-debuginfo": "print locations",
-    "mlir-print-ir-after-change": "print the IR after a pass only if it changed",
-    "mlir-print-ir-after-failure": "print the IR after a pass only if the pass failed",
-    "mlir-print-ir-module-scope": "print the whole module, not only the operation that the pass ran on",
-    "mlir-print-local-scope": "print without aliases",
-    "mlir-print-op-generic": "print the generic form",
     "no-implicit-module": "use the file's only operation as the top level instead of adding a module",
     "run-reproducer": "run the pipeline stored in the input reproducer",
     "show-dialects": "list the registered dialects and exit",
-}
+}  # fmt: skip
 
 VALUES: dict[str, tuple[str, str, str | None]] = {
-    **shared(SHARED_VALUES, "o", "color", "debug-pass", "mlir-timing-display", "verify-each"),
-    "crash-reproducer": ("FILE", "if a pass fails, write its input and the pipeline to FILE", None),
-    "mlir-pass-statistics-display": ("HOW", "pipeline or list", None),
-    "mlir-print-ir-after": ("PASSES", "print the IR after these passes (comma-separated)", None),
-    "mlir-print-ir-before": ("PASSES", "print the IR before these passes (comma-separated)", None),
-    "mlir-print-ir-tree-dir": ("DIR", "print the IR to a tree of files in DIR", None),
+    **shared(SHARED_VALUES, "o", "color"),
+    **INSPECTION_VALUES,
     "pass-pipeline": ("TEXT", "the pass pipeline to run, e.g. 'builtin.module(func.func(canonicalize,cse))'", None),
     **REMARK_OPTIONS,
     "split-input-file": ("MARKER", f"process chunks between lines '{SPLIT_MARKER}' (MARKER) separately", SPLIT_MARKER),
+    "tessera-pipeline": (
+        "GPU OPTIONS",
+        "run the passes that compile the input for this GPU, from its stage to the stage of --to; e.g. 'sm_90a "
+        "num-stages=2' (default: the GPU of the input, or sm_80)",
+        "",
+    ),
+    "to": ("STAGE", "the last stage of --tessera-pipeline, which it implies: nv_tileaa, nv_tileas, llvm (default), or "
+           "a pass of the pipeline", None),
     "verify-diagnostics": ("WHICH", "check diagnostics against expected-… comments: all or only-expected", "all"),
 }  # fmt: skip
-
-ALIASES = {
-    "mlir-pass-pipeline-crash-reproducer": "crash-reproducer",
-    "remarks-filter-analyse": "remarks-filter-analysis",
-}
-"""MLIR's names of options that have a shorter name here."""
 
 EPILOG = """\
 \b
@@ -71,6 +63,7 @@ Examples:
   tessera-opt kernel.mlir --canonicalize --cse
   tessera-opt kernel.mlir --pass-pipeline='builtin.module(func.func(canonicalize,cse))' -o out.mlir
   tessera-opt kernel.mlir --cse --mlir-print-ir-after-all --mlir-timing
+  tessera-opt kernel.mlir --tessera-pipeline=sm_90a --to=nv_tileas
 """
 
 
@@ -92,9 +85,9 @@ COMMAND_LINE = CommandLine(
     epilog=EPILOG,
     flags=FLAGS,
     values=VALUES,
-    kinds=SHARED_KINDS
-    | {"mlir-pass-statistics-display": ("pipeline", "list"), "verify-diagnostics": ("all", "only-expected")},
+    kinds=SHARED_KINDS | INSPECTION_KINDS | {"verify-diagnostics": ("all", "only-expected")},
     passes=PASSES,
+    aliases=ALIASES,
     command=_Command,
 )
 
@@ -102,7 +95,7 @@ COMMAND_LINE = CommandLine(
 def execute(argv: list[str]) -> int:
     """Run the command; returns the exit status."""
     begin = time.perf_counter()
-    options = COMMAND_LINE.read(_without_aliases(argv))
+    options = COMMAND_LINE.read(argv)
     if options is None:
         return 0
     if options["show_dialects"]:
@@ -118,16 +111,6 @@ def execute(argv: list[str]) -> int:
 
     session = Session(options, begin)
     return with_deep_stack(session.run)
-
-
-def _without_aliases(argv: Sequence[str]) -> list[str]:
-    out: list[str] = []
-    for argument in argv:
-        name, equals, value = argument.lstrip("-").partition("=")
-        out.append(
-            f"--{ALIASES[name]}{equals}{value}" if argument.startswith("-") and name in ALIASES else argument
-        )
-    return out
 
 
 def list_passes() -> str:

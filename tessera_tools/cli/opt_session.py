@@ -19,8 +19,8 @@ from tessera_tools.cli.common import (
     start_seconds,
     use_color,
     write_reproducer,
-    write_stderr,
 )
+from tessera_tools.cli.inspection import Inspection
 from tessera_tools.cli.remarks import Remarks
 from tessera_tools.diagnostics import (
     Diagnostic,
@@ -34,14 +34,10 @@ from tessera_tools.diagnostics import (
 from tessera_tools.emit.files import write_output
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Measured, OptionError, Pass
-from tessera_tools.passes.debug import DebugPass, PassTimes, read_debug_pass
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.order import order_violations
 from tessera_tools.passes.pipeline import SOURCE, Pipeline, make_pass, parse_options, parse_pipeline
-from tessera_tools.passes.printing import IRPrinting, PrintOptions
 from tessera_tools.passes.reproducer import Reproducer, find_reproducer
-from tessera_tools.passes.statistics import Statistics
-from tessera_tools.passes.table import PASSES
 from tessera_tools.passes.timing import Timing
 from tessera_tools.target import Target
 
@@ -56,16 +52,18 @@ class Session:
         self.timing = Timing(begin)
         if options["mlir_timing"]:
             self.timing.started(start_seconds(begin), begin)
-        self.statistics = Statistics()
+        self.inspection = Inspection(options, self.timing, self._does)
         self.sources = Sources()
         self.color = use_color(options["color"] or "auto")
         self.failed = False
-        self.debug = DebugPass()
         self.doing = "reading"
         self.remarks = Remarks.of(options)
         self._input: tuple[str, bytes] | None = None
         self.source_text = ""
         self.input_name = ""
+
+    def _does(self, what: str | None) -> None:
+        self.doing = what or self.doing
 
     def run(self) -> int:
         """Run it; returns the exit status."""
@@ -80,7 +78,6 @@ class Session:
     def _run(self) -> int:
         options = self.options
         pipeline = self._pipeline()
-        self.debug = read_debug_pass(options["debug_pass"])
         name, data = self._read()
         self.input_name = name
         text: str | None = None
@@ -102,9 +99,8 @@ class Session:
                 options["verify_each"] = str(reproducer.verify_each).lower()
         for broken in order_violations([p.name for p in pipeline.passes()]):
             report([Diagnostic("warning", None, broken)], self.sources, self.color)
-        if options["dump_pass_pipeline"]:
-            count = len(pipeline.items)
-            write_stderr(f"Pass Manager with {count} passes:\n{pipeline.pretty()}\n\n")
+        if options["tessera_pipeline"] is None:
+            self.inspection.starts(pipeline)
         marker = options["split_input_file"]
         outputs: list[str] = []
         chunks: list[Chunk | bytes]
@@ -118,7 +114,7 @@ class Session:
             with self.timing.scope("Output"):
                 self._write(f"\n{marker}\n".join(outputs))
         self.remarks.write(self.sources)
-        self._reports(pipeline)
+        self.inspection.report()
         return FAILED if self.failed else 0
 
     def _write(self, text: str) -> None:
@@ -126,13 +122,6 @@ class Session:
         # A file is written only if all chunks succeed; stdout shows the successful chunks.
         if output == "-" or not self.failed:
             write_output(output, text)
-
-    def _reports(self, pipeline: Pipeline) -> None:
-        if self.options["mlir_pass_statistics"]:
-            display = self.options["mlir_pass_statistics_display"] or "pipeline"
-            write_stderr(self.statistics.report(pipeline, display))
-        if self.options["mlir_timing"]:
-            write_stderr(self.timing.report(self.options["mlir_timing_display"] or "tree"))
 
     def _read(self) -> tuple[str, bytes]:
         """The input, read once: stdin would be empty in a second attempt on a larger stack."""
@@ -145,9 +134,13 @@ class Session:
     def _pipeline(self) -> Pipeline:
         """From `--pass-pipeline` or from pass flags. Raises DiagnosticError."""
         text, flags = self.options["pass_pipeline"], self.options["run_pass"]
-        for name in self._print_passes("before") | self._print_passes("after"):
-            if name not in PASSES:
-                raise _plain(f"'{name}', of --mlir-print-ir-before or -after, is not a registered pass")
+        if self.options["to"] is not None and self.options["tessera_pipeline"] is None:
+            self.options["tessera_pipeline"] = ""
+        if self.options["tessera_pipeline"] is not None and (text is not None or flags):
+            raise _plain(
+                "--tessera-pipeline and --to cannot be combined with other passes",
+                "run the command on its output for further passes",
+            )
         if text is not None:
             if flags:
                 raise _plain(
@@ -167,9 +160,15 @@ class Session:
             pipeline.add(made)
         return pipeline
 
-    def _print_passes(self, when: str) -> frozenset[str]:
-        given = self.options[f"mlir_print_ir_{when}"] or ""
-        return frozenset(name.strip() for name in given.split(",") if name.strip())
+    def _target_pipeline(self, module: Operation) -> Pipeline:
+        """The pipeline of --tessera-pipeline for this module; the target is written on the module."""
+        from tessera_tools.cli.target_pipeline import target_pipeline
+
+        pipeline = target_pipeline(
+            module, self.options["tessera_pipeline"], self.options["to"], self.inspection.verify_each
+        )
+        self.inspection.starts(pipeline)
+        return pipeline
 
     # -- one chunk
 
@@ -216,6 +215,8 @@ class Session:
             self._guard("while verifying", lambda: _verify(module))
             if options["wunsupported_hints"]:
                 _check_hints(module, options["werr_hints"])
+        if options["tessera_pipeline"] is not None:
+            pipeline = self._target_pipeline(module)
         if pipeline.items:
             self._run_passes(pipeline, module)
         with self.timing.scope("Output"):
@@ -224,12 +225,7 @@ class Session:
 
             text = self._guard(
                 "while printing",
-                lambda: print_op(
-                    module,
-                    generic=options["mlir_print_op_generic"],
-                    debuginfo=options["mlir_print_debuginfo"],
-                    local_scope=options["mlir_print_local_scope"],
-                ),
+                lambda: print_op(module, style=self.inspection.style),
             )
         return text if text.endswith("\n") else text + "\n"
 
@@ -296,50 +292,23 @@ class Session:
                 return self._reproduce(before or self._source(), pipeline.text())
             return None
 
-        debug = self.debug
-        printing = PrintOptions(
-            before=self._print_passes("before") | debug.dump,
-            after=self._print_passes("after") | debug.dump,
-            before_all=options["mlir_print_ir_before_all"],
-            after_all=options["mlir_print_ir_after_all"],
-            after_change=options["mlir_print_ir_after_change"],
-            after_failure=options["mlir_print_ir_after_failure"],
-            module_scope=options["mlir_print_ir_module_scope"],
-            tree_dir=options["mlir_print_ir_tree_dir"],
-            generic=options["mlir_print_op_generic"],
-            debuginfo=options["mlir_print_debuginfo"],
-            local_scope=options["mlir_print_local_scope"],
-        )
-        observers: list[Any] = [_Doing(self)]
-        if printing.wanted:
-            observers.append(IRPrinting(printing, write_stderr, _write_in_tree))
-        if debug.time:
-            observers.append(PassTimes(debug.time, write_stderr))
         manager = PassManager(
             pipeline,
-            off=debug.off,
+            off=self.inspection.off,
             explains=self.remarks.wanted,
-            verify_each=self._bool("verify_each", True),
-            observers=tuple(observers),
-            timing=self.timing if options["mlir_timing"] else None,
-            statistics=self.statistics,
+            verify_each=self.inspection.verify_each,
+            observers=self.inspection.observers(),
+            timing=self.inspection.timing,
+            statistics=self.inspection.statistics,
             on_failure=on_failure,
             measure=_measure,
         )
         manager.run(module)
 
-    def _bool(self, key: str, default: bool) -> bool:
-        given = self.options[key]
-        if given is None:
-            return default
-        if given.lower() not in ("true", "false", "1", "0"):
-            raise _plain(f"--{key.replace('_', '-')} expects true or false, found '{given}'")
-        return given.lower() in ("true", "1")
-
     def _reproduce(self, ir: str, pipeline: str) -> str:
         """Write a reproducer; returns the note with its path."""
         flags = ["--allow-unregistered-dialect"] if self.options["allow_unregistered_dialect"] else []
-        reproducer = Reproducer(pipeline, self._bool("verify_each", True))
+        reproducer = Reproducer(pipeline, self.inspection.verify_each)
         return write_reproducer(self.options["crash_reproducer"], ir, reproducer, flags)
 
 
@@ -348,22 +317,6 @@ def _measure(module: Operation, target: Target) -> Mapping[str, Measured]:
     from tessera_tools.emit.measure import measure
 
     return measure(module, target)
-
-
-class _Doing:
-    """Updates the text of the progress line."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def before(self, pass_: Pass, op: Operation) -> None:
-        self._session.doing = f"running {pass_.name}"
-
-    def after(self, pass_: Pass, op: Operation) -> None:
-        pass
-
-    def failed(self, pass_: Pass, op: Operation) -> None:
-        pass
 
 
 def _plain(message: str, *notes: str) -> DiagnosticError:
@@ -390,11 +343,3 @@ def _check_hints(module: Operation, refuse: bool) -> None:
             failures += op.error("Optimization hints verification failed").diagnostics
     if failures and refuse:
         raise DiagnosticError(*failures)
-
-
-def _write_in_tree(path: str, text: str) -> None:
-    try:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-    except OSError as failure:
-        raise _plain(f"cannot create the directory '{os.path.dirname(path)}': {failure.strerror}") from None
-    write_output(path, text)

@@ -1,18 +1,23 @@
 """The console scripts; imports nothing else first.
 
 While a command is loading, Ctrl-C has its default action. Python's handler would print a traceback of the
-interrupted import.
+interrupted import. Python itself has that handler while it starts, before this module can change it.
 """
 
 from __future__ import annotations
 
 import os
-import signal
-from collections.abc import Callable
-from typing import NoReturn
 
-if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until `as_process` sets its own
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal as _signal
+    from collections.abc import Callable
+    from typing import NoReturn
+else:
+    import _signal  # part of the interpreter; `signal` imports `enum`, which takes milliseconds
+
+if _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)  # until `as_process` sets its own
 
 SERVED = ("opt", "run", "tileiras", "translate")
 """The commands that the resident server runs."""

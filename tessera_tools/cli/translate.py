@@ -14,6 +14,10 @@ from typing import Any
 import click
 
 from tessera_tools.cli.command_line import (
+    ALIASES,
+    INSPECTION_FLAGS,
+    INSPECTION_KINDS,
+    INSPECTION_VALUES,
     REMARK_OPTIONS,
     SHARED_FLAGS,
     SHARED_KINDS,
@@ -40,20 +44,18 @@ OUTPUTS = {
 }
 """Output formats; exactly one must be given."""
 
-FLAGS = SHARED_FLAGS | {
+FLAGS = SHARED_FLAGS | INSPECTION_FLAGS | {
     "cuda-tile-module": "with --cudatilebc-to-mlir: print the `cuda_tile.module` around the kernels",
     "debug-info": "emit DWARF debug information into PTX and cubin; implies -O0",
     "lineinfo": "emit source line information into PTX, cubin and SASS",
     "list-versions": "list the supported versions of cuda_tile bytecode and exit",
-    "mlir-print-debuginfo": "print locations in MLIR text",
-    "mlir-print-local-scope": "print locations inline, without aliases",
-    "mlir-print-op-generic": "print MLIR in the generic form",
     "print-pipeline": "print the pass pipeline to stderr",
     "resource-usage": "print the resource usage of each kernel to stderr",
-}
+}  # fmt: skip
 
 VALUES: dict[str, tuple[str, str, str | None]] = {
     **SHARED_VALUES,
+    **INSPECTION_VALUES,
     "O": ("LEVEL", "optimization level of LLVM and ptxas, 0 to 3 (default: 3)", None),
     "bytecode-version": (
         "VERSION",
@@ -130,7 +132,9 @@ COMMAND_LINE = CommandLine(
     epilog=EPILOG,
     flags={name: f"emit {text}" for name, (_, text) in OUTPUTS.items()} | FLAGS,
     values=VALUES,
+    aliases=ALIASES,
     kinds=SHARED_KINDS
+    | INSPECTION_KINDS
     | {"llvm-pipeline": ("tile", "llvm"), "O": ("0", "1", "2", "3")}
     | {name: _Seconds(min=0, min_open=True, max=MAX_SECONDS) for name in VALUES if name.endswith("timeout")},
 )

@@ -20,6 +20,7 @@ from tessera_tools.cli.common import (
     write_reproducer,
     write_stderr,
 )
+from tessera_tools.cli.inspection import Inspection
 from tessera_tools.cli.remarks import Remarks
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, InternalFault, Sources, error, sink
 from tessera_tools.emit.compile_cache import Entry, key_of, once
@@ -66,8 +67,12 @@ class Session:
         self.doing = "reading"
         self._input: tuple[str, bytes] | None = None
         self.worker: Worker | None = None
+        self.inspection = Inspection(options, self.timing, self._does)
         self._reproduce: Callable[[], str] | None = None
         """Writes a reproducer of the input; returns the note with its path. None until the input is parsed as IR."""
+
+    def _does(self, what: str | None) -> None:
+        self.doing = what or "compiling"
 
     def close(self) -> None:
         """End LLVM's process."""
@@ -155,8 +160,7 @@ class Session:
     def _key(self, name: str, data: bytes, options: Options) -> str | None:
         """The key in the compile cache; None if the cache is off, or an intermediate result is requested."""
         given = self.options
-        watched = ("debug_pass", "mlir_print_ir_after_all", "mlir_print_ir_before_all", "mlir_timing")
-        if given["cache"] == "off" or given["print_pipeline"] or any(given[option] for option in watched):
+        if given["cache"] == "off" or given["print_pipeline"] or self.inspection.watches:
             return None
         # Diagnostics of ptxas name the files of --save-temps.
         named = ("allow_unregistered_dialect", "implicit_index_constants", "save_temps")
@@ -200,11 +204,12 @@ class Session:
             _text_of(module) if binary else text,
             remaining_pipeline(options, stage_of(module)),
         )
+        self.inspection.starts(pipeline)
 
         def reproduce() -> str:
             from tessera_tools.passes.reproducer import Reproducer
 
-            return write_reproducer(None, text, Reproducer(pipeline.text()))
+            return write_reproducer(self.options["crash_reproducer"], text, Reproducer(pipeline.text()))
 
         self._reproduce = reproduce
         return compile_module(
@@ -212,7 +217,8 @@ class Session:
             options,
             worker=self.worker,
             timing=self.timing,
-            observers=self._observers(),
+            observers=self.inspection.observers(),
+            statistics=self.inspection.statistics,
             on_failure=self._on_failure,
             on_stage=self._save,
         )
@@ -247,9 +253,6 @@ class Session:
                 extra = shlex.split(given["ptxas_options"])
             except ValueError as failure:
                 raise error(None, f"--ptxas-options: {str(failure).lower()}") from None
-        verify = (given["verify_each"] or "true").lower()
-        if verify not in ("true", "false", "1", "0"):
-            raise error(None, f"--verify-each expects true or false, found '{verify}'")
         if given["debug_info"] and given["level"] not in (None, "0"):
             raise error(
                 None, f"--debug-info requires -O0, but found -O{given['level']}",
@@ -267,20 +270,13 @@ class Session:
             nvdisasm=given["nvdisasm"],
             llvm_timeout=given["llvm_timeout"] or 120.0,
             llvm_pipeline=given["llvm_pipeline"] or "tile",
-            verify_each=verify in ("true", "1"),
+            verify_each=self.inspection.verify_each,
             **given_config(given),
             plain_abi=given["abi"] == "plain",
-            off=self._passes_off(),
+            off=self.inspection.off,
             explains=self.remarks.wanted,
             all_stages=given["save_temps"] is not None,
         )
-
-    def _passes_off(self) -> frozenset[str]:
-        if self.options["debug_pass"] is None:
-            return frozenset()
-        from tessera_tools.passes.debug import read_debug_pass
-
-        return read_debug_pass(self.options["debug_pass"]).off
 
     def _check_output(self) -> None:
         """Check that the output can be written, before the compilation."""
@@ -305,24 +301,10 @@ class Session:
                 "create the directory first",
             )
 
-    def _observers(self) -> tuple[Any, ...]:
-        from tessera_tools.passes.debug import PassTimes, read_debug_pass
-
-        observers: list[Any] = [_Doing(self)]
-        before, after = self.options["mlir_print_ir_before_all"], self.options["mlir_print_ir_after_all"]
-        debug = read_debug_pass(self.options["debug_pass"])
-        if before or after or debug.dump:
-            from tessera_tools.passes.printing import IRPrinting, PrintOptions
-
-            printing = PrintOptions(debug.dump, debug.dump, before_all=before, after_all=after)
-            observers.append(IRPrinting(printing, write_stderr, write_output))
-        if debug.time:
-            observers.append(PassTimes(debug.time, write_stderr))
-        return tuple(observers)
-
     def _on_failure(self, failure: DiagnosticError, pass_: Pass, op: Operation) -> str | None:
         """Writes a reproducer for a failing pass: the input and the whole pipeline."""
-        if not isinstance(failure, InternalFault) or self._reproduce is None:
+        wanted = isinstance(failure, InternalFault) or self.options["crash_reproducer"]
+        if not wanted or self._reproduce is None:
             return None
         return self._reproduce()
 
@@ -375,24 +357,7 @@ class Session:
                 write_stderr("no resource usage: ptxas did not run\n")
             else:
                 write_stderr(_resources(compiled))
-        if self.options["mlir_timing"]:
-            write_stderr(self.timing.report(self.options["mlir_timing_display"] or "tree"))
-
-
-class _Doing:
-    """Updates the text of the progress line."""
-
-    def __init__(self, session: Session) -> None:
-        self._session = session
-
-    def before(self, pass_: Any, op: Operation) -> None:
-        self._session.doing = f"running {pass_.name}"
-
-    def after(self, pass_: Any, op: Operation) -> None:
-        self._session.doing = "compiling"
-
-    def failed(self, pass_: Any, op: Operation) -> None:
-        pass
+        self.inspection.report()
 
 
 def _manifest_path(cubin: str) -> str:

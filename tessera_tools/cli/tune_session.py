@@ -17,6 +17,7 @@ from typing import Any
 from tessera_tools.api.inputs import DEFAULT_GPU, digest_of_input, find_target
 from tessera_tools.cli.common import (
     FAILED,
+    INTERRUPTED,
     internal_fault,
     print_table,
     progress,
@@ -66,7 +67,7 @@ class Session:
             write_stderr(
                 f"interrupted after {self.measured_now} candidates; run the same command to resume\n"
             )
-            return 130
+            return INTERRUPTED
         except (RecursionError, MemoryError, OSError):
             raise
         except Exception as fault:

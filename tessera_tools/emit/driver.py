@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tessera_tools.emit.llvmir.module import DebugLevel
     from tessera_tools.emit.spills import SpillPlace
     from tessera_tools.passes.manager import Observer
+    from tessera_tools.passes.statistics import Statistics
     from tessera_tools.passes.timing import Timing
 
 __all__ = [
@@ -41,9 +42,11 @@ __all__ = [
     "Compiled",
     "Options",
     "Stage",
+    "begin_lowering",
     "compile_module",
     "compile_text",
     "declared_target",
+    "pipeline_to",
     "remaining_pipeline",
     "stage_of",
     "target_of_text",
@@ -96,6 +99,57 @@ def remaining_pipeline(options: Options, stage: Stage) -> Pipeline:
     for step in _steps(options, stage):
         pipeline.add(parse_pass(step.text))
     return pipeline
+
+
+def pipeline_to(options: Options, stage: Stage, to: str) -> Pipeline:
+    """Returns the passes that lower `stage` to the stage `to`, or through the first run of the pass `to`.
+
+    Raises DiagnosticError if the pipeline does not lead there.
+    """
+    steps = _steps(options, stage)
+    names = [parse_pass(step.text).name for step in steps]
+    if to in STAGES:
+        reached = stages_from(stage)
+        if to not in reached:
+            raise error(
+                None, f"the input is {stage}, which is not lowered to {to}", _reachable(reached, names)
+            )
+        steps = [step for step in steps if reached.index(step.stage) < reached.index(to)]
+    elif to in names:
+        steps = steps[: names.index(to) + 1]
+    else:
+        raise error(
+            None,
+            f"no pass of the pipeline from {stage} is called '{to}'",
+            _reachable(stages_from(stage), names),
+        )
+    pipeline = Pipeline("builtin.module")
+    for step in steps:
+        pipeline.add(parse_pass(step.text))
+    return pipeline
+
+
+def _reachable(stages: Sequence[str], names: Sequence[str]) -> str:
+    if not names:
+        return "it is not lowered further by passes; tessera-translate compiles it"
+    return f"expected a stage ({', '.join(stages[1:])}) or a pass: {', '.join(dict.fromkeys(names))}"
+
+
+def begin_lowering(module: Operation, options: Options) -> Stage:
+    """Returns the stage of the module, after writing the target on it if it is an intermediate one without target.
+
+    Raises DiagnosticError if the module was lowered for another target.
+    """
+    stage = stage_of(module)
+    declared = declared_target(module)
+    if declared is None and stage not in ("tile", "cuda_tile", "llvm"):
+        module.attributes[TARGET_ATTRIBUTE] = StringAttr(options.target.name)
+    elif declared is not None and declared not in (options.target.name, options.target.cpu):
+        raise module.error(
+            f"was lowered for '{declared}' and cannot be compiled for '{options.target.name}'",
+            "lower the kernel again from cuda_tile, or specify the GPU that it was lowered for",
+        )
+    return stage
 
 
 def _steps(options: Options, stage: Stage) -> list[Step]:
@@ -162,22 +216,18 @@ class _Run:
     # -- the stages
 
     def lower(
-        self, module: Operation, observers: tuple[Observer, ...], on_failure: OnFailure | None = None
+        self,
+        module: Operation,
+        observers: tuple[Observer, ...],
+        on_failure: OnFailure | None = None,
+        statistics: Statistics | None = None,
     ) -> None:
         """Run the remaining passes on the module."""
         from tessera_tools.ir.printing import print_op
         from tessera_tools.passes.manager import PassManager
 
         options = self.options
-        stage = stage_of(module)
-        declared = declared_target(module)
-        if declared is None and stage not in ("tile", "cuda_tile", "llvm"):
-            module.attributes[TARGET_ATTRIBUTE] = StringAttr(options.target.name)
-        elif declared is not None and declared not in (options.target.name, options.target.cpu):
-            raise module.error(
-                f"was lowered for '{declared}' and cannot be compiled for '{options.target.name}'",
-                "lower the kernel again from cuda_tile, or specify the GPU that it was lowered for",
-            )
+        stage = begin_lowering(module, options)
         steps = _steps(options, stage)
         for name in stages_from(stage):
             if options.all_stages or options.keep_stages:
@@ -202,6 +252,7 @@ class _Run:
                     verify_stages=options.verify_each or stage in ("nv_tileaa", "nv_tileas"),
                     observers=observers,
                     timing=self.timing,
+                    statistics=statistics,
                     on_failure=on_failure,
                     off=options.off,
                     explains=options.explains,
@@ -423,13 +474,14 @@ def compile_module(
     worker: Worker | None = None,
     timing: Timing | None = None,
     observers: Sequence[Observer] = (),
+    statistics: Statistics | None = None,
     on_failure: OnFailure | None = None,
     on_stage: Callable[[Stage, str | bytes], str | None] | None = None,
 ) -> Compiled:
     """Compile IR of any stage; the module is changed in place.
 
     worker: LLVM's process, started early by the caller; by default one is started if needed, and closed.
-    observers, on_failure: as for the pass manager.
+    observers, statistics, on_failure: as for the pass manager.
     on_stage: called with the text of each stage when it is complete; returns the path of the saved file, for
         the positions of errors, or None.
 
@@ -445,7 +497,7 @@ def compile_module(
                 start = op.location.start()
                 if start is not None:
                     run.ops.setdefault(start, op.name)
-        run.lower(module, tuple(observers), on_failure)
+        run.lower(module, tuple(observers), on_failure, statistics)
         if options.until != "llvmir":
             check_names(module)
         run.kernels = kernels_of_module(module)

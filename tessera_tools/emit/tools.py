@@ -1,4 +1,4 @@
-"""Finds NVIDIA's programs, and creates a private folder for their files.
+"""Finds NVIDIA's programs, and creates private folders for their files.
 
 option ▶ TESSERA_<NAME> ▶ the NVIDIA wheel in site-packages ▶ PATH
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
 
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.process import forget, leave_nothing
@@ -89,26 +91,54 @@ def os_reason(failure: OSError) -> str:
     return reason[:1].lower() + reason[1:]
 
 
+_PREFIXES = ("tessera-nvdisasm", "tessera-ptxas", "tessera-ranks")
+_MOST_ENTRIES = 10_000
+"""How many entries of the directory for temporary files are looked at for abandoned folders."""
+
+
 class TemporaryFolder:
     """A new folder that only this user can enter, removed with its files at the end of the `with` block.
 
-    `tempfile` does the same, but its import takes longer than `ptxas --version`.
+    A process that is killed cannot remove its folder. The lock on the folder ends with the process, and the next
+    process that makes a folder removes those without a lock. `prefix` is one of `_PREFIXES`.
+
+    `tempfile` makes such a folder too, but its import takes longer than `ptxas --version`.
     """
 
     def __init__(self, prefix: str) -> None:
-        base = next((b for b in map(os.environ.get, ("TMPDIR", "TEMP", "TMP")) if b), "/tmp")
-        self.path = os.path.join(base, f"{prefix}-{os.getpid()}-{os.urandom(6).hex()}")
+        self._base = next((b for b in map(os.environ.get, ("TMPDIR", "TEMP", "TMP")) if b), "/tmp")
+        self._prefix = prefix
+        self.path = ""
+        self._descriptor = -1
 
     def __enter__(self) -> TemporaryFolder:
         try:
-            leave_nothing(self.path)
-            os.mkdir(self.path, 0o700)
+            while not self._make():
+                forget(self.path)
         except OSError as failure:
             raise ToolError(
                 f"cannot create a temporary directory at '{self.path}': {os_reason(failure)}",
                 "set TMPDIR to a writable directory",
             ) from None
+        _remove_abandoned(self._base)
         return self
+
+    def _make(self) -> bool:
+        """Make a folder and lock it; False if another process has removed it before it was locked."""
+        self.path = os.path.join(self._base, f"{self._prefix}-{os.urandom(8).hex()}")
+        leave_nothing(self.path)
+        os.mkdir(self.path, 0o700)
+        try:
+            self._descriptor = _open_folder(self.path)
+        except FileNotFoundError:
+            return False
+        try:
+            locked = _lock(self._descriptor, self.path, wait=True)
+        except OSError:
+            return True  # a file system without locks, where no process can lock the folder to remove it
+        if not locked:
+            os.close(self._descriptor)
+        return locked
 
     def write(self, name: str, data: bytes) -> str:
         """Write a file in the folder; return its path."""
@@ -125,9 +155,50 @@ class TemporaryFolder:
 
     def __exit__(self, *_: object) -> None:
         try:
-            for name in os.listdir(self.path):
-                os.unlink(os.path.join(self.path, name))
-            os.rmdir(self.path)
+            _remove(self.path, self._descriptor)
             forget(self.path)
         except OSError:
             pass  # a file that another program left open or protected does not fail the compilation
+        finally:
+            os.close(self._descriptor)
+
+
+def _open_folder(path: str) -> int:
+    return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+
+
+def _lock(descriptor: int, path: str, *, wait: bool) -> bool:
+    """Lock an open folder until the descriptor is closed; False if it is not at `path` any more. Raises OSError."""
+    import fcntl
+
+    fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.lstat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _remove(path: str, descriptor: int) -> None:
+    """Remove a folder of files, which is open. Raises OSError."""
+    for name in os.listdir(descriptor):
+        os.unlink(name, dir_fd=descriptor)
+    os.rmdir(path)
+
+
+def _remove_abandoned(base: str) -> None:
+    """Remove the folders of `TemporaryFolder` whose processes were killed."""
+    with suppress(OSError), os.scandir(base) as entries:
+        for entry in islice(entries, _MOST_ENTRIES):
+            prefix, _, digits = entry.name.rpartition("-")
+            if prefix in _PREFIXES and len(digits) == 16 and not set(digits) - set("0123456789abcdef"):
+                with suppress(OSError):
+                    _remove_if_abandoned(entry.path)
+
+
+def _remove_if_abandoned(path: str) -> None:
+    descriptor = _open_folder(path)
+    try:
+        if os.fstat(descriptor).st_uid == os.geteuid() and _lock(descriptor, path, wait=False):
+            _remove(path, descriptor)
+    finally:
+        os.close(descriptor)

@@ -32,6 +32,9 @@ __all__ = [
     "UnregisteredOp", "Value",
 ]  # fmt: skip
 
+_HAS_TRAIT: dict[tuple[type[Operation], type[Trait] | Trait], bool] = {}
+"""What `has_trait` has answered: traits of a class do not change."""
+
 
 class Operation:
     """One operation.  Registered ops are subclasses; the rest are `UnregisteredOp`.
@@ -235,7 +238,12 @@ class Operation:
 
     @classmethod
     def has_trait(cls, trait: type[Trait] | Trait) -> bool:
-        return any(t is trait or (isinstance(trait, type) and isinstance(t, trait)) for t in cls.traits)
+        """Whether the class has this trait, or one of this class of traits."""
+        known = _HAS_TRAIT.get((cls, trait))
+        if known is None:
+            known = any(t is trait or (isinstance(trait, type) and isinstance(t, trait)) for t in cls.traits)
+            _HAS_TRAIT[cls, trait] = known
+        return known
 
     def effects(self) -> MemoryEffects | None:
         """The side effects of the op itself (ir/effects.py); None if they are unknown."""

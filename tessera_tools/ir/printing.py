@@ -15,18 +15,24 @@ from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Valu
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.location_aliases import LocationAliases
 from tessera_tools.ir.resources import resource_section
+from tessera_tools.ir.style import PLAIN, Style
 from tessera_tools.ir.traits import IsolatedFromAbove
 from tessera_tools.ir.types import FunctionType
 
 
 def print_op(
-    op: Operation, *, generic: bool = False, debuginfo: bool = False, local_scope: bool = False
+    op: Operation,
+    *,
+    generic: bool = False,
+    debuginfo: bool = False,
+    local_scope: bool = False,
+    style: Style | None = None,
 ) -> str:
     """The text of an operation, with a newline at the end.
 
-    generic: the generic form throughout.  debuginfo: print locations.  local_scope: locations inline, no aliases.
+    generic, debuginfo, local_scope: as the fields of `Style`; `style` sets all of them.
     """
-    printer = Printer(generic=generic, debuginfo=debuginfo, local_scope=local_scope)
+    printer = Printer(style or Style(generic, debuginfo, local_scope))
     printer.top(op)
     text = printer.text()
     return text + resource_section(op) if "dense_resource<" in text else text
@@ -34,7 +40,7 @@ def print_op(
 
 def op_text(op: Operation, *, generic: bool = False) -> str:
     """The text of one operation (for debugging and messages), numbered within its isolated parent."""
-    printer = Printer(generic=generic)
+    printer = Printer(Style(generic=generic))
     root = op
     while root.parent_op is not None and not root.has_trait(IsolatedFromAbove):
         root = root.parent_op
@@ -142,10 +148,8 @@ def result_groups(op: Operation) -> list[tuple[int, int]]:
 class Printer:
     """Writes operations.  The methods from `write` on are what formats and custom directives use (docs/ops.md)."""
 
-    def __init__(self, *, generic: bool = False, debuginfo: bool = False, local_scope: bool = False) -> None:
-        self.generic = generic
-        self.debuginfo = debuginfo
-        self.local_scope = local_scope
+    def __init__(self, style: Style = PLAIN) -> None:
+        self.style = style
         self.scope = Names()
         self.short_dialect = ""
         """The dialect whose types are currently printed without prefix."""
@@ -166,10 +170,10 @@ class Printer:
     def top(self, op: Operation) -> None:
         """Print a whole unit: the operation, a newline, location aliases."""
         self.scope.number_op(op)
-        if self.debuginfo and not self.local_scope:
+        if self.style.debuginfo and not self.style.local_scope:
             self._aliases = LocationAliases()
             self._aliases.meet(op)
-        if not self.generic and op.name == "builtin.module" and _prints_bare(op):
+        if not self.style.generic and op.name == "builtin.module" and _prints_bare(op):
             for inner in op.regions[0].blocks[0]:
                 self.operation(inner)
                 self.write("\n")
@@ -193,7 +197,7 @@ class Printer:
                     name = names[results[start]]
                     parts.append(name if count == 1 else f"{name.partition('#')[0]}:{count}")
                 out.append(", ".join(parts) + " = ")
-        definition = None if self.generic else getattr(op, "definition", None)
+        definition = None if self.style.generic else getattr(op, "definition", None)
         if definition is None or definition.format is None:
             self._generic(op)
         else:
@@ -208,7 +212,7 @@ class Printer:
             self._space, self._punctuation = True, False
             definition.format.write(self, op)
             self.short_dialect, self.default_dialect = outer, default
-        if self.debuginfo:
+        if self.style.debuginfo:
             out.append(f" {self.location(op.location)}")
 
     def _generic(self, op: Operation) -> None:
@@ -348,7 +352,7 @@ class Printer:
 
     def argument_location(self, value: Any) -> str:
         """` loc(…)` of a region's argument in debug output, else nothing."""
-        return f" {self.location(value.location, argument=True)}" if self.debuginfo else ""
+        return f" {self.location(value.location, argument=True)}" if self.style.debuginfo else ""
 
     def argument(self, value: Any) -> None:
         """`%a: type`, with its location in debug output."""

@@ -97,6 +97,7 @@ class PassManager:
             )
             failure.diagnostics[0].note(f"begin the pipeline with '{op.name}(…)'")
             raise failure
+        self.statistics.ran(self.pipeline)
         self._run(self.pipeline, op)
 
     def _run(self, pipeline: Pipeline, op: Operation) -> None:

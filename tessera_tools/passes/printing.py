@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tessera_tools.ir.builtin_attributes import StringAttr, symbol_text
+from tessera_tools.ir.style import PLAIN, Style
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
@@ -35,13 +36,22 @@ class PrintOptions:
     after_failure: bool = False
     module_scope: bool = False
     tree_dir: str | None = None
-    generic: bool = False
-    debuginfo: bool = False
-    local_scope: bool = False
+    """The folder of the tree of files. Alone, it asks for a dump after every pass."""
+    style: Style = PLAIN
 
     @property
     def wanted(self) -> bool:
         """True if anything is printed."""
+        return bool(self._selects or self.tree_dir is not None)
+
+    @property
+    def every(self) -> bool:
+        """True if there is a dump after every pass, or after every one that changed the IR."""
+        alone = self.tree_dir is not None and not self._selects
+        return self.after_all or alone or (self.after_change and not self.after)
+
+    @property
+    def _selects(self) -> bool:
         return bool(
             self.before
             or self.after
@@ -85,8 +95,7 @@ class IRPrinting:
         if options.after_change:
             changed = self._fingerprints.pop() != self._fingerprint(op)
         # As in MLIR: after-change and after-failure narrow after-all and after=…, and imply after-all if given alone.
-        every = options.after_all or (options.after_change and not options.after)
-        if options.after_failure or not changed or not (every or pass_.name in options.after):
+        if options.after_failure or not changed or not (options.every or pass_.name in options.after):
             return
         self._dump(f"After {pass_.shown} ({pass_.name})", pass_, op)
 
@@ -94,7 +103,7 @@ class IRPrinting:
         options = self._options
         if options.after_change and self._fingerprints:
             self._fingerprints.pop()
-        if options.after_failure or options.after_all or options.after_change or pass_.name in options.after:
+        if options.after_failure or options.every or options.after_change or pass_.name in options.after:
             self._dump(f"After {pass_.shown} Failed ({pass_.name})", pass_, op)
 
     def _dump(self, what: str, pass_: Pass, op: Operation) -> None:
@@ -118,11 +127,7 @@ class IRPrinting:
     def _text(self, op: Operation) -> str:
         from tessera_tools.ir.printing import print_op
 
-        options = self._options
-        text = print_op(
-            op, generic=options.generic, debuginfo=options.debuginfo, local_scope=options.local_scope
-        )
-        return text.rstrip("\n")
+        return print_op(op, style=self._options.style).rstrip("\n")
 
     def _fingerprint(self, op: Operation) -> bytes:
         from tessera_tools.ir.printing import print_op

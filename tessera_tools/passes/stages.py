@@ -14,22 +14,65 @@ that held before. An error is at the op, and names the check.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import DiagnosticError
 
 if TYPE_CHECKING:
     from tessera_tools.dialects.nv_tileaa import Func
-    from tessera_tools.ir.core import Operation
+    from tessera_tools.ir.core import Operation, Value
+    from tessera_tools.ir.types import RankedTensorType
 
-__all__ = ["ENDS", "NEEDS", "PROMISES", "SPECS", "Check", "dialects_of", "problems", "unknown_stage"]
+__all__ = [
+    "ENDS",
+    "NEEDS",
+    "PROMISES",
+    "SPECS",
+    "Check",
+    "Contents",
+    "dialects_of",
+    "problems",
+    "unknown_stage",
+]
 
 
 _MOST_ERRORS = 10
 """Errors of one check that are reported."""
+
+
+class Contents:
+    """A module as the checks look at it: its ops, and those of each kernel, are looked up once for all checks."""
+
+    def __init__(self, module: Operation) -> None:
+        from tessera_tools.planning.kernel import kernels
+
+        self.module = module
+        self.ops = list(module.walk())
+        self.names = {op.name for op in self.ops}
+        self.kernels = {function: list(function.walk()) for function in kernels(module)}
+        """Each tile function with a body, and the ops in it."""
+
+    @cached_property
+    def tiles(self) -> dict[Func, list[tuple[Operation, RankedTensorType]]]:
+        """For each kernel, (an op, a tile among its results or among the arguments of the block that it begins)."""
+        from tessera_tools.ir.types import RankedTensorType
+
+        found: dict[Func, list[tuple[Operation, RankedTensorType]]] = {}
+        for function, ops in self.kernels.items():
+            tiles = found[function] = []
+            for op in ops:
+                block = op.parent
+                values: Sequence[Value] = op.results
+                if block is not None and block.arguments and block.first_op is op:
+                    values = (*values, *block.arguments)
+                for value in values:
+                    if isinstance(value.type, RankedTensorType):
+                        tiles.append((op, value.type))
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,17 +80,18 @@ class Check:
     """One rule of a stage: `find` yields an error for each violation."""
 
     name: str
-    find: Callable[[Operation], Iterator[DiagnosticError]]
+    find: Callable[[Contents], Iterator[DiagnosticError]]
     at_entry: bool = False
     """Whether it is checked only before a pass that starts from the stage, on a module that no pass has made."""
 
 
 def problems(module: Operation, spec: str, at_entry: bool = True) -> DiagnosticError | None:
     """The first errors of the first violated check of a spec; None if the module satisfies all."""
+    contents = Contents(module)
     for check in SPECS[spec]:
         if check.at_entry and not at_entry:
             continue
-        failures = islice(check.find(module), _MOST_ERRORS)
+        failures = islice(check.find(contents), _MOST_ERRORS)
         found = [d for failure in failures for d in failure.diagnostics]
         if found:
             for diagnostic in found:
@@ -56,86 +100,69 @@ def problems(module: Operation, spec: str, at_entry: bool = True) -> DiagnosticE
     return None
 
 
-def _tiles(op: Operation) -> Iterator[tuple[Operation, Any]]:
-    """(an op, a tile among its results, or among the arguments of the block that it begins)."""
-    from tessera_tools.ir.types import RankedTensorType
-
-    for inner in op.walk():
-        first = inner.parent is not None and inner.parent.first_op is inner
-        for value in (
-            *inner.results,
-            *(inner.parent.arguments if first and inner.parent is not None else ()),
-        ):
-            if isinstance(value.type, RankedTensorType):
-                yield inner, value.type
-
-
-def _kernels(module: Operation) -> list[Func]:
-    from tessera_tools.planning.kernel import kernels
-
-    return kernels(module)
-
-
 # -- checks
 
 
-def _none_of(*prefixes: str) -> Callable[[Operation], Iterator[DiagnosticError]]:
-    def find(module: Operation) -> Iterator[DiagnosticError]:
-        for op in module.walk():
-            if op.name.startswith(prefixes):
+def _none_of(*prefixes: str) -> Callable[[Contents], Iterator[DiagnosticError]]:
+    def find(contents: Contents) -> Iterator[DiagnosticError]:
+        refused = {name for name in contents.names if name.startswith(prefixes)}
+        for op in contents.ops if refused else ():
+            if op.name in refused:
                 yield op.error("belongs to an earlier stage and must not remain here")
 
     return find
 
 
-def _only(*dialects: str) -> Callable[[Operation], Iterator[DiagnosticError]]:
+def _only(*dialects: str) -> Callable[[Contents], Iterator[DiagnosticError]]:
     """Ops of these dialects in kernels, and no others."""
     expected = f"{', '.join(dialects[:-1])} and {dialects[-1]}"
 
-    def find(module: Operation) -> Iterator[DiagnosticError]:
-        for function in _kernels(module):
-            for op in function.walk():
-                if op.name.partition(".")[0] not in dialects:
+    def find(contents: Contents) -> Iterator[DiagnosticError]:
+        refused = {name for name in contents.names if name.partition(".")[0] not in dialects}
+        for ops in contents.kernels.values():
+            for op in ops if refused else ():
+                if op.name in refused:
                     yield op.error(f"is no op of this stage; expected ops of {expected}")
 
     return find
 
 
-def _only_in_kernels_of_llvm(module: Operation) -> Iterator[DiagnosticError]:
-    for function in module.walk():
+def _only_in_kernels_of_llvm(contents: Contents) -> Iterator[DiagnosticError]:
+    refused = {name for name in contents.names if not name.startswith(("llvm.", "nvvm."))}
+    for function in contents.ops if refused else ():
         for op in function.walk() if function.name == "llvm.func" else ():
-            if not op.name.startswith(("llvm.", "nvvm.")):
+            if op.name in refused:
                 yield op.error("is no op of this stage; expected ops of llvm and nvvm")
 
 
-def _has_target(module: Operation) -> Iterator[DiagnosticError]:
+def _has_target(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.planning.kernel import target_of
 
-    if any(True for function in _kernels(module) for _ in _tiles(function)):
+    if any(contents.tiles.values()):
         try:
-            target_of(module)
+            target_of(contents.module)
         except DiagnosticError as failure:
             yield failure
 
 
-def _plain_tiles(module: Operation) -> Iterator[DiagnosticError]:
-    for function in _kernels(module):
-        for op, type in _tiles(function):
+def _plain_tiles(contents: Contents) -> Iterator[DiagnosticError]:
+    for tiles in contents.tiles.values():
+        for op, type in tiles:
             if type.encoding is not None:
                 yield op.error(f"has a tile of type {type}; expected one without a layout")
 
 
-def _specs_on_kernels(module: Operation) -> Iterator[DiagnosticError]:
-    for function in _kernels(module):
-        if function.kernel_spec is None and any(True for _ in _tiles(function)):
+def _specs_on_kernels(contents: Contents) -> Iterator[DiagnosticError]:
+    for function, tiles in contents.tiles.items():
+        if function.kernel_spec is None and tiles:
             yield function.error("has no 'nv_tileaa.kernel_spec'; run --convert-tileaa-to-tileas first")
 
 
-def _tokens(module: Operation) -> Iterator[DiagnosticError]:
+def _tokens(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 
-    for function in _kernels(module):
-        for op in function.walk():
+    for ops in contents.kernels.values():
+        for op in ops:
             for value in op.operands:
                 maker = value.defining_op
                 if value.type is MEM_TOKEN and maker is not None and not _has_token_results(maker):
@@ -146,12 +173,12 @@ def _has_token_results(op: Operation) -> bool:
     return op.name.startswith(("nv_tileaa.", "nv_tileas.", "scf.", "cf."))
 
 
-def _layouts(module: Operation) -> Iterator[DiagnosticError]:
+def _layouts(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.dialects.nv_tileas import LinearAttr
     from tessera_tools.planning.kernel import unit_of
 
-    for function in _kernels(module):
-        for op, type in _tiles(function):
+    for tiles in contents.tiles.values():
+        for op, type in tiles:
             if not isinstance(type.encoding, LinearAttr):
                 yield op.error(f"has a tile of type {type} without a layout; run --tileas-assign-layouts")
                 continue
@@ -167,11 +194,11 @@ def _layouts(module: Operation) -> Iterator[DiagnosticError]:
                 )
 
 
-def _agreeing_layouts(module: Operation) -> Iterator[DiagnosticError]:
+def _agreeing_layouts(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.planning.layout_rules import is_known, ties
 
-    for function in _kernels(module):
-        for op in function.walk():
+    for ops in contents.kernels.values():
+        for op in ops:
             if not is_known(op):
                 continue
             for first, *rest in ties(op):
@@ -184,14 +211,14 @@ def _agreeing_layouts(module: Operation) -> Iterator[DiagnosticError]:
                     break
 
 
-def _places(module: Operation) -> Iterator[DiagnosticError]:
+def _places(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.planning.kernel import known_target
     from tessera_tools.planning.shared_memory import overlaps, recorded
 
-    target = known_target(module)
+    target = known_target(contents.module)
     if target is None:
         return
-    for function in _kernels(module):
+    for function in contents.kernels:
         try:
             allocation = recorded(function, target)
         except DiagnosticError as failure:
@@ -200,13 +227,13 @@ def _places(module: Operation) -> Iterator[DiagnosticError]:
         yield from overlaps(function, target, allocation)
 
 
-def _barriers(module: Operation) -> Iterator[DiagnosticError]:
+def _barriers(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.passes.tileas.barriers import missing_barrier
     from tessera_tools.planning.kernel import known_target
     from tessera_tools.planning.shared_memory import recorded
 
-    target = known_target(module)
-    for function in _kernels(module) if target is not None else ():
+    target = known_target(contents.module)
+    for function in contents.kernels if target is not None else ():
         assert target is not None
         found = missing_barrier(function, recorded(function, target))
         if found is not None:
@@ -218,19 +245,19 @@ def _barriers(module: Operation) -> Iterator[DiagnosticError]:
             yield failure
 
 
-def _pipelines(module: Operation) -> Iterator[DiagnosticError]:
+def _pipelines(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.analysis.pipelines import problems as unmatched
 
-    for function in _kernels(module):
+    for function in contents.kernels:
         yield from unmatched(function)
 
 
-def _agents(module: Operation) -> Iterator[DiagnosticError]:
+def _agents(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.dialects.nv_tileas import AgentSwitch
 
-    for function in _kernels(module):
+    for function, ops in contents.kernels.items():
         spec = function.kernel_spec
-        for op in function.walk():
+        for op in ops:
             if not isinstance(op, AgentSwitch) or spec is None:
                 continue
             for number in range(len(op.regions)):
@@ -242,7 +269,7 @@ def _agents(module: Operation) -> Iterator[DiagnosticError]:
                     )
 
 
-def arrivals(module: Operation) -> Iterator[DiagnosticError]:
+def arrivals(contents: Contents) -> Iterator[DiagnosticError]:
     """A pipeline counts the arrivals of what fills a stage, and of each warp that releases it, of all agents."""
     from tessera_tools.dialects.nv_tileas import (
         ConsumerWait,
@@ -252,8 +279,8 @@ def arrivals(module: Operation) -> Iterator[DiagnosticError]:
         agent_of,
     )
 
-    for function in _kernels(module):
-        for op in function.walk() if function.kernel_spec is not None else ():
+    for function, ops in contents.kernels.items():
+        for op in ops if function.kernel_spec is not None else ():
             if not isinstance(op, CreatePipeline):
                 continue
             acquires = [user for user in op.res.users if isinstance(user, ProducerAcquire)]
@@ -289,11 +316,11 @@ def _warps_around(op: Operation, function: Func) -> int:
     return switch.unit(switch.regions.index(region)).warps
 
 
-def _no_iterators(module: Operation) -> Iterator[DiagnosticError]:
+def _no_iterators(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.dialects.nv_tileas import PipelineIterType
 
-    for function in _kernels(module):
-        for op in function.walk():
+    for ops in contents.kernels.values():
+        for op in ops:
             if any(isinstance(value.type, PipelineIterType) for value in (*op.results, *op.operands)):
                 yield op.error("has an iterator of a pipeline; run --tileas-unwrap-pipeline-iterators")
 

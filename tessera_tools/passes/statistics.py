@@ -21,21 +21,27 @@ class Statistics:
 
     def __init__(self) -> None:
         self._counters: dict[int, Counter[str]] = {}
+        self._pipelines: list[Pipeline] = []
+
+    def ran(self, pipeline: Pipeline) -> None:
+        """Remember a pipeline for the report; one that runs again is in it once."""
+        if not any(known is pipeline for known in self._pipelines):
+            self._pipelines.append(pipeline)
 
     def of(self, pass_: Pass) -> Counter[str]:
         """The counters for runs of `pass_`."""
         return self._counters.setdefault(id(pass_), Counter())
 
-    def report(self, pipeline: Pipeline, display: str = "pipeline") -> str:
-        """The report; `display` is "pipeline", or "list" for one entry per pass, by name."""
+    def report(self, display: str = "pipeline") -> str:
+        """The report on the pipelines that ran; `display` is "pipeline", or "list" for one entry per pass, by name."""
         text = rule("Pass statistics report")
         if display == "list":
             sums: dict[str, tuple[type[Pass], Counter[str]]] = {}
-            for pass_ in pipeline.passes():
+            for pass_ in (pass_ for pipeline in self._pipelines for pass_ in pipeline.passes()):
                 sums.setdefault(pass_.shown, (type(pass_), Counter()))[1].update(self.of(pass_))
             entries = [_entry(name, cls, counters, 0) for name, (cls, counters) in sorted(sums.items())]
             return text + "".join(entries) + "\n"
-        return text + self._pipeline(pipeline, 0) + "\n"
+        return text + "".join(self._pipeline(pipeline, 0) for pipeline in self._pipelines) + "\n"
 
     def _pipeline(self, pipeline: Pipeline, indent: int) -> str:
         text = ""

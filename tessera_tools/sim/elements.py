@@ -15,7 +15,7 @@ import numpy as np
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.rounding import FORMATS, decode
 
-__all__ = ["ELEMENTS", "Element", "split"]
+__all__ = ["ELEMENTS", "SUB_BYTE", "Element", "matrix_values", "scale_values", "split", "unpacked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +79,39 @@ def _table() -> dict[str, Element]:
 
 ELEMENTS: dict[str, Element] = _table()
 """Every element type by its PTX name."""
+
+SUB_BYTE = {"e2m3": 6, "e3m2": 6, "e2m1": 4}
+"""Bits of the elements that tcgen05 reads from groups of 16 bytes."""
+
+
+def unpacked(raw: Array, name: str) -> Array:
+    """Bytes [rows, …] of 16-byte groups of 16 elements of 6 or 4 bits → one pattern per element."""
+    groups = raw.reshape(*raw.shape[:-1], -1, 16)
+    if SUB_BYTE[name] == 4:
+        return split(np.ascontiguousarray(groups[..., :8]), 4).reshape(*raw.shape[:-1], -1)
+    octets = groups[..., :12].reshape(*groups.shape[:-1], 4, 3).astype(np.uint32)
+    words = octets[..., 0] | octets[..., 1] << 8 | octets[..., 2] << 16
+    patterns = np.stack([words >> shift & 63 for shift in (0, 6, 12, 18)], axis=-1)
+    return patterns.astype(np.uint8).reshape(*raw.shape[:-1], -1)
+
+
+def matrix_values(raw: Array, name: str, *, padded: bool, scaled4: bool) -> Array:
+    """Bytes [rows, n] of a matrix → float64 [rows, elements].
+
+    `padded`: elements of 6 and 4 bits have a byte each, as in tensor memory; `scaled4`: two elements of 4 bits a byte.
+    """
+    if scaled4:
+        return decode(split(raw, 4), FORMATS[name])
+    if name in SUB_BYTE:
+        if not padded:
+            return decode(unpacked(raw, name), FORMATS[name])
+        return decode(raw >> np.uint8(2) if name == "e2m1" else raw, FORMATS[name])
+    element = ELEMENTS[name]
+    return element.values(split(raw, element.bits))
+
+
+def scale_values(patterns: Array, name: str) -> Array:
+    """Scale factors (bytes) → float64."""
+    if name == "ue8m0":
+        return np.where(patterns == 255, np.nan, np.ldexp(1.0, patterns.astype(np.int32) - 127))
+    return decode(patterns & np.uint8(0x7F), FORMATS["e4m3"])

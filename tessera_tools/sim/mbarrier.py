@@ -118,6 +118,18 @@ class MBarrier:
         self._see(seen)
         self.advance()
 
+    def arrive_async(self, seen: Array, who: str) -> bool:
+        """One arrival by an asynchronous operation; False, without an effect, if the phase awaits none."""
+        if not self.pending:
+            return False
+        if self.cta.stats is not None:
+            self.cta.stats.arrive(*self.key)
+        self.pending -= 1
+        self.arrivals.append(who)
+        self._see(seen)
+        self.advance()
+        return True
+
     def expect(self, warp: Warp, mask: Mask, amount: int) -> None:
         """expect_tx: increase the pending byte count of the phase."""
         self.tx += amount
@@ -152,6 +164,13 @@ class MBarrier:
             self.announced = self.transferred = 0
             self.announcer = None
             self.cta.cluster.launch.progress += 1
+
+    def is_ordered(self, warp: Warp) -> bool:
+        """True if the arrivals of the last complete phase happen before this point of `warp`.
+
+        Otherwise the phase is complete in this schedule, and may be incomplete here in another one.
+        """
+        return self.released is None or not (self.released > warp.cta.cluster.clocks.known[warp.rank]).any()
 
     def wait(self, ready: Any, finish: Any, text: str, *, timed: bool) -> Wait:
         """A Wait for `ready()`; `text` describes the condition (`parity 1`)."""

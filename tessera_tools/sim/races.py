@@ -128,12 +128,16 @@ class Clocks:
 
     def act(self, agent: int, pc: int) -> tuple[np.uint64, Array]:
         """The record of an agent's access for the instruction `pc`, and what a warp must `acquire` to follow it."""
-        now = self.now
-        self.now += 1
-        self.last[agent] = now
-        seen = np.full(self.known.shape[1], self.begin, np.int64)
-        seen[self.warps + agent] = now
+        now = self.last[agent] = self.now
+        seen = self.end(agent)
         return record_at(np.uint64(now << _CLOCK_SHIFT | (self.warps + agent) << 5), pc), seen
+
+    def end(self, agent: int) -> Array:
+        """What a warp must `acquire` to follow an agent's work, which has accessed nothing itself."""
+        seen = np.full(self.known.shape[1], self.begin, np.int64)
+        seen[self.warps + agent] = self.now
+        self.now += 1
+        return seen
 
     def synchronize(self, warps: list[Warp], others: Array | None = None) -> None:
         """All of `warps` meet: each is ordered after all of them, and after `others`, the result of `release`.

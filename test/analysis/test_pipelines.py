@@ -11,7 +11,7 @@ from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Builder, Operation
 from tessera_tools.parser import parse_module
-from tessera_tools.passes.stages import arrivals
+from tessera_tools.passes.stages import Contents, arrivals
 from tessera_tools.passes.tileas.barriers import insert_barriers
 from tessera_tools.planning.shared_memory import allocate
 from tessera_tools.target import lookup
@@ -151,7 +151,7 @@ def miscounted(function: Operation) -> list[str]:
     """The messages about arrivals that the pipelines of a kernel do not count."""
     function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(8, (1, 1, 1))
     assert function.parent_op is not None
-    return [failure.diagnostics[0].message for failure in arrivals(function.parent_op)]
+    return [failure.diagnostics[0].message for failure in arrivals(Contents(function.parent_op))]
 
 
 def branch(text: str) -> str:

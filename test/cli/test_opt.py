@@ -12,6 +12,8 @@ from oracles import require_tool
 from tessera_tools.cli.opt import run
 from tessera_tools.passes.table import PASSES
 
+CORPUS = Path(__file__).parents[1] / "corpus"
+
 TEXT = b"""\
 func.func @f(%arg0: i32) -> i32 {
   %c1_i32 = arith.constant 1 : i32
@@ -161,9 +163,48 @@ def test_the_tree_of_dumps_is_mlirs_own(tmp_path: Path) -> None:
     assert files(tmp_path / "ours") == files(tmp_path / "peer") != []
 
 
+def test_a_tree_of_dumps_alone_is_of_every_pass(tmp_path: Path) -> None:
+    opt("--cse", "--canonicalize", "--mlir-print-ir-tree-dir=tree", cwd=tmp_path)
+    names = sorted(path.name for path in tmp_path.rglob("*.mlir"))
+    assert names == ["0_cse.mlir", "1_canonicalize.mlir"]
+
+
+def test_a_pipeline_of_a_target_ends_at_a_stage() -> None:
+    kernel = (CORPUS / "vector_add_f32.mlir").read_bytes()
+    out, _ = opt("--to=nv_tileas", stdin=kernel)
+    assert "nv_tileas." in out
+    assert 'target_spec = "sm_80"' in out
+    assert 'target_spec = "sm_90a"' in opt("--tessera-pipeline=sm_90a", "--to=nv_tileaa", stdin=kernel)[0]
+
+
+def test_a_pipeline_of_a_target_continues_from_the_stage_of_the_input() -> None:
+    kernel = (CORPUS / "vector_add_f32.mlir").read_bytes()
+    middle, _ = opt("--tessera-pipeline=sm_90a", "--to=nv_tileas", stdin=kernel)
+    assert opt("--to=llvm", stdin=middle.encode()) == opt("--tessera-pipeline=sm_90a", stdin=kernel)
+
+
+def test_a_pipeline_of_a_target_ends_after_a_pass() -> None:
+    kernel = (CORPUS / "vector_add_f32.mlir").read_bytes()
+    _, err = opt(
+        "--tessera-pipeline=sm_90a num-stages=2", "--to=tileas-slicing", "--dump-pass-pipeline", stdin=kernel
+    )
+    assert err.rstrip(")\n").splitlines()[-1].strip().startswith("tileas-slicing")
+
+
+def test_options_of_the_pipeline_reach_its_passes() -> None:
+    kernel = (CORPUS / "vector_add_f32.mlir").read_bytes()
+    _, err = opt("--tessera-pipeline=sm_80 num-warps=8", "--dump-pass-pipeline", stdin=kernel)
+    assert "convert-tileaa-to-tileas{num-warps=8}" in err
+
+
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
+        (["--to=nv_tileaa"], "the input is llvm, which is not lowered to nv_tileaa"),
+        (["--tessera-pipeline=sm_91"], "sm_91"),
+        (["--tessera-pipeline=sm_90 num-warp=4"], "did you mean 'num-warps'?"),
+        (["--tessera-pipeline=num-warps=3"], "num-warps expects one of 1, 2, 4, 8, 16, 32; found '3'"),
+        (["--to=llvm", "--cse"], "cannot be combined with other passes"),
         (["--csee"], "unknown option '--csee'; did you mean '--cse'?"),
         (["--no-such-thing-at-all"], "--help shows every option"),
         (["--pass-pipeline"], "requires a value"),

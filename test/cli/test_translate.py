@@ -249,3 +249,47 @@ def test_any_file_name_goes_down_to_the_cubin(name: str, option: str, tmp_path: 
     require_tool("ptxas")
     (tmp_path / name).write_text((ROOT / "examples" / "vector_add.mlir").read_text())
     translate("--mlir-to-cubin", option, name, "-o", "a.cubin", cwd=tmp_path)
+
+
+KERNEL = (ROOT / "test/corpus/vector_add_f32.mlir").read_bytes()
+
+
+def test_the_dumps_of_passes_are_those_of_tessera_opt() -> None:
+    from tessera_tools.cli.opt import run as opt
+
+    options = ["--mlir-print-ir-after=tileas-assign-layouts", "--mlir-print-op-generic"]
+    _, err = translate("--mlir-to-ptx", *options, stdin=KERNEL)
+    ours = opt(["--tessera-pipeline=sm_80", *options], KERNEL).stderr.decode()
+    assert err == ours
+    assert err.startswith(
+        '// -----// IR Dump After tileas-assign-layouts (tileas-assign-layouts) //----- //\n"'
+    )
+
+
+def test_a_tree_of_dumps(tmp_path: Path) -> None:
+    translate("--mlir-to-llvmir", "--mlir-print-ir-tree-dir=tree", stdin=KERNEL, cwd=tmp_path)
+    assert list(tmp_path.rglob("*_convert-tileas-to-llvm.mlir"))
+
+
+def test_statistics_of_every_stage() -> None:
+    _, err = translate("--mlir-to-ptx", "--mlir-pass-statistics", stdin=KERNEL)
+    assert re.search(r"CSE\n +\(S\) \d+ num-cse'd", err)
+    assert re.search(r"convert-tileas-to-llvm\n +\(S\) 1 kernels", err)
+
+
+def test_the_pipeline_is_dumped_before_it_runs() -> None:
+    _, err = translate("--mlir-to-ptx", "--dump-pass-pipeline", stdin=KERNEL)
+    assert err.startswith("Pass Manager with ")
+    assert "convert-tileas-to-llvm" in err
+
+
+def test_a_failing_pass_leaves_a_reproducer(tmp_path: Path) -> None:
+    options = ["--mlir-to-ptx", "--mlir-pass-pipeline-crash-reproducer=r.mlir"]
+    kernel = b"""entry @k() {
+      %0 = constant <f32: 0.0> : tile<8xf32>
+      print_tko "%*f", %0 : tile<8xf32> -> token
+      return
+    }"""
+    _, err = translate(*options, stdin=kernel, cwd=tmp_path, status=1)
+    assert "reproducer generated at `r.mlir`" in err
+    assert "mlir_reproducer" in (tmp_path / "r.mlir").read_text()

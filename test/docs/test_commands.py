@@ -9,7 +9,7 @@ import pytest
 from docs.pages import ROOT, check_command, commands
 
 from oracles import require_tool
-from tessera_tools.cli import opt, run, translate, tune
+from tessera_tools.cli import command_line, opt, run, translate, tune
 
 PAGE = ROOT / "docs" / "commands.md"
 TEXT = PAGE.read_text("utf-8")
@@ -25,10 +25,14 @@ def options(names: list[str]) -> list[str]:
     return [f"-{name}" if len(name) == 1 else f"--{name}" for name in names]
 
 
+INSPECTION = {*command_line.INSPECTION_FLAGS, *command_line.INSPECTION_VALUES}
+"""Options that the section of tessera-translate refers to, and that of tessera-opt explains."""
 OPT = options([*opt.FLAGS, *opt.VALUES, *opt.ALIASES])
 RUN = options([*run.FLAGS, *run.REPEATED, *run.VALUES])
 TUNE = options([*tune.FLAGS, *tune.REPEATED, *tune.VALUES])
-TRANSLATE = options([*translate.OUTPUTS, *translate.FLAGS, *translate.VALUES])
+TRANSLATE = options(
+    [name for name in [*translate.OUTPUTS, *translate.FLAGS, *translate.VALUES] if name not in INSPECTION]
+)
 
 
 @pytest.mark.parametrize("option", OPT)

@@ -130,7 +130,7 @@ def test_statistics_of_one_pass_object_add_up() -> None:
     statistics = Statistics()
     pipeline = nest("builtin.module", nest("any", Note()))
     PassManager(pipeline, statistics=statistics).run(module())
-    report = statistics.report(pipeline)
+    report = statistics.report()
     assert "'any' Pipeline\n  note\n    (S) 2 runs - Number of runs\n" in report
 
 

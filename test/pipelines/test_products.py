@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import compiled, decode, empty, fresh_seed, launch, random
+from programs import assembled, compiled, decode, empty, fresh_seed, launch, random
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -27,6 +27,9 @@ PRODUCTS = {
     "f8": Product("f8E4M3FN", k=128, b_t="permute"),
     "f8 of two kinds of view": Product("f8E5M2", k=64, b_t="view"),
     "f8, fewer bits": Product("f8E4M3FN", k=128, b_t="permute", fast_acc=True),
+    "f8, slice by slice": Product("f8E4M3FN", m=128, n=256, k=32, b_t="view"),
+    "f8, slice by slice, many rows": Product("f8E5M2", m=256, n=128, k=32, b_t="permute"),
+    "f8, deep": Product("f8E4M3FN", n=32, k=512, b_t="permute"),
     "f8, f16 sums": Product("f8E5M2", "f16", k=64, b_t="permute"),
     "i8": Product("i8", "i32", k=128, b_t="view"),
     "u8": Product("i8", "i32", k=64, b_t="view", signs="unsigned unsigned"),
@@ -130,7 +133,21 @@ def test_sums_of_8_bit_floats_are_added_in_f32() -> None:
     assert added(replace(product, fast_acc=True)) == added(replace(product, accumulator="f16")) == 0
 
 
-def test_long_sums_of_8_bit_floats_are_not_left_to_wgmma() -> None:
+def test_sums_are_added_slice_by_slice_where_no_registers_hold_them_twice() -> None:
+    """Two warpgroups hold 128 sums a thread: each slice of 64 starts from zero, and is waited for and added alone."""
+    product = Product("f8E4M3FN", m=128, n=256, k=128, b_t="view")
+    ptx = compiled(product.text(), "sm_90a").ptx
+    assert added(product) == 128
+    assert "m64n128k32" in ptx and "m64n256k32" not in ptx
+    assert ptx.count("wgmma.commit_group") == ptx.count("wgmma.wait_group") == 2
+    used = assembled(ptx, "sm_90a")
+    assert used.report is not None
+    assert [w for w in used.warnings if "C75" in w] == []
+    assert {(r.spill_stores, r.spill_loads) for r in used.report.entries.values()} == {(0, 0)}
+
+
+def test_long_sums_of_8_bit_floats_are_added_in_parts() -> None:
+    """The tensor cores add 256 terms, and f32 the two halves of a tile of 512."""
     product = Product("f8E4M3FN", k=512, b_t="permute")
-    assert "wgmma" not in compiled(product.text(), "sm_90a").ptx
-    assert "wgmma" in compiled(replace(product, fast_acc=True).text(), "sm_90a").ptx
+    assert added(product) == 2 * 32
+    assert added(replace(product, fast_acc=True)) == 0

@@ -10,11 +10,12 @@ from tessera_tools.dialects.nv_tileaa import TOKEN, VIEW
 from tessera_tools.dialects.nv_tileas.base import SMEM, SmemType
 from tessera_tools.dialects.nv_tileas.pipelines import FULL, STAGE, ProducerWrite, pipeline_at, pipeline_of
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import I32, IntegerType, PlainShapedType, RankedTensorType
+from tessera_tools.ir.types import F32, I32, IntegerType, PlainShapedType, RankedTensorType
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
     I32_ATTR,
     I64_ARRAY,
+    I64_ATTR,
     IN_ORDER,
     PURE,
     UNIT_ATTR,
@@ -212,7 +213,11 @@ class AsyncDot(
     ),
 ):
     """a · b + c by wgmma, in flight until an async.dot_wait returns the sum; b, and a unless it is a tensor, are in
-    shared memory, in one of the hardware's swizzles."""
+    shared memory, in one of the hardware's swizzles.
+
+    With `promoted`, the tensor cores add only so many terms along K.  Each of these sums starts from zero, and is added
+    to c in f32, for the columns of one instruction at a time.  The op then ends with its products: there is no wait.
+    """
 
     a = operand(FACTOR)
     b = operand(SMEM)
@@ -221,8 +226,14 @@ class AsyncDot(
     warps = attribute(I64_ARRAY, "the grid of warps over c, in multiples of 4 along its rows")
     negate_a = attribute(UNIT_ATTR, "wgmma inverts the sign of a", optional=True)
     negate_b = attribute(UNIT_ATTR, "wgmma inverts the sign of b", optional=True)
+    promoted = attribute(I64_ATTR, "terms along K that the tensor cores add before f32 does", optional=True)
     res = result(same_as("c"))
     assembly = "$a `,` $b `,` $c attr-dict `:` type($a) `,` type($b) `,` type($c)"
+
+    def effects(self) -> MemoryEffects | None:
+        if self.promoted is None:
+            return super().effects()
+        return MemoryEffects(read("a"), read("b"), wait(Completion.WGMMA))
 
     def verify_op(self) -> None:
         check_emitter(self, self.atom.row.emitters, self.atom)
@@ -239,6 +250,12 @@ class AsyncDot(
         if (self.negate_a or self.negate_b) and isinstance(self.atom.a, IntegerType):
             raise self.error(f"inverts the sign of {types[0]}; wgmma does that for floating-point types only")
         m, n, k = self.atom.mnk
+        if self.promoted is not None and (
+            types[2] is not F32 or self.promoted.value < 1 or self.promoted.value % k
+        ):
+            raise self.error(
+                f"promotes sums of {self.promoted.value} terms in {types[2]}; expected a multiple of {k} terms, in f32"
+            )
         grid = tuple(self.warps.values)
         if len(grid) != 2 or grid[0] % 4 or min(grid) < 1:
             raise self.error(

@@ -1,6 +1,7 @@
 """Products by wgmma: descriptors of matrices in shared memory, accumulators that pass through the waits.
 
     async.dot        wgmma.fence; for each 64 rows, n columns and step along K: wgmma.mma_async; wgmma.commit_group
+                     promoted: these for each 64 rows and n columns alone, from zero, then wait_group and an f32 add
     async.dot_wait   wgmma.wait_group as inline assembly with the accumulators as tied operands: they are not read
     before
 
@@ -23,6 +24,7 @@ from tessera_tools.ir.types import F16, F32, I32, I64, FloatType, IntegerType, R
 from tessera_tools.layout import LinearLayout, as_xor_expression
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.llvm.emitter import Emitter, Int
+from tessera_tools.passes.llvm.float_formats import float_op
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
@@ -135,17 +137,40 @@ def async_dot(low: Lowering, op: nv_tileas.AsyncDot) -> None:
     if not zero:
         elements = low.tile(op.c).elements(e)
         pieces = [accumulator.packed(e, elements[i : i + each]) for i in range(0, len(elements), each)]
-    e.nvvm("wgmma.fence.aligned")
     words = accumulator.count(each)
     current: list[list[Value] | None] = [None] * len(places) if zero else list(pieces)
-    for start in range(0, depth, k):
-        for i, (m0, n0) in enumerate(places):
-            factor = a.descriptor(m0, start) if isinstance(a, _Operand) else a[m0, start]
-            current[i] = _multiply(
-                low, op, factor, b.descriptor(n0, start), current[i], accumulator.type, words,
-                a.matrix.k_major if isinstance(a, _Operand) else True, b.matrix.k_major,
-            )  # fmt: skip
-    e.nvvm("wgmma.commit.group.sync.aligned")
+
+    def add(i: int, start: int, sums: list[Value] | None) -> list[Value]:
+        """The sums of a piece with one step along K."""
+        m0, n0 = places[i]
+        factor = a.descriptor(m0, start) if isinstance(a, _Operand) else a[m0, start]
+        return _multiply(
+            low, op, factor, b.descriptor(n0, start), sums, accumulator.type, words,
+            a.matrix.k_major if isinstance(a, _Operand) else True, b.matrix.k_major,
+        )  # fmt: skip
+
+    if op.promoted is not None:
+        terms = op.promoted.value
+        for i in range(len(places)):
+            for first in range(0, depth, terms):
+                e.nvvm("wgmma.fence.aligned")
+                sums: list[Value] | None = None
+                for start in range(first, min(depth, first + terms), k):
+                    sums = add(i, start, sums)
+                e.nvvm("wgmma.commit.group.sync.aligned")
+                assert sums is not None
+                sums = _tied(e, sums, accumulator, "wgmma.wait_group.sync.aligned 0;")
+                if (old := current[i]) is not None:
+                    added = [float_op(e, llvm.FAdd, both, F32) for both in zip(old, sums, strict=True)]
+                    # LLVM would move the additions behind the products of the other pieces.
+                    sums = _tied(e, added, accumulator, "")
+                current[i] = sums
+    else:
+        e.nvvm("wgmma.fence.aligned")
+        for start in range(0, depth, k):
+            for i in range(len(places)):
+                current[i] = add(i, start, current[i])
+        e.nvvm("wgmma.commit.group.sync.aligned")
     result = [v for piece in current if piece is not None for v in accumulator.unpacked(e, piece)]
     low.define(op.res, Tile(op.res.type, result))
 
@@ -275,8 +300,12 @@ def _passed(low: Lowering, sums: Value, text: str) -> Tile:
     e, type = low.e, sums.type
     assert isinstance(type, RankedTensorType)
     accumulator = _Accumulator(type.element)
-    words = accumulator.packed(e, low.tile(sums).elements(e))
+    words = _tied(e, accumulator.packed(e, low.tile(sums).elements(e)), accumulator, text)
+    return Tile(type, accumulator.unpacked(e, words))
+
+
+def _tied(e: Emitter, words: list[Value], accumulator: _Accumulator, text: str) -> list[Value]:
+    """Registers of accumulators behind an instruction that ties them."""
     kind = "f" if accumulator.type is F32 else "r"
     constraints = [f"={kind}"] * len(words) + [str(i) for i in range(len(words))] + ["~{memory}"]
-    made = _assembly(e, text, constraints, words, [accumulator.type] * len(words))
-    return Tile(type, accumulator.unpacked(e, made))
+    return _assembly(e, text, constraints, words, [accumulator.type] * len(words))

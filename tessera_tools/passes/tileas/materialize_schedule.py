@@ -44,7 +44,7 @@ from tessera_tools.passes.tileas.fills import (
 from tessera_tools.passes.tileas.materialize_pipeline import with_carried, with_results
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.producer_slice import Slice
-from tessera_tools.passes.tileas.products import AsyncProduct, Choice, choose
+from tessera_tools.passes.tileas.products import MOST_TERMS, AsyncProduct, Choice, choose
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.streams import choose_streams
 from tessera_tools.planning.kernel import kernels_with
@@ -542,8 +542,10 @@ class _Kernel:
         return self.schedules.split(product.dot, self.started(product, builder), stage, fence, builder)
 
     def dot(self, product: AsyncProduct, builder: Builder) -> Value:
-        """The product, and the wait for it."""
+        """The product, and the wait for it, unless it waits itself."""
         started = self.started(product, builder)
+        if product.sliced:
+            return started.res
         made = nv_tileas.AsyncDotWait(started.res, i32(0), res=started.res.type, location=started.location)
         return builder.insert(made).results[0]
 
@@ -568,6 +570,7 @@ class _Kernel:
             DenseArrayAttr(I64, product.grid),
             negate_a=UNIT if product.negates(0) else None,
             negate_b=UNIT if product.negates(1) else None,
+            promoted=i64(MOST_TERMS) if product.sliced else None,
             location=old.location,
         )
         return builder.insert(started)

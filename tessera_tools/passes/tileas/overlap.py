@@ -63,10 +63,11 @@ class Schedules:
     @classmethod
     def read(cls, choice: Choice) -> Schedules:
         """Read the attributes of the products.  A loop in which the consumer writes an operand to shared memory, or a
-        product is not asynchronous, is not changed: the writes would have to wait for products in flight."""
+        product is not asynchronous, is not changed: the writes would have to wait for products in flight.  Neither is
+        one with a product that waits for itself."""
         found = cls()
         dots: dict[Operation, Any] = {product.dot: product for product in choice.products}
-        left = {p.dot.parent_op for p in choice.products if p.staged}
+        left = {p.dot.parent_op for p in choice.products if p.staged or p.sliced}
         left |= {refusal.op.parent_op for refusal in choice.refused}
         for dot in dots:
             loop = dot.parent_op

@@ -70,8 +70,15 @@ warpgroups leave each thread fewer registers."""
 
 PROMOTED = "nv_tileas.promoted"
 """Attribute of a product that starts from zero, and whose sums are then added in f32."""
+SLICED = "nv_tileas.promoted_slices"
+"""Attribute of a product of which a few columns at a time start from zero and are then added in f32, because there are
+no registers for all of them twice."""
 MOST_TERMS = 256
 """Terms of a sum of 8-bit floats that tensor cores may add with fewer bits than f32."""
+_SLICE = 128
+"""The most columns of a slice, 64 sums of a thread."""
+_SLICED_GROUPS = ((1, 96), (2, MOST_ACCUMULATOR))
+"""(consumer warpgroups, limit of accumulator registers) where a slice of sums is beside the accumulator."""
 
 _NONE: Mapping[Operation, Missed] = MappingProxyType({})
 
@@ -87,6 +94,8 @@ class AsyncProduct:
     """None if the consumer computes A."""
     b: Filler | None
     """None if the consumer computes B."""
+    sliced: bool = False
+    """Whether its sums are added in f32 slice by slice, so that it ends where it starts."""
     read: list[BoxLoad] = field(default_factory=list[BoxLoad])
     """Tiles that TMA loads and from which the consumer computes an operand."""
 
@@ -190,7 +199,10 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE)
     _check_addresses(found, choice.groups)
     for dot, factors in found.items():
         grid = _grid(dot, choice.groups, chained)
-        choice.products.append(AsyncProduct(dot, *grid, factors.a, factors.b, factors.read))
+        sliced = _is_sliced(dot, choice.groups)
+        if sliced:
+            grid = min(grid[0], _SLICE), grid[1]
+        choice.products.append(AsyncProduct(dot, *grid, factors.a, factors.b, sliced, factors.read))
     return choice
 
 
@@ -331,12 +343,6 @@ def _operands(
         raise Missed(
             dot, f"multiplies {m}x{n}x{k}; wgmma has 64 rows, at least 8 columns and {rows[0].k} terms"
         )
-    if _is_short(types[0]) and types[2] is F32 and dot.fast_acc is None and k > MOST_TERMS:
-        raise Missed(
-            dot,
-            f"adds {k} products of {types[0]} at a time, for which wgmma has fewer bits than f32; expected at most "
-            f"{MOST_TERMS}, or fast_acc",
-        )
     found = _Factors()
     found.a = _factor(dot, 0, found.read, facts, order, banned)
     found.b = _factor(dot, 1, found.read, facts, order, banned)
@@ -445,6 +451,12 @@ def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> tuple[int, str]:
             if wanted is not None:
                 return groups, f"as the hint num_worker_warps_per_cta = {wanted} says"
             return groups, f"the fewest whose threads have {most} registers or fewer of each product's sums"
+    for groups, most in _SLICED_GROUPS:
+        if wanted in (None, 4 * groups) and all(_fits(dot, groups, chained, most, True) for dot in dots):
+            return (
+                groups,
+                f"the fewest whose threads have {most} registers or fewer of sums, beside a slice of them",
+            )
     if wanted is not None:
         raise Missed(
             function,
@@ -466,7 +478,7 @@ def _wanted_warpgroups(
             "extents of tiles are powers of two"
         )
     for dot in dots:
-        if not _fits(dot, groups, chained, most):
+        if not _fits(dot, groups, chained, most, sliced=groups in dict(_SLICED_GROUPS)):
             m, n = dot.c.type.shape
             registers = m * n * element_bytes(dot.c.type.element) // (512 * groups)
             raise dot.error(
@@ -482,17 +494,39 @@ def _wanted_warpgroups(
 def loses_precision(dot: nv_tileas.Dot) -> bool:
     """Whether wgmma adds the sums of a product with fewer bits than the program asks for."""
     adds = splat_of(constant_of(dot.c)) != 0
-    return adds and dot.fast_acc is None and _is_short(dot.a.type.element) and dot.c.type.element is F32
+    return (adds or _is_deep(dot)) and _is_exact(dot)
+
+
+def _is_exact(dot: nv_tileas.Dot) -> bool:
+    """Whether a product of 8-bit floats wants sums with as many bits as f32."""
+    return dot.fast_acc is None and _is_short(dot.a.type.element) and dot.c.type.element is F32
+
+
+def _is_deep(dot: nv_tileas.Dot) -> bool:
+    """Whether a product adds more terms than the tensor cores may."""
+    return dot.a.type.shape[1] > MOST_TERMS and _is_exact(dot)
 
 
 def _is_short(element: Type) -> bool:
     return isinstance(element, FloatType) and element.width == 8
 
 
-def _fits(dot: nv_tileas.Dot, groups: int, chained: bool, most: int) -> bool:
+def _is_sliced(dot: nv_tileas.Dot, groups: int) -> bool:
+    """Whether the sums of a product are added in f32 slice by slice: it adds too many terms for one slice of all
+    columns, or there are no registers for all of them twice."""
+    if SLICED in dot.attributes:
+        return True
+    if PROMOTED in dot.attributes or not loses_precision(dot):
+        return False
+    m, n = dot.c.type.shape
+    return _is_deep(dot) or 2 * m * n > dict(_WARPGROUPS)[groups] * 128 * groups
+
+
+def _fits(dot: nv_tileas.Dot, groups: int, chained: bool, most: int, sliced: bool = False) -> bool:
+    """Whether the sums of a product fit so many registers; `sliced`: a slice of them may be beside these."""
     m, n = dot.c.type.shape
     bits = 8 * element_bytes(dot.c.type.element)
-    if PROMOTED in dot.attributes or loses_precision(dot):
+    if PROMOTED in dot.attributes or (loses_precision(dot) and not sliced and SLICED not in dot.attributes):
         # The sums of a tile along K beside those of the tiles before.
         bits *= 2
     if m * n * bits // 32 > most * 128 * groups:

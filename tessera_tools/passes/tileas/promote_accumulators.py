@@ -3,8 +3,10 @@
     for k { acc = dot a, b, acc }      ──▶      for k { part = dot a, b, 0; acc = addf acc, part }
 
 The tensor cores of sm_90 add the products of 8-bit floats with about 14 bits, also to an f32 accumulator.  The sum of
-one tile along K starts from zero, and is added in f32.  A product with `fast_acc` stays as it is, and so does one that
-`wgmma` does not do: `mma.sync` on sm_90 multiplies 8-bit floats as f16.
+one tile along K starts from zero, and is added in f32.  Where the threads have no registers for all sums twice, or the
+tile is too deep, the product is only marked: it adds slice by slice (`promoted` of nv_tileas.async.dot).  A product
+with `fast_acc` stays as it is, and so does one that `wgmma` does not do: `mma.sync` on sm_90
+multiplies 8-bit floats as f16.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from tessera_tools.dialects import arith
 from tessera_tools.ir.builtin_attributes import UNIT, DenseElementsAttr
 from tessera_tools.ir.core import Builder, Operation
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.products import PROMOTED, asynchronous_products, loses_precision
+from tessera_tools.passes.tileas.products import PROMOTED, SLICED, asynchronous_products, loses_precision
 from tessera_tools.planning.kernel import kernels, target_of
 
 
@@ -41,6 +43,17 @@ class PromoteAccumulators(Pass):
             for product in choice.products if choice is not None else ():
                 dot = product.dot
                 if not loses_precision(dot):
+                    continue
+                if product.sliced:
+                    dot.attributes[SLICED] = UNIT
+                    context.count("promoted")
+                    context.passed(
+                        dot,
+                        "sums of 8-bit floats are added in f32, a few columns of each tile at a time: there are no "
+                        "registers for all sums twice",
+                        "precision",
+                        "tensorcore",
+                    )
                     continue
                 type = dot.c.type
                 zero = DenseElementsAttr(type, bytes(element_bytes(type.element)))

@@ -486,7 +486,9 @@ def _arrival(
         # The warp may have continued or exited; the report belongs to this instruction.
         running, warp.split = warp.split, Split(pc, lanes, ())
         state.complete(warp, lambda copy: id(copy) in prior, record=False)
-        barrier.arrive(warp, lanes, lanes.count, seen)
+        # The engine arrives, not the thread: only a wait for the phase orders a thread after the arrival.
+        ended = warp.cta.cluster.clocks.end(barrier.agent)
+        barrier.arrive(warp, lanes, lanes.count, np.maximum(seen, ended))
         warp.split = running
 
     return finish

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,14 +11,15 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.mbarrier import MAXIMUM, MBarrier, create, destroy, lookup
 from tessera_tools.sim.program import Name, Operand
+from tessera_tools.sim.tensor_memory import relaxed_arrival, relaxed_wait
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 
 _POLLS = 32
 """The number of failed tests of an mbarrier after which an awaited copy completes: they may be a polling loop."""
 _EARLY = 0.125
-_EARLY_FIRST_WAIT = 0.875
-"""The probabilities that try_wait fails early, as its time limit allows: in general, and at a warp's first wait."""
+_EARLY_FIRST_WAIT = 0.984375
+"""The probabilities that a test that may fail does: in general, and when a warp first executes the instruction."""
 
 
 def _space(ctx: Context, *, cluster: bool = True) -> str:
@@ -102,7 +104,7 @@ def arrive(ctx: Context) -> Execute:
         # Released after the lookups, which use the objects.
         groups = _alike(mask, addresses, *([amounts] if amounts is not None else ()))
         found = [(lane, group, lookup(warp, group, space, int(addresses[lane]))) for lane, group in groups]
-        seen = None if relaxed else warp.cta.cluster.clocks.release(warp)
+        seen = relaxed_arrival(warp) if relaxed else warp.cta.cluster.clocks.release(warp)
         states = np.zeros(32, np.uint64)
         for first, group, barrier in found:
             if barrier is None:
@@ -210,14 +212,17 @@ def wait(ctx: Context) -> Execute:
             # While phase k is incomplete, parity k & 1 waits for it; the other parity is that of phase k-1.
             return (barrier.phase & 1 if by_parity else barrier.phase & 0xFFFFFFFF) != wanted
 
-        def finish(warp: Warp, mask: Mask) -> None:
+        def finish(warp: Warp, mask: Mask, early: Sequence[MBarrier] = ()) -> None:
             row = np.ones(32, np.bool_)
             for lanes, barrier, wanted in tests:
-                over = row[lanes] = passed(barrier, wanted)
+                over = row[lanes] = barrier not in early and passed(barrier, wanted)
                 if not over and warp.stats is not None:
                     warp.stats.gave_up(warp)
-                if over and not relaxed and barrier.released is not None:
-                    warp.cta.cluster.clocks.acquire(warp, barrier.released)
+                if over and barrier.released is not None:
+                    if relaxed:
+                        relaxed_wait(warp, barrier.released)
+                    else:
+                        warp.cta.cluster.clocks.acquire(warp, barrier.released)
             put(warp, mask, destination, row)
 
         def ready() -> bool:
@@ -229,24 +234,34 @@ def wait(ctx: Context) -> Execute:
             warp.stats.wait(kind, cta, place, current - passed(barrier, wanted))
         late = [(barrier, wanted) for _, barrier, wanted in tests if not passed(barrier, wanted)]
         if not late:
-            finish(warp, mask)
+            unordered = (
+                [] if relaxed else [barrier for _, barrier, _ in tests if not barrier.is_ordered(warp)]
+            )
+            finish(warp, mask, unordered if unordered and _fails_early(warp, pc) else ())
             return None
         barrier, wanted = late[0]
-        cluster = warp.cta.cluster
-        first = pc not in warp.state.setdefault("try_wait", set())
-        warp.state["try_wait"].add(pc)
-        likely = _EARLY_FIRST_WAIT if first else _EARLY
-        if not blocking or (not cluster.launch.timed and cluster.launch.random.random() < likely):
+        if not blocking or _fails_early(warp, pc):
             barrier.polled += 1
             if barrier.polled % _POLLS == 0:
                 barrier.waiting += 1
-                cluster.engine.complete_wanted()
+                warp.cta.cluster.engine.complete_wanted()
                 barrier.waiting -= 1
             finish(warp, mask)
             return None
         return barrier.wait(ready, finish, f"{'parity' if by_parity else 'phase'} {wanted}", timed=True)
 
     return execute
+
+
+def _fails_early(warp: Warp, pc: int) -> bool:
+    """Whether a test that may fail does so at once; more likely at a warp's first such test at `pc`."""
+    launch = warp.cta.cluster.launch
+    if launch.timed:
+        return False
+    failed: set[int] = warp.state.setdefault("try_wait", set())
+    likely = _EARLY if pc in failed else _EARLY_FIRST_WAIT
+    failed.add(pc)
+    return launch.random.random() < likely
 
 
 def _check_state(warp: Warp, mask: Mask, barrier: MBarrier, phase: int) -> None:

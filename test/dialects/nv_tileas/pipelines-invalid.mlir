@@ -272,6 +272,14 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{promotes sums of 40 terms in f32; expected a multiple of 16 terms, in f32}}
+  %o = nv_tileas.async.dot %e, %e, %c {atom = #cute.mma_atom<sm90_wgmma_m64n64k16_f32_f16_f16>, promoted = 40 : i64, warps = array<i64: 4, 1>} : !nv_tileas.smem<1x64x64xf16>, !nv_tileas.smem<1x64x64xf16>, tensor<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
   // expected-error @below {{multiplies f16 by f16 into f32 with}}
   %o = nv_tileas.async.dot %e, %e, %c {atom = #cute.mma_atom<sm90_wgmma_m64n64k16_f32_bf16_bf16>, warps = array<i64: 4, 1>} : !nv_tileas.smem<1x64x64xf16>, !nv_tileas.smem<1x64x64xf16>, tensor<64x64xf32>
   return

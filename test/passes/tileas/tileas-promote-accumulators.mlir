@@ -38,3 +38,33 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+// Two warpgroups hold the sums of a thread once: the product adds a few columns at a time.  A tile of more than 256
+// terms is added in parts.
+// CHECK-LABEL: nv_tileaa.func @slices
+// CHECK-NOT: arith.addf
+// CHECK: nv_tileas.dot %{{.*}}, %{{.*}}, %{{.*}} {{.*}}nv_tileas.promoted_slices
+// CHECK-NOT: arith.addf
+!wide = tensor<128x256xf32>
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @slices(%p: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 16 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf8E4M3FN>
+    %i = arith.constant dense<1.0> : !wide
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!wide) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f8E4M3FN>} : !nv_tileaa.memref<?x?xf8E4M3FN> -> tensor<128x64xf8E4M3FN>, !nv_tileaa.mem_token
+      %y, %yt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f8E4M3FN>} : !nv_tileaa.memref<?x?xf8E4M3FN> -> tensor<256x64xf8E4M3FN>, !nv_tileaa.mem_token
+      %yp = nv_tileaa.permute %y [1, 0] : tensor<256x64xf8E4M3FN> -> tensor<64x256xf8E4M3FN>
+      // expected-remark @+1 {{sums of 8-bit floats are added in f32, a few columns of each tile at a time: there are no registers for all sums twice}}
+      %d = nv_tileas.dot %x, %yp, %a {atom = #cute_nvgpu.mma_atom<sm89_m16n8k32, f8E4M3FN, f8E4M3FN, f32>} : tensor<128x64xf8E4M3FN>, tensor<64x256xf8E4M3FN>, !wide
+      scf.yield %d : !wide
+    }
+    nv_tileaa.return
+  }
+}

@@ -159,15 +159,83 @@ def test_an_arrival_that_expects_bytes_says_how_many() -> None:
         run(kernel("  mbarrier.arrive.expect_tx.shared::cta.b64 %rd1, [%r0];"), np.zeros(1, np.uint32))
 
 
-def test_a_try_wait_without_a_retry_loop_is_found_by_most_seeds() -> None:
-    body = """
-  mov.u32 %r0, bar; mov.u32 %r1, s; mbarrier.init.shared::cta.b64 [%r0], 1; fence.mbarrier_init.release.cluster;
-  mbarrier.arrive.expect_tx.shared::cta.b64 %rd2, [%r0], 16;
-  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd0], 16, [%r0];
-  mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd2; ld.shared.u32 %r2, [%r1]; st.global.u32 [%rd1], %r2;
-AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd2; @!%p0 bra AGAIN;
+TABLE = ".shared .align 16 .b8 s[1024]; .shared .align 8 .b64 bar;"
+START = """
+  mov.u32 %r0, bar; mov.u32 %r1, s; mov.u32 %r2, %tid.x; setp.eq.u32 %p1, %r2, 0;
+  @%p1 mbarrier.init.shared::cta.b64 [%r0], {count}; @%p1 fence.mbarrier_init.release.cluster; bar.sync 0;
+  shl.b32 %r3, %r2, 2; add.u32 %r4, %r1, %r3; cvt.u64.u32 %rd9, %r3;
+  add.s64 %rd8, %rd0, %rd9; add.s64 %rd7, %rd1, %rd9; ld.global.u32 %r7, [%rd8];
 """
-    text = kernel(body, 2, ".shared .align 16 .b8 s[16]; .shared .align 8 .b64 bar;")
-    words = np.arange(4, dtype=np.uint32)
-    found = [bool(run(text, words, words, block=(1,), seed=seed)[0].findings) for seed in range(8)]
-    assert sum(found) >= 6
+END = """
+  xor.b32 %r5, %r2, 32; shl.b32 %r5, %r5, 2; add.u32 %r5, %r5, %r1; ld.shared.u32 %r6, [%r5]; st.global.u32 [%rd7], %r6;
+"""
+"""Each thread writes the word of a thread of the other warp."""
+WAIT = "AGAIN: mbarrier.try_wait.parity.acquire.{scope}.shared::cta.b64 %p0, [%r0], 0;"
+RETRY = "@!%p0 bra AGAIN;"
+
+PROGRAMS = {
+    "threads of both warps arrive": (64, "cta", """
+  st.shared.u32 [%r4], %r7; mbarrier.arrive.shared::cta.b64 _, [%r0];
+""", ""),
+    "one thread arrives, and one waits": (1, "cta", """
+  setp.ge.u32 %p2, %r2, 32; @%p2 bra OTHER; st.shared.u32 [%r4], %r7; bar.warp.sync 0xffffffff;
+  @%p1 mbarrier.arrive.shared::cta.b64 _, [%r0]; ret;
+OTHER: setp.ne.u32 %p3, %r2, 32; @%p3 ret;
+""", ""),
+    "a bulk copy completes bytes": (1, "cta", """
+  @!%p1 bra WAIT; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r0], 256;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%rd0], 256, [%r0];
+WAIT:
+""", ""),
+    "cp.async arrives": (64, "cta", """
+  cp.async.ca.shared.global [%r4], [%rd8], 4; cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r0];
+""", ""),
+    "threads of another CTA arrive": (64, "cluster", """
+  barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r10, %cluster_ctarank; xor.b32 %r10, %r10, 1;
+  mapa.shared::cluster.u32 %r12, %r0, %r10; mapa.shared::cluster.u32 %r13, %r4, %r10;
+  st.shared::cluster.u32 [%r13], %r7; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r12];
+""", "barrier.cluster.arrive; barrier.cluster.wait;"),
+}  # fmt: skip
+"""Name → count of the barrier, scope of the wait, what comes before it, and after it."""
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_try_wait_without_a_retry_loop_is_found_by_nearly_every_seed(name: str, mode: str) -> None:
+    count, scope, before, after = PROGRAMS[name]
+    words = np.arange(64, dtype=np.uint32)
+    settings: dict[str, Any] = {"grid": (2,), "cluster": (2, 1, 1)} if scope == "cluster" else {}
+
+    def found(retry: str) -> int:
+        body = START.format(count=count) + before + WAIT.format(scope=scope) + retry + END + after
+        return sum(
+            bool(
+                run(kernel(body, 2, TABLE), words, words, block=(64,), seed=seed, mode=mode, **settings)[
+                    0
+                ].findings
+            )
+            for seed in range(20)
+        )
+
+    assert found("") >= 18
+    assert found(RETRY) == 0
+
+
+def test_a_wait_for_a_phase_whose_arrivals_a_barrier_orders_needs_no_retry_loop() -> None:
+    arrive = "st.shared.u32 [%r4], %r7; mbarrier.arrive.shared::cta.b64 _, [%r0]; bar.sync 0;"
+    body = START.format(count=64) + arrive + WAIT.format(scope="cta") + "@!%p0 trap;" + END
+    words = np.arange(64, dtype=np.uint32)
+    for seed in range(20):
+        result, (_, out) = run(kernel(body, 2, TABLE), words, words, block=(64,), seed=seed)
+        assert not result.findings
+        assert (out == words ^ 32).all()
+
+
+def test_a_thread_that_has_seen_the_end_of_a_phase_sees_it_again() -> None:
+    arrive = "st.shared.u32 [%r4], %r7; mbarrier.arrive.shared::cta.b64 _, [%r0];"
+    wait = WAIT.format(scope="cta")
+    body = START.format(count=64) + arrive + wait + RETRY + wait.removeprefix("AGAIN: ") + "@!%p0 trap;" + END
+    words = np.arange(64, dtype=np.uint32)
+    assert not any(
+        run(kernel(body, 2, TABLE), words, words, block=(64,), seed=seed)[0].findings for seed in range(20)
+    )

@@ -1,0 +1,579 @@
+"""tcgen05.alloc, .dealloc, .relinquish_alloc_permit, .ld, .st, .wait and .fence (PTX ISA, "Tensor Memory").
+
+    alloc ──▶ address in shared memory      ld ──▶ registers are poison ──wait::ld──▶ registers      st ──wait::st──▶
+
+ld and st belong to the warp that executes them, which can access the 32 lanes 32 × (warp % 4) and on. Whether an access
+is ordered after other operations is checked at issue (sim/tensor_memory.py). st takes its registers at issue. The
+registers of ld are poison until wait::ld in `late` mode; their use before is reported in both modes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from tessera_tools.sim import access
+from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.blocks import joined
+from tessera_tools.sim.decode import Context, Execute, Together, after_decoding, instruction
+from tessera_tools.sim.instructions.mma import whole_warp
+from tessera_tools.sim.machine import Cta
+from tessera_tools.sim.program import Address, Function, Immediate, Operand, Program, Vector
+from tessera_tools.sim.tcgen05 import pair_of, same_group
+from tessera_tools.sim.tensor_memory import (
+    COLUMNS,
+    LEAST_COLUMNS,
+    Issued,
+    Place,
+    TensorMemory,
+    Use,
+    log_of,
+    order_of,
+    tensor_memory,
+)
+from tessera_tools.sim.types import TYPES
+from tessera_tools.sim.warp import Mask, Wait, Warp, mask_of
+from tessera_tools.sim.warpgroup import Register, registers_of
+from tessera_tools.target import Feature, UnknownTargetError, lookup
+
+__all__ = ["cta_group", "require_target", "uniform"]
+
+_POISON = np.uint32(0xFFFFFFFF)
+_COUNTS = tuple(f"x{1 << number}" for number in range(8))
+
+
+def require_target(ctx: Context) -> None:
+    """Refuse tcgen05 in a module for an architecture without it."""
+    for name in ctx.program.targets:
+        try:
+            target = lookup(name)
+        except UnknownTargetError:
+            continue
+        if not target.has(Feature.TCGEN05):
+            raise ctx.error(
+                f"needs tensor memory, which {name} does not have; expected sm_100a, sm_103a or sm_110a"
+            )
+
+
+def cta_group(ctx: Context) -> int:
+    """Take .cta_group::1 or ::2."""
+    require_target(ctx)
+    return int(ctx.choose("cta_group::1", "cta_group::2")[-1])
+
+
+def _aligned(ctx: Context) -> None:
+    for modifier in ("sync", "aligned"):
+        if not ctx.flag(modifier):
+            raise ctx.error(f"needs .{modifier}")
+    ctx.aligned()
+
+
+def uniform(warp: Warp, mask: Mask, row: Array, what: str) -> int:
+    """The value that all lanes have; a finding if they differ."""
+    first = int(row[mask.first])
+    if (row[mask.array] != row[mask.first]).any():
+        warp.report("illegal", f"{what} differs between the lanes", mask)
+    return first
+
+
+# -- allocation
+
+
+def _columns(warp: Warp, mask: Mask, row: Array) -> int | None:
+    columns = uniform(warp, mask, row, "the number of columns")
+    if not LEAST_COLUMNS <= columns <= COLUMNS or columns & (columns - 1):
+        warp.report(
+            "illegal", f"{columns} columns; expected a power of two, {LEAST_COLUMNS} to {COLUMNS}", mask
+        )
+        return None
+    return columns
+
+
+@instruction("tcgen05.alloc")
+def alloc(ctx: Context) -> Execute:
+    """tcgen05.alloc.cta_group.sync.aligned{.shared::cta}.b32 [dst], columns: waits until the columns are free.
+
+    With cta_group::2, a warp of each CTA of the pair executes it, and both get the same columns.
+    """
+    group = cta_group(ctx)
+    _aligned(ctx)
+    space = "shared" if ctx.flag("shared::cta") else "generic"
+    ctx.type("b32")
+    target, count = ctx.operands(2)
+    address, columns_of = ctx.address(target), ctx.read(count, TYPES["u32"])
+
+    def execute(warp: Warp, mask: Mask) -> Wait | None:
+        same_group(warp, mask, group)
+        columns, ctas = _columns(warp, mask, warp.ports[columns_of]), pair_of(warp, mask, group)
+        if columns is None or ctas is None:
+            return None
+        memory, cluster = tensor_memory(warp.cta), warp.cta.cluster
+        if memory.relinquished:
+            warp.report(
+                "illegal",
+                f"tcgen05.alloc after the CTA's relinquish_alloc_permit at PTX line {memory.relinquished}",
+                mask,
+            )
+        asked: dict[Cta, list[int]] = cluster.state.setdefault("tcgen05 alloc", {})
+        for cta in ctas:
+            asked.setdefault(cta, [])
+        given: dict[Cta, list[int]] = cluster.state.setdefault("tcgen05 allocated", {})
+        high = bool(cluster.random.random() < 0.5)
+        asked[warp.cta].append(columns)
+
+        def ready() -> bool:
+            if given.get(warp.cta):
+                return True
+            if any(not asked[cta] for cta in ctas):
+                return False
+            start = memory.find(columns, high=high)
+            if start is None or any(tensor_memory(cta).live[start : start + columns].any() for cta in ctas):
+                return False
+            for cta in ctas:
+                other = asked[cta].pop(0)
+                if other != columns:
+                    warp.report(
+                        "illegal", f"{columns} columns, and {other} in the other CTA of the pair", mask
+                    )
+                tensor_memory(cta).allocate(start, columns)
+                given.setdefault(cta, []).append(start)
+            cluster.launch.progress += 1
+            return True
+
+        def finish(warp: Warp, mask: Mask) -> None:
+            start = given[warp.cta].pop(0)
+            one = mask_of(1 << mask.first)
+            row = np.array([start], np.uint32)
+            for part, lanes, addresses in access.parts(warp, one, space, address(warp)):
+                part.store(warp, lanes, addresses, 4, row)
+
+        def describe() -> str:
+            if any(not asked[cta] for cta in ctas) and group == 2:
+                return "tcgen05.alloc by the other CTA of the pair"
+            free = COLUMNS - int(memory.live.sum())
+            return f"{columns} columns of tensor memory in a row; {free} of {COLUMNS} are free"
+
+        if ready():
+            finish(warp, mask)
+            return None
+        return Wait(ready, describe, finish)
+
+    return execute
+
+
+@instruction("tcgen05.dealloc")
+def dealloc(ctx: Context) -> Execute:
+    """tcgen05.dealloc.cta_group.sync.aligned.b32 taddr, columns."""
+    group = cta_group(ctx)
+    _aligned(ctx)
+    ctx.type("b32")
+    place, count = ctx.operands(2)
+    start_of, columns_of = ctx.read(place, TYPES["u32"]), ctx.read(count, TYPES["u32"])
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        same_group(warp, mask, group)
+        memory = tensor_memory(warp.cta)
+        start = uniform(warp, mask, warp.ports[start_of], "the address")
+        columns = uniform(warp, mask, warp.ports[columns_of], "the number of columns")
+        found = memory.allocations.get(start)
+        if found is None:
+            line = memory.released.get(start)
+            why = f"was freed at PTX line {line}" if line else "no tcgen05.alloc returned"
+            warp.report("illegal", f"tcgen05.dealloc of {start:#x}, which {why}", mask)
+            return
+        if found != columns:
+            warp.report("illegal", f"tcgen05.dealloc of {columns} columns; the allocation has {found}", mask)
+        memory.check_free(warp, mask, start, found)
+        memory.free(start)
+        memory.released[start] = warp.cta.cluster.launch.module.program.instructions[warp.split.pc].line
+        warp.cta.cluster.launch.progress += 1
+
+    return execute
+
+
+@instruction("tcgen05.relinquish_alloc_permit")
+def relinquish(ctx: Context) -> Execute:
+    """tcgen05.relinquish_alloc_permit.cta_group.sync.aligned: the CTA allocates no more."""
+    group = cta_group(ctx)
+    _aligned(ctx)
+    ctx.operands(0)
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        same_group(warp, mask, group)
+        line = warp.cta.cluster.launch.module.program.instructions[warp.split.pc].line
+        tensor_memory(warp.cta).relinquished = line
+
+    return execute
+
+
+# -- registers
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Shape:
+    """The cells of ld and st, relative to the address: [register, lane of the warp]."""
+
+    lanes: Array
+    columns: Array
+    height: int
+    """Lanes of tensor memory: 16 or 32."""
+
+
+_SHAPES = {"32x32b": 1, "16x64b": 1, "16x128b": 2, "16x256b": 4, "16x32bx2": 1}
+"""Registers of .x1."""
+
+
+@lru_cache(maxsize=256)
+def _shape(name: str, count: int, split: int) -> _Shape:
+    register, thread = np.ogrid[: count * _SHAPES[name], :32]
+    if name == "32x32b":
+        lanes, columns = thread, register
+    elif name == "16x64b":
+        lanes, columns = thread // 4 + 8 * (thread % 2), thread // 2 % 2 + 2 * register
+    elif name == "16x128b":
+        lanes, columns = thread // 4 + 8 * (register % 2), thread % 4 + 4 * (register // 2)
+    elif name == "16x256b":
+        lanes = thread // 4 + 8 * (register // 2 % 2)
+        columns = 2 * (thread % 4) + register % 2 + 8 * (register // 4)
+    else:
+        lanes, columns = thread % 16, register + split * (thread // 16)
+    shape = np.broadcast_shapes(lanes.shape, columns.shape)
+    return _Shape(
+        np.broadcast_to(lanes, shape), np.broadcast_to(columns, shape), 32 if name == "32x32b" else 16
+    )
+
+
+@dataclass(eq=False, slots=True)
+class _Load:
+    """A load whose wait::ld has not been executed."""
+
+    registers: frozenset[Register]
+    line: int
+    slots: Array
+    values: Array
+    extra: tuple[int, Array] | None
+    """The slot of the result of a reduction, and its values."""
+
+
+class _Access:
+    """What ld and st have in common: shape, address, and packing."""
+
+    def __init__(self, ctx: Context, packing: str) -> None:
+        require_target(ctx)
+        _aligned(ctx)
+        self.name = ctx.choose(*_SHAPES)
+        self.count = int(ctx.choose(*_COUNTS)[1:])
+        self.packed = ctx.flag(packing)
+        self.registers = self.count * _SHAPES[self.name]
+        if self.registers > 128:
+            raise ctx.error(
+                f"has .x{self.count} with .{self.name}, which needs {self.registers} registers; at most 128"
+            )
+        self.split = 0
+        self.line = ctx.inst.line
+
+    def place(self, ctx: Context, operand: Operand, split: Operand | None) -> None:
+        """Take the address, and the number of columns between the halves of .16x32bx2."""
+        self.address = ctx.address(operand)
+        if split is not None:
+            if not isinstance(split, Immediate):
+                raise ctx.error("needs a number of columns between the halves of .16x32bx2")
+            self.split = int(split.value)
+        # A packed register has two adjacent columns.
+        shape = _shape(self.name, self.count, self.split // 2 if self.packed and self.split else self.split)
+        columns = shape.columns
+        if self.packed:
+            columns = np.stack([2 * columns, 2 * columns + 1], axis=-1)
+            self.lanes = np.broadcast_to(shape.lanes[..., None], columns.shape)
+        else:
+            self.lanes = shape.lanes
+        self.columns, self.height = columns, shape.height
+
+    def cells(self, warp: Warp, mask: Mask, what: str) -> Place | None:
+        """The cells; None, with a finding, if the warp cannot access them."""
+        address = uniform(warp, mask, self.address(warp), "the address")
+        lane, column = address >> 16 & 0xFFFF, address & 0xFFFF
+        first = 32 * (warp.index % 4)
+        allowed = (first,) if self.height == 32 else (first, first + 16)
+        if lane not in allowed:
+            warp.report(
+                "illegal",
+                f"{what} from lane {lane} of tensor memory by warp {warp.index}; a warp accesses the 32 lanes of its "
+                f"place in the warpgroup, here from lane {' or '.join(map(str, allowed))}",
+                mask,
+            )
+            return None
+        return self.lanes + lane, self.columns + column
+
+
+def _operands(ctx: Context, operands: Sequence[Operand], access: _Access) -> tuple[Operand, Operand | None]:
+    """The address, and the split of .16x32bx2."""
+    wanted = 1 + (access.name == "16x32bx2")
+    if len(operands) != wanted or not isinstance(operands[0], Address):
+        raise ctx.error(
+            "needs [taddr]" + (" and the number of columns between the halves" if wanted == 2 else "")
+        )
+    return operands[0], operands[1] if wanted == 2 else None
+
+
+def _slots(ctx: Context, operand: Operand, count: int, *, write: bool) -> Array:
+    elements = operand.elements if isinstance(operand, Vector) else (operand,)
+    if len(elements) != count:
+        raise ctx.error(f"has {len(elements)} registers; expected {count}")
+    slots: list[int] = []
+    for element in elements:
+        (ctx.write if write else ctx.read)(element, TYPES["b32"])
+        register = next(iter(registers_of(ctx.inst, [element])), None)
+        if register is None or register[0] != 32:
+            raise ctx.error("needs 32-bit registers")
+        slots.append(register[1])
+    return np.array(slots)
+
+
+def _use(warp: Warp, mask: Mask, what: str, kind: str) -> Use:
+    """A load or store of a warp, which its own agent performs."""
+    order, clocks = order_of(warp), warp.cta.cluster.clocks
+    agent = order.load if kind == "ld" else order.store
+    issued = Issued(kind, 0)
+    log_of(warp)[clocks.now] = issued
+    record, _ = clocks.act(agent, warp.split.pc)
+    return Use(warp, mask, what, issued, record, agent)
+
+
+def _loads(warp: Warp) -> list[_Load]:
+    return warp.state.setdefault("tcgen05 loads", [])
+
+
+@instruction("tcgen05.ld")
+def load(ctx: Context) -> Execute:
+    """tcgen05.ld.sync.aligned.shape.num{.pack::16b}.b32 r, [taddr]{, split}."""
+    access = _Access(ctx, "pack::16b")
+    ctx.type("b32")
+    target, *rest = ctx.operands()
+    access.place(ctx, *_operands(ctx, rest, access))
+    return _load(ctx, access, target, None, None)
+
+
+@instruction("tcgen05.ld.red")
+def load_red(ctx: Context) -> Execute:
+    """tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.type r, result, [taddr]{, split}: also the extreme value."""
+    access = _Access(ctx, "pack::16b")
+    if access.name not in ("32x32b", "16x32bx2") or access.count < 2:
+        raise ctx.error(f"has .{access.name}.x{access.count}; expected .32x32b or .16x32bx2, and .x2 or more")
+    if access.packed:
+        raise ctx.error("has .pack::16b, which only tcgen05.ld has")
+    if not any(name.startswith(("sm_103", "sm_110", "sm_101")) for name in ctx.program.targets):
+        raise ctx.error(f"needs sm_103a or sm_110a; the module is for {', '.join(ctx.program.targets)}")
+    least = ctx.choose("min", "max") == "min"
+    absolute, keeps = ctx.flag("abs"), ctx.flag("NaN")
+    type = ctx.type("f32", "u32", "s32")
+    if type.name != "f32" and (absolute or keeps):
+        raise ctx.error("has .abs or .NaN, which only .f32 has")
+    target, result, *rest = ctx.operands()
+    access.place(ctx, *_operands(ctx, rest, access))
+
+    def reduce(values: Array) -> Array:
+        found = values.view(type.dtype)
+        if absolute:
+            found = np.abs(found)
+        if type.name != "f32" or keeps:
+            function: Any = np.minimum if least else np.maximum
+        else:
+            function = np.fmin if least else np.fmax
+        reduced = np.ascontiguousarray(function.reduce(found, axis=0))
+        patterns = reduced.view(np.uint32)
+        return (
+            np.where(np.isnan(reduced), np.uint32(0x7FFFFFFF), patterns) if type.name == "f32" else patterns
+        )
+
+    return _load(ctx, access, target, result, reduce)
+
+
+def _load(ctx: Context, access: _Access, target: Operand, result: Operand | None, reduce: Any) -> Execute:
+    slots = _slots(ctx, target, access.registers, write=True)
+    extra = int(_slots(ctx, result, 1, write=True)[0]) if result is not None else None
+    registers = frozenset(registers_of(ctx.inst, [target, *([result] if result is not None else [])]))
+    what = f"'tcgen05.ld' at PTX line {access.line}"
+    ctx.state.setdefault("tcgen05 registers", set()).update(registers)
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        if not whole_warp(warp, mask):
+            return
+        memory = tensor_memory(warp.cta)
+        cells = access.cells(warp, mask, "tcgen05.ld")
+        if cells is None or not memory.reads(_use(warp, mask, what, "ld"), cells):
+            warp.registers[32][slots] = _POISON
+            return
+        values = _of(memory, access, cells)
+        reduced = None if extra is None else (extra, reduce(values))
+        if warp.stats is not None:
+            warp.stats.bytes["tcgen05.ld"] += 4 * values.size
+        _loads(warp).append(_Load(registers, access.line, slots, values, reduced))
+        if not warp.cta.cluster.engine.early:
+            warp.registers[32][slots] = _POISON
+            if extra is not None:
+                warp.registers[32][extra] = _POISON
+        else:
+            _give(warp, _loads(warp)[-1])
+
+    return execute
+
+
+def _of(memory: TensorMemory, access: _Access, cells: Place) -> Array:
+    values = memory.data[cells]
+    if not access.packed:
+        return values
+    halves = values & np.uint32(0xFFFF)
+    return halves[..., 0] | halves[..., 1] << np.uint32(16)
+
+
+def _give(warp: Warp, load: _Load) -> None:
+    warp.registers[32][load.slots] = load.values
+    if load.extra is not None:
+        warp.registers[32][load.extra[0]] = load.extra[1]
+
+
+@instruction("tcgen05.st")
+def store(ctx: Context) -> Execute:
+    """tcgen05.st.sync.aligned.shape.num{.unpack::16b}.b32 [taddr]{, split}, r."""
+    access = _Access(ctx, "unpack::16b")
+    ctx.type("b32")
+    *rest, source = ctx.operands()
+    access.place(ctx, *_operands(ctx, rest, access))
+    slots = _slots(ctx, source, access.registers, write=False)
+    what = f"'tcgen05.st' at PTX line {access.line}"
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        if not whole_warp(warp, mask):
+            return
+        memory = tensor_memory(warp.cta)
+        cells = access.cells(warp, mask, "tcgen05.st")
+        if cells is None or not memory.writes(_use(warp, mask, what, "st"), cells):
+            return
+        values = warp.registers[32][slots]
+        if access.packed:
+            values = np.stack([values & np.uint32(0xFFFF), values >> np.uint32(16)], axis=-1)
+        memory.data[cells] = values
+        if warp.stats is not None:
+            warp.stats.bytes["tcgen05.st"] += 4 * values.size
+
+    return execute
+
+
+@instruction("tcgen05.wait::ld", "tcgen05.wait::st")
+def wait(ctx: Context) -> Execute:
+    """tcgen05.wait::ld and ::st.sync.aligned: the warp's loads or stores are complete."""
+    require_target(ctx)
+    loads = "wait::ld" in ctx.inst.modifiers
+    _aligned(ctx)
+    ctx.operands(0)
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        order, clocks = order_of(warp), warp.cta.cluster.clocks
+        agent = order.load if loads else order.store
+        _, seen = clocks.act(agent, warp.split.pc)
+        clocks.acquire(warp, seen)
+        np.maximum(order.row, seen, out=order.row)
+        if loads:
+            found = _loads(warp)
+            for each in found:
+                _give(warp, each)
+            found.clear()
+
+    return execute
+
+
+@instruction("tcgen05.fence::before_thread_sync")
+def fence_before(ctx: Context) -> Execute:
+    """tcgen05.fence::before_thread_sync: orders the thread's earlier operations before the synchronization after it."""
+    require_target(ctx)
+    ctx.operands(0)
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        order, clocks = order_of(warp), warp.cta.cluster.clocks
+        marks = [order.fence, *(order.pipes[lane][1] for lane in order.pipes if mask.array[lane])]
+        for agent in marks:
+            _, seen = clocks.act(agent, warp.split.pc)
+            clocks.acquire(warp, seen)
+
+    return execute
+
+
+@instruction("tcgen05.fence::after_thread_sync")
+def fence_after(ctx: Context) -> Execute:
+    """tcgen05.fence::after_thread_sync: orders later operations after the synchronization before it."""
+    require_target(ctx)
+    ctx.operands(0)
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        order, clocks = order_of(warp), warp.cta.cluster.clocks
+        np.maximum(order.row, clocks.known[warp.rank], out=order.row)
+        relaxed = warp.state.get("relaxed wait")
+        if relaxed is not None:
+            np.maximum(order.row, relaxed, out=order.row)
+
+    return execute
+
+
+# -- registers that a load still writes
+
+
+@after_decoding
+def watch(program: Program, function: Function, code: list[Any], together: list[Any]) -> None:
+    """Wrap the instructions that use registers of the function's loads."""
+    span = range(function.start, function.end)
+    watched: set[Register] = set()
+    for pc in span:
+        inst = program.instructions[pc]
+        if inst.opcode == "tcgen05" and inst.modifiers and inst.modifiers[0] == "ld":
+            places = 2 if "red" in inst.modifiers else 1
+            watched |= registers_of(inst, inst.operands[:places])
+    if not watched:
+        return
+    for pc in span:
+        inst = program.instructions[pc]
+        used = frozenset(registers_of(inst, inst.operands) & watched)
+        if used:
+            code[pc] = _watching(code[pc], used)
+            if together[pc] is not None:
+                together[pc] = _Together(together[pc])
+
+
+def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
+    def run(warp: Warp, mask: Mask) -> object:
+        loads = warp.state.get("tcgen05 loads")
+        if loads:
+            for each in loads:
+                if each.registers & used:
+                    warp.report(
+                        "in-flight",
+                        f"use of a register that the tcgen05.ld at PTX line {each.line} still writes: no "
+                        "tcgen05.wait::ld since",
+                        mask,
+                    )
+                    break
+        return execute(warp, mask)
+
+    return run
+
+
+class _Together:
+    """Like `_watching`, for several warps, unless one of them has a load in flight."""
+
+    def __init__(self, execute: Together) -> None:
+        self.execute = execute
+
+    def __call__(self, gang: Any, mask: Any) -> object:
+        if any(warp.state.get("tcgen05 loads") for warp in gang.warps):
+            return NotImplemented
+        return self.execute(gang, mask)
+
+    @staticmethod
+    def join(closures: Sequence[Any]) -> Together:
+        """The closure for several instructions that differ only in their registers (sim/blocks.py)."""
+        plain = joined([each.execute if isinstance(each, _Together) else each for each in closures])
+        return _Together(plain) if any(isinstance(each, _Together) for each in closures) else plain

@@ -1,0 +1,260 @@
+"""The pytest plugin of tools/mutants.py: one run measures which test executes which mutant, the next one judges.
+
+    measure    marks the mutants' statements, runs the tests, writes a line for each: [test, CPU seconds, mutants]
+    judge      collects the tests once; for each mutant forks a process that takes the change over, runs the tests that
+               execute it until one fails, and says which
+
+A forked process has all modules loaded and all tests collected, so that a mutant costs what its tests cost.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import functools
+import gc
+import importlib
+import json
+import os
+import resource
+import select
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Generator, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import pytest
+from mutation import HIT, Mutant, changed_codes, codes_of, loaded_functions, marked, take_over
+
+ROOT = Path(__file__).resolve().parents[1]
+VARIABLE = "TESSERA_MUTATION"
+"""Names the file with the order: {"mode", "mutants", "out", "jobs", "seconds", "tests"}."""
+MEMORY = 8 << 30
+"""Address space of a process with a mutant, in bytes."""
+WAITING = 4
+"""A mutant may wait for this many times the seconds that it may compute."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Read the order; a process that only distributes the tests has none."""
+    order = json.loads(Path(os.environ[VARIABLE]).read_text())
+    mutants = [Mutant(**one) for one in order["mutants"]]
+    if order["mode"] == "judge":
+        config.pluginmanager.register(Judge(mutants, order))
+    elif hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        config.pluginmanager.register(Measure(mutants, Path(order["out"])))
+
+
+def _load(mutants: Iterable[Mutant]) -> dict[str, list[FunctionType]]:
+    """Import the files of the mutants; their functions."""
+    paths = {mutant.path for mutant in mutants}
+    for path in sorted(paths):
+        importlib.import_module(path.removesuffix("/__init__.py").removesuffix(".py").replace("/", "."))
+    return loaded_functions(str(ROOT / path) for path in paths)
+
+
+# -- measuring
+
+
+class Measure:
+    """Writes what each test executes, and what it costs."""
+
+    def __init__(self, mutants: list[Mutant], out: Path) -> None:
+        import run_cache
+
+        self.mutants, self.out = mutants, out
+        self.hits: set[int] = set()
+        # A result that the run shares is of every test that asks for it.
+        run_cache.once_in_a_run = self._remembering
+
+    def _remembering(self, make: Callable[..., Any]) -> Any:
+        known: dict[str, tuple[Any, set[int]]] = {}
+
+        @functools.wraps(make)
+        def shared(*args: Any, **options: Any) -> Any:
+            key = repr((args, sorted(options.items())))
+            if key not in known:
+                before, self.hits = self.hits, set()
+                try:
+                    result = make(*args, **options)
+                finally:
+                    mine, self.hits = self.hits, before | self.hits
+                known[key] = result, mine
+            result, hits = known[key]
+            self.hits |= hits
+            return result
+
+        shared.cache_clear = known.clear  # pyright: ignore[reportAttributeAccessIssue]
+        return shared
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self) -> None:
+        """Mark the statements, after all imports."""
+        setattr(builtins, HIT, lambda *numbers: self.hits.update(numbers))
+        functions = _load(self.mutants)
+        lines: dict[str, dict[int, list[int]]] = {}
+        for mutant in self.mutants:
+            lines.setdefault(mutant.path, {}).setdefault(mutant.line, []).append(mutant.number)
+        for path, found in lines.items():
+            file, text = str(ROOT / path), (ROOT / path).read_text()
+            changes = dict(zip(codes_of(text, file), codes_of(marked(text, found), file), strict=True))
+            take_over(functions.get(file, ()), changes)
+        gc.freeze()
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Around setup, test and teardown."""
+        self.hits.clear()
+        before = _cpu_seconds()
+        result = yield
+        line = json.dumps([item.nodeid, round(_cpu_seconds() - before, 3), sorted(self.hits)])
+        with self.out.open("a") as file:
+            file.write(line + "\n")
+        return result
+
+
+def _cpu_seconds() -> float:
+    """CPU seconds of this process and of its children that have ended."""
+    return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+
+
+# -- judging
+
+
+@dataclass
+class Running:
+    """A forked process with a mutant, or with none."""
+
+    pid: int
+    pipe: int
+    until: float
+    """When it is ended, by the monotonic clock."""
+    folder: str
+    tests: list[str]
+    told: bytearray = field(default_factory=bytearray)
+
+
+class Judge:
+    """Runs the tests of each mutant in a forked process."""
+
+    def __init__(self, mutants: list[Mutant], order: dict[str, Any]) -> None:
+        self.mutants = mutants
+        self.tests: dict[int, list[str]] = {int(number): tests for number, tests in order["tests"].items()}
+        self.out, self.jobs, self.seconds = Path(order["out"]), int(order["jobs"]), float(order["seconds"])
+        self.sound: dict[str, bool] = {}
+        """Test → whether it passes without a change, as this runs it."""
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Instead of running the tests."""
+        self.items = {item.nodeid: item for item in session.items}
+        self.functions = _load(self.mutants)
+        gc.collect()
+        gc.freeze()
+        waiting, running = list(reversed(self.mutants)), dict[int, tuple[Mutant, Running]]()
+        while waiting or running:
+            while waiting and len(running) < self.jobs:
+                mutant = waiting.pop()
+                tests = [t for t in self.tests[mutant.number] if t in self.items and self.sound.get(t, True)]
+                text, file = (ROOT / mutant.path).read_text(), str(ROOT / mutant.path)
+                child = self.start(tests, file, changed_codes(text, mutant.code, file))
+                running[child.pid] = mutant, child
+            for pid in self.ended([child for _, child in running.values()]):
+                mutant, child = running.pop(pid)
+                outcome = self.outcome(child)
+                failed = outcome.get("test")
+                if failed and not self.is_sound(failed):
+                    waiting.append(mutant)
+                    continue
+                with self.out.open("a") as file:
+                    file.write(json.dumps({"number": mutant.number, **outcome}) + "\n")
+        return True
+
+    def start(self, tests: list[str], file: str, changes: Mapping[CodeType, CodeType]) -> Running:
+        """Fork a process that runs tests with the changes of a file."""
+        folder = tempfile.mkdtemp(prefix="tessera-mutant-")
+        mine, its = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            os.close(mine)
+            self._child(tests, file, changes, folder, its)
+        os.close(its)
+        return Running(pid, mine, time.monotonic() + WAITING * self.seconds, folder, tests)
+
+    def _child(
+        self, tests: list[str], file: str, changes: Mapping[CodeType, CodeType], folder: str, pipe: int
+    ) -> None:
+        """Run the tests, tell the outcome, and end. Does not return."""
+        told: dict[str, object] = {"outcome": "fault"}
+        try:
+            os.setpgid(0, 0)
+            resource.setrlimit(resource.RLIMIT_CPU, (int(self.seconds), int(self.seconds) + 5))
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            nothing = os.open(os.devnull, os.O_RDWR)
+            for stream in (0, 1, 2):
+                os.dup2(nothing, stream)
+            os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["TESSERA_TEST_RUN"] = folder
+            if take_over(self.functions.get(file, ()), changes) or not changes:
+                told = self._run(tests)
+            else:
+                told = {"outcome": "not loaded"}
+        except BaseException:
+            told["why"] = traceback.format_exc()
+        finally:
+            os.write(pipe, json.dumps(told).encode())
+            os._exit(0)
+
+    def _run(self, tests: list[str]) -> dict[str, object]:
+        from _pytest.runner import runtestprotocol
+
+        for number, name in enumerate(tests):
+            if _cpu_seconds() > self.seconds:
+                return {"outcome": "survived", "ran": number, "of": len(tests)}
+            following = self.items[tests[number + 1]] if number + 1 < len(tests) else None
+            reports = runtestprotocol(self.items[name], log=False, nextitem=following)
+            if any(report.failed for report in reports):
+                return {"outcome": "killed", "test": name, "ran": number + 1, "of": len(tests)}
+        return {"outcome": "survived", "ran": len(tests), "of": len(tests)}
+
+    def ended(self, children: list[Running]) -> list[int]:
+        """Wait until one of the processes has told its outcome or its time is over; which have."""
+        by_pipe = {child.pipe: child for child in children}
+        left = min(child.until for child in children) - time.monotonic()
+        ready, _, _ = select.select(list(by_pipe), [], [], max(left, 0))
+        found: list[int] = []
+        for child in children:
+            if child.pipe in ready:
+                data = os.read(child.pipe, 1 << 16)
+                child.told += data
+                if not data:
+                    found.append(child.pid)
+            elif time.monotonic() > child.until:
+                found.append(child.pid)
+        return found
+
+    def outcome(self, child: Running) -> dict[str, Any]:
+        """What a process told; "killed" by time or memory if it could not."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        os.waitpid(child.pid, 0)
+        os.close(child.pipe)
+        shutil.rmtree(child.folder, ignore_errors=True)
+        return json.loads(child.told) if child.told else {"outcome": "killed", "why": "no end, or a crash"}
+
+    def is_sound(self, test: str) -> bool:
+        """Whether a test passes without a change."""
+        if test not in self.sound:
+            child = self.start([test], "", {})
+            while not self.ended([child]):
+                pass
+            self.sound[test] = self.outcome(child).get("outcome") == "survived"
+            if not self.sound[test]:
+                print(f"{test} fails without a change when it runs alone", file=sys.stderr)
+        return self.sound[test]
