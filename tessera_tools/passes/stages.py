@@ -122,7 +122,7 @@ def _only(*dialects: str) -> Callable[[Contents], Iterator[DiagnosticError]]:
         for ops in contents.kernels.values():
             for op in ops if refused else ():
                 if op.name in refused:
-                    yield op.error(f"is no op of this stage; expected ops of {expected}")
+                    yield op.error(f"does not belong to this stage; expected ops of {expected}")
 
     return find
 
@@ -132,7 +132,7 @@ def _only_in_kernels_of_llvm(contents: Contents) -> Iterator[DiagnosticError]:
     for function in contents.ops if refused else ():
         for op in function.walk() if function.name == "llvm.func" else ():
             if op.name in refused:
-                yield op.error("is no op of this stage; expected ops of llvm and nvvm")
+                yield op.error("does not belong to this stage; expected ops of llvm and nvvm")
 
 
 def _has_target(contents: Contents) -> Iterator[DiagnosticError]:

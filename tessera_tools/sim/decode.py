@@ -251,6 +251,13 @@ class Context:
         elements = operand.elements if isinstance(operand, Vector) else (operand,)
         return [self.write(element, type) for element in elements]
 
+    def number(self, operand: Operand) -> int | None:
+        """The value of an integer literal as an operand of 64 bits; None for any other operand."""
+        if not isinstance(operand, Immediate) or operand.bits:
+            return None
+        value = int(operand.value) % (1 << 64)
+        return value - (1 << 64) if value >> 63 else value
+
     def pair(self, operand: Operand) -> tuple[Operand, Operand | None]:
         """`p|q` as two operands; for a single operand, the second is None."""
         return (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
@@ -366,7 +373,8 @@ class Context:
             if literal.bits > 0:
                 raw = np.array([int(value)], np.uint32 if literal.bits == 32 else np.uint64)
                 return raw.view(np.float32 if literal.bits == 32 else np.float64).astype(type.dtype)[0]
-            return type.dtype(value)
+            with np.errstate(over="ignore"):  # becomes infinity
+                return type.dtype(value)
         if literal.bits < 0:
             raw = np.array([value], np.float32 if type.bits == 32 else np.float64)
             value = int(raw.view(np.uint32 if type.bits == 32 else np.uint64)[0])

@@ -113,7 +113,10 @@ class _Operands:
 
     def operand(self) -> Operand:
         if self.take("{"):
-            return Vector(self.sequence("}"))
+            elements = self.sequence("}")
+            if not elements:
+                raise OperandError("found an empty vector, expected at least one element")
+            return Vector(elements)
         if self.take("["):
             return self.address()
         if self.take("("):

@@ -59,6 +59,8 @@ class Local(_Watched):
         offsets = compact(mask, addresses)
         if len(offsets) and int(offsets.max()) + width > self.frame:
             outside = offsets > np.uint64(max(self.frame - width, 0))
+            if self.frame < width:
+                outside[:] = True
             first = int(offsets[np.flatnonzero(outside)[0]])
             warp.report(
                 "out-of-bounds",

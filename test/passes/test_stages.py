@@ -306,7 +306,7 @@ def test_a_kernel_has_ops_of_its_stage_alone(op: str, stage: str, flag: str) -> 
     err = opt(text, flag, "--allow-unregistered-dialect")
     line = next(n for n, line in enumerate(text.splitlines(), 1) if op in line)
     assert re.search(
-        rf"^<stdin>:{line}:\d+: error: '{name[1]}' op is no op of this stage; expected ops of", err
+        rf"^<stdin>:{line}:\d+: error: '{name[1]}' op does not belong to this stage; expected ops of", err
     )
     assert "kernels have ops of the stage alone" in err
 
@@ -317,7 +317,7 @@ def test_ops_of_a_later_stage_are_refused_behind_the_conversion_from_cuda_tile()
     )
     failure = problems(parse_module(text, "kernel.mlir"), "nv_tileaa")
     assert failure is not None
-    assert failure.diagnostics[0].message.startswith("'nv_tileas.barrier' op is no op of this stage")
+    assert failure.diagnostics[0].message.startswith("'nv_tileas.barrier' op does not belong to this stage")
 
 
 def test_no_more_than_ten_errors_of_a_check_are_reported() -> None:
@@ -334,7 +334,7 @@ def test_a_kernel_of_llvm_has_ops_of_llvm_and_nvvm_alone() -> None:
     failure = problems(parse_module(text, "kernel.mlir"), "llvm")
     assert failure is not None
     assert failure.diagnostics[0].message == (
-        "'arith.constant' op is no op of this stage; expected ops of llvm and nvvm"
+        "'arith.constant' op does not belong to this stage; expected ops of llvm and nvvm"
     )
 
 

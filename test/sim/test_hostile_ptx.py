@@ -102,3 +102,35 @@ def test_an_initializer_fills_its_variable_to_the_last_byte() -> None:
 def test_a_range_of_as_many_registers_as_there_may_be() -> None:
     program = read(kernel(".reg .pred %p<1048576>;"), "k.ptx")
     assert program.register_counts[1] >= 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("mov.b32 {}, %r0;", "found an empty vector, expected at least one element"),
+        ("atom.global.add.v2.f32 {}, [%rd0], {%f0, %f0};", "found an empty vector"),
+        ("cp.async.wait_group 1.5;", "needs a number of groups"),
+        ("cp.async.wait_group -1;", "needs a number of groups"),
+        ("wgmma.wait_group.sync.aligned 0f7F800000;", "needs a number of groups"),
+        ("lop3.b32 %r0, %r1, %r1, %r1, 0d7FF0000000000000;", "needs an immediate truth table from 0 to 255"),
+        ("setmaxnreg.inc.sync.aligned.u32 24.0;", "needs a multiple of 8 from 24 to 256"),
+        ("tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%rd0], 1.5;", "needs a number from 0 to"),
+        ("mov.pred %p0, %clock64;", "moves %clock64 to a predicate"),
+    ],
+)
+def test_an_operand_that_its_instruction_does_not_take_is_refused(line: str, message: str) -> None:
+    text = kernel(f".reg .b64 %rd<2>; .reg .f32 %f<2>; .reg .pred %p<2>;\n{line}").replace("sm_80", "sm_90a")
+    with pytest.raises(DiagnosticError) as caught:
+        load(text, file="k.ptx")
+    assert message in caught.value.diagnostics[0].message
+
+
+@pytest.mark.parametrize("number", [1 << 63, (1 << 64) - 1, -(1 << 63)])
+def test_numbers_of_a_shuffle_have_32_bits(number: int) -> None:
+    load(kernel(f"shfl.sync.idx.b32 %r0, %r1, {number}, {number}, {number};"), file="k.ptx")
+
+
+def test_an_access_of_local_memory_that_a_kernel_does_not_have() -> None:
+    module = load(kernel("mov.b32 %r0, 0; st.local.b32 [%r0], %r1;"), file="k.ptx")
+    result = module.launch("k", (1,), (32,), [])
+    assert "out-of-bounds" in result.findings.kinds()

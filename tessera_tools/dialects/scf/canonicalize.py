@@ -122,7 +122,7 @@ class WhileArgumentsInOrder(RewritePattern[While]):
         condition, block = op.condition, op.after.entry
         arguments, passed = op.iter_args, list(condition.args)
         if len(passed) != len(arguments) or set(passed) != set(arguments) or passed == arguments:
-            return "the values passed on are no other order of the arguments"
+            return "the values passed on are not a permutation of the arguments"
         order = [passed.index(argument) for argument in arguments]
         with rewriter.modify(condition):
             condition.set_operands([condition.condition, *arguments])

@@ -283,6 +283,11 @@ class Shuffle(Op, name="vector.shuffle", traits=(PURE,)):
 
     def verify_op(self) -> None:
         first, second = self.v1.type, self.v2.type
+        for number, type in enumerate((first, second)):
+            if type.scalable:
+                raise self.error(
+                    f"operand #{number} must be fixed-length vector of any type values, but got '{type}'"
+                )
         if first.shape[1:] != second.shape[1:] or first.element is not second.element:
             raise self.error(
                 "rank mismatch" if len(first.shape) != len(second.shape) else "dimension mismatch"

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from tessera_tools.dialects.arith.constants import Folded, constant, splat_of
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
+from tessera_tools.dialects.vector.attributes import dims_of
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import (
     DenseElementsAttr,
@@ -47,9 +48,10 @@ class Broadcast(Op, name="vector.broadcast", traits=(PURE,)):
         if len(source.shape) > len(target.shape):
             raise self.error("source rank higher than destination rank")
         lead = len(target.shape) - len(source.shape)
-        for a, b in zip(source.shape, target.shape[lead:], strict=True):
-            if a not in (1, b):
-                raise self.error(f"dimension mismatch ({a} vs. {b})")
+        for a, b in zip(dims_of(source), dims_of(target)[lead:], strict=True):
+            if a not in ((1, False), b):
+                found = [f"[{extent}]" if scalable else str(extent) for extent, scalable in (a, b)]
+                raise self.error(f"dimension mismatch ({found[0]} vs. {found[1]})")
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         # broadcast(x : T) to T is x; a broadcast constant is a splat
@@ -73,6 +75,11 @@ class ShapeCast(Op, name="vector.shape_cast", traits=(PURE,)):
             raise self.error(f"has different source and result element types: '{source}' and '{target}'")
         if math.prod(source.shape) != math.prod(target.shape):
             raise self.error(f"has different source and result element counts: '{source}' and '{target}'")
+        counts = [sum(type.scalable or ()) for type in (source, target)]
+        if counts[0] != counts[1]:
+            raise self.error(
+                f"has different number of scalable dims at source ({counts[0]}) and result ({counts[1]})"
+            )
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         # shape_cast(x : T) to T is x;  shape_cast(shape_cast(x : T)) to T is x

@@ -128,7 +128,9 @@ def boxes_of(op: Any, type: RankedTensorType, axes: tuple[int, ...], swizzle: in
     box = box_of(tile, size, swizzle)
     if box is None:
         width = _width(tile, size, swizzle) * size
-        raise Missed(op, f"{verb} rows of {tile[-1] * size} bytes, which are no boxes of {width} bytes")
+        raise Missed(
+            op, f"{verb} rows of {tile[-1] * size} bytes, which are not whole boxes of {width} bytes"
+        )
     found = Boxes(axes, tile, box, swizzle, 8 * size)
     assert isinstance(view, nv_tileaa.MakeMemRef)  # axes_of refuses others
     turned = with_axes(view, axes)

@@ -368,9 +368,9 @@ def commit_group(ctx: Context) -> Execute:
 def wait_group(ctx: Context) -> Execute:
     """cp.async.wait_group n: at most the n latest groups of the thread stay in flight."""
     (count,) = ctx.operands(1)
-    if not isinstance(count, Immediate):
+    most = ctx.number(count)
+    if most is None or most < 0:
         raise ctx.error("needs a number of groups")
-    most = int(count.value)
 
     def execute(warp: Warp, mask: Mask) -> None:
         state = copies(warp)

@@ -9,7 +9,6 @@ import numpy as np
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, elementwise, put
-from tessera_tools.sim.program import Immediate
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp
 
@@ -42,8 +41,9 @@ def shift(ctx: Context) -> Execute:
     b = ctx.read(amount, TYPES["u32"])
     bits, dtype = type.bits, type.dtype
     ufunc = np.left_shift if ctx.inst.opcode == "shl" else np.right_shift
-    if isinstance(amount, Immediate):
-        number = int(amount.value) % (1 << 32)
+    literal = ctx.number(amount)
+    if literal is not None:
+        number = literal % (1 << 32)
         if number < bits or (type.signed and ctx.inst.opcode == "shr"):
             return elementwise(ufunc, d, a, ctx.constant(min(number, bits - 1), type))
         return computed(np.zeros_like, d, a)
@@ -128,10 +128,10 @@ def lop3(ctx: Context) -> Execute:
     combine = ctx.choose("or", "and", default="")
     type = ctx.type("b32")
     operands = ctx.operands(6 if combine else 5)
-    table = operands[4]
-    if not isinstance(table, Immediate) or not 0 <= int(table.value) <= 255:
+    table = ctx.number(operands[4])
+    if table is None or not 0 <= table <= 255:
         raise ctx.error("needs an immediate truth table from 0 to 255")
-    function = lookup(int(table.value))
+    function = lookup(table)
     sources = [ctx.read(operand, type) for operand in operands[1:4]]
     target, result = ctx.pair(operands[0])
     d = ctx.write(target, type)

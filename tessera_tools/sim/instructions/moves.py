@@ -29,6 +29,8 @@ def mov(ctx: Context) -> Execute:
     if isinstance(target, Vector):
         return _unpack(ctx, type, target, source)
     if isinstance(source, Name) and source.name in VARYING:
+        if type.kind == "p":
+            raise ctx.error(f"moves {source.name} to a predicate")
         value = VARYING[source.name]
         destination = ctx.write(target, TYPES[f"u{type.bits}"])
         limit = 1 << type.bits

@@ -9,7 +9,6 @@ import numpy as np
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.machine import CTA_ENDS, Cta
-from tessera_tools.sim.program import Immediate
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Wait, Warp
 
@@ -47,7 +46,7 @@ def setmaxnreg(ctx: Context) -> Execute:
     ctx.choose("aligned")
     ctx.type("u32")
     (operand,) = ctx.operands(1)
-    count = int(operand.value) if isinstance(operand, Immediate) else 0
+    count = ctx.number(operand) or 0
     if not 24 <= count <= 256 or count % 8:
         raise ctx.error("needs a multiple of 8 from 24 to 256")
     ctx.aligned()

@@ -11,7 +11,6 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.bulk import global_bytes, shared_bytes
 from tessera_tools.sim.mbarrier import resolve
 from tessera_tools.sim.memory import Region
-from tessera_tools.sim.program import Immediate
 from tessera_tools.sim.proxies import check_order, history_of, mark
 from tessera_tools.sim.races import late_records, record_at, threads_of
 from tessera_tools.sim.tensor_map import ELEMENTS, MAGIC, SIZE
@@ -61,14 +60,14 @@ def replace(ctx: Context) -> Execute:
     address = ctx.address(operands[0])
     ordinal = 0
     if field in _VECTORS:
-        which = operands[1]
-        if not isinstance(which, Immediate) or not 0 <= int(which.value) < _VECTORS[field]:
+        which = ctx.number(operands[1])
+        if which is None or not 0 <= which < _VECTORS[field]:
             raise ctx.error(f"needs an ordinal from 0 to {_VECTORS[field] - 1}")
-        ordinal = int(which.value)
+        ordinal = which
     if field in _CHOICES:
-        literal = operands[-1]
+        literal = ctx.number(operands[-1])
         limit = _CHOICES[field][1]
-        if not isinstance(literal, Immediate) or not 0 <= int(literal.value) < limit:
+        if literal is None or not 0 <= literal < limit:
             raise ctx.error(f"needs a number from 0 to {limit - 1} for .{field}")
     source = ctx.read(operands[-1], TYPES["u64"] if type.bits == 64 else TYPES["u32"])
     what = f"'{ctx.inst.name}' at PTX line {ctx.inst.line}"
@@ -135,7 +134,7 @@ def cp_fenceproxy(ctx: Context) -> Execute:
     ctx.choose("aligned")
     ctx.aligned()
     target, source, size = ctx.operands(3)
-    if not isinstance(size, Immediate) or size.value != SIZE:
+    if ctx.number(size) != SIZE:
         raise ctx.error(f"has a size other than {SIZE}")
     to, at = ctx.address(target), ctx.address(source)
     what = f"'{ctx.inst.name}' at PTX line {ctx.inst.line}"

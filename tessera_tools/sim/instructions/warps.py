@@ -15,7 +15,7 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.instructions.floating import element_of, extreme
-from tessera_tools.sim.program import Immediate, Operand
+from tessera_tools.sim.program import Operand
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import FULL, Mask, Warp, mask_of
 
@@ -100,13 +100,14 @@ def shfl(ctx: Context) -> Execute:
         if p is not None:
             put(warp, mask, p, inside)
 
-    numbers = [int(op.value) for op in operands[2:4] if isinstance(op, Immediate)]
+    lane, control = ctx.number(operands[2]), ctx.number(operands[3])
     fixed = (
-        sources(np.full(32, numbers[0] & 31, np.int64), np.full(32, numbers[1], np.int64))
-        if len(numbers) == 2
+        sources(np.full(32, lane & 31, np.int64), np.full(32, control & FULL, np.int64))
+        if lane is not None and control is not None
         else None
     )
-    whole = synchronous and isinstance(operands[4], Immediate) and int(operands[4].value) & FULL == FULL
+    named = ctx.number(operands[4]) if synchronous else None
+    whole = named is not None and named & FULL == FULL
 
     def together(gang: Gang, mask: Mask) -> object:
         ports = gang.ports

@@ -27,7 +27,7 @@ from tessera_tools.sim.instructions.mma_runs import slots_of
 from tessera_tools.sim.matrix_descriptor import k_major, mn_major
 from tessera_tools.sim.memory import SHARED_START
 from tessera_tools.sim.products import ACCUMULATORS, integer_product, multiply_accumulate, patterns_of
-from tessera_tools.sim.program import Immediate, Operand, Vector
+from tessera_tools.sim.program import Operand, Vector
 from tessera_tools.sim.proxies import async_read, readable
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Wait, Warp
@@ -96,9 +96,9 @@ def wait_group(ctx: Context) -> Execute:
     """wgmma.wait_group n: at most the n latest groups stay in flight."""
     _sync(ctx)
     (count,) = ctx.operands(1)
-    if not isinstance(count, Immediate):
+    most = ctx.number(count)
+    if most is None or most < 0:
         raise ctx.error("needs a number of groups")
-    most = int(count.value)
 
     def execute(warp: Warp, mask: Mask) -> Wait | None:
         state = state_of(warp)
@@ -464,10 +464,10 @@ def _slots(ctx: Context, operand: Operand, what: str, count: int, *, write: bool
 
 
 def _number(ctx: Context, operand: Operand) -> int:
-    if not isinstance(operand, Immediate):
+    value = ctx.number(operand)
+    if value is None:
         raise ctx.error("needs numbers for scales and transposes")
-    value = int(operand.value)
-    return value - (1 << 64) if value >= 1 << 63 else value
+    return value
 
 
 def _check(ctx: Context, shape: str, d: str, a: str, b: str) -> int:

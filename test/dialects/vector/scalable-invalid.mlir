@@ -29,3 +29,27 @@ func.func @rows(%m: memref<4x8xf32, strided<[16, 2]>>, %i: index) {
   %0 = vector.load %m[%i, %i] : memref<4x8xf32, strided<[16, 2]>>, vector<4xf32>
   return
 }
+
+// -----
+
+func.func @shape_cast(%v: vector<4x[8]xf32>) {
+  // expected-error @below {{has different number of scalable dims at source (1) and result (0)}}
+  %0 = vector.shape_cast %v : vector<4x[8]xf32> to vector<32xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast(%v: vector<[4]xf32>) {
+  // expected-error @below {{dimension mismatch ([4] vs. 4)}}
+  %0 = vector.broadcast %v : vector<[4]xf32> to vector<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @shuffle(%v: vector<[4]xf32>) {
+  // expected-error @below {{operand #0 must be fixed-length vector of any type values, but got 'vector<[4]xf32>'}}
+  %0 = vector.shuffle %v, %v [0, 1] : vector<[4]xf32>, vector<[4]xf32>
+  return
+}

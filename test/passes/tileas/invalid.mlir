@@ -71,7 +71,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   nv_tileaa.func @foreign() {
-    // expected-error @below {{'ub.poison' op is no op of this stage; expected ops of nv_tileas, nv_tileaa, arith, math, scf, llvm and nvvm}}
+    // expected-error @below {{'ub.poison' op does not belong to this stage; expected ops of nv_tileas, nv_tileaa, arith, math, scf, llvm and nvvm}}
     // expected-note @below {{required in stage 'nv_tileas': kernels have ops of the stage alone}}
     // expected-note @below {{after pass 'convert-tileaa-to-tileas' on 'builtin.module'}}
     %0 = ub.poison : tensor<128xf32>
