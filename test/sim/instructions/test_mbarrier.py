@@ -121,6 +121,40 @@ AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd1; @!%p0 bra AGAIN;
         and "transferred 32: the phase cannot end" in mismatch.message
     )
     assert "32 bytes arrived without an expect_tx" in deadlock.notes[0]
+    assert mismatch.thread == (0, 0, 0)
+
+
+def test_bytes_that_nobody_announced_are_named_though_arrivals_are_missing() -> None:
+    result, _ = single(
+        """
+  mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r0], 32; mbarrier.arrive.shared::cta.b64 %rd1, [%r0];
+AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd1; @!%p0 bra AGAIN;
+""",
+        count=2,
+    )
+    assert result.findings.kinds() == {"mbarrier", "deadlock"}
+
+
+@pytest.mark.parametrize(("between", "kinds"), [("", {"race"}), ("bar.sync 0;", set[str]())])
+def test_an_object_is_used_after_its_initialization_by_another_warp(between: str, kinds: set[str]) -> None:
+    """Without a barrier between, nothing orders the two, even if they come in this order."""
+    body = (
+        "mov.u32 %r1, %tid.x; mov.u32 %r0, bar; setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r1, 32;"
+        f"@!%p1 mbarrier.init.shared::cta.b64 [%r0], 1; {between} @!%p2 mbarrier.arrive.shared::cta.b64 %rd1, [%r0];"
+    )
+    found = [
+        run(kernel(body, module=SHARED), np.zeros(1, np.uint32), block=(64,), seed=seed)[0].findings
+        for seed in range(20)
+    ]
+    # If the use comes first, there is no object yet.
+    used = [
+        one for one in found if not any("has no initialized mbarrier" in finding.message for finding in one)
+    ]
+    assert used and all(one.kinds() == kinds for one in used)
+    messages = {finding.message.partition(": ")[2] for one in used for finding in one}
+    assert messages == (
+        {"nothing orders its initialization by another thread before this use"} if kinds else set()
+    )
 
 
 def test_the_thread_that_announced_the_bytes_is_named() -> None:
