@@ -95,7 +95,16 @@ AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], 0; @!%p0 bra AGAIN;
         "parity 0 of the mbarrier at shared byte 1024 of CTA (0, 0, 0): phase 0 (parity 0)"
         in finding.notes[0]
     )
-    assert "2 of 3 arrivals and 128 bytes missing" in finding.notes[0]
+    assert "2 of 3 arrivals and 128 bytes missing; arrived: warp 0 at PTX line " in finding.notes[0]
+
+
+def test_a_phase_at_which_nobody_arrived_names_no_arrivals() -> None:
+    result, _ = single(
+        "AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], 0; @!%p0 bra AGAIN;", count=3
+    )
+    (finding,) = result.findings
+    assert "3 of 3 arrivals missing" in finding.notes[0]
+    assert "arrived" not in finding.notes[0]
 
 
 def test_bytes_that_nobody_announced_are_named() -> None:
@@ -112,6 +121,97 @@ AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd1; @!%p0 bra AGAIN;
         and "transferred 32: the phase cannot end" in mismatch.message
     )
     assert "32 bytes arrived without an expect_tx" in deadlock.notes[0]
+    assert mismatch.thread == (0, 0, 0)
+
+
+def test_bytes_that_nobody_announced_are_named_though_arrivals_are_missing() -> None:
+    result, _ = single(
+        """
+  mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r0], 32; mbarrier.arrive.shared::cta.b64 %rd1, [%r0];
+AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd1; @!%p0 bra AGAIN;
+""",
+        count=2,
+    )
+    assert result.findings.kinds() == {"mbarrier", "deadlock"}
+
+
+@pytest.mark.parametrize(("between", "kinds"), [("", {"race"}), ("bar.sync 0;", set[str]())])
+def test_an_object_is_used_after_its_initialization_by_another_warp(between: str, kinds: set[str]) -> None:
+    """Without a barrier between, nothing orders the two, even if they come in this order."""
+    body = (
+        "mov.u32 %r1, %tid.x; mov.u32 %r0, bar; setp.ne.u32 %p1, %r1, 0; setp.ne.u32 %p2, %r1, 32;"
+        f"@!%p1 mbarrier.init.shared::cta.b64 [%r0], 1; {between} @!%p2 mbarrier.arrive.shared::cta.b64 %rd1, [%r0];"
+    )
+    found = [
+        run(kernel(body, module=SHARED), np.zeros(1, np.uint32), block=(64,), seed=seed)[0].findings
+        for seed in range(20)
+    ]
+    # If the use comes first, there is no object yet.
+    used = [
+        one for one in found if not any("has no initialized mbarrier" in finding.message for finding in one)
+    ]
+    assert used and all(one.kinds() == kinds for one in used)
+    messages = {finding.message.partition(": ")[2] for one in used for finding in one}
+    assert messages == (
+        {"nothing orders its initialization by another thread before this use"} if kinds else set()
+    )
+
+
+def test_the_thread_that_announced_the_bytes_is_named() -> None:
+    """Thread 37 announces 64 bytes, of which 32 come: its phase cannot end, whoever waits for it."""
+    result, _ = run(
+        kernel(
+            """
+  mov.u32 %r1, %tid.x; mov.u32 %r0, bar; setp.ne.u32 %p1, %r1, 37; @%p1 bra END;
+  mbarrier.init.shared::cta.b64 [%r0], 1; mbarrier.arrive.expect_tx.shared::cta.b64 %rd1, [%r0], 64;
+  mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r0], 32;
+AGAIN: mbarrier.try_wait.shared::cta.b64 %p0, [%r0], %rd1; @!%p0 bra AGAIN;
+END:
+""",
+            module=SHARED,
+        ),
+        np.zeros(1, np.uint32),
+        block=(64,),
+    )
+    mismatch = next(finding for finding in result.findings if finding.kind == "mbarrier")
+    assert "announced 64 bytes for phase 0" in mismatch.message
+    assert "transferred 32" in mismatch.message
+    assert mismatch.thread == (37, 0, 0)
+    assert "expect_tx" in mismatch.instruction
+
+
+def test_bytes_behind_an_object_outlive_it() -> None:
+    ptx = kernel(
+        INIT.format(count=1) + "st.shared.u32 [%r0+8], 77; mbarrier.inval.shared::cta.b64 [%r0];"
+        "ld.shared.u32 %r1, [%r0+8]; st.global.u32 [%rd0], %r1;",
+        module=".shared .align 8 .b8 bar[16];",
+    )
+    result, (out,) = run(ptx, np.zeros(1, np.uint32), block=(1,))
+    assert not result.findings
+    assert out[0] == 77
+
+
+def test_the_bytes_of_an_object_that_ended_have_no_value() -> None:
+    result, _ = single(
+        "mbarrier.inval.shared::cta.b64 [%r0]; ld.shared.u32 %r1, [%r0+4]; st.global.u32 [%rd0], %r1;"
+    )
+    assert result.findings.kinds() == {"uninitialized"}
+
+
+WAITED = """
+  mov.u32 %r1, %tid.x; mov.u32 %r0, bar; setp.ne.u32 %p1, %r1, 0; setp.lt.u32 %p2, %r1, 32;
+  @!%p1 mbarrier.init.shared::cta.b64 [%r0], 1;
+  bar.sync 0; @%p2 bra ARRIVE;
+AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], 0; @!%p0 bra AGAIN; bra END;
+ARRIVE: @!%p1 mbarrier.arrive.shared::cta.b64 %rd1, [%r0];
+END: bar.sync 0; @!%p1 mbarrier.inval.shared::cta.b64 [%r0];
+"""
+
+
+def test_an_object_whose_waits_are_over_may_end() -> None:
+    for seed in range(10):
+        result, _ = run(kernel(WAITED, module=SHARED), np.zeros(1, np.uint32), block=(96,), seed=seed)
+        assert not result.findings, result.findings.text()
 
 
 @pytest.mark.parametrize(
