@@ -14,6 +14,7 @@ import json
 import math
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -177,6 +178,9 @@ class Database:
 
     def _check_head(self) -> None:
         try:
+            # To open a pipe would wait for its writer.
+            if not os.path.isdir(self.path) and not stat.S_ISREG(os.stat(self.path).st_mode):
+                raise self._bad("no regular file")
             with open(self.path, "rb") as file:
                 head, size = file.read(len(_HEAD)), os.fstat(file.fileno()).st_size
         except OSError as failure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -381,6 +382,10 @@ def damaged(kind: str, path: Path) -> str:
     if kind == "text":
         path.write_text("not a database")
         return "no SQLite file"
+    if kind == "pipe":
+        path.unlink()
+        os.mkfifo(path)
+        return "no regular file"
     if kind == "cut":
         path.write_bytes(path.read_bytes()[:5000])
         return "not a file of tuning results"
@@ -418,7 +423,7 @@ def damaged(kind: str, path: Path) -> str:
 
 @pytest.mark.parametrize(
     "kind",
-    ["text", "cut", "noise", "other program", "version", "trigger", "view", "config", "no json", "deep json",
+    ["text", "pipe", "cut", "noise", "other program", "version", "trigger", "view", "config", "no json", "deep json",
      "tunable", "value", "word", "bool", "cost", "blob", "measure"],
 )  # fmt: skip
 def test_a_file_that_is_not_ours_is_refused(kind: str, folder: Path) -> None:
