@@ -29,7 +29,7 @@ from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, SUB_BYTE, matrix_values, scale_values
 from tessera_tools.sim.instruction_descriptor import SCALED, Instruction, decode
-from tessera_tools.sim.instructions.tensor_memory import cta_group
+from tessera_tools.sim.instructions.tensor_memory import cta_group, require_target
 from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.matrix_descriptor import k_major, mn_major
 from tessera_tools.sim.products import ACCUMULATORS, integer_product, multiply_accumulate, patterns_of
@@ -38,6 +38,7 @@ from tessera_tools.sim.tcgen05 import Source, in_shared, issue, pair_of, same_gr
 from tessera_tools.sim.tensor_memory import Issued, Place, Use, tensor_memory
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.target import Feature
 
 _KINDS = ("f16", "tf32", "f8f6f4", "i8", *SCALED)
 _VECTORS = ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32")
@@ -99,8 +100,8 @@ class _Product:
         if stationary and self.group != 1:
             raise ctx.error("has .cta_group::2; .ws needs .cta_group::1")
         self.kind = ctx.choose(*(f"kind::{kind}" for kind in _KINDS))[6:]
-        if self.kind == "i8" and any(name.startswith("sm_103") for name in ctx.program.targets):
-            raise ctx.error("has .kind::i8, which sm_103a does not have")
+        if self.kind == "i8":
+            require_target(ctx, Feature.TCGEN05_INT8)
         scaled = self.kind in SCALED
         if ctx.flag("block_scale") != scaled or (scaled and stationary):
             raise ctx.error(

@@ -430,6 +430,15 @@ def test_what_is_not_supported_is_refused_at_its_line(text: str, message: str) -
     assert f"k.ptx:{line}:" in str(caught.value)
 
 
+@pytest.mark.parametrize("arch", ["sm_103a", "sm_100f"])
+def test_products_of_integers_need_their_feature(arch: str) -> None:
+    text = "tcgen05.mma.cta_group::1.kind::i8 [%t], %x0, %x1, %r10, %p4;"
+    with pytest.raises(
+        DiagnosticError, match=f"kind::i8, which {arch} does not have; expected one of sm_100a"
+    ):
+        sim.load(kernel(text, 8, arch=arch), file="k.ptx").launch("k", (1,), (128,), [0] * 6)
+
+
 def test_other_architectures_have_no_tensor_memory() -> None:
     for arch in ("sm_90a", "sm_120a"):
         with pytest.raises(DiagnosticError, match="needs tensor memory"):

@@ -136,7 +136,10 @@ def test_reductions_of_loads() -> None:
     assert not result.findings, result.findings.text("k")
     assert (after[:, 8].view(np.float32) == words[:, :4].max(axis=1)).all()
     assert (after[:, 9].view(np.float32) == np.abs(words[:, :4]).min(axis=1)).all()
-    with pytest.raises(DiagnosticError, match="needs sm_103a"):
+    with pytest.raises(
+        DiagnosticError,
+        match=r"needs tcgen05.ld.red, which sm_100a does not have; expected one of sm_103a, sm_110a",
+    ):
         run_registers(body, words.view(np.uint32))
 
 
