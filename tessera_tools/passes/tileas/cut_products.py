@@ -128,18 +128,29 @@ class _Axis:
                 raise Missed(op, "is ordered by its token after a store")
         for store in stores:
             for load in order.before(store):
-                if isinstance(load, nv_tileas.TiledStore):
-                    continue
-                if (
-                    isinstance(load, nv_tileas.TiledLoad)
+                same = (
+                    isinstance(load, nv_tileas.TiledLoad | nv_tileas.TiledStore)
                     and load.view is store.view
                     and [*load.indices] == [*store.indices]
-                ):
+                )
+                if isinstance(load, nv_tileas.TiledStore):
+                    repeated = load not in order.before(store, again=False)
+                    if not same or (repeated and self._differs_in_a_loop(store)):
+                        raise Missed(
+                            store, "is ordered by its token after a store, perhaps to the same place"
+                        )
+                    continue
+                if same:
                     self.in_place.append(load)
                     continue
                 raise Missed(
                     load, "is ordered by its token before a store, which another part would execute first"
                 )
+
+    def _differs_in_a_loop(self, store: nv_tileas.TiledStore) -> bool:
+        """Whether the place of a store may differ between iterations."""
+        outside = self.function.body.entry
+        return any(value.owner_block is not outside for value in (store.view, *store.indices))
 
     # -- what has only a part
 

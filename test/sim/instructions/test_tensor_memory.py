@@ -138,7 +138,7 @@ def test_reductions_of_loads() -> None:
     assert (after[:, 9].view(np.float32) == np.abs(words[:, :4]).min(axis=1)).all()
     with pytest.raises(
         DiagnosticError,
-        match=r"needs tcgen05.ld.red, which sm_100a does not have; expected one of sm_103a, sm_110a",
+        match="needs tcgen05.ld.red, .* expected one of sm_103a, sm_110a",
     ):
         run_registers(body, words.view(np.uint32))
 
