@@ -128,19 +128,14 @@ class _Axis:
                 raise Missed(op, "is ordered by its token after a store")
         for store in stores:
             for load in order.before(store):
-                same = (
-                    isinstance(load, nv_tileas.TiledLoad | nv_tileas.TiledStore)
-                    and load.view is store.view
-                    and [*load.indices] == [*store.indices]
-                )
                 if isinstance(load, nv_tileas.TiledStore):
                     repeated = load not in order.before(store, again=False)
-                    if not same or (repeated and self._differs_in_a_loop(store)):
+                    if not _is_same_place(load, store) or (repeated and self._differs_in_a_loop(store)):
                         raise Missed(
                             store, "is ordered by its token after a store, perhaps to the same place"
                         )
                     continue
-                if same:
+                if isinstance(load, nv_tileas.TiledLoad) and _is_same_place(load, store):
                     self.in_place.append(load)
                     continue
                 raise Missed(
@@ -293,6 +288,10 @@ class _Axis:
             block.append(op)
         Builder.at_end(block, end.location).insert(scf.Yield([]))
         return block.arguments[0]
+
+
+def _is_same_place(access: nv_tileas.TiledLoad | nv_tileas.TiledStore, store: nv_tileas.TiledStore) -> bool:
+    return access.view is store.view and [*access.indices] == [*store.indices]
 
 
 def _move(op: Any, axis: int, extent: int, part: Value) -> None:

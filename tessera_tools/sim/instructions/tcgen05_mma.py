@@ -33,7 +33,7 @@ from tessera_tools.sim.instructions.tensor_memory import cta_group, require_targ
 from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.matrix_descriptor import k_major, mn_major
 from tessera_tools.sim.products import ACCUMULATORS, integer_product, multiply_accumulate, patterns_of
-from tessera_tools.sim.program import Address, Immediate, Vector
+from tessera_tools.sim.program import Address, Vector
 from tessera_tools.sim.tcgen05 import Source, in_shared, issue, pair_of, same_group, use_of
 from tessera_tools.sim.tensor_memory import Issued, Place, Use, tensor_memory
 from tessera_tools.sim.types import TYPES
@@ -162,12 +162,12 @@ class _Product:
         if rest and self.stationary:
             raise ctx.error("has a mask of zero columns, which the simulated GPU does not support")
         if rest and not scaled:
-            shift = rest.pop(0)
-            if not isinstance(shift, Immediate) or not 0 <= int(shift.value) <= 15:
+            shift = ctx.number(rest.pop(0))
+            if shift is None or not 0 <= shift <= 15:
                 raise ctx.error("needs a number from 0 to 15 as scale-input-d")
             if self.kind not in ("f16", "tf32"):
                 raise ctx.error(f"has scale-input-d, which kind::{self.kind} does not have")
-            self.shift = int(shift.value)
+            self.shift = shift
         if rest:
             raise ctx.error(f"has {len(rest)} operands too many")
 

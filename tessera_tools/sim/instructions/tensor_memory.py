@@ -22,7 +22,7 @@ from tessera_tools.sim.blocks import joined
 from tessera_tools.sim.decode import Context, Execute, Together, after_decoding, instruction
 from tessera_tools.sim.instructions.mma_registers import whole_warp
 from tessera_tools.sim.machine import Cta
-from tessera_tools.sim.program import Address, Function, Immediate, Operand, Program, Vector
+from tessera_tools.sim.program import Address, Function, Operand, Program, Vector
 from tessera_tools.sim.tcgen05 import pair_of, same_group
 from tessera_tools.sim.tensor_memory import (
     COLUMNS,
@@ -286,9 +286,10 @@ class _Access:
         """Take the address, and the number of columns between the halves of .16x32bx2."""
         self.address = ctx.address(operand)
         if split is not None:
-            if not isinstance(split, Immediate):
-                raise ctx.error("needs a number of columns between the halves of .16x32bx2")
-            self.split = int(split.value)
+            columns = ctx.number(split)
+            if columns is None or not 0 <= columns < COLUMNS:
+                raise ctx.error(f"needs 0 to {COLUMNS - 1} columns between the halves of .16x32bx2")
+            self.split = columns
         # A packed register has two adjacent columns.
         shape = _shape(self.name, self.count, self.split // 2 if self.packed and self.split else self.split)
         columns = shape.columns

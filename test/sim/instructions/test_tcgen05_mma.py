@@ -416,6 +416,7 @@ INVALID = [
      "scale vector"),
     ("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [%t], %x0, %x1, %r10, [%t], [%t], %p4;", "scale vector"),
     ("tcgen05.mma.cta_group::1.kind::f16 [%t], %x0, %x1, %r10, %p4, 16;", "0 to 15"),
+    ("tcgen05.mma.cta_group::1.kind::f16 [%t], %x0, %x1, %r10, %p4, 1.5;", "0 to 15"),
     ("tcgen05.mma.cta_group::1.kind::i8 [%t], %x0, %x1, %r10, %p4, 1;", "scale-input-d"),
     ("tcgen05.mma.cta_group::1.kind::f16.collector::b0::fill [%t], %x0, %x1, %r10, %p4;", "collector::a"),
     ("tcgen05.mma.cta_group::1.kind::f16 [%t], %x0, %x1, %r10, {%d0, %d1}, %p4;", "disabled lanes"),
