@@ -13,7 +13,7 @@ from tessera_tools.reduce.search import Budget, remove_parts
 __all__ = ["reduce_ptx", "reduce_text"]
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
-_WORDS = re.compile(r"\s*(?:\"(?:[^\"\\\n]|\\.)*\"|[\w.$%@#!^-]+|[^\s\w])")
+_WORDS = re.compile(r"\s*(?:\"(?:[^\"\\\n]|\\.)*\"|[\w.$%@#!^-]+|[^\s\w])|\s+")
 _ENDS = re.compile(r"[{}]|;[ \t\r\f\v]*\n")
 _STATEMENT = re.compile(r"\s*(?:[^;{}\n]*;|[^;{}\n]*[{}]|[^\n]*\n|[^\n]+)")
 
