@@ -77,6 +77,8 @@ def test_without_it_there_is_no_such_pass_and_no_such_dialect() -> None:
     ("text", "says"),
     [
         ("", "has no plugin"),
+        ("1 / 0", "cannot be loaded: ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", "cannot be loaded: SystemExit: 3"),
         ("import no_such_module", "cannot be loaded: No module named 'no_such_module'"),
         ("def f(:", "cannot be loaded: invalid syntax"),
         (
