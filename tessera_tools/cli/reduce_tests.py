@@ -10,6 +10,7 @@ import importlib
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -297,7 +298,7 @@ def _run(command: Sequence[str], seconds: float) -> Finished:
 
         return run_forked(body, time_limit=seconds)
     try:
-        return run(command, time_limit=seconds)
+        return run([shutil.which(command[0]) or command[0], *command[1:]], time_limit=seconds)
     except OSError as failure:
         raise error(
             None, f"cannot run '{command[0]}': {(failure.strerror or str(failure)).lower()}"

@@ -206,6 +206,18 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert sorted(os.listdir(tmp_path)) == ["k.mlir", "small.mlir", "tmp"]
 
 
+def test_a_command_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any program of $PATH may be the command that fails."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    script(tools, "grep -q addi $1 && echo 'k.mlir:1:1: error: no addi' >&2 && exit 1; exit 0")
+    monkeypatch.setenv("PATH", str(tools), prepend=os.pathsep)
+    (tmp_path / "k.mlir").write_text(KERNEL)
+    _, messages = reduce("k.mlir", "-o", "small.mlir", "--", "test.sh", cwd=tmp_path)
+    assert "reduced to" in messages
+    assert "addi" in (tmp_path / "small.mlir").read_text()
+
+
 @pytest.mark.parametrize(
     ("argv", "says"),
     [
