@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from typing import Any
 
 from tessera_tools.api.inputs import kind_of, parse_input
@@ -13,10 +12,10 @@ from tessera_tools.cli.common import progress, read_input, use_color, write_stde
 from tessera_tools.cli.reduce_tests import Test, make_test
 from tessera_tools.diagnostics import DiagnosticError, error, sink
 from tessera_tools.emit.files import write_output
+from tessera_tools.emit.tools import TemporaryFolder
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.printing import print_op
 from tessera_tools.ir.verifier import verify
-from tessera_tools.process import forget, leave_nothing
 from tessera_tools.reduce.module import reduce_module
 from tessera_tools.reduce.search import Budget, Exhausted
 from tessera_tools.reduce.text import reduce_ptx, reduce_text
@@ -43,19 +42,12 @@ class Session:
         if not data:
             raise error(None, f"'{name}' is empty; there is nothing to reduce")
         ending = os.path.splitext(name)[1] or (".tileirbc" if is_bytecode(data) else ".mlir")
-        folder = tempfile.mkdtemp(prefix="tessera-reduce-")
-        leave_nothing(folder)
-        try:
-            self.candidate = os.path.join(folder, f"candidate{ending}")
-            test = make_test(self.options, folder, self.options["test_timeout"] or TEST_SECONDS)
+        with TemporaryFolder("tessera-reduce") as folder:
+            self.candidate = os.path.join(folder.path, f"candidate{ending}")
+            test = make_test(self.options, folder.path, self.options["test_timeout"] or TEST_SECONDS)
             self.best = data
             spent = self._reduce(name, data, test)
             write_output(output, self.best)
-        finally:
-            for left in os.listdir(folder):
-                os.unlink(os.path.join(folder, left))
-            os.rmdir(folder)
-            forget(folder)
         assert self.budget is not None
         write_stderr(
             f"{name}: {_size(data)} reduced to {_size(self.best)}, {self.budget.tests:,} tests"

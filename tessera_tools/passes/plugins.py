@@ -72,7 +72,8 @@ def _find(name: str) -> Plugin:
         there = f"installed plugins: {', '.join(sorted(known))}" if known else "no plugin is installed"
         note = f"expected a plugin, a Python file, or MODULE:VARIABLE; {there}"
         expected = isinstance(failure, ImportError | ValueError | OSError | SyntaxError)
-        why = f"{failure}" if expected and f"{failure}" else f"{type(failure).__name__}: {failure}"
+        text, kind = str(failure), type(failure).__name__
+        why = text if expected and text else f"{kind}: {text}" if text else kind
         raise error(None, f"the plugin '{name}' cannot be loaded: {why}", note) from None
     if not isinstance(found, Plugin):
         raise error(None, f"'{name}' has no plugin", f"expected {DEFAULT} = Plugin(…), from {__name__}")
