@@ -72,7 +72,7 @@ def _find(name: str) -> Plugin:
         there = f"installed plugins: {', '.join(sorted(known))}" if known else "no plugin is installed"
         note = f"expected a plugin, a Python file, or MODULE:VARIABLE; {there}"
         expected = isinstance(failure, ImportError | ValueError | OSError | SyntaxError)
-        why = f"{failure}" if expected else f"{type(failure).__name__}: {failure}"
+        why = f"{failure}" if expected and f"{failure}" else f"{type(failure).__name__}: {failure}"
         raise error(None, f"the plugin '{name}' cannot be loaded: {why}", note) from None
     if not isinstance(found, Plugin):
         raise error(None, f"'{name}' has no plugin", f"expected {DEFAULT} = Plugin(…), from {__name__}")
