@@ -66,7 +66,7 @@ def test_without_it_there_is_no_such_pass_and_no_such_dialect() -> None:
         ("raise SystemExit(3)", "cannot be loaded: SystemExit: 3"),
         ("import no_such_module", "cannot be loaded: No module named 'no_such_module'"),
         ("def f(:", "cannot be loaded: invalid syntax"),
-        ("no_such_name", "cannot be loaded: name 'no_such_name' is not defined"),
+        ("no_such_name", "cannot be loaded: NameError: name 'no_such_name' is not defined"),
         ("raise KeyError", "cannot be loaded: KeyError"),
         (
             "from tessera_tools.passes.plugins import Plugin\nPLUGIN = Plugin(passes={'cse': ('x:Y', '')})",
