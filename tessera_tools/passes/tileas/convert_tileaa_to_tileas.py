@@ -49,7 +49,7 @@ class ConvertTileAAToTileAS(Pass):
         for function in kernels(op):
             check_tiles(function)
             if function.kernel_spec is None:
-                hinted = hint(function, "num_cta_in_cga") or 1
+                hinted = max(1, hint(function, "num_cta_in_cga") or 1)
                 ctas = prod(parts) if parts is not None else hinted if target.has(Feature.CLUSTER) else 1
                 choice = choose_warps(function, target, ctas)
                 warps = self.num_warps or choice.number

@@ -215,6 +215,12 @@ entry @k(%p: tile<ptr<f32>>) optimization_hints=<sm_90 = {{HINT}}> {{
     assert hinted == plain
 
 
+@pytest.mark.parametrize("count", ["-1", "0", "3", "16", "9223372036854775807", "true", '"two"'])
+def test_a_wrong_hint_is_ignored(count: str) -> None:
+    hinted = gemm(128, 64, 64, f"num_cta_in_cga = {count}")
+    assert compiled(hinted, "sm_90a").ptx == compiled(gemm(128, 64, 64), "sm_90a").ptx
+
+
 def test_a_target_without_clusters_refuses_the_option() -> None:
     with pytest.raises(DiagnosticError, match="sm_80, which has no clusters"):
         compiled(gemm(128, 64, 64), "sm_80", cluster="2x1")
