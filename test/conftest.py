@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -15,6 +16,9 @@ from harness.cpu_times import CpuTimes
 from harness.pytest_plugin import RunFileCollector
 from oracles import HINTS, find_tool
 from tessera_tools.cache import cache_folder
+from tessera_tools.opdef.dialect import _loaded
+from tessera_tools.opdef.registry import DIALECT_MODULES
+from tessera_tools.passes.table import PASSES
 
 pytest_plugins = ["pytester"]
 
@@ -73,3 +77,15 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
     if file_path.suffix not in (".mlir", ".test") or INPUT_FOLDERS & set(file_path.parts):
         return None
     return RunFileCollector.from_parent(parent, path=file_path)
+
+
+@pytest.fixture
+def forget_plugins() -> Iterator[None]:
+    """A plugin that the test loads is not left for other tests."""
+    tables = (PASSES, DIALECT_MODULES, _loaded)
+    earlier, path = [dict(table) for table in tables], list(sys.path)
+    yield
+    for table, before in zip(tables, earlier, strict=True):
+        table.clear()
+        table.update(before)  # type: ignore[arg-type]
+    sys.path[:] = path

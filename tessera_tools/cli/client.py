@@ -69,8 +69,8 @@ def _confinement() -> list[str]:
     found.append(f"root {root.st_dev} {root.st_ino}")
     for name in ("cgroup", "status", "oom_score_adj"):
         with suppress(OSError), open(f"/proc/self/{name}") as file:
-            wanted = ("Cap", "NoNewPrivs", "Seccomp:") if name == "status" else ""
-            found += [line for line in file if line.startswith(wanted)]
+            kept = ("Cap", "NoNewPrivs", "Seccomp:") if name == "status" else ""
+            found += [line for line in file if line.startswith(kept)]
     return found
 
 

@@ -12,8 +12,6 @@ import re
 import sys
 from collections.abc import Callable
 
-import click
-
 from tessera_tools.cli.command_line import CommandLine
 from tessera_tools.emit.files import write_output
 
@@ -166,5 +164,5 @@ def write_man_pages(folder: str) -> list[str]:
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        raise click.UsageError("expected a folder: python -m tessera_tools.cli.manual build/man/man1")
+        sys.exit("error: expected a folder: python -m tessera_tools.cli.manual build/man/man1")
     print("\n".join(write_man_pages(sys.argv[1])))

@@ -10,6 +10,7 @@ import importlib
 import os
 import re
 import shlex
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from tessera_tools.cli.common import guarded
 from tessera_tools.diagnostics import error
+from tessera_tools.emit.tunables import TUNABLES
 from tessera_tools.process import Finished, run, run_forked, signal_name
 from tessera_tools.runtime.arguments import BufferSpec, parse_argument
 from tessera_tools.runtime.types import Array, Type
@@ -175,6 +177,13 @@ class _WrongResult(Test):
         self._reference = [*shlex.split(reference), *command[1:]] if reference else _simplest(command)
 
     def start(self, path: str) -> str:
+        for side, command in self._sides():
+            if self._leaves(command, path, side) is None:
+                raise error(
+                    None,
+                    f"the command has no result for the input to compare: {shlex.join(command)}",
+                    "expected a run that ends with status 0, of the command and of the reference",
+                )
         found = self._difference(path)
         if found is None:
             raise error(None, "the results of the input and of the reference agree")
@@ -220,7 +229,7 @@ def _named_buffers(command: Sequence[str]) -> list[tuple[str, Type | None]]:
 
 def _simplest(command: Sequence[str]) -> list[str]:
     """The command, for the oldest GPU and in the simplest form of code."""
-    dropped = ("gpu-name", "abi", "num-warps", "num-stages", "num-consumer-warpgroups", "ping-pong")
+    dropped = {"abi", "gpu-name", "tuned", *(one.option for one in TUNABLES)}
     kept: list[str] = []
     words = iter(command)
     for word in words:
@@ -289,7 +298,7 @@ def _run(command: Sequence[str], seconds: float) -> Finished:
 
         return run_forked(body, time_limit=seconds)
     try:
-        return run(command, time_limit=seconds)
+        return run([shutil.which(command[0]) or command[0], *command[1:]], time_limit=seconds)
     except OSError as failure:
         raise error(
             None, f"cannot run '{command[0]}': {(failure.strerror or str(failure)).lower()}"

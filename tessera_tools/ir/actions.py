@@ -35,7 +35,7 @@ TAGS = ("apply-pattern", "fold", "pass-execution")
 KINDS = ("greedy-rewriter", "pass-manager")
 """What can be logged; the name of a pass stands for all that is logged while it runs."""
 
-_ENTRY = re.compile(r"([\w-]+)-(skip|count)=(\d+)")
+_ENTRY = re.compile(r"([\w-]+)-(skip|count)=(\d{1,18})")
 
 
 @dataclass

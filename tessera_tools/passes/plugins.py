@@ -68,10 +68,12 @@ def _find(name: str) -> Plugin:
         else:
             module, _, variable = name.partition(":")
             found = getattr(importlib.import_module(module), variable or DEFAULT, None)
-    except (ImportError, ValueError, OSError, SyntaxError) as failure:
+    except (Exception, SystemExit) as failure:  # the code of a plugin may raise anything
         there = f"installed plugins: {', '.join(sorted(known))}" if known else "no plugin is installed"
         note = f"expected a plugin, a Python file, or MODULE:VARIABLE; {there}"
-        raise error(None, f"the plugin '{name}' cannot be loaded: {failure}", note) from None
+        expected = isinstance(failure, ImportError | ValueError | OSError | SyntaxError)
+        why = f"{failure}" if expected and f"{failure}" else f"{type(failure).__name__}: {failure}"
+        raise error(None, f"the plugin '{name}' cannot be loaded: {why}", note) from None
     if not isinstance(found, Plugin):
         raise error(None, f"'{name}' has no plugin", f"expected {DEFAULT} = Plugin(…), from {__name__}")
     return found

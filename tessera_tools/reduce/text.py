@@ -13,7 +13,8 @@ from tessera_tools.reduce.search import Budget, remove_parts
 __all__ = ["reduce_ptx", "reduce_text"]
 
 _LINES = re.compile(r"[^\n]*\n|[^\n]+")
-_WORDS = re.compile(r"\s*(?:\"(?:[^\"\\\n]|\\.)*\"|[\w.$%@#!^-]+|[^\s\w])")
+_WORDS = re.compile(r"\s*(?:\"(?:[^\"\\\n]|\\.)*\"|[\w.$%@#!^-]+|[^\s\w])|\s+")
+_ENDS = re.compile(r"[{}]|;[ \t\r\f\v]*\n")
 _STATEMENT = re.compile(r"\s*(?:[^;{}\n]*;|[^;{}\n]*[{}]|[^\n]*\n|[^\n]+)")
 
 
@@ -55,15 +56,13 @@ def _bodies(text: str) -> list[str]:
     """The text cut before and after each outermost pair of braces, with the directive in front of it."""
     parts: list[str] = []
     start = depth = 0
-    for match in re.finditer(r"[{}]|\n", text):
-        char = match[0]
+    for match in _ENDS.finditer(text):
+        char = match[0][0]
         if char == "{":
             depth += 1
         elif char == "}":
             depth -= 1
-        if depth <= 0 and (
-            char == "}" or (char == "\n" and text[start : match.end()].rstrip().endswith(";"))
-        ):
+        if depth <= 0 and char in "};":
             parts.append(text[start : match.end()])
             start, depth = match.end(), 0
     return [*parts, text[start:]] if text[start:] else parts

@@ -317,9 +317,14 @@ def _work_in_child(tell: Callable[[int], None]) -> None:
         for number, action in actions.items():
             signal.signal(number, action)
         return
+
+    def forward(number: int, _frame: object) -> None:
+        with suppress(ProcessLookupError):  # it has ended
+            os.kill(child, number)
+
     for number, action in actions.items():
         if action != signal.SIG_IGN:
-            signal.signal(number, lambda number, _: os.kill(child, number))
+            signal.signal(number, forward)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     tell(status)
     if status == 0:

@@ -155,9 +155,9 @@ class Launch:
         ]
         """Ports whose rows are created for each CTA."""
         self.frames: list[Frame] = []
+        """Frames of CTAs that have ended."""
         self.waiting: Iterator[tuple[int, int, int]] = iter(())
         """The clusters that have not begun, which clusterlaunchcontrol.try_cancel can take."""
-        """Frames of CTAs that have ended."""
         self._lay_out_shared()
         self.parameters = Allocations("param")
         self.parameter_block = self.parameters.allocate(self._parameters(args), "the parameter block")

@@ -190,8 +190,8 @@ class TensorMemory:
         self.read = np.zeros((LANES, COLUMNS), np.uint64)
         self.allocations: dict[int, int] = {}
         """First column → number of columns."""
-        self.released: dict[int, int] = {}
-        """PTX line of `dealloc`, by first column."""
+        self.released: dict[int, tuple[int, int]] = {}
+        """Number of columns and PTX line of the last `dealloc`, by first column."""
         self.relinquished = 0
         """PTX line of the CTA's relinquish_alloc_permit."""
         self.group = 0
@@ -230,7 +230,10 @@ class TensorMemory:
         live = self.live[columns]
         if not live.all():
             column = int(np.asarray(columns).reshape(-1)[np.flatnonzero(~live.reshape(-1))[0]])
-            line = next((line for first, line in self.released.items() if first <= column), 0)
+            freed = (
+                line for first, (count, line) in self.released.items() if first <= column < first + count
+            )
+            line = next(freed, 0)
             after = f"; tcgen05.dealloc at PTX line {line} has freed it" if line else ""
             use.warp.report(
                 "out-of-bounds",

@@ -29,6 +29,8 @@ class Feature(Enum):
     MMA_SYNC_BLOCK_SCALE = "mma.sync with .block_scale"
     WGMMA = "wgmma.mma_async"
     TCGEN05 = "tcgen05"
+    TCGEN05_INT8 = "tcgen05.mma with .kind::i8"
+    TCGEN05_LD_RED = "tcgen05.ld.red"
     MBARRIER = "mbarrier"
     MBARRIER_TRY_WAIT = "mbarrier.try_wait"
     TMA = "cp.async.bulk.tensor"
@@ -167,9 +169,9 @@ _TABLE: dict[str, Target] = {
         _target(88, "", 90, _AMPERE, 100, 1536, 16),
         _target(89, "", 78, _ADA, 100, 1536, 24),
         _target(90, "a", 80, _HOPPER, 228, 2048, 32),
-        _target(100, "a", 86, _BLACKWELL_DATACENTER, 228, 2048, 32),
-        _target(103, "a", 88, _BLACKWELL_DATACENTER, 228, 2048, 32),
-        _target(110, "a", 90, _BLACKWELL_DATACENTER, 228, 1536, 24),
+        _target(100, "a", 86, _BLACKWELL_DATACENTER | {_F.TCGEN05_INT8}, 228, 2048, 32),
+        _target(103, "a", 88, _BLACKWELL_DATACENTER | {_F.TCGEN05_LD_RED}, 228, 2048, 32),
+        _target(110, "a", 90, _BLACKWELL_DATACENTER | {_F.TCGEN05_INT8, _F.TCGEN05_LD_RED}, 228, 1536, 24),
         _target(120, "a", 87, _BLACKWELL_CONSUMER, 100, 1536, 24),
         _target(121, "a", 88, _BLACKWELL_CONSUMER, 100, 1536, 24),
     )
@@ -224,6 +226,8 @@ _FIRST_FAMILY = 100
 """The first compute capability with a suffix `f`, for a family of GPUs."""
 _FAMILY_PTX = 88
 """The first PTX ISA version with this suffix, as `min_ptx`."""
+_NOT_IN_FAMILIES = {_F.TCGEN05_INT8}
+"""Features that need the suffix `a`."""
 
 
 def lookup(name: str) -> Target:
@@ -240,7 +244,12 @@ def lookup(name: str) -> Target:
     if found is None and name.endswith("f"):
         candidate = _TABLE.get(name[:-1])
         if candidate is not None and candidate.compute_capability >= _FIRST_FAMILY:
-            found = replace(candidate, cpu=name, min_ptx=max(candidate.min_ptx, _FAMILY_PTX))
+            found = replace(
+                candidate,
+                cpu=name,
+                min_ptx=max(candidate.min_ptx, _FAMILY_PTX),
+                features=candidate.features - _NOT_IN_FAMILIES,
+            )
     if found is None:
         raise UnknownTargetError(f"unknown GPU '{name}'; expected one of {', '.join(_TABLE)}", _suggest(name))
     return found

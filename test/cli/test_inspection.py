@@ -227,6 +227,7 @@ def test_translate_counts_logs_and_reproduces(tmp_path: Path) -> None:
             ["--mlir-debug-counter=pass-execution"],
             "expects TAG-skip=N or TAG-count=N, found 'pass-execution'",
         ),
+        ([f"--mlir-debug-counter=pass-execution-skip={'9' * 5000}"], "expects TAG-skip=N or TAG-count=N"),
         (["--mlir-debug-counter=pass-executions-skip=1"], "did you mean 'pass-execution'?"),
         (["--debug-only=greedy"], "nothing is logged as 'greedy'"),
         (["--mlir-pass-pipeline-local-reproducer"], "needs --crash-reproducer=FILE"),

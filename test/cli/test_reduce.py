@@ -23,6 +23,17 @@ KERNEL = """entry @k(%p: tile<ptr<f32>>, %n: tile<i32>) {
 """
 """The `*` of its format is not supported."""
 
+STORE = """entry @k(%p: tile<ptr<f32>>) {
+  %i = iota : tile<64xi32>
+  %1 = reshape %p : tile<ptr<f32>> -> tile<1xptr<f32>>
+  %2 = broadcast %1 : tile<1xptr<f32>> -> tile<64xptr<f32>>
+  %3 = offset %2, %i : tile<64xptr<f32>>, tile<64xi32> -> tile<64xptr<f32>>
+  %4 = itof %i signed : tile<64xi32> -> tile<64xf32>
+  %5 = store_ptr_tko weak %3, %4 : tile<64xptr<f32>>, tile<64xf32> -> token
+  return
+}
+"""
+
 RACE = """.version 8.0
 .target sm_80
 .address_size 64
@@ -162,6 +173,21 @@ main()
     assert "negf" not in out
 
 
+def test_the_reference_has_none_of_the_options_that_choose_the_code(tmp_path: Path) -> None:
+    """It is compiled for sm_80, which has no clusters."""
+    (tmp_path / "k.mlir").write_text(STORE)
+    command = ("tessera-run", "--gpu-name=sm_90a", "--cluster=1x2", "--abi=plain", "--arg=a=zeros:f32:64")
+    _, err = reduce("k.mlir", "--fails=wrong-result", "--", *command, cwd=tmp_path, status=1)
+    assert "the results of the input and of the reference agree" in err
+
+
+def test_a_reference_that_fails_is_named(tmp_path: Path) -> None:
+    (tmp_path / "k.mlir").write_text(STORE)
+    options = ("--fails=wrong-result", "--reference=/bin/false")
+    _, err = reduce("k.mlir", *options, "--", "tessera-run", "--arg=a=zeros:f32:64", cwd=tmp_path, status=1)
+    assert "the command has no result for the input to compare: /bin/false --arg=a=zeros:f32:64" in err
+
+
 def test_the_best_result_is_written_at_the_limit(tmp_path: Path) -> None:
     (tmp_path / "k.mlir").write_text(KERNEL)
     out, err = reduce("k.mlir", "--max-tests=3", *TRANSLATE, cwd=tmp_path)
@@ -178,6 +204,18 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     reduce("k.mlir", "-o", "small.mlir", *TRANSLATE, cwd=tmp_path)
     assert os.listdir(tmp_path / "tmp") == []
     assert sorted(os.listdir(tmp_path)) == ["k.mlir", "small.mlir", "tmp"]
+
+
+def test_a_command_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any program of $PATH may be the command that fails."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    script(tools, "grep -q addi $1 && echo 'k.mlir:1:1: error: no addi' >&2 && exit 1; exit 0")
+    monkeypatch.setenv("PATH", str(tools), prepend=os.pathsep)
+    (tmp_path / "k.mlir").write_text(KERNEL)
+    _, messages = reduce("k.mlir", "-o", "small.mlir", "--", "test.sh", cwd=tmp_path)
+    assert "reduced to" in messages
+    assert "addi" in (tmp_path / "small.mlir").read_text()
 
 
 @pytest.mark.parametrize(

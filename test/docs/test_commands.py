@@ -26,6 +26,8 @@ def options(names: list[str]) -> list[str]:
     return [f"-{name}" if len(name) == 1 else f"--{name}" for name in names]
 
 
+pytestmark = pytest.mark.usefixtures("forget_plugins")  # an example of the page loads one
+
 INSPECTION = {*command_line.INSPECTION_FLAGS, *command_line.INSPECTION_VALUES}
 """Options that the section of tessera-translate refers to, and that of tessera-opt explains."""
 OPT = options([*opt.FLAGS, *opt.VALUES, *opt.ALIASES, *command_line.INSPECTION_REPEATED])

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import importlib.metadata
-import sys
 from pathlib import Path
 
 import pytest
 
 from tessera_tools.cli.opt import run
-from tessera_tools.opdef.dialect import _loaded
-from tessera_tools.opdef.registry import DIALECT_MODULES
-from tessera_tools.passes.table import PASSES
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "plugin"
 FILE = EXAMPLE / "tessera_toy" / "__init__.py"
-
-
-@pytest.fixture(autouse=True)
-def _forget(monkeypatch: pytest.MonkeyPatch):
-    """No plugin is left for other tests."""
-    tables = (PASSES, DIALECT_MODULES, _loaded)
-    earlier, path = [dict(table) for table in tables], list(sys.path)
-    yield
-    for table, before in zip(tables, earlier, strict=True):
-        table.clear()
-        table.update(before)  # type: ignore[arg-type]
-    sys.path[:] = path
+pytestmark = pytest.mark.usefixtures("forget_plugins")
 
 
 def opt(*argv: str, status: int = 0) -> tuple[str, str]:
@@ -77,8 +62,12 @@ def test_without_it_there_is_no_such_pass_and_no_such_dialect() -> None:
     ("text", "says"),
     [
         ("", "has no plugin"),
+        ("1 / 0", "cannot be loaded: ZeroDivisionError: division by zero"),
+        ("raise SystemExit(3)", "cannot be loaded: SystemExit: 3"),
         ("import no_such_module", "cannot be loaded: No module named 'no_such_module'"),
         ("def f(:", "cannot be loaded: invalid syntax"),
+        ("no_such_name", "cannot be loaded: name 'no_such_name' is not defined"),
+        ("raise KeyError", "cannot be loaded: KeyError"),
         (
             "from tessera_tools.passes.plugins import Plugin\nPLUGIN = Plugin(passes={'cse': ('x:Y', '')})",
             "has the pass 'cse', which exists already",

@@ -36,3 +36,8 @@ def test_entries_and_statements_go() -> None:
 
 def test_text_of_one_line_is_reduced_by_words() -> None:
     assert reduce_text("((a)(b)(c))", budget("(b)")) == "(b)"
+
+
+def test_spaces_at_the_end_go() -> None:
+    """In time that is linear in their number."""
+    assert reduce_text("one" + " " * 100_000, budget("one")) == "one"

@@ -78,6 +78,8 @@ def test_an_unknown_gpu_is_refused_with_a_suggestion(name: str, hint: str):
         (Feature.TMA, "sm_90 sm_100 sm_103 sm_110 sm_120 sm_121"),
         (Feature.WGMMA, "sm_90"),
         (Feature.TCGEN05, "sm_100 sm_103 sm_110"),
+        (Feature.TCGEN05_INT8, "sm_100 sm_110"),
+        (Feature.TCGEN05_LD_RED, "sm_103 sm_110"),
         (Feature.MMA_SYNC_BLOCK_SCALE, "sm_120 sm_121"),
     ],
 )

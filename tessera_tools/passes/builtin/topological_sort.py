@@ -39,7 +39,12 @@ def _sort(block: Block) -> bool:
     ops = list(block)
     last = ops.pop() if ops and ops[-1].has_trait(Terminator) else None
     needs = {op: _definitions(op, block) for op in ops}
-    if all(needed <= set(ops[:i]) for i, needed in enumerate(needs.values())):
+    above: set[Operation] = set()
+    for op, needed in needs.items():
+        if not needed <= above:
+            break
+        above.add(op)
+    else:
         return False
     waiting = dict.fromkeys(ops)
     placed: list[Operation] = []

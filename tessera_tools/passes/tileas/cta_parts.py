@@ -8,6 +8,7 @@ tiled_store of a tile that several CTAs have                  if the other bits 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -110,16 +111,26 @@ class _Parts:
         return self.known[steps]
 
     def begin(self, steps: tuple[tuple[int, int], ...]) -> Value:
-        """The number of a part, times its extent: bits of the rank that lie next to each other are one number."""
+        """The sum of the steps whose bits of the rank are set: bits that lie next to each other are one number, if each
+        step is twice the one before it."""
         b = self.builder
-        first = steps[0][0]
-        number: Value = self.rank
-        if first:
-            number = b.insert(arith.ShRUI(number, self.constant(first))).results[0]
-        number = b.insert(arith.AndI(number, self.constant((1 << len(steps)) - 1))).results[0]
-        assert [bit for bit, _ in steps] == list(range(first, first + len(steps)))
-        assert [step for _, step in steps] == [steps[0][1] << number for number in range(len(steps))]
-        return b.insert(arith.MulI(number, self.constant(steps[0][1]))).results[0]
+        runs = [[steps[0]]]
+        for before, (bit, step) in pairwise(steps):
+            if (bit, step) == (before[0] + 1, before[1] * 2):
+                runs[-1].append((bit, step))
+            else:
+                runs.append([(bit, step)])
+        total: Value | None = None
+        for run in runs:
+            first, step = run[0]
+            number: Value = self.rank
+            if first:
+                number = b.insert(arith.ShRUI(number, self.constant(first))).results[0]
+            number = b.insert(arith.AndI(number, self.constant((1 << len(run)) - 1))).results[0]
+            number = b.insert(arith.MulI(number, self.constant(step))).results[0]
+            total = number if total is None else b.insert(arith.AddI(total, number)).results[0]
+        assert total is not None
+        return total
 
     def constant(self, value: int) -> Value:
         return self.builder.insert(arith.Constant(i32(value))).results[0]
@@ -151,7 +162,7 @@ class _Parts:
         made = arith.AddI(op.res, tile, location=op.location)
         after.insert(made)
         op.res.replace_all_uses_with(made.results[0], keep=lambda use: use.owner is made)
-        made.results[0].type = part
+        self.given[made.results[0]] = self.of(op.res)
 
     def exchange(self, op: nv_tileaa.Reduce) -> None:
         """Combine the results of the CTAs that have parts of the same lines."""

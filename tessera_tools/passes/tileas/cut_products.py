@@ -129,17 +129,23 @@ class _Axis:
         for store in stores:
             for load in order.before(store):
                 if isinstance(load, nv_tileas.TiledStore):
+                    repeated = load not in order.before(store, again=False)
+                    if not _is_same_place(load, store) or (repeated and self._differs_in_a_loop(store)):
+                        raise Missed(
+                            store, "is ordered by its token after a store, perhaps to the same place"
+                        )
                     continue
-                if (
-                    isinstance(load, nv_tileas.TiledLoad)
-                    and load.view is store.view
-                    and [*load.indices] == [*store.indices]
-                ):
+                if isinstance(load, nv_tileas.TiledLoad) and _is_same_place(load, store):
                     self.in_place.append(load)
                     continue
                 raise Missed(
                     load, "is ordered by its token before a store, which another part would execute first"
                 )
+
+    def _differs_in_a_loop(self, store: nv_tileas.TiledStore) -> bool:
+        """Whether the place of a store may differ between iterations."""
+        outside = self.function.body.entry
+        return any(value.owner_block is not outside for value in (store.view, *store.indices))
 
     # -- what has only a part
 
@@ -282,6 +288,10 @@ class _Axis:
             block.append(op)
         Builder.at_end(block, end.location).insert(scf.Yield([]))
         return block.arguments[0]
+
+
+def _is_same_place(access: nv_tileas.TiledLoad | nv_tileas.TiledStore, store: nv_tileas.TiledStore) -> bool:
+    return access.view is store.view and [*access.indices] == [*store.indices]
 
 
 def _move(op: Any, axis: int, extent: int, part: Value) -> None:

@@ -24,6 +24,7 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import element_bytes, padded_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import RankedTensorType
@@ -54,6 +55,15 @@ class BoxLoad:
     """The ops between the load and the product, in order; they are removed."""
     shared_by: int = 0
     """The bits of the rank in which the CTAs differ that get the tile together."""
+
+    def share(self) -> None:
+        """Let the CTAs of a cluster that need the same tile copy it together, if there are boxes for it."""
+        bits = self.load.attributes.get(nv_tileas.SHARED_BY)
+        if not isinstance(bits, IntegerAttr):
+            return
+        boxes = self.boxes.cut(1 << bits.value.bit_count())
+        if boxes is not None:
+            self.boxes, self.shared_by = boxes, bits.value
 
     @property
     def bytes(self) -> int:

@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.nv_tileas import SHARED_BY, SharedAttr, SmemType
-from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr, i32, i64
+from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
+from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64, RankedTensorType
@@ -133,7 +133,7 @@ class _Kernel:
         for pipeline in self.pipelines:
             for load in pipeline.loads:
                 if isinstance(load, BoxLoad):
-                    share(load)
+                    load.share()
         spec = function.kernel_spec
         assert spec is not None
         self.warps = WARPS_OF_WARPGROUP * choice.groups if choice.products else spec.num_warps
@@ -585,16 +585,6 @@ class _Kernel:
             location=old.location,
         )
         return builder.insert(started)
-
-
-def share(load: BoxLoad) -> None:
-    """Let the CTAs of a cluster that need the same tile copy it together, if there are boxes for it."""
-    bits = load.load.attributes.get(SHARED_BY)
-    if not isinstance(bits, IntegerAttr):
-        return
-    boxes = load.boxes.cut(1 << bits.value.bit_count())
-    if boxes is not None:
-        load.boxes, load.shared_by = boxes, bits.value
 
 
 def _bytes(value: Value) -> int:

@@ -246,7 +246,7 @@ def price(plan: Plan) -> float:
     for op in plan.function.walk():
         if not isinstance(op, nv_tileas.Dot):
             continue
-        whole, part = op.c.type.shape, part_shape(op.c.type.shape, plan.of(op.res))
+        part = part_shape(op.c.type.shape, plan.of(op.res))
         assert part is not None
         m, n, k = part[-2], part[-1], op.a.type.shape[-1]
         used = max(m, 64) * max(n, 8)
@@ -255,7 +255,6 @@ def price(plan: Plan) -> float:
         shared = (m * k + max(1, m // 64) * n * k) * size / 128
         filled = (m + n) * k * size / 64
         total += max(tensor, shared, filled) * prod(part[:-2])
-        del whole
     if not total:
         op, value = plan.anchor or (None, None)
         assert op is not None and value is not None
@@ -273,7 +272,7 @@ def price(plan: Plan) -> float:
 def seed(plan: Plan) -> None:
     """Write the conversions at the anchors of a plan."""
     assert plan.anchor is not None
-    op, value = plan.anchor
+    op, _ = plan.anchor
     for index, operand in enumerate(list(op.operands)):
         if is_tile(operand) and operand in plan.blocks:
             made = _conversion(operand, plan.blocks[operand], BACKWARD)
@@ -288,7 +287,6 @@ def seed(plan: Plan) -> None:
             op.parent.insert_after(op, made)  # type: ignore[union-attr]
             result.replace_all_uses_with(made.results[0], keep=lambda use, made=made: use.owner is made)
             result.type = wanted
-    del value
 
 
 def _conversion(value: Value, blocks: Blocks, direction: str) -> nv_tileas.ConvertLayout:

@@ -19,7 +19,13 @@ from tessera_tools.dialects import arith
 from tessera_tools.ir.builtin_attributes import UNIT, DenseElementsAttr
 from tessera_tools.ir.core import Builder, Operation
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.products import PROMOTED, SLICED, asynchronous_products, loses_precision
+from tessera_tools.passes.tileas.products import (
+    MOST_TERMS,
+    PROMOTED,
+    SLICED,
+    asynchronous_products,
+    loses_precision,
+)
 from tessera_tools.planning.kernel import kernels, target_of
 
 
@@ -50,7 +56,7 @@ class PromoteAccumulators(Pass):
                     context.passed(
                         dot,
                         "sums of 8-bit floats are added in f32, a few columns of each tile at a time: there are no "
-                        "registers for all sums twice",
+                        f"registers for all sums twice, or the tile has more than {MOST_TERMS} terms",
                         "precision",
                         "tensorcore",
                     )

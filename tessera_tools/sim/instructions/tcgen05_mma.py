@@ -29,15 +29,16 @@ from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, SUB_BYTE, matrix_values, scale_values
 from tessera_tools.sim.instruction_descriptor import SCALED, Instruction, decode
-from tessera_tools.sim.instructions.tensor_memory import cta_group
+from tessera_tools.sim.instructions.tensor_memory import cta_group, require_target
 from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.matrix_descriptor import k_major, mn_major
 from tessera_tools.sim.products import ACCUMULATORS, integer_product, multiply_accumulate, patterns_of
-from tessera_tools.sim.program import Address, Immediate, Vector
+from tessera_tools.sim.program import Address, Vector
 from tessera_tools.sim.tcgen05 import Source, in_shared, issue, pair_of, same_group, use_of
 from tessera_tools.sim.tensor_memory import Issued, Place, Use, tensor_memory
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.target import Feature
 
 _KINDS = ("f16", "tf32", "f8f6f4", "i8", *SCALED)
 _VECTORS = ("scale_vec::1X", "scale_vec::2X", "scale_vec::4X", "block16", "block32")
@@ -99,8 +100,8 @@ class _Product:
         if stationary and self.group != 1:
             raise ctx.error("has .cta_group::2; .ws needs .cta_group::1")
         self.kind = ctx.choose(*(f"kind::{kind}" for kind in _KINDS))[6:]
-        if self.kind == "i8" and any(name.startswith("sm_103") for name in ctx.program.targets):
-            raise ctx.error("has .kind::i8, which sm_103a does not have")
+        if self.kind == "i8":
+            require_target(ctx, Feature.TCGEN05_INT8)
         scaled = self.kind in SCALED
         if ctx.flag("block_scale") != scaled or (scaled and stationary):
             raise ctx.error(
@@ -161,12 +162,12 @@ class _Product:
         if rest and self.stationary:
             raise ctx.error("has a mask of zero columns, which the simulated GPU does not support")
         if rest and not scaled:
-            shift = rest.pop(0)
-            if not isinstance(shift, Immediate) or not 0 <= int(shift.value) <= 15:
+            shift = ctx.number(rest.pop(0))
+            if shift is None or not 0 <= shift <= 15:
                 raise ctx.error("needs a number from 0 to 15 as scale-input-d")
             if self.kind not in ("f16", "tf32"):
                 raise ctx.error(f"has scale-input-d, which kind::{self.kind} does not have")
-            self.shift = int(shift.value)
+            self.shift = shift
         if rest:
             raise ctx.error(f"has {len(rest)} operands too many")
 

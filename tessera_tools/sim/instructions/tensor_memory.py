@@ -22,7 +22,7 @@ from tessera_tools.sim.blocks import joined
 from tessera_tools.sim.decode import Context, Execute, Together, after_decoding, instruction
 from tessera_tools.sim.instructions.mma_registers import whole_warp
 from tessera_tools.sim.machine import Cta
-from tessera_tools.sim.program import Address, Function, Immediate, Operand, Program, Vector
+from tessera_tools.sim.program import Address, Function, Operand, Program, Vector
 from tessera_tools.sim.tcgen05 import pair_of, same_group
 from tessera_tools.sim.tensor_memory import (
     COLUMNS,
@@ -38,7 +38,7 @@ from tessera_tools.sim.tensor_memory import (
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Wait, Warp, mask_of
 from tessera_tools.sim.warpgroup import Register, registers_of
-from tessera_tools.target import Feature, UnknownTargetError, lookup
+from tessera_tools.target import Feature, UnknownTargetError, lookup, targets
 
 __all__ = ["cta_group", "require_target", "uniform"]
 
@@ -46,17 +46,17 @@ _POISON = np.uint32(0xFFFFFFFF)
 _COUNTS = tuple(f"x{1 << number}" for number in range(8))
 
 
-def require_target(ctx: Context) -> None:
-    """Refuse tcgen05 in a module for an architecture without it."""
+def require_target(ctx: Context, feature: Feature = Feature.TCGEN05) -> None:
+    """Refuse tcgen05, or a part of it, in a module for an architecture without it."""
     for name in ctx.program.targets:
         try:
             target = lookup(name)
         except UnknownTargetError:
             continue
-        if not target.has(Feature.TCGEN05):
-            raise ctx.error(
-                f"needs tensor memory, which {name} does not have; expected sm_100a, sm_103a or sm_110a"
-            )
+        if not target.has(feature):
+            what = "tensor memory" if feature is Feature.TCGEN05 else feature.value
+            having = ", ".join(other.cpu for other in targets() if other.has(feature))
+            raise ctx.error(f"needs {what}, which {name} does not have; expected one of {having}")
 
 
 def cta_group(ctx: Context) -> int:
@@ -183,7 +183,7 @@ def dealloc(ctx: Context) -> Execute:
         columns = uniform(warp, mask, warp.ports[columns_of], "the number of columns")
         found = memory.allocations.get(start)
         if found is None:
-            line = memory.released.get(start)
+            _, line = memory.released.get(start, (0, 0))
             why = f"was freed at PTX line {line}" if line else "no tcgen05.alloc returned"
             warp.report("illegal", f"tcgen05.dealloc of {start:#x}, which {why}", mask)
             return
@@ -191,7 +191,8 @@ def dealloc(ctx: Context) -> Execute:
             warp.report("illegal", f"tcgen05.dealloc of {columns} columns; the allocation has {found}", mask)
         memory.check_free(warp, mask, start, found)
         memory.free(start)
-        memory.released[start] = warp.cta.cluster.launch.module.program.instructions[warp.split.pc].line
+        line = warp.cta.cluster.launch.module.program.instructions[warp.split.pc].line
+        memory.released[start] = found, line
         warp.cta.cluster.launch.progress += 1
 
     return execute
@@ -285,9 +286,10 @@ class _Access:
         """Take the address, and the number of columns between the halves of .16x32bx2."""
         self.address = ctx.address(operand)
         if split is not None:
-            if not isinstance(split, Immediate):
-                raise ctx.error("needs a number of columns between the halves of .16x32bx2")
-            self.split = int(split.value)
+            columns = ctx.number(split)
+            if columns is None or not 0 <= columns < COLUMNS:
+                raise ctx.error(f"needs 0 to {COLUMNS - 1} columns between the halves of .16x32bx2")
+            self.split = columns
         # A packed register has two adjacent columns.
         shape = _shape(self.name, self.count, self.split // 2 if self.packed and self.split else self.split)
         columns = shape.columns
@@ -366,13 +368,12 @@ def load(ctx: Context) -> Execute:
 @instruction("tcgen05.ld.red")
 def load_red(ctx: Context) -> Execute:
     """tcgen05.ld.red.sync.aligned.shape.num.op{.abs}{.NaN}.type r, result, [taddr]{, split}: also the extreme value."""
+    require_target(ctx, Feature.TCGEN05_LD_RED)
     access = _Access(ctx, "pack::16b")
     if access.name not in ("32x32b", "16x32bx2") or access.count < 2:
         raise ctx.error(f"has .{access.name}.x{access.count}; expected .32x32b or .16x32bx2, and .x2 or more")
     if access.packed:
         raise ctx.error("has .pack::16b, which only tcgen05.ld has")
-    if not any(name.startswith(("sm_103", "sm_110", "sm_101")) for name in ctx.program.targets):
-        raise ctx.error(f"needs sm_103a or sm_110a; the module is for {', '.join(ctx.program.targets)}")
     least = ctx.choose("min", "max") == "min"
     absolute, keeps = ctx.flag("abs"), ctx.flag("NaN")
     type = ctx.type("f32", "u32", "s32")

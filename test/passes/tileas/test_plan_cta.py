@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import check_tools, compiled, empty, fresh_seed, launch, launch_ptx, random
+from programs import check_tools, compiled, empty, fresh_seed, launch, launch_ptx, program, random
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir.core import Operation
@@ -130,6 +130,39 @@ def check_softmax(cluster: str, columns: int, **options: Any) -> None:
 def test_reductions_along_an_axis_that_the_cluster_splits(cluster: str, mode: str) -> None:
     check_softmax(cluster, 1024, mode=mode)
     check_softmax(cluster, 777, mode=mode)
+
+
+@pytest.mark.parametrize("element", ["i8", "i32", "i64"])
+@pytest.mark.parametrize("cluster", ["1x2", "4x1"])
+def test_each_cta_stores_its_part_of_an_iota(element: str, cluster: str) -> None:
+    text = program(f"%d = iota : tile<64x{element}>", {}, {"d": (element, (64,))})
+    (found,), _ = launch(text, empty(element, (64,)), target="sm_90a", cluster=cluster)
+    np.testing.assert_array_equal(found, np.arange(64))
+
+
+@pytest.mark.parametrize("cluster", ["1x2", "1x4"])
+def test_the_sum_of_an_iota_of_which_each_cta_has_a_part(cluster: str) -> None:
+    body = """
+  %i = iota : tile<256xi32>
+  %s = reduce %i dim=0 identities=[0 : i32] : tile<256xi32> -> tile<i32> (%l: tile<i32>, %r: tile<i32>) {
+    %m = addi %l, %r : tile<i32>
+    yield %m : tile<i32>
+  }
+  %o = reshape %s : tile<i32> -> tile<1xi32>
+  %t = broadcast %o : tile<1xi32> -> tile<256xi32>
+  %d = addi %i, %t : tile<256xi32>"""
+    text = program(body, {}, {"d": ("i32", (256,))})
+    (found,), _ = launch(text, empty("i32", (256,)), target="sm_90a", cluster=cluster)
+    np.testing.assert_array_equal(found, np.arange(256) + 255 * 128)
+
+
+@pytest.mark.parametrize("cluster", ["4x1", "4x2"])
+def test_an_iota_whose_parts_have_rows_and_columns(cluster: str) -> None:
+    """A part begins where its row and its column do."""
+    body = "%i = iota : tile<128xi32>\n%d = reshape %i : tile<128xi32> -> tile<4x32xi32>"
+    text = program(body, {}, {"d": ("i32", (4, 32))})
+    (found,), _ = launch(text, empty("i32", (4, 32)), target="sm_90a", cluster=cluster)
+    np.testing.assert_array_equal(found, np.arange(128).reshape(4, 32))
 
 
 # -- what the text and the manifest say

@@ -416,6 +416,7 @@ INVALID = [
      "scale vector"),
     ("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [%t], %x0, %x1, %r10, [%t], [%t], %p4;", "scale vector"),
     ("tcgen05.mma.cta_group::1.kind::f16 [%t], %x0, %x1, %r10, %p4, 16;", "0 to 15"),
+    ("tcgen05.mma.cta_group::1.kind::f16 [%t], %x0, %x1, %r10, %p4, 1.5;", "0 to 15"),
     ("tcgen05.mma.cta_group::1.kind::i8 [%t], %x0, %x1, %r10, %p4, 1;", "scale-input-d"),
     ("tcgen05.mma.cta_group::1.kind::f16.collector::b0::fill [%t], %x0, %x1, %r10, %p4;", "collector::a"),
     ("tcgen05.mma.cta_group::1.kind::f16 [%t], %x0, %x1, %r10, {%d0, %d1}, %p4;", "disabled lanes"),
@@ -428,6 +429,15 @@ def test_what_is_not_supported_is_refused_at_its_line(text: str, message: str) -
         sim.load(kernel(text, 8), file="k.ptx").launch("k", (1,), (128,), [0] * 6)
     line = next(number for number, line in enumerate(kernel(text, 8).splitlines(), 1) if text in line)
     assert f"k.ptx:{line}:" in str(caught.value)
+
+
+@pytest.mark.parametrize("arch", ["sm_103a", "sm_100f"])
+def test_products_of_integers_need_their_feature(arch: str) -> None:
+    text = "tcgen05.mma.cta_group::1.kind::i8 [%t], %x0, %x1, %r10, %p4;"
+    with pytest.raises(
+        DiagnosticError, match=f"kind::i8, which {arch} does not have; expected one of sm_100a"
+    ):
+        sim.load(kernel(text, 8, arch=arch), file="k.ptx").launch("k", (1,), (128,), [0] * 6)
 
 
 def test_other_architectures_have_no_tensor_memory() -> None:

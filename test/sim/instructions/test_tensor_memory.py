@@ -109,6 +109,13 @@ def test_shapes_of_ld_and_st(shape: str, count: int, mode: str) -> None:
     assert (after[:, :128] == expected[:, :128]).all()
 
 
+@pytest.mark.parametrize("columns", ["-8", "512", "0xFFFFFFFFFFFFFFFF", "1.5", "%d0"])
+def test_the_halves_are_a_number_of_columns_apart(columns: str) -> None:
+    text = f"tcgen05.ld.sync.aligned.16x32bx2.x1.b32 {{%d1}}, [%t], {columns};"
+    with pytest.raises(DiagnosticError, match="needs 0 to 511 columns between the halves"):
+        run_registers(text, np.zeros((128, 4), np.uint32))
+
+
 def test_packed_halves_use_two_columns_each() -> None:
     words = np.random.default_rng(SEED).integers(0, 1 << 32, (128, 16), np.uint32)
     body = f"""tcgen05.st.sync.aligned.32x32b.x4.unpack::16b.b32 [%mine], {names(4)};
@@ -136,7 +143,10 @@ def test_reductions_of_loads() -> None:
     assert not result.findings, result.findings.text("k")
     assert (after[:, 8].view(np.float32) == words[:, :4].max(axis=1)).all()
     assert (after[:, 9].view(np.float32) == np.abs(words[:, :4]).min(axis=1)).all()
-    with pytest.raises(DiagnosticError, match="needs sm_103a"):
+    with pytest.raises(
+        DiagnosticError,
+        match="needs tcgen05.ld.red, .* expected one of sm_103a, sm_110a",
+    ):
         run_registers(body, words.view(np.uint32))
 
 
