@@ -56,6 +56,46 @@ def test_the_hilbert_curve_visits_every_tile_once_and_steps_to_a_neighbor() -> N
     assert (np.abs(np.diff(places)).sum(0) == 1).all()
 
 
+TUTORIAL = """
+import torch
+from triton.language.extra import rsqrt
+_ONE: int = 1
+_LLAMA = tl.constexpr(0)
+configs = [triton.Config({"N": 64})]
+
+@triton.jit
+def inner(x):
+    # A comment.
+    return rsqrt(x)
+
+@triton.autotune(configs, key=["N"])
+@triton.jit
+def kernel(x, N: tl.constexpr):
+    return inner(x)
+
+def reference(x):
+    return torch.rsqrt(x)
+
+kernel.run()
+"""
+
+
+def test_only_kernels_and_their_constants_are_compiled_for_triton() -> None:
+    assert published.triton_source(TUTORIAL, ["from libdevice import rsqrt"]).splitlines() == [
+        "import triton",
+        "import triton.language as tl",
+        "from libdevice import rsqrt",
+        "_LLAMA = tl.constexpr(0)",
+        "@triton.jit",
+        "def inner(x):",
+        "    # A comment.",
+        "    return rsqrt(x)",
+        "@triton.jit",
+        "def kernel(x, N: tl.constexpr):",
+        "    return inner(x)",
+    ]
+
+
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel["name"])
 def test_every_entry_says_who_published_the_figure_and_how_the_kernel_is_launched(
     kernel: dict[str, Any],

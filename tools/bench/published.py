@@ -10,11 +10,13 @@ is not there; `--triton-python` is an interpreter that has it. Prints the table 
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import subprocess
 import sys
 import tempfile
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -49,24 +51,12 @@ typedef __nv_bfloat16 bf16;
 #define cudaCheck(error) ((void)(error))
 """
 _COMPILE = """
-import ast, json, sys
-import triton, triton.language as tl
+import importlib.util, json, sys
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource, compile
 
 path, name, spec = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
-tree = ast.parse(open(path).read())
-# Only the kernels: the rest of a tutorial runs its benchmark.
-functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-kept = [node for node in functions if any("jit" in ast.unparse(one) for one in node.decorator_list)]
-lines = open(path).read().splitlines(keepends=True)
-code = "import triton\\nimport triton.language as tl\\n" + "".join(
-    "@triton.jit\\n" + "".join(lines[node.lineno - 1 : node.end_lineno]) + "\\n" for node in kept
-)
-where = sys.argv[4]
-open(where, "w").write(code)
-import importlib.util
-module_spec = importlib.util.spec_from_file_location("kernels", where)
+module_spec = importlib.util.spec_from_file_location("kernels", path)
 module = importlib.util.module_from_spec(module_spec)
 module_spec.loader.exec_module(module)
 function = getattr(module, name)
@@ -122,6 +112,20 @@ def compiled_cuda(path: Path, target: str, folder: Path) -> str:
     return out.read_text()
 
 
+def triton_source(text: str, imports: Sequence[str] = ()) -> str:
+    """The kernels of a module for Triton, the constants that they name, and `imports`; nothing else of it runs."""
+    tree, lines = ast.parse(text), text.splitlines()
+    kept = ["import triton", "import triton.language as tl", *imports]
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.value).startswith("tl.constexpr("):
+            kept.append(ast.unparse(node))
+        if isinstance(node, ast.FunctionDef) and any(
+            "jit" in ast.unparse(one) for one in node.decorator_list
+        ):
+            kept += ["@triton.jit", *lines[node.lineno - 1 : node.end_lineno]]
+    return "\n".join(kept) + "\n"
+
+
 def compiled_triton(path: Path, kernel: dict[str, Any], python: str, folder: Path) -> tuple[str, int]:
     """The PTX of a Triton kernel, and its dynamic shared memory."""
     capability = int("".join(filter(str.isdigit, kernel["target"])))
@@ -136,9 +140,10 @@ def compiled_triton(path: Path, kernel: dict[str, Any], python: str, folder: Pat
         "options": kernel.get("options", {}),
         "capability": capability,
     }
-    program = folder / "compile.py"
+    program, kernels = folder / "compile.py", folder / "kernels.py"
     program.write_text(_COMPILE)
-    command = [python, str(program), str(path), kernel["entry"], json.dumps(spec), str(folder / "kernels.py")]
+    kernels.write_text(triton_source(path.read_text(), kernel.get("imports", ())))
+    command = [python, str(program), str(kernels), kernel["entry"], json.dumps(spec)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{path}: Triton failed:\n{done.stderr[-2000:]}")
