@@ -194,7 +194,7 @@ def test_a_pipeline_of_a_target_ends_after_a_pass() -> None:
 def test_options_of_the_pipeline_reach_its_passes() -> None:
     kernel = (CORPUS / "vector_add_f32.mlir").read_bytes()
     _, err = opt("--tessera-pipeline=sm_80 num-warps=8", "--dump-pass-pipeline", stdin=kernel)
-    assert "convert-tileaa-to-tileas{num-warps=8}" in err
+    assert "convert-tileaa-to-tileas{num-warps=8 " in err
 
 
 @pytest.mark.parametrize(

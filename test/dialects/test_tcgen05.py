@@ -11,6 +11,7 @@ import pytest
 
 from oracles import require_tool
 from tessera_tools import sim
+from tessera_tools.cli.translate import run as run_translate
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir.printing import print_op
 from tessera_tools.ir.verifier import verify_or_raise
@@ -44,6 +45,12 @@ def test_we_read_upstreams_text() -> None:
         assert run("mlir-opt-22", print_op(parse_module(text, "tcgen05.mlir"))) == run("mlir-opt-22", PROGRAM)
 
 
+def translated(text: str, stage: str) -> str:
+    result = run_translate([stage, "--gpu-name=sm_100a"], text.encode())
+    assert result.exit_code == 0, result.stderr.decode()
+    return result.stdout.decode()
+
+
 def calls(text: str) -> list[str]:
     """The calls of intrinsics, with one name for all values."""
     found = [line.strip() for line in text.splitlines() if "call" in line and "tcgen05" in line]
@@ -51,13 +58,9 @@ def calls(text: str) -> list[str]:
 
 
 def test_the_intrinsics_are_those_of_upstream() -> None:
-    ours = subprocess.run(
-        [require_tool("tessera-translate"), "--mlir-to-llvmir", "--gpu-name=sm_100a"],
-        input=PROGRAM, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert ours.returncode == 0, ours.stderr
+    ours = translated(PROGRAM, "--mlir-to-llvmir")
     wanted = calls(run("mlir-translate-22", PROGRAM, "--mlir-to-llvmir"))
-    assert calls(ours.stdout) == wanted
+    assert calls(ours) == wanted
     assert len(wanted) == 31
 
 
@@ -125,13 +128,9 @@ llvm.func @k(%p: !llvm.ptr<1>) attributes {nvvm.kernel, nvvm.reqntid = array<i32
 
 
 def test_a_kernel_compiles_and_runs() -> None:
-    done = subprocess.run(
-        [require_tool("tessera-translate"), "--mlir-to-ptx", "--gpu-name=sm_100a"],
-        input=KERNEL, capture_output=True, text=True, timeout=120, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = translated(KERNEL, "--mlir-to-ptx")
     words = np.arange(128, dtype=np.uint32).reshape(32, 4)
-    module = sim.load(done.stdout, file="k.ptx")
+    module = sim.load(done, file="k.ptx")
     held = module.memory.allocate(words, "words")
     result = module.launch("k", (1,), (32,), [held])
     errors = [finding for finding in result.findings if finding.severity == "error"]

@@ -61,11 +61,3 @@ def test_the_columns_of_wgmma_are_the_rows_of_the_product(name: str) -> None:
 def test_a_loop_carries_the_sums_transposed() -> None:
     """So that a product is in flight while the next one starts."""
     assert re.search(r"wgmma\.wait_group\.sync\.aligned\s+1", compiled(CASES["f16"].text(), "sm_90a").ptx)
-
-
-def test_threads_do_not_transpose_factors_of_8_bits() -> None:
-    """wgmma reads them contiguous along K only; mma.sync stays."""
-    ptx = compiled(
-        Case.of("i8", "i32", (16, 64, 64), (16, 64, 64), signs=" signed signed").text(), "sm_90a"
-    ).ptx
-    assert "wgmma" not in ptx and "mma.sync" in ptx
