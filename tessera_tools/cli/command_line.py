@@ -15,6 +15,19 @@ import click
 from tessera_tools.cli.common import Command, Result, as_process, in_process, normalize
 from tessera_tools.emit.tunables import TUNABLES
 
+
+class Number(click.FloatRange):
+    """A number in a range. click accepts `nan` in every range; this class does not."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if number != number:
+            self.fail(f"{value!r} is not a valid {self.name}", param, ctx)
+        return number
+
+
 SHARED_FLAGS = {
     "allow-unregistered-dialect": "allow operations of dialects that are not registered",
     "implicit-index-constants": "read an undefined %cN as the index constant N",

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 import click
 
-from tessera_tools.cli.command_line import SHARED_KINDS, SHARED_VALUES, CommandLine, entry_points, shared
+from tessera_tools.cli.command_line import (
+    SHARED_KINDS,
+    SHARED_VALUES,
+    CommandLine,
+    Number,
+    entry_points,
+    shared,
+)
 from tessera_tools.cli.common import with_deep_stack
 
 __all__ = ["FLAGS", "REPEATED", "VALUES", "main", "run"]
@@ -56,9 +63,9 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
 KINDS = SHARED_KINDS | {
     "fails": tuple(FAILURES),
     "max-tests": click.IntRange(1, 1_000_000),
-    "test-timeout": click.FloatRange(0, 1e6, min_open=True),
-    "time-limit": click.FloatRange(0, 1e6, min_open=True),
-    "tolerance": click.FloatRange(0, 1e9),
+    "test-timeout": Number(0, 1e6, min_open=True),
+    "time-limit": Number(0, 1e6, min_open=True),
+    "tolerance": Number(0, 1e9),
 }
 
 EPILOG = """\

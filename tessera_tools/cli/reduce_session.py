@@ -8,7 +8,7 @@ from typing import Any
 from tessera_tools.api.inputs import kind_of, parse_input
 from tessera_tools.bytecode import is_bytecode, read_bytecode, write_bytecode
 from tessera_tools.bytecode.version import MAGIC, Version
-from tessera_tools.cli.common import progress, read_input, use_color, write_stderr
+from tessera_tools.cli.common import INTERRUPTED, progress, read_input, use_color, write_stderr
 from tessera_tools.cli.reduce_tests import Test, make_test
 from tessera_tools.diagnostics import DiagnosticError, error, sink
 from tessera_tools.emit.files import write_output
@@ -34,6 +34,7 @@ class Session:
         self.color = use_color(options["color"] or "auto")
         self.best = b""
         self.budget: Budget | None = None
+        self.status = 0
 
     def run(self) -> int:
         """Run it; returns the exit status. Raises DiagnosticError."""
@@ -54,7 +55,7 @@ class Session:
             + (f" ({spent})" if spent else "")
             + "\n"
         )
-        return 0
+        return self.status
 
     def _reduce(self, name: str, data: bytes, test: Test) -> str:
         """Reduce `data` into `best`; returns why the search ended early, or nothing."""
@@ -74,6 +75,7 @@ class Session:
             except Exhausted:
                 return "the limit is reached; the result is not the smallest"
             except KeyboardInterrupt:
+                self.status = INTERRUPTED
                 return "interrupted; the result is not the smallest"
         return ""
 

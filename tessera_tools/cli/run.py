@@ -15,6 +15,7 @@ from tessera_tools.cli.command_line import (
     SHARED_VALUES,
     TUNING,
     CommandLine,
+    Number,
     entry_points,
     shared,
 )
@@ -119,7 +120,7 @@ KINDS = {option: kind for option, kind in SHARED_KINDS.items() if option != "clu
     "schedules": click.IntRange(1, 1_000_000),
     "seed": click.IntRange(0, (1 << 63) - 1),
     "shared": click.IntRange(0, 1 << 31),
-    "time-limit": click.FloatRange(0, min_open=True),
+    "time-limit": Number(0, min_open=True),
     "transport": ("auto", "mpi", "torch"),
 }
 

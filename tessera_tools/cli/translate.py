@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
 
 import click
 
@@ -25,6 +24,7 @@ from tessera_tools.cli.command_line import (
     SHARED_VALUES,
     TUNING,
     CommandLine,
+    Number,
     entry_points,
     load_plugins,
 )
@@ -114,18 +114,6 @@ MAX_SECONDS = 1e6
 """The longest time limit, eleven days: the system's wait functions do not accept infinity."""
 
 
-class _Seconds(click.FloatRange):
-    """A time limit in seconds; must be finite."""
-
-    name = "number of seconds"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        seconds = super().convert(value, param, ctx)
-        if seconds != seconds:
-            self.fail(f"{value!r} is not a valid {self.name}", param, ctx)
-        return seconds
-
-
 COMMAND_LINE = CommandLine(
     "tessera-translate",
     help="Translate cuda_tile bytecode, MLIR of any stage, LLVM IR or PTX, read from FILE or stdin, "
@@ -151,7 +139,7 @@ COMMAND_LINE = CommandLine(
     kinds=SHARED_KINDS
     | INSPECTION_KINDS
     | {"llvm-pipeline": ("tile", "llvm"), "O": ("0", "1", "2", "3")}
-    | {name: _Seconds(min=0, min_open=True, max=MAX_SECONDS) for name in VALUES if name.endswith("timeout")},
+    | {name: Number(0, MAX_SECONDS, min_open=True) for name in VALUES if name.endswith("timeout")},
 )
 
 

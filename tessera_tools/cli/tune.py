@@ -7,7 +7,14 @@ from __future__ import annotations
 
 import click
 
-from tessera_tools.cli.command_line import SHARED_KINDS, SHARED_VALUES, CommandLine, entry_points, shared
+from tessera_tools.cli.command_line import (
+    SHARED_KINDS,
+    SHARED_VALUES,
+    CommandLine,
+    Number,
+    entry_points,
+    shared,
+)
 from tessera_tools.cli.common import with_deep_stack
 from tessera_tools.emit.tunables import TUNABLES
 
@@ -56,13 +63,13 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
 }
 
 KINDS = SHARED_KINDS | {
-    "candidate-timeout": click.FloatRange(0, 1e6, min_open=True),
+    "candidate-timeout": Number(0, 1e6, min_open=True),
     "measure": ("clock", "gpu"),
     "most": click.IntRange(1, 100_000),
     "patience": click.IntRange(1, 100_000),
     "processes": click.IntRange(1, 256),
     "seed": click.IntRange(0, (1 << 63) - 1),
-    "tolerance": click.FloatRange(0, 1),
+    "tolerance": Number(0, 1),
 }
 
 EPILOG = """\

@@ -9,6 +9,7 @@ import pytest
 
 from oracles import require_tool
 from tessera_tools.bytecode import is_bytecode, read_bytecode, write_bytecode
+from tessera_tools.cli import reduce_session
 from tessera_tools.cli.reduce import FAILURES, run
 from tessera_tools.parser import parse_module
 
@@ -249,3 +250,25 @@ def test_every_kind_of_failure_is_in_the_help(tmp_path: Path) -> None:
     out, _ = reduce("--help", cwd=tmp_path)
     for kind in FAILURES:
         assert kind in out
+
+
+def test_an_interrupt_keeps_the_best_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file is written, and the status is that of a command that was interrupted."""
+    calls: list[bytes] = []
+
+    def fails(self: reduce_session.Session, candidate: bytes, test: object) -> bool:
+        calls.append(candidate)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return len(calls) == 2
+
+    monkeypatch.setattr(reduce_session.Session, "_fails", fails)
+    (tmp_path / "a.txt").write_text("one\ntwo\nthree\nfour\n")
+    script = tmp_path / "test.sh"
+    script.write_text("#!/bin/sh\nexit 0\n")
+    script.chmod(0o755)
+    output = tmp_path / "small.txt"
+    result = run([str(tmp_path / "a.txt"), "--text", f"--test={script}", "-o", str(output)])
+    assert result.exit_code == 130
+    assert "interrupted; the result is not the smallest" in result.stderr.decode()
+    assert output.read_bytes() == calls[1]
