@@ -192,11 +192,17 @@ class _Product:
             valid = found.n in (64, 128, 256)
         elif self.group == 2:
             rows = (256,) if self.kind == "mxf8f6f4" else (128, 256)
-            valid, columns = found.n % 16 == 0, "a multiple of 16, 16 to 256"
+            step = 32 if self.kind == "i8" else 16
+            valid, columns = found.n % step == 0, f"a multiple of {step}, {step} to 256"
         else:
             rows = (128,) if self.kind in SCALED else (64, 128)
             step = 8 if found.m == 64 or self.kind in SCALED else 16
             valid, columns = found.n % step == 0, f"a multiple of {step}, {step} to 256"
+            if self.kind == "i8" and found.m == 64:
+                valid, columns = (
+                    found.n in (8, 24) or found.n % 16 == 0,
+                    "8, 24 or a multiple of 16, 16 to 256",
+                )
         if found.m not in rows:
             return f"has M of {found.m}; expected {' or '.join(map(str, rows))}"
         if not valid or not 8 <= found.n <= 256:

@@ -403,6 +403,19 @@ def test_invalid_descriptors_are_reported() -> None:
     refused(case, "out-of-bounds", "the descriptor of A")
 
 
+@pytest.mark.parametrize(("m", "n", "group"), [(64, 40, 1), (128, 40, 1), (256, 48, 2)])
+def test_integers_take_fewer_shapes(m: int, n: int, group: int) -> None:
+    instruction = encode("i8", m, n, "s8", "s8", "s32")
+    refused(
+        Case("i8", "s8", "s8", "s32", m, 32, group=group, instruction=instruction), "illegal", f"N of {n}"
+    )
+
+
+@pytest.mark.parametrize("n", [8, 24, 48])
+def test_integers_of_few_columns(n: int) -> None:
+    Case("i8", "s8", "s8", "s32", m=64, n=n).check()
+
+
 def test_scale_factors_must_be_in_every_group_of_32_lanes() -> None:
     case = Case("mxf4", "e2m1", "e2m1")
     case.words[0, 40, 112] ^= 0xFF
