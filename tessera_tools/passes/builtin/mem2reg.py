@@ -39,9 +39,10 @@ class Mem2Reg(Pass):
 
     def run(self, op: Operation, context: PassContext) -> bool:
         promoted = 0
+        graph = _ControlFlow()
         for slot in list(op.walk()):
             element = _element(slot)
-            if element is not None and _Promotion(slot, element).run():
+            if element is not None and _Promotion(slot, element, graph).run():
                 promoted += 1
         context.count("num-promoted", promoted)
         return promoted > 0
@@ -67,14 +68,43 @@ _STORES = {"memref.store": 1, "llvm.store": 1}
 """The position of the address among the operands."""
 
 
+class _ControlFlow:
+    """What all variables share: a promotion does not change the blocks."""
+
+    def __init__(self) -> None:
+        self.dominance = DominanceInfo()
+        self._frontiers: dict[Any, dict[Block, list[Block]]] = {}
+
+    def frontiers(self, region: Any) -> dict[Block, list[Block]]:
+        """The dominance frontier of each block that has one."""
+        if region not in self._frontiers:
+            self._frontiers[region] = self._compute(region)
+        return self._frontiers[region]
+
+    def _compute(self, region: Any) -> dict[Block, list[Block]]:
+        frontiers: dict[Block, list[Block]] = defaultdict(list)
+        for block in region.blocks:
+            predecessors = [one for one in block.predecessors() if self.dominance.is_reachable(one)]
+            if len(predecessors) < 2:
+                continue
+            stop = self.dominance.immediate_dominator(block)
+            for runner in predecessors:
+                current: Block | None = runner
+                while current is not None and current is not stop:
+                    frontiers[current].append(block)
+                    current = self.dominance.immediate_dominator(current)
+        return frontiers
+
+
 class _Promotion:
     """One variable."""
 
-    def __init__(self, slot: Operation, element: Type) -> None:
+    def __init__(self, slot: Operation, element: Type, graph: _ControlFlow) -> None:
         self.slot = slot
         self.element = element
         self.variable = slot.results[0]
-        self.dominance = DominanceInfo()
+        self.graph = graph
+        self.dominance = graph.dominance
         self.uses: dict[Block, list[Operation]] = defaultdict(list)
         self.arguments: dict[Block, Value] = {}
         self.default: Value | None = None
@@ -84,7 +114,7 @@ class _Promotion:
         if not self.collect():
             return False
         merges = self.merges()
-        if any(not _can_pass(last, i) for block in merges for last, i in _edges(block)):
+        if any(not _can_pass(branch) for block in merges for branch in _branches(block)):
             return False
         for block in self.region.blocks:
             if block in merges:
@@ -123,21 +153,11 @@ class _Promotion:
         assert self.slot.parent is not None
         stores.add(self.slot.parent)
         live = self.live_blocks()
-        frontier: dict[Block, list[Block]] = defaultdict(list)
-        for block in self.region.blocks:
-            predecessors = [one for one in block.predecessors() if self.dominance.is_reachable(one)]
-            if len(predecessors) < 2:
-                continue
-            stop = self.dominance.immediate_dominator(block)
-            for runner in predecessors:
-                current: Block | None = runner
-                while current is not None and current is not stop:
-                    frontier[current].append(block)
-                    current = self.dominance.immediate_dominator(current)
+        frontiers = self.graph.frontiers(self.region)
         found: set[Block] = set()
         work = list(stores)
         while work:
-            for block in frontier[work.pop()]:
+            for block in frontiers.get(work.pop(), ()):
                 if block not in found and block in live:
                     found.add(block)
                     work.append(block)
@@ -197,20 +217,15 @@ class _Promotion:
         return self.default
 
 
-def _edges(block: Block) -> list[tuple[Operation, int]]:
-    """The terminators that branch to the block, with the number of the successor."""
-    found: list[tuple[Operation, int]] = []
-    for before in block.predecessors():
-        last = before.last_op
-        if last is not None:
-            found += [(last, number) for number, one in enumerate(last.successors) if one is block]
-    return found
+def _branches(block: Block) -> list[Operation]:
+    """The terminators that branch to the block."""
+    return [before.last_op for before in block.predecessors() if before.last_op is not None]
 
 
 _LLVM_FIELDS = {"llvm.br": ("dest_operands",), "llvm.cond_br": ("true_dest_operands", "false_dest_operands")}
 
 
-def _can_pass(op: Operation, _number: int) -> bool:
+def _can_pass(op: Operation) -> bool:
     return isinstance(op, BranchLike) or op.name in _LLVM_FIELDS
 
 
