@@ -244,11 +244,10 @@ def summary(estimate: Estimate) -> list[str]:
     gbs = moved / estimate.seconds / 1e9
     rates.append(f"{gbs:,.0f} GB/s of DRAM ({gbs / table.value('dram_chip_gbs'):.0%})")
     lines.append("  " + ", ".join(rates))
-    several = "s" if timeline.resident > 1 else ""
     lines.append(
-        f"  {estimate.ctas:,} CTAs, {timeline.resident} CTA{several} on an SM, {estimate.waves:.2f} waves; "
+        f"  {_ctas(estimate.ctas)}, {_ctas(timeline.resident)} on an SM, {estimate.waves:.2f} waves; "
         + (
-            f"{estimate.simulated} CTAs were simulated, {estimate.surveyed} until their first loads; the others are "
+            f"simulated: {_ctas(estimate.simulated)}, {estimate.surveyed} until their first loads; the others are "
             "extrapolated"
             if estimate.simulated < estimate.ctas
             else "all were simulated"
@@ -285,15 +284,20 @@ def summary(estimate: Estimate) -> list[str]:
     return lines
 
 
+def _ctas(number: int) -> str:
+    return f"{number:,} CTA{'' if number == 1 else 's'}"
+
+
 def advice(estimate: Estimate) -> str:
     """One sentence: what bounds the kernel, and what may help."""
     parts = busy(estimate)
     unit, part = next(iter(parts.items()), ("issue", 0.0))
     sms = estimate.table.value("sms")
     if estimate.ctas < _FEW * sms:
+        use = "uses" if estimate.ctas == 1 else "use"
         return (
-            f"{estimate.ctas} CTAs use {min(estimate.ctas, int(sms))} of {sms:.0f} SMs: smaller tiles, or a split of "
-            "the reduction, would use more"
+            f"{_ctas(estimate.ctas)} {use} {min(estimate.ctas, int(sms))} of {sms:.0f} SMs: smaller tiles, or a split "
+            "of the reduction, would use more"
         )
     if part >= _BOUND:
         return _ABOUT_UNIT.get(unit, f"{_UNITS.get(unit, unit)} bound the kernel ({{:.0%}} busy)").format(

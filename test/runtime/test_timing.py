@@ -390,6 +390,7 @@ def example(
     ("given", "said"),
     [
         ({"ctas": 16}, "16 CTAs use 16 of 132 SMs: smaller tiles, or a split of the reduction, would use more"),
+        ({"ctas": 1}, "1 CTA uses 1 of 132 SMs: smaller tiles, or a split of the reduction, would use more"),
         ({"busy": {"tensor": 0.9}}, "the tensor cores bound the kernel (90% busy)"),
         ({"busy": {"dram": 0.8}}, "DRAM bandwidth bounds the kernel (80% busy)"),
         ({"busy": {"l2": 0.7}}, "L2 bandwidth bounds the kernel (70% busy)"),
