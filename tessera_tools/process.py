@@ -294,34 +294,38 @@ def run(
     deadline = begin + time_limit
     out_read, out_write = os.pipe()
     err_read, err_write = os.pipe()
-    streams: dict[int, bytearray] = {out_read: bytearray(), err_read: bytearray()}
     try:
         try:
             pid = spawn(argv, stdin=None, stdout=out_write, stderr=err_write, env=env)
         finally:
             os.close(out_write)
             os.close(err_write)
-        ended: int | None = None
-        flooded = False
-        try:
-            complete = _drain(streams, deadline, output_limit)
-            flooded = any(len(stream) > output_limit for stream in streams.values())
-            ended = reap(pid, deadline) if complete else None
-        finally:
-            # At a limit, or after an exception such as the user's Ctrl-C, nothing is left running.
-            stopped = ended is None
-            if ended is None:
-                ended = end(pid)
+        return _finish(pid, out_read, err_read, begin, deadline, output_limit)
     finally:
         os.close(out_read)
         os.close(err_read)
+
+
+def _finish(pid: int, stdout: int, stderr: int, begin: float, deadline: float, output_limit: int) -> Finished:
+    """Read the streams of a child until it ends, or until it exceeds a limit and is killed."""
+    streams: dict[int, bytearray] = {stdout: bytearray(), stderr: bytearray()}
+    ended: int | None = None
+    try:
+        complete = _drain(streams, deadline, output_limit)
+        ended = reap(pid, deadline) if complete else None
+    finally:
+        # At a limit, or after an exception such as the user's Ctrl-C, nothing is left running.
+        stopped = ended is None
+        if ended is None:
+            ended = end(pid)
+    flooded = any(len(stream) > output_limit for stream in streams.values())
     exited = os.WIFEXITED(ended)
     return Finished(
         status=os.WEXITSTATUS(ended) if exited else None,
         signal=None if exited else os.WTERMSIG(ended),
         timed_out=stopped and not flooded,
-        stdout=bytes(streams[out_read][:output_limit]),
-        stderr=bytes(streams[err_read][:output_limit]),
+        stdout=bytes(streams[stdout][:output_limit]),
+        stderr=bytes(streams[stderr][:output_limit]),
         seconds=time.monotonic() - begin,
         flooded=flooded,
     )
@@ -343,28 +347,11 @@ def run_forked(body: Callable[[], int], *, time_limit: float, output_limit: int 
         _be_forked(body, out_write, err_write)
     os.close(out_write)
     os.close(err_write)
-    streams: dict[int, bytearray] = {out_read: bytearray(), err_read: bytearray()}
-    ended: int | None = None
     try:
-        complete = _drain(streams, deadline, output_limit)
-        ended = reap(pid, deadline) if complete else None
+        return _finish(pid, out_read, err_read, begin, deadline, output_limit)
     finally:
-        stopped = ended is None
-        if ended is None:
-            ended = end(pid)
         os.close(out_read)
         os.close(err_read)
-    flooded = any(len(stream) > output_limit for stream in streams.values())
-    exited = os.WIFEXITED(ended)
-    return Finished(
-        status=os.WEXITSTATUS(ended) if exited else None,
-        signal=None if exited else os.WTERMSIG(ended),
-        timed_out=stopped and not flooded,
-        stdout=bytes(streams[out_read][:output_limit]),
-        stderr=bytes(streams[err_read][:output_limit]),
-        seconds=time.monotonic() - begin,
-        flooded=flooded,
-    )
 
 
 def _be_forked(body: Callable[[], int], stdout: int, stderr: int) -> NoReturn:

@@ -20,6 +20,7 @@ import numpy as np
 
 from tessera_tools.sim import memory
 from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.blocks import joined
 from tessera_tools.sim.decode import Execute, Together, after_decoding
 from tessera_tools.sim.program import Address, Function, Group, Instruction, Name, Pair, Program, Vector
 from tessera_tools.sim.races import record_at
@@ -373,5 +374,5 @@ class _Together:
     def join(closures: Sequence[Any]) -> Together:
         """The closure for several instructions that differ only in their registers (sim/blocks.py)."""
         watching = [each for each in closures if isinstance(each, _Together)]
-        first = closures[0].execute if isinstance(closures[0], _Together) else closures[0]
-        return _Together(first, frozenset[Register]().union(*[each.used for each in watching]))
+        plain = joined([each.execute if isinstance(each, _Together) else each for each in closures])
+        return _Together(plain, frozenset[Register]().union(*[each.used for each in watching]))

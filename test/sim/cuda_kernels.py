@@ -5,7 +5,8 @@
 A line of the source that begins with `/*SYNC:name*/` is a synchronization: the mutant `name` lacks the rest of that
 line (on every line with this mark). Beside the source stands a Python file whose `run(launch)` makes buffers,
 launches the entry (which bears the file's name) and says what to expect. The first line of a source that is for
-another architecture than sm_90a names it: `// arch: sm_80`.
+another architecture than sm_90a names it: `// arch: sm_80`. A file that a source includes as `"<file>.inc"` is part of
+it; `KERNEL` in this file is the name of the entry.
 """
 
 from __future__ import annotations
@@ -29,11 +30,21 @@ from tessera_tools import sim
 FOLDER = Path(__file__).parent / "cuda"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.cu"))
 _MARK = re.compile(r"/\*SYNC:(\w+)\*/[^\n]*")
+_PART = re.compile(r'(?m)^#include "(\w+\.inc)"\n')
+
+
+def _text(name: str) -> str:
+    """A source with its parts."""
+
+    def part(match: re.Match[str]) -> str:
+        return re.sub(r"\bKERNEL\b", name, (FOLDER / match.group(1)).read_text())
+
+    return _PART.sub(part, (FOLDER / f"{name}.cu").read_text())
 
 
 def mutants(name: str) -> list[str]:
     """The synchronizations of a source, by name."""
-    return list(dict.fromkeys(_MARK.findall((FOLDER / f"{name}.cu").read_text())))
+    return list(dict.fromkeys(_MARK.findall(_text(name))))
 
 
 def _without(text: str, mutant: str) -> str:
@@ -42,8 +53,7 @@ def _without(text: str, mutant: str) -> str:
 
 def _source(name: str) -> str:
     """The source once as it is, and once per mutant, each with its own name of the entry."""
-    text = (FOLDER / f"{name}.cu").read_text()
-    lines = text.splitlines(keepends=True)
+    lines = _text(name).splitlines(keepends=True)
     prelude = "".join(line for line in lines if line.startswith("#include"))
     body = "".join("\n" if line.startswith("#include") else line for line in lines)
     parts = [prelude]

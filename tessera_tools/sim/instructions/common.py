@@ -1,20 +1,41 @@
 """Shared helpers of the instruction families: closures over rows, for full and partial masks.
 
-The closures use only registers, lane by lane. Warps at the same instruction may run them together, on rows of all
-their lanes (sim/gang.py).
+The closures over rows use only registers, lane by lane. Warps at the same instruction may run them together, on rows of
+all their lanes (sim/gang.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from tessera_tools.sim.decode import Execute, lanewise
-from tessera_tools.sim.warp import Mask, Warp
+from tessera_tools.sim.decode import Context, Execute, lanewise
+from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.target import Feature, UnknownTargetError, lookup
 
-__all__ = ["computed", "elementwise", "put"]
+__all__ = ["architecture_without", "computed", "elementwise", "lane_by_lane", "put"]
+
+
+def architecture_without(ctx: Context, feature: Feature) -> str | None:
+    """The first architecture of the module that lacks a feature; None if all have it. Unknown ones are left out."""
+    for name in ctx.program.targets:
+        with suppress(UnknownTargetError):
+            if not lookup(name).has(feature):
+                return name
+    return None
+
+
+def lane_by_lane(one: Callable[[Warp, Mask, int], None]) -> Execute:
+    """Execute `one` for each active lane in turn, with a mask of this lane."""
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        for lane in map(int, mask.lanes):
+            one(warp, mask_of(1 << lane), lane)
+
+    return execute
 
 
 def elementwise(ufunc: Any, destination: int, *sources: int) -> Execute:

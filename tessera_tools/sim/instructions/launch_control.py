@@ -14,10 +14,10 @@ from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.bulk import copy_in
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.bulk import destinations
-from tessera_tools.sim.instructions.common import put
+from tessera_tools.sim.instructions.common import lane_by_lane, put
 from tessera_tools.sim.program import Vector
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.sim.warp import Mask, Warp
 
 _CANCELED, _NONE_LEFT = 1, 2
 
@@ -56,11 +56,7 @@ def try_cancel(ctx: Context) -> Execute:
         for each in found:
             copy_in(warp, mask, what, each.cta, slice(each.offset, each.offset + 16), fetch, each.barrier, 16)
 
-    def execute(warp: Warp, mask: Mask) -> None:
-        for lane in map(int, mask.lanes):
-            one(warp, mask_of(1 << lane), lane)
-
-    return execute
+    return lane_by_lane(one)
 
 
 def _words(row: Array) -> Array:

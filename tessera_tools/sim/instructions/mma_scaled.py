@@ -16,13 +16,14 @@ from tessera_tools.sim import fragments
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute
 from tessera_tools.sim.elements import ELEMENTS, scale_values
+from tessera_tools.sim.instructions.common import architecture_without
 from tessera_tools.sim.instructions.mma_registers import emit, load_matrix, ports_of, whole_warp
 from tessera_tools.sim.products import ACCUMULATORS, multiply_accumulate, patterns_of
 from tessera_tools.sim.program import Operand, Vector
 from tessera_tools.sim.rounding import FORMATS, decode
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp
-from tessera_tools.target import Feature, UnknownTargetError, lookup
+from tessera_tools.target import Feature
 
 __all__ = ["scaled"]
 
@@ -40,13 +41,9 @@ _BLOCKS = {
 
 
 def _require_target(ctx: Context) -> None:
-    for name in ctx.program.targets:
-        try:
-            target = lookup(name)
-        except UnknownTargetError:
-            continue
-        if not target.has(Feature.MMA_SYNC_BLOCK_SCALE):
-            raise ctx.error(f"scales blocks, which mma.sync of {name} does not; expected sm_120a or sm_121a")
+    name = architecture_without(ctx, Feature.MMA_SYNC_BLOCK_SCALE)
+    if name is not None:
+        raise ctx.error(f"scales blocks, which mma.sync of {name} does not; expected sm_120a or sm_121a")
 
 
 def scaled(ctx: Context) -> Execute:

@@ -10,6 +10,7 @@ import numpy as np
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import unpacked
+from tessera_tools.sim.instructions.common import lane_by_lane
 from tessera_tools.sim.instructions.tensor_memory import cta_group
 from tessera_tools.sim.matrix_descriptor import k_major
 from tessera_tools.sim.mbarrier import lookup, resolve
@@ -17,7 +18,7 @@ from tessera_tools.sim.memory import REMOTE_SHIFT
 from tessera_tools.sim.tcgen05 import commit, in_shared, issue, pair_of, same_group, use_of
 from tessera_tools.sim.tensor_memory import Issued, tensor_memory
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.sim.warp import Mask, Warp
 
 _COPIES = {
     "128x256b": (128, 2),
@@ -96,11 +97,7 @@ def cp(ctx: Context) -> Execute:
             warp.stats.bytes["tcgen05.cp"] += 16 * rows * chunks * len(ctas)
         issue(use, ctas, [(cta, units) for cta in ctas], run)
 
-    def execute(warp: Warp, mask: Mask) -> None:
-        for lane in map(int, mask.lanes):
-            one(warp, mask_of(1 << lane), lane)
-
-    return execute
+    return lane_by_lane(one)
 
 
 @instruction("tcgen05.shift")
@@ -137,11 +134,7 @@ def shift(ctx: Context) -> Execute:
 
         issue(use, ctas, [], run)
 
-    def execute(warp: Warp, mask: Mask) -> None:
-        for lane in map(int, mask.lanes):
-            one(warp, mask_of(1 << lane), lane)
-
-    return execute
+    return lane_by_lane(one)
 
 
 @instruction("tcgen05.commit")
@@ -175,8 +168,4 @@ def tcgen05_commit(ctx: Context) -> Execute:
         barriers = [lookup(warp, mask, *each, engine=True) for each in where]
         commit(warp, mask, what, [barrier for barrier in barriers if barrier is not None])
 
-    def execute(warp: Warp, mask: Mask) -> None:
-        for lane in map(int, mask.lanes):
-            one(warp, mask_of(1 << lane), lane)
-
-    return execute
+    return lane_by_lane(one)

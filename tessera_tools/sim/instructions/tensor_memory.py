@@ -20,6 +20,7 @@ from tessera_tools.sim import access
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.blocks import joined
 from tessera_tools.sim.decode import Context, Execute, Together, after_decoding, instruction
+from tessera_tools.sim.instructions.common import architecture_without
 from tessera_tools.sim.instructions.mma_registers import whole_warp
 from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.program import Address, Function, Operand, Program, Vector
@@ -38,7 +39,7 @@ from tessera_tools.sim.tensor_memory import (
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Wait, Warp, mask_of
 from tessera_tools.sim.warpgroup import Register, registers_of
-from tessera_tools.target import Feature, UnknownTargetError, lookup, targets
+from tessera_tools.target import Feature, targets
 
 __all__ = ["cta_group", "require_target", "uniform"]
 
@@ -48,15 +49,11 @@ _COUNTS = tuple(f"x{1 << number}" for number in range(8))
 
 def require_target(ctx: Context, feature: Feature = Feature.TCGEN05) -> None:
     """Refuse tcgen05, or a part of it, in a module for an architecture without it."""
-    for name in ctx.program.targets:
-        try:
-            target = lookup(name)
-        except UnknownTargetError:
-            continue
-        if not target.has(feature):
-            what = "tensor memory" if feature is Feature.TCGEN05 else feature.value
-            having = ", ".join(other.cpu for other in targets() if other.has(feature))
-            raise ctx.error(f"needs {what}, which {name} does not have; expected one of {having}")
+    name = architecture_without(ctx, feature)
+    if name is not None:
+        what = "tensor memory" if feature is Feature.TCGEN05 else feature.value
+        having = ", ".join(other.cpu for other in targets() if other.has(feature))
+        raise ctx.error(f"needs {what}, which {name} does not have; expected one of {having}")
 
 
 def cta_group(ctx: Context) -> int:
