@@ -551,10 +551,10 @@ func.func @oob(%x: i32) {
 }
 llvm.func @l(%x: i32) -> i32 {
   %c1 = llvm.mlir.constant(1 : i32) : i32
-  %0 = llvm.alloca %c1 x !llvm.struct<"foo", (i32, f64, struct<(i16, i32)>)> {alignment = 8 : i64} : (i32) -> !llvm.ptr
-  %1 = llvm.getelementptr inbounds %0[0, 2, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<"foo", (i32, f64, struct<(i16, i32)>)>
+  %0 = llvm.alloca %c1 x !llvm.struct<"s", (i32, f64, struct<(i16, i32)>)> {alignment = 8 : i64} : (i32) -> !llvm.ptr
+  %1 = llvm.getelementptr %0[0, 2, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<"s", (i32, f64, struct<(i16, i32)>)>
   llvm.store %x, %1 : i32, !llvm.ptr
-  %2 = llvm.getelementptr inbounds %0[0, 2, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<"foo", (i32, f64, struct<(i16, i32)>)>
+  %2 = llvm.getelementptr %0[0, 2, 1] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<"s", (i32, f64, struct<(i16, i32)>)>
   %3 = llvm.load %2 : !llvm.ptr -> i32
   llvm.return %3 : i32
 }
