@@ -14,6 +14,7 @@ from tessera_tools.ir.builtin_attributes import (
     StridedLayoutAttr,
     index,
 )
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import (
     DYNAMIC,
     DYNAMIC_INDEX,
@@ -54,20 +55,30 @@ class _Allocation(Op):
     assembly = "`(` $dynamic_sizes `)` (`` `[` $symbol_operands^ `]`)? attr-dict `:` type($memref)"
 
     def verify_op(self) -> None:
-        type = self.memref.type
-        found, expected = len(self.dynamic_sizes), type.shape.count(DYNAMIC)
-        if found != expected:
-            raise self.error(f"incorrect number of dynamic sizes, has {found}, expected {expected}")
-        symbols = 0
-        if isinstance(type.layout, AffineMapAttr):
-            symbols = type.layout.map.num_symbols
-        elif isinstance(type.layout, StridedLayoutAttr):
-            symbols = [*type.layout.strides, type.layout.offset].count(DYNAMIC_INDEX)
-        if len(self.symbol_operands) != symbols:
-            raise self.error(
-                f"symbol operand count does not equal memref symbol count: expected {symbols}, "
-                f"got {len(self.symbol_operands)}"
-            )
+        verify_sizes(self, self.memref.type, self.dynamic_sizes, self.symbol_operands)
+
+
+def verify_sizes(op: Op, type: MemRefType, sizes: Sequence[Value], symbols: Sequence[Value]) -> None:
+    """Check that an allocation has a size for each dynamic extent, and an operand for each symbol of the layout."""
+    expected = type.shape.count(DYNAMIC)
+    if len(sizes) != expected:
+        raise op.error(f"incorrect number of dynamic sizes, has {len(sizes)}, expected {expected}")
+    count = 0
+    if isinstance(type.layout, AffineMapAttr):
+        count = type.layout.map.num_symbols
+    elif isinstance(type.layout, StridedLayoutAttr):
+        count = [*type.layout.strides, type.layout.offset].count(DYNAMIC_INDEX)
+    if len(symbols) != count:
+        raise op.error(
+            f"symbol operand count does not equal memref symbol count: expected {count}, got {len(symbols)}"
+        )
+
+
+def may_have_equal_shapes(a: MemRefType, b: MemRefType) -> bool:
+    """True unless the ranks differ, or two extents are known and differ."""
+    return len(a.shape) == len(b.shape) and all(
+        m == n or DYNAMIC in (m, n) for m, n in zip(a.shape, b.shape, strict=True)
+    )
 
 
 class Alloc(_Allocation, name="memref.alloc", traits=(ALLOCATE,)):
@@ -175,12 +186,8 @@ class Copy(Op, name="memref.copy", traits=(MemoryEffects(read("source"), write("
     def verify_op(self) -> None:
         if self.source.type.element is not self.target.type.element:
             raise self.error("requires the same element type for all operands")
-        types = [b.type for b in (self.source, self.target)]
-        shapes = [type.shape for type in types if isinstance(type, MemRefType)]
-        if len(shapes) == 2 and (
-            len(shapes[0]) != len(shapes[1])
-            or any(a != b and DYNAMIC not in (a, b) for a, b in zip(*shapes, strict=True))
-        ):
+        ranked = [b.type for b in (self.source, self.target) if isinstance(b.type, MemRefType)]
+        if len(ranked) == 2 and not may_have_equal_shapes(*ranked):
             raise self.error("requires the same shape for all operands")
 
 
