@@ -91,16 +91,6 @@ func.func @launch_ends(%n: index) {
 
 // -----
 
-func.func @launch_names(%n: index) {
-  // expected-error @below {{expected three names and sizes, for x, y and z, found 2 and 3}}
-  gpu.launch blocks(%a, %b) in (%d = %n, %e = %n, %f = %n) threads(%g, %h, %i) in (%j = %n, %k = %n, %l = %n) {
-    gpu.terminator
-  }
-  return
-}
-
-// -----
-
 func.func @launch_buffer(%n: index) {
   // expected-error @below {{expected memory space private in attribution}}
   gpu.launch blocks(%a, %b, %c) in (%d = %n, %e = %n, %f = %n) threads(%g, %h, %i) in (%j = %n, %k = %n, %l = %n)

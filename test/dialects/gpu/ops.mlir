@@ -76,4 +76,3 @@ module attributes {gpu.container_module} {
     return
   }
 }
-
