@@ -88,7 +88,8 @@ class GenericAtomicRMW(Op, name="memref.generic_atomic_rmw", traits=(_EFFECTS, S
         for op in self.body.entry:
             if not is_pure(op):
                 raise op.error(
-                    "has effects; the body of 'memref.generic_atomic_rmw' should contain only operations with no side effects"
+                    "has effects; the body of 'memref.generic_atomic_rmw' should contain only operations with no side "
+                    "effects"
                 )
 
 
