@@ -181,7 +181,7 @@ class AgentLoop(ScheduledLoop):
     def _found(self, least: int) -> Schedule:
         operations = [cost.cycles for cost in self.costs]
         least = max(least, self.work) if self.turns > 1 else least
-        found = schedule(operations, self.dependences, least, self.sharers)
+        found = schedule(operations, self.dependences, least, self.sharers, self.recurrence)
         loads = [n for n, op in enumerate(self.ops) if op in self.boxes or not self.costs[n].cycles]
         found = self._shortened(delayed(found, operations, self.dependences, loads, self.sharers))
         # Tiles of few registers are computed at their uses.
