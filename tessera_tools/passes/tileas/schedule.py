@@ -68,7 +68,7 @@ class ScheduleLoops(Pass):
         choices=("auto", "always", "never"),
     )
 
-    def run(self, op: Operation, context: PassContext) -> None:
+    def run(self, op: Operation, context: PassContext) -> bool:
         if self.num_stages < 0:
             raise op.error(
                 f"option num-stages={self.num_stages} is invalid; expected a number of stages, or 0"
@@ -77,10 +77,11 @@ class ScheduleLoops(Pass):
             raise op.error(
                 f"option num-consumer-warpgroups={self.num_consumer_warpgroups} is invalid; expected 1, 2 or 4, or 0"
             )
-        target = target_of(op)
+        target, changed = target_of(op), False
         for function in kernels(op):
             choice = self._divided(function, target, self._choice(function, target))
             if choice is not None:
+                changed = True
                 groups = f"{choice.groups} consumer warpgroup{'s' if choice.groups > 1 else ''}"
                 loads = "a warp that loads" if not choice.by_threads else "a warpgroup that loads"
                 context.passed(function, f"{loads} and {groups}: {choice.why}", "warps", "schedule")
@@ -93,6 +94,7 @@ class ScheduleLoops(Pass):
                     # Effects of one iteration depend on each other: the loop is not reordered.
                     continue
                 scheduled.write()
+                changed = True
                 if scheduled.turns > 1:
                     taken = True
                     if self.ping_pong == "always":
@@ -115,6 +117,7 @@ class ScheduleLoops(Pass):
                 raise function.error(
                     f"cannot take turns, for which ping-pong=always asks: {_why_no_turns(choice)}"
                 )
+        return changed
 
     def _with_turns(
         self, scheduled: ScheduledLoop, function: Operation, context: PassContext
