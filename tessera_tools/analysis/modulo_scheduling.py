@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 ATTEMPTS = 24
-"""Placements per operation, for one interval, before the next larger interval is tried."""
+"""Placements per operation, for one interval, before the next larger interval is tried, unless the caller says so."""
 
 
 class SchedulingError(ValueError):
@@ -162,11 +162,13 @@ def schedule(
     least: int = 1,
     sharers: Sharers = _NOT_SHARED,
     recurrence: int | None = None,
+    attempts: int = ATTEMPTS,
 ) -> Schedule:
     """Schedule a loop with an interval of at least `least` cycles.
 
     `operations`: the reservations of each operation.  The interval is a multiple of the numbers of `sharers`, and the
     resources of the result count the cycles of all of them.  `recurrence`: the recurrence bound, if it is known.
+    `attempts`: placements per operation, for one interval, before the next larger interval is tried.
     Raises SchedulingError if no schedule exists.
     """
     resources = {name: cycles * sharers.get(name, 1) for name, cycles in resource_bounds(operations).items()}
@@ -176,7 +178,7 @@ def schedule(
     interval = max(1, least, recurrence, *resources.values())
     while True:
         interval += -interval % unit
-        cycles = _Attempt(operations, dependences, interval, sharers).run()
+        cycles = _Attempt(operations, dependences, interval, sharers).run(attempts)
         if cycles is not None:
             first = min(cycles, default=0)
             # Subtract whole intervals, so that slots do not change.
@@ -345,14 +347,14 @@ class _Attempt:
         for table, _ in self.reserved[operation]:
             table.release(operation)
 
-    def run(self) -> list[int] | None:
+    def run(self, attempts: int) -> list[int] | None:
         """The start cycles; None if the budget is spent before every operation is placed."""
         heights, last = self._heights(), dict[int, int]()
         count = len(self.placed)
         order = sorted(range(count), key=lambda n: (-heights[n], n))
         rank = {number: place for place, number in enumerate(order)}
         waiting = list(range(count))  # a heap of ranks
-        budget = ATTEMPTS * max(count, 1)
+        budget = attempts * max(count, 1)
         while waiting and budget:
             budget -= 1
             operation = order[heappop(waiting)]

@@ -95,6 +95,7 @@ def async_layouts(dot: Any) -> tuple[LinearLayout, LinearLayout]:
     shape, k = dot.c.type.shape, dot.b.type.tile[0]
     try:
         a, _, c = _layouts_of(shape, k, dot.atom, grid)
+        assert a is not None
         return a, c
     except LayoutError as problem:
         raise dot.error(f"has no layout for its tiles: {problem}") from None
