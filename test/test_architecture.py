@@ -24,6 +24,7 @@ LAYERS = [
     {"passes"},
     {"emit"},
     {"api"},
+    {"dsl"},
     {"reduce"},
     {"cli"},
 ]
@@ -49,7 +50,7 @@ def allowed(package: str) -> set[str]:
     below = set[str]().union(*LAYERS[:rank])
     above_dialects = any("dialects" in layer for layer in LAYERS[: rank + 1])
     extra = {"layout", "target"} if above_dialects else set[str]()
-    if package in ("api", "cli"):
+    if package in ("api", "cli", "dsl"):
         extra |= {"sim", "runtime"}
     return below | extra | {package}
 

@@ -317,11 +317,15 @@ def _read(
             return file.read(), name or path
     if isinstance(source, str):
         return source.encode(), name or "<text>"
+    build = getattr(source, "__tessera_module__", None)
+    if build is not None:
+        module, label = build(args)
+        return module, name or label
     from tessera_tools.api.cutile import export, is_kernel
 
     if not is_kernel(source):
         what = type(source).__name__
-        raise TypeError(f"cannot compile a {what}; expected a path, text, bytes, a module or a cuTile kernel")
+        raise TypeError(f"cannot compile a {what}; expected a path, text, bytes, a module or a kernel")
     return export(source, args, target)
 
 
