@@ -75,9 +75,9 @@ class Function:
         found._parameters()
         return found
 
-    @functools.cached_property
+    @property
     def source(self) -> Source:
-        """The syntax of the function."""
+        """The syntax of the function, with the names around it as they are now."""
         return read_function(self.function)
 
     def _parameters(self) -> dict[str, Parameter | ArrayType | Any]:
