@@ -17,7 +17,7 @@ def test_the_examples_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     script.write_text("\n".join(re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)))
     names: dict[str, object] = {"__name__": "page", "__file__": str(script)}
     exec(compile(script.read_text(), str(script), "exec"), names)
-    a, b, d = (np.asarray(names[name], np.float64) for name in "abd")
+    a, b, d = (np.asarray(names[name], np.float64) for name in ("a", "b", "d"))
     np.testing.assert_allclose(d, a @ b, rtol=1e-2, atol=1e-2)
     printed = capsys.readouterr().out
     assert "entry @scale" in printed
