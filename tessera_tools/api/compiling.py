@@ -92,6 +92,18 @@ class Kernel:
 
     Created by `compile`. `kernel[grid](a, b, 3)` launches it (`tessera_tools.api.launching`).
     The PTX is available immediately; the cubin, SASS and resources are computed on first use, because they need ptxas.
+
+    >>> import numpy as np
+    >>> kernel = compile("examples/vector_add.mlir", "sm_90a")
+    >>> kernel
+    <Kernel vector_add(a: ptr, a_len: i32, a_stride: i32, b: ptr, b_len: i32, b_stride: i32, c: ptr, c_len: i32, \
+c_stride: i32) for sm_90a>
+    >>> list(kernel.stages)
+    ['cuda_tile', 'nv_tileaa', 'nv_tileas', 'llvm', 'llvmir', 'ptx']
+    >>> a, c = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    >>> result = kernel[1](a, a, c)
+    >>> bool((c == 2 * a).all()), result.findings.summary()
+    (True, 'no findings')
     """
 
     def __init__(
