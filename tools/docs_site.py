@@ -24,7 +24,12 @@ _LINK = re.compile(r"(?<=\]\()([^)\s#]+)(?=[)#])")
 _FENCE = re.compile(r"^```(\w+)[ ].*$", re.MULTILINE)
 _FIELDS = re.compile(r"^([*\w]+(?:, [*\w]+)*): (?=\S)", re.MULTILINE)
 
-_BESIDE = {"index.md": "README.md", "CONTRIBUTING.md": "CONTRIBUTING.md", "CHANGELOG.md": "CHANGELOG.md", "LICENSE.txt": "LICENSE"}
+_BESIDE = {
+    "index.md": "README.md",
+    "CONTRIBUTING.md": "CONTRIBUTING.md",
+    "CHANGELOG.md": "CHANGELOG.md",
+    "LICENSE.txt": "LICENSE",
+}
 """Files of the site → the files beside docs/ that they are."""
 _PLACES = {source: name for name, source in _BESIDE.items()}
 

@@ -72,7 +72,7 @@ def rewrite(module: Operation, patterns: Sequence[RewritePattern]) -> bool:
     ...     def match_and_rewrite(self, op, rewriter):
     ...         if op.lhs is not op.rhs:
     ...             return "the factors differ"
-    ...         rewriter.replace_op(op, AddI(op.lhs, op.lhs))
+    ...         rewriter.replace_op(op, rewriter.insert(AddI(op.lhs, op.lhs)))
     ...         return True
     >>> module = parse("func.func @f(%a: i32) -> i32 { %b = arith.muli %a, %a : i32 return %b : i32 }")
     >>> rewrite(module, [DoubleIsSum()])

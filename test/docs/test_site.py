@@ -25,6 +25,11 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     reference = (tmp_path / "api.html").read_text("utf-8")
     assert 'id="tessera_tools.api.compiling.compile"' in reference
     assert "no GPU is needed" in reference
-    places = {entry["location"] for entry in json.loads((tmp_path / "search" / "search_index.json").read_text())["docs"]}
+    places = {
+        entry["location"]
+        for entry in json.loads((tmp_path / "search" / "search_index.json").read_text())["docs"]
+    }
     assert {"dsl.html", "dialects/cuda_tile.html", "tutorial/3_gemm.html"} <= places
-    assert {path.stem for path in (ROOT / "docs").glob("*.md")} <= {path.stem for path in tmp_path.glob("*.html")}
+    assert {path.stem for path in (ROOT / "docs").glob("*.md")} <= {
+        path.stem for path in tmp_path.glob("*.html")
+    }
