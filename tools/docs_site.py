@@ -1,9 +1,10 @@
 """What mkdocs.yml needs to make a site of the pages in docs/: hooks of MkDocs, and how docstrings are shown.
 
-    README.md, examples/, docs/tutorial/*.ipynb ──on_files──▶ pages     docs/*.md, linked as on GitHub ──▶ links of the site
+    README.md, examples/, docs/tutorial/*.ipynb ──on_files──▶ pages
+    docs/*.md, linked as on GitHub              ──on_page_markdown──▶ links of the site
 
-The pages are written for readers of the repository: they link to files outside of docs/, and to headings as GitHub names
-them. Notebooks become pages without outputs; the site does not run them.
+The pages are written for readers of the repository: they link to files outside of docs/, and to headings as GitHub
+names them. Notebooks become pages without outputs; the site does not run them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The site of the documentation: it is built without warnings, is searchable, and has the reference of the interface."""
+"""The site of the documentation: built without warnings, searchable, with the reference of the interface."""
 
 from __future__ import annotations
 
