@@ -51,7 +51,8 @@ class MaterializeTensorMemory(Pass):
     )
     statistics: ClassVar = {"agents": "kernels turned into agents", "products": "products by tcgen05.mma"}
 
-    def run(self, op: Operation, context: PassContext) -> None:
+    def run(self, op: Operation, context: PassContext) -> bool:
+        changed = False
         for function, target in kernels_with(op, Feature.TCGEN05, Feature.TMA):
             if not any(isinstance(inner, nv_tileas.Dot) for inner in function.walk()):
                 continue
@@ -68,6 +69,8 @@ class MaterializeTensorMemory(Pass):
             explain_fillers(function, kernel.pipelines, context)
             explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
             _explain_sums(context, function)
+            changed = True
+        return changed
 
 
 def _explain(context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
