@@ -120,6 +120,31 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "values cross an agent_switch when there is one",
     ),
     (
+        "convert-tileaa-to-tileas",
+        "tileas-materialize-tensor-memory",
+        "it needs products and loads as nv_tileas ops",
+    ),
+    (
+        "tileas-materialize-tensor-memory",
+        "optimize-execution-unit-mapping",
+        "it maps the agents of an agent_switch to warps",
+    ),
+    (
+        "tileas-materialize-tensor-memory",
+        "tileas-resolve-agent-boundary",
+        "values cross an agent_switch when there is one",
+    ),
+    (
+        "tileas-materialize-tensor-memory",
+        "scf-for-loop-splitting",
+        "the loads of a producer have no bounds to check",
+    ),
+    (
+        "tileas-materialize-tensor-memory",
+        "tileas-assign-layouts",
+        "tiles are laid out over the warps of the agent that computes them",
+    ),
+    (
         "tileas-resolve-agent-boundary",
         "tileas-assign-layouts",
         "a tile is laid out over the warps of the agent that has it",

@@ -150,6 +150,10 @@ PASSES: dict[str, Row] = {
         "tileas.materialize_schedule:MaterializeSchedule",
         "specialize warps: a TMA producer, and consumers that multiply by wgmma or read the tiles",
     ),
+    "tileas-materialize-tensor-memory": Row(
+        "tileas.materialize_tensor_memory:MaterializeTensorMemory",
+        "specialize warps: a TMA producer, a thread that multiplies by tcgen05, and consumers of sums",
+    ),
     "optimize-execution-unit-mapping": Row(
         "tileas.optimize_execution_unit_mapping:OptimizeExecutionUnitMapping",
         "optimize the numWarps and warpId alignment for each agent",
@@ -272,13 +276,14 @@ _PREPARE = "tileas-prepare-for-scheduling"
 AGENTS = "tileas-materialize-schedule"
 _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
+TENSOR_MEMORY = "tileas-materialize-tensor-memory"
 TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
 _TURNS = "tileas-bind-named-barriers"
 _SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPSTURNS}"
 HIDDEN = (
-    _SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
-    _TURNS,
+    _SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _SCHEDULE, AGENTS, TENSOR_MEMORY, _UNITS, _BOUNDARY, TMA_LOADS,
+    TMA_STORES, _TURNS,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
@@ -297,7 +302,15 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
     )  # fmt: skip
 
 
+def _blackwell(steps: Sequence[str]) -> Sequence[str]:
+    """The passes on nv_tileas with agents of tensor memory first."""
+    first = steps.index("tileas-slicing") + 1
+    return (*steps[:first], TENSOR_MEMORY, _UNITS, _BOUNDARY, *steps[first:])
+
+
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}
+
+_BLACKWELL: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _blackwell(_COMMON["nv_tileas"])}
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     # The passes for each target and stage. TARGET is replaced by the target's name, which the first conversion writes
@@ -308,9 +321,9 @@ PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     "sm_88": _COMMON,
     "sm_89": _COMMON,
     "sm_90": _HOPPER,
-    "sm_100": _COMMON,
-    "sm_103": _COMMON,
-    "sm_110": _COMMON,
+    "sm_100": _BLACKWELL,
+    "sm_103": _BLACKWELL,
+    "sm_110": _BLACKWELL,
     "sm_120": _COMMON,
     "sm_121": _COMMON,
 }

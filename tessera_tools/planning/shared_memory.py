@@ -236,8 +236,8 @@ def _lives(function: Operation, target: Target) -> list[_Life]:
             users = _users(op.res)
             landings = [_landing(op, user, by) for user in users for by in _completions(user, op)]
             spans = [_span(op, use, positions, ends) for use in (*users, *landings)] or spans
-        elif isinstance(op, nv_tileas.CreatePipeline):
-            # Its barriers are waited for as long as there are iterators.
+        elif isinstance(op, nv_tileas.CreatePipeline | nv_tileas.AllocTmem):
+            # Its barriers are waited for as long as there are iterators; no barrier is behind the read of an address.
             spans = [(position, len(positions))]
         alignment = op.attributes.get(ALIGN)
         lives.append(
@@ -382,6 +382,12 @@ def _conversion(op: nv_tileas.ConvertLayout, size: int) -> Scratch:
 def _barrier_scratch(op: nv_tileas.CreatePipeline, target: Target) -> Scratch | None:
     """Two mbarriers of 8 bytes a stage."""
     return Scratch(16 * op.stages.value, f"the barriers of {op.stages.value} stages")
+
+
+@scratch("nv_tileas.alloc_tmem")
+def _address_scratch(op: nv_tileas.AllocTmem, target: Target) -> Scratch | None:
+    """tcgen05.alloc writes the address to shared memory."""
+    return Scratch(4, "the address of tensor memory")
 
 
 @scratch("nv_tileaa.reduce", "nv_tileaa.scan")

@@ -40,6 +40,7 @@ from tessera_tools.passes.llvm import (
     reductions,
     shapes,
     shared_ops,
+    tensor_memory,
     tma,
     wgmma,
 )
@@ -76,6 +77,7 @@ FAMILIES = (
     reductions,
     shapes,
     shared_ops,
+    tensor_memory,
     tma,
     wgmma,
 )
