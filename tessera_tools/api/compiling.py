@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tessera_tools.api.launching import Launcher
     from tessera_tools.emit.resources import Resources
     from tessera_tools.passes.base import Pass
+    from tessera_tools.runtime import Result
 
 __all__ = ["Kernel", "Layout", "compile"]
 
@@ -128,6 +129,8 @@ c_stride: i32) for sm_90a>
         self._manifest = manifest
         self._ir: Mapping[str, str] = {}
         self._ptxas: str | None = None
+        self._input: tuple[bytes | Operation, Options, Target | None] | None = None
+        """What was compiled, for a report."""
 
     def __repr__(self) -> str:
         parameters = ", ".join(f"{p.name}: {p.type}" for p in self.signature.wanted)
@@ -189,6 +192,23 @@ c_stride: i32) for sm_90a>
         report = self._assembled.report
         assert report is not None
         return report.entries[self.name]
+
+    def report(self, path: str | os.PathLike[str], result: Result | None = None) -> None:
+        """Write a page (HTML) with all stages side by side, the passes, layouts, shared memory, schedule and resources.
+
+        The program is compiled once more, to record how. result: what a launch returned, whose findings and estimate
+        (`timing=True`) are shown too. Raises DiagnosticError; the file is written completely or not at all.
+        """
+        from tessera_tools.api.reports import clock_of, findings_of, record_input
+        from tessera_tools.emit.files import write_output
+        from tessera_tools.report import report_page
+
+        assert self._input is not None
+        read, options, target = self._input
+        recording = record_input(read, self.source, options, target)
+        findings = None if result is None else findings_of(result.findings, f"<ptx of {self.source}>")
+        clock = None if result is None else clock_of(result.estimate)
+        write_output(os.fspath(path), report_page(recording, clock=clock, findings=findings))
 
     @property
     def manifest(self) -> Manifest:
@@ -294,6 +314,7 @@ def compile(
     assert found.compiled.manifest is not None
     kernel = _kernel(lookup(found.compiled.manifest.target), found.compiled, entry, label)
     kernel.remarks, kernel._ir, kernel._ptxas = [*told, *remarks], watch.ir, ptxas
+    kernel._input = (read if isinstance(read, bytes) else read.clone(), options, wanted)
     kernel.seconds = dict(found.facts["seconds"])
     kernel.layouts = tuple(Layout(*layout) for layout in found.facts["layouts"])
     pointees = found.facts["pointees"].get(kernel.name, [])
@@ -375,8 +396,10 @@ def _compile_text(
         raise error(None, f"'{label}' is a cubin, which cannot be compiled further")
     text = data.decode("utf-8", "replace")
     chosen = target or find_target(target_of_text(text, kind) or DEFAULT_GPU)
-    made = compile_text(text, kind, Options(chosen, "ptx", ptxas=ptxas), name=label)
+    options = Options(chosen, "ptx", ptxas=ptxas)
+    made = compile_text(text, kind, options, name=label)
     kernel = _kernel(chosen, made, entry, label)
+    kernel._input = (data, options, target)
     kernel._ptxas = ptxas
     return kernel
 

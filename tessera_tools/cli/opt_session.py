@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.cli.common import (
@@ -41,6 +41,10 @@ from tessera_tools.passes.reproducer import Reproducer, find_reproducer
 from tessera_tools.passes.timing import Timing
 from tessera_tools.target import Target
 
+if TYPE_CHECKING:
+    from tessera_tools.passes.manager import Observer
+    from tessera_tools.report import Recording
+
 __all__ = ["Session"]
 
 
@@ -59,6 +63,8 @@ class Session:
         self.doing = "reading"
         self.remarks = Remarks.of(options)
         self._input: tuple[str, bytes] | None = None
+        self._recording: Recording | None = None
+        self._page: str | None = None
         self.source_text = ""
         self.input_name = ""
 
@@ -78,6 +84,10 @@ class Session:
     def _run(self) -> int:
         options = self.options
         self.inspection.check()
+        if options["report"] is not None and (options["split_input_file"] or options["verify_diagnostics"]):
+            raise _plain(
+                "--report is of one module; it cannot be combined with --split-input-file or --verify-diagnostics"
+            )
         pipeline = self._pipeline()
         name, data = self._read()
         self.input_name = name
@@ -121,6 +131,8 @@ class Session:
 
     def _write(self, text: str) -> None:
         output = self.options["output"] or "-"
+        if self._page is not None and not self.failed:
+            write_output(self.options["report"], self._page)
         if self.options["show_layout"] is not None and output == "-":
             return  # stdout has the pictures
         # A file is written only if all chunks succeed; stdout shows the successful chunks.
@@ -184,6 +196,12 @@ class Session:
         def hear(diagnostic: Diagnostic) -> None:
             if which:
                 reported.append(diagnostic)
+            elif self._recording is not None:
+                from tessera_tools.report import remark_of
+
+                self._recording.remarks.append(remark_of(diagnostic))
+                if not self.remarks.take(diagnostic) and diagnostic.severity != "remark":
+                    report([diagnostic], self.sources, self.color)
             elif not self.remarks.take(diagnostic):
                 report([diagnostic], self.sources, self.color)
 
@@ -224,7 +242,9 @@ class Session:
             self._guard("while verifying the round trip", lambda: self._check_round_trip(module))
         if options["tessera_pipeline"] is not None:
             pipeline = self._target_pipeline(module)
-        if pipeline.items:
+        if options["report"] is not None:
+            self._run_recorded(pipeline, module, name)
+        elif pipeline.items:
             self._run_passes(pipeline, module)
         with self.timing.scope("Output"):
             self.doing = "printing"
@@ -234,6 +254,10 @@ class Session:
                 "while printing",
                 lambda: print_op(module, style=self.inspection.style),
             )
+            if options["view_op_graph"] is not None:
+                from tessera_tools.cli.pictures import write_graph
+
+                write_graph(module, options["view_op_graph"])
             if options["show_layout"] is not None:
                 from tessera_tools.cli.pictures import show_layouts
 
@@ -300,7 +324,25 @@ class Session:
 
     # -- passes
 
-    def _run_passes(self, pipeline: Pipeline, module: Operation) -> None:
+    def _run_recorded(self, pipeline: Pipeline, module: Operation, name: str) -> None:
+        """Run the passes, and make the page of --report."""
+        from tessera_tools.emit.driver import declared_target
+        from tessera_tools.passes.charts import recording_charts
+        from tessera_tools.report import Recorder, Recording, add_source, report_page
+
+        self._recording = Recording(name, declared_target(module) or "no target yet")
+        recorder = Recorder(self._recording)
+        with recording_charts() as charts:
+            self._run_passes(pipeline, module, (recorder,))
+        recorder.finish(module)
+        self._recording.charts = charts
+        self._recording.target = declared_target(module) or self._recording.target
+        add_source(self._recording, self.source_text or None)
+        self._page = report_page(self._recording)
+
+    def _run_passes(
+        self, pipeline: Pipeline, module: Operation, observers: tuple[Observer, ...] = ()
+    ) -> None:
         options = self.options
         before = None
         if options["crash_reproducer"]:
@@ -316,9 +358,9 @@ class Session:
         manager = PassManager(
             pipeline,
             off=self.inspection.off,
-            explains=self.remarks.wanted,
+            explains=self.remarks.wanted or self._recording is not None,
             verify_each=self.inspection.verify_each,
-            observers=self.inspection.observers(),
+            observers=(*self.inspection.observers(), *observers),
             timing=self.inspection.timing,
             statistics=self.inspection.statistics,
             on_failure=on_failure,

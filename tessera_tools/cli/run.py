@@ -82,7 +82,12 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         "run a host function on a mesh of N GPUs, one process each; see docs/distributed.md",
         None,
     ),
-    "report": ("FILE", "write findings and statistics as JSON to FILE (default: stdout)", "-"),
+    "report": (
+        "FILE",
+        "write findings and statistics as JSON to FILE (default: stdout); with a name that ends in .html, a page with "
+        "all stages, the findings and the clock's estimate",
+        "-",
+    ),
     "save-ptx": ("FILE", "write the PTX that is executed, to which line numbers in findings refer", None),
     "schedules": (
         "N",
