@@ -220,6 +220,9 @@ class Gather(Op, name="vector.gather", traits=(READ,)):
         "`:` type($base) `,` type($indices) `,` type($mask) `,` type($pass_thru) `into` type($result)"
     )
 
+    def verify_op(self) -> None:
+        _verify_scattered(self, self.result.type)
+
 
 class Scatter(Op, name="vector.scatter", traits=(WRITE,)):
     """Writes the elements for which a mask is set to the offsets of an index vector; returns the updated tensor."""
@@ -243,15 +246,12 @@ class Scatter(Op, name="vector.scatter", traits=(WRITE,)):
         _verify_scattered(self, self.value_to_store.type)
 
 
-def _verify_scattered(op: Scatter, vector: VectorType) -> None:
+def _verify_scattered(op: Gather | Scatter, vector: VectorType) -> None:
     """Check the offsets of a gather or scatter, and that its vectors have one shape."""
     base = op.base.type
     if vector.element is not base.element:
-        raise op.error(
-            "base and valueToStore element type should match"
-            if op.results == []
-            else "base and result element type should match"
-        )
+        what = "valueToStore" if isinstance(op, Scatter) else "result"
+        raise op.error(f"base and {what} element type should match")
     if len(op.offsets) != len(base.shape):
         raise op.error(f"requires {len(base.shape)} indices")
     if dims_of(op.indices.type) != dims_of(vector):
