@@ -10,6 +10,7 @@ from math import prod
 from typing import Any, ClassVar
 
 # The families register their lowerings when they are imported.
+from tessera_tools.analysis.persistent import PERSISTENT
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import func, llvm, nv_tileaa
 from tessera_tools.dialects.llvm.types import ArrayType, FunctionType, VoidType
@@ -194,7 +195,7 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
     attributes = {
         k: v
         for k, v in function.attributes.items()
-        if k.startswith("nvvm.") or k in ("sym_name", "arg_attrs")
+        if k.startswith("nvvm.") or k in ("sym_name", "arg_attrs", PERSISTENT)
     }
     attributes["nvvm.kernel"] = UNIT
     types += hidden_parameters(low, attributes, len(types))
