@@ -21,16 +21,16 @@ class Persistent:
     """The hidden parameters of a persistent kernel, by number."""
 
     scheduler: str
-    grid: tuple[int, int, int]
-    """The extents of the grid that the caller asks for: i32."""
+    grid: tuple[int, int, int] | None
+    """The extents of the grid that the caller asks for: i32.  None: the grid of the launch is that one."""
     counter: int | None = None
     """A pointer to a 32-bit zero for each launch, from which CTAs take numbers."""
 
     def attribute(self) -> Attribute:
         """As an attribute of the kernel."""
         counter = [("counter", i64(self.counter))] if self.counter is not None else []
-        grid = ArrayAttr(tuple(i64(n) for n in self.grid))
-        return DictionaryAttr((*counter, ("grid", grid), ("scheduler", StringAttr(self.scheduler))))
+        grid = [("grid", ArrayAttr(tuple(i64(n) for n in self.grid)))] if self.grid is not None else []
+        return DictionaryAttr((*counter, *grid, ("scheduler", StringAttr(self.scheduler))))
 
 
 def persistent_of(attribute: Attribute | None) -> Persistent | None:
@@ -40,8 +40,7 @@ def persistent_of(attribute: Attribute | None) -> Persistent | None:
     fields = dict(attribute.entries)
     scheduler, grid, counter = fields.get("scheduler"), fields.get("grid"), fields.get("counter")
     numbers = [n.value for n in getattr(grid, "elements", ()) if isinstance(n, IntegerAttr)]
-    if not isinstance(scheduler, StringAttr) or len(numbers) != 3:
+    if not isinstance(scheduler, StringAttr) or len(numbers) not in (0, 3):
         return None
-    x, y, z = numbers
     own = counter.value if isinstance(counter, IntegerAttr) else None
-    return Persistent(scheduler.value, (x, y, z), own)
+    return Persistent(scheduler.value, (numbers[0], numbers[1], numbers[2]) if numbers else None, own)

@@ -83,18 +83,19 @@ class Persistent:
     """A kernel whose CTAs run several tile blocks each. The launcher starts as many CTAs as run at once, and no more
     than there are tile blocks.
 
-    `grid` are the indices of the i32 parameters that receive the extents of the grid that the caller asked for;
-    `counter`, if any, is that of a pointer to 4 zero bytes, which each launch has for itself.
+    `grid` are the indices of the i32 parameters that receive the extents of the grid that the caller asked for; without
+    it, the launch has that grid, and CTAs cancel the launch of others. `counter`, if any, is the index of a pointer to
+    4 zero bytes, which each launch has for itself.
     """
 
     scheduler: str
-    grid: Shape
+    grid: Shape | None = None
     counter: int | None = None
 
     @property
     def parameters(self) -> tuple[int, ...]:
         """The indices of all of its parameters."""
-        return (*self.grid, *([] if self.counter is None else [self.counter]))
+        return (*(self.grid or ()), *([] if self.counter is None else [self.counter]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +204,8 @@ def _kernel_data(kernel: Kernel) -> dict[str, Any]:
 
 def _persistent_data(persistent: Persistent) -> dict[str, Any]:
     counter = {} if persistent.counter is None else {"counter": persistent.counter}
-    return {"scheduler": persistent.scheduler, "grid": list(persistent.grid), **counter}
+    grid = {} if persistent.grid is None else {"grid": list(persistent.grid)}
+    return {"scheduler": persistent.scheduler, **grid, **counter}
 
 
 class _Reader:
@@ -372,9 +374,11 @@ def _read_persistent(outer: _Reader) -> Persistent:
     outer.seen.add("persistent")
     reader = _Reader(outer.data["persistent"], f"{outer.where}: persistent", "an object")
     scheduler = reader.text("scheduler")
-    grid = reader.counts("grid")
+    grid = reader.counts("grid") if "grid" in reader.data else None
     counter = reader.count("counter") if "counter" in reader.data else None
     reader.finish()
+    if grid is None:
+        return Persistent(scheduler, None, counter)
     if len(grid) != 3:
         raise reader.bad("grid", "the numbers of three parameters")
     return Persistent(scheduler, (grid[0], grid[1], grid[2]), counter)
@@ -382,7 +386,7 @@ def _read_persistent(outer: _Reader) -> Persistent:
 
 def _check_persistent(kernel: Kernel, persistent: Persistent, where: str) -> None:
     """Raises ToolError if the hidden parameters of a persistent kernel are not of their types, or not different."""
-    wanted = [(number, "i32") for number in persistent.grid]
+    wanted = [(number, "i32") for number in persistent.grid or ()]
     wanted += [(persistent.counter, "ptr")] if persistent.counter is not None else []
     for number, expected in wanted:
         found = kernel.parameters[number].type if number < len(kernel.parameters) else "none at all"

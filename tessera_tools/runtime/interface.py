@@ -145,7 +145,9 @@ class Kernel(ABC):
         blocks = shape_of(grid, "grid")
         packed = self._pack(list(args), blocks)
         if signature.persistent is not None:
-            blocks = (self._resident(prod(blocks), size, amount, clusters, resident), 1, 1)
+            ctas = self._resident(prod(blocks), size, amount, clusters, resident)
+            # Without parameters for it, the grid is that of the launch.
+            blocks = (ctas, 1, 1) if signature.persistent.grid is not None else blocks
         return blocks, size, clusters, amount, packed
 
     def _resident(
@@ -166,7 +168,7 @@ class Kernel(ABC):
         signature = self.signature
         found: dict[int, bytes] = {}
         if signature.persistent is not None:
-            for number, extent in zip(signature.persistent.grid, grid, strict=True):
+            for number, extent in zip(signature.persistent.grid or (), grid, strict=False):
                 found[number] = extent.to_bytes(4, "little")
             if signature.persistent.counter is not None:
                 # Earlier launches may still count, so that each has its own.

@@ -124,12 +124,19 @@ def test_one_cta_runs_the_programs_in_order(raster: str, persistent: str) -> Non
 
 @pytest.mark.parametrize(
     ("raster", "persistent"),
-    [("grouped:8", "never"), ("hilbert:8", "never"), ("hilbert:2", "static"), ("grouped:4", "counter")],
+    [
+        ("grouped:8", "never"),
+        ("hilbert:8", "never"),
+        ("hilbert:4", "static"),
+        ("grouped:4", "counter"),
+        ("hilbert:4", "cancel"),
+    ],
 )
 def test_every_program_runs_once(raster: str, persistent: str) -> None:
     rng = np.random.default_rng(fresh_seed())
-    x, y, z = grid = (int(n) for n in rng.integers(1, (20, 20, 3)))
-    found, counted = ran((x, y, z), persistent=persistent, raster=raster.replace(":2", ":4"))
+    columns, rows, planes = rng.integers(1, (20, 20, 3)).tolist()
+    x, y, z = grid = (columns, rows, planes)
+    found, counted = ran(grid, target="sm_100a", persistent=persistent, raster=raster)
     assert sorted(found.flat) == list(range(x * y * z)) and counted == x * y * z, grid
 
 
@@ -145,7 +152,8 @@ def test_a_grid_of_one_axis_has_no_other_order() -> None:
 @pytest.mark.parametrize("mode", ["late", "early"])
 @pytest.mark.parametrize(
     ("target", "persistent"),
-    [("sm_80", "static"), ("sm_80", "counter"), ("sm_90a", "static"), ("sm_90a", "counter"), ("sm_100a", "static")],
+    [("sm_80", "static"), ("sm_80", "counter"), ("sm_90a", "static"), ("sm_90a", "counter"), ("sm_100a", "static"),
+     ("sm_100a", "cancel"), ("sm_120a", "cancel")],
 )  # fmt: skip
 def test_gemm(target: str, persistent: str, mode: str) -> None:
     """Programs of a ragged product, of which each CTA runs several, or one, or none."""
@@ -242,6 +250,39 @@ def test_every_barrier_between_programs_is_needed(persistent: str) -> None:
     assert [text for text, one in removed if not is_found(one)] == []
 
 
+def test_every_synchronization_of_a_canceled_launch_is_needed() -> None:
+    """The answer arrives at an mbarrier, and all threads have read it before the next one."""
+    made = compiled(GEMM, "sm_100a", persistent="cancel")
+    rng = np.random.default_rng(fresh_seed())
+    a, b = random("f16", (64, 32), rng), random("f16", (32, 320), rng)
+    args = arguments(a, b, empty("f16", (64, 320)))
+    expected = a.astype(np.float64) @ b
+
+    def is_found(one: Compiled) -> bool:
+        for mode in ("late", "early"):
+            for seed in range(4):
+                options: dict[str, Any] = {"seed": seed, "mode": mode, "max_instructions": 200_000}
+                try:
+                    arrays, result = launch_ptx(one, args, "sm_100a", (1, 5), file="mutant.ptx", **options)
+                except DiagnosticError:
+                    return True
+                if result.findings or np.abs(arrays[2] - expected).max() > 0.1:
+                    return True
+        return False
+
+    assert not is_found(made)
+    # The fence between the reads of an answer and the write of the next one is CUTLASS's: none of the rules by which
+    # the simulated GPU finds defects asks for it.
+    names = r"mbarrier\.(init|arrive)|clusterlaunchcontrol|fence\.mbarrier|bar\.sync"
+    removed = list(_without(made, names))
+    waits = re.search(r"\t\{\n(?:(?!\t\}).*\n)*?.*mbarrier\.try_wait(?:(?!\t\}).*\n)*\t\}\n", made.ptx)
+    assert waits is not None
+    removed.append(("the wait", type(made)(made.ptx.replace(waits[0], ""), made.manifest)))
+    assert len(removed) >= 8
+    assert [text for text, one in removed if not is_found(one)] == []
+    assembled(made.ptx, "sm_100a")
+
+
 # -- what is refused
 
 
@@ -256,6 +297,11 @@ def test_the_plain_interface_has_no_grid() -> None:
 def test_a_counter_excludes_clusters() -> None:
     with pytest.raises(DiagnosticError, match="has clusters of 2 CTAs, which would each take a number"):
         compiled(GEMM, "sm_90a", cluster="1x2", persistent="counter")
+
+
+def test_no_launch_is_canceled_before_blackwell() -> None:
+    with pytest.raises(DiagnosticError, match="sm_90, which has no cluster launch control"):
+        compiled(GEMM, "sm_90a", persistent="cancel")
 
 
 def test_an_early_return_is_refused_where_it_stands() -> None:
