@@ -19,7 +19,7 @@ from tessera_tools.diagnostics import Diagnostic, collect, error
 from tessera_tools.emit.compile_cache import Entry, key_of, once
 from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.manifest import Manifest
-from tessera_tools.emit.tunables import given_config
+from tessera_tools.emit.tunables import TUNABLES, given_config
 from tessera_tools.ir.core import Operation
 from tessera_tools.runtime.signature import Signature, of_kernel
 from tessera_tools.target import Target, lookup
@@ -231,6 +231,8 @@ def compile(
     num_consumer_warpgroups: int = 0,
     ping_pong: str = "auto",
     cluster: str = "auto",
+    persistent: str = "auto",
+    raster: str = "auto",
     num_stages: int = 0,
     tuned: str | os.PathLike[str] | None = None,
     shapes: str | None = None,
@@ -252,6 +254,9 @@ def compile(
     num_consumer_warpgroups: warpgroups that compute the products of a kernel with agents, 1, 2 or 4; 0 chooses.
     ping_pong: whether these warpgroups take turns with the tensor cores: `auto` (where that takes less time), `always`
         or `never`.
+    persistent: what gives a CTA its next tile block: `static` (a stride), `counter` (in memory), `cancel` (cluster
+        launch control); `never` launches a CTA for each.
+    raster: the order of tile blocks in the grid: `rows`, `grouped:N` or `hilbert:N`.
     num_stages: iterations of a loop whose tiles are in shared memory at the same time; 0 chooses.
     tuned: a file of tessera-tune's results, which choose the options above; a warning if it has none for this kernel.
     shapes: the class of shapes in that file, if it has several.
@@ -275,6 +280,12 @@ def compile(
         raise error(None, f"the abi is '{abi}'; expected default or plain")
     if ping_pong not in ("auto", "always", "never"):
         raise error(None, f"ping_pong is '{ping_pong}'; expected auto, always or never")
+    for name_, given_, expected in (
+        ("persistent", persistent, TUNABLES[-2]),
+        ("raster", raster, TUNABLES[-1]),
+    ):
+        if given_ not in expected.words:
+            raise error(None, f"{name_} is '{given_}'; expected one of {', '.join(expected.words)}")
     wanted = find_target(target) if target is not None else None
     read, label = _read(source, args, wanted, name)
     if isinstance(read, bytes) and tuned is None and kind_of(label, read) != "mlir":
@@ -285,6 +296,8 @@ def compile(
         "num_stages": num_stages,
         "ping_pong": ping_pong,
         "cluster": cluster,
+        "persistent": persistent,
+        "raster": raster,
     }
     config = given_config(given)
     told: list[Diagnostic] = []

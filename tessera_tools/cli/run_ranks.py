@@ -36,6 +36,7 @@ _OF_ONE_KERNEL = (
     "schedules",
     "stats",
     "param",
+    "resident",
     "processes",
     "time_limit",
 )

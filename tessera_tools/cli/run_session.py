@@ -247,7 +247,13 @@ class Session:
             }
         with watch:
             result = kernel.launch(
-                grid, arguments.values, block=block, shared=shared, cluster=cluster, **settings
+                grid,
+                arguments.values,
+                block=block,
+                shared=shared,
+                cluster=cluster,
+                resident=options["resident"],
+                **settings,
             )
         self.results.append(result)
         for finding in result.findings.under(self.options["findings"] or "warnings"):

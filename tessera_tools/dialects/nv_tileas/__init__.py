@@ -6,6 +6,7 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
     base.py        layouts and the type of shared memory
     ops.py         accesses, buffers, copies by thread, barriers, products
     clusters.py    the CTAs of a cluster
+    launch_control.py  the place of a CTA that has not begun
     pipelines.py   agents and the pipelines between them
     channels.py    numbers that agents send to each other
     orders.py      turns of the warpgroups of an agent
@@ -25,6 +26,7 @@ from tessera_tools.dialects.nv_tileas.clusters import (
     peers_of,
     shared_axis,
 )
+from tessera_tools.dialects.nv_tileas.launch_control import CanceledProgramId, CancelLaunch
 from tessera_tools.dialects.nv_tileas.older import AgentAttr, OlderFunc, OlderReturn
 from tessera_tools.dialects.nv_tileas.ops import (
     DEFAULT_LOAD,
@@ -139,6 +141,8 @@ __all__ = [
     "AsyncTiledCopy",
     "AsyncWaitGroup",
     "Barrier",
+    "CancelLaunch",
+    "CanceledProgramId",
     "ClusterReduce",
     "ConsumeOne",
     "ConsumerRead",
