@@ -25,6 +25,7 @@ LAYERS = [
     {"emit"},
     {"api"},
     {"reduce"},
+    {"editor"},
     {"cli"},
 ]
 """Lowest first: a package imports from layers below its own, and from itself."""

@@ -28,6 +28,11 @@ def cache() -> NoReturn:
     _start("cache")
 
 
+def lsp() -> NoReturn:
+    """`tessera-lsp`"""
+    _start("lsp")
+
+
 def opt() -> NoReturn:
     """`tessera-opt`"""
     _start("opt")
