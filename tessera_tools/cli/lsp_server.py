@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -55,6 +56,7 @@ class Connection:
         self._log = log
         self._lock = asyncio.Lock()
         self._pid = 0
+        self._ready = False
         self._reader: asyncio.StreamReader | None = None
         self._transports: list[asyncio.BaseTransport] = []
         self._writer: asyncio.StreamWriter | None = None
@@ -73,7 +75,8 @@ class Connection:
         async with self._lock:
             try:
                 async with asyncio.timeout(seconds or self._limits.seconds):
-                    if self._pid == 0:
+                    if not self._ready:
+                        self.stop()  # what a canceled question began
                         await self._start()
                     if document is not None and self.has.get(document[0]) != document[1]:
                         await self._exchange("open", {"uri": document[0], "text": document[2]})
@@ -84,7 +87,9 @@ class Connection:
                 raise Failed(
                     f"stopped after {seconds or self._limits.seconds:g} s; set --time-limit for more"
                 ) from None
-            except (OSError, EOFError, ValueError, asyncio.IncompleteReadError) as failure:
+            except Failed:
+                raise
+            except Exception as failure:
                 self.stop()
                 raise Failed(
                     f"the analysis ended unexpectedly ({type(failure).__name__}); it may need more memory than "
@@ -136,17 +141,16 @@ class Connection:
         self._transports = [transport, writer]
         self._writer = asyncio.StreamWriter(writer, flow, None, loop)
         await self._exchange("configure", self.configuration)
+        self._ready = True
 
     def stop(self) -> None:
         """End the worker; the next question starts another one."""
         if self._pid:
             end(self._pid)
         for transport in self._transports:
-            if isinstance(transport, asyncio.WriteTransport):
-                transport.abort()
-            else:
+            if not transport.is_closing():
                 transport.close()
-        self._pid, self._transports, self.has = 0, [], {}
+        self._pid, self._transports, self.has, self._ready = 0, [], {}, False
 
 
 class Server(LanguageServer):
@@ -279,6 +283,8 @@ def serve(limits: Limits) -> None:
     stdout = os.fdopen(os.dup(1), "wb")
     # The protocol has the descriptor to itself: whatever is printed goes to stderr.
     os.dup2(2, 1)
+    # What goes wrong is in the response to the editor, or a message to it; pygls logs it with a traceback, too.
+    logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
     make_server(limits).start_io(sys.stdin.buffer, stdout)
 
 

@@ -147,7 +147,10 @@ def main(argv: list[str]) -> None:
     sys.setrecursionlimit(20_000)
     threading.stack_size(256 << 20)
     thread = threading.Thread(target=_serve, args=(requests, answers))
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:
+        sys.exit("error: --memory-limit is too small to start")
     thread.join()
 
 

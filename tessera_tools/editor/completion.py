@@ -72,8 +72,7 @@ def _items(document: Document, position: Json, before: str, found: Iterable[Item
 def _in_program(program: Program, offset: int, word: str) -> Iterator[Item]:
     sigil = word[:1] if word[:1] in tuple("%^@#!") else ""
     if sigil == "%":
-        for one in program.visible_at(offset, "value", "argument"):
-            yield one.name, _VARIABLE, str(one.values[0].type) if one.values else "", word
+        yield from _values(program, offset, word)
         return
     if sigil == "^":
         yield from ((one.name, _REFERENCE, "block", word) for one in program.visible_at(offset, "block"))
@@ -91,6 +90,14 @@ def _in_program(program: Program, offset: int, word: str) -> Iterator[Item]:
     yield from _by_grammar(program, offset, word)
 
 
+def _values(program: Program, offset: int, word: str) -> Iterator[Item]:
+    """The values that are defined before the line."""
+    line = program.text.rfind("\n", 0, offset) + 1
+    for one in program.visible_at(offset, "value", "argument"):
+        if one.kind == "argument" or one.start < line:
+            yield one.name, _VARIABLE, str(one.values[0].type) if one.values else "", word
+
+
 def _declared(sigil: str, word: str) -> Iterator[Item]:
     """Types (`!`) or attributes (`#`) of the dialects."""
     for dialect in all_dialects():
@@ -105,9 +112,8 @@ def _by_grammar(program: Program, offset: int, word: str) -> Iterator[Item]:
             yield text, _KEYWORD, "", word
     if "RESULTS" in expected.terminals or "GENERIC" in expected.terminals:
         yield from _ops(expected.default, word)
-    if "VALUE" in expected.terminals:
-        for one in program.visible_at(offset, "value", "argument"):
-            yield one.name, _VARIABLE, str(one.values[0].type) if one.values else "", word
+    if "VALUE" in expected.terminals and not word:
+        yield from _values(program, offset, word)
     if "CARET" in expected.terminals:
         yield from ((one.name, _REFERENCE, "block", word) for one in program.visible_at(offset, "block"))
     if "SYMBOL" in expected.terminals:

@@ -80,6 +80,9 @@ class Lowered:
                 copy = module.clone()
                 options = Options(target_of(copy, self._gpu), verify_each=False)
                 pipeline = pipeline_to(options, begin_lowering(copy, options), to)
+                if to in _FIRST.values():
+                    # The passes before it remove what is not used yet.
+                    del pipeline.items[:-1]
                 PassManager(pipeline, verify_each=False).run(copy)
         except DiagnosticError:
             return None

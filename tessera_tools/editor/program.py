@@ -242,15 +242,17 @@ class Program:
         if not self.indexed.errors:
             upgrade_spelling(self._module)
             return verify(self._module)
-        if self.indexed.lost_symbols:
-            # Operations may refer to one that could not be read.
-            return []
         return [problem for op in self._complete() for problem in verify(op)]
 
-    def _complete(self) -> Iterator[Operation]:
-        """The functions without syntax errors."""
+    def _complete(self) -> list[Operation]:
+        """The functions without syntax errors; none if an operation that could not be read may be one that they refer
+        to."""
+        if self.indexed.stopped:
+            return []
         places = [one.location.start() for one in self.indexed.errors if one.location is not None]
-        lines = [place[1] for place in places if place is not None]
+        wrong = {place[1] for place in places if place is not None}
+        complete: list[Operation] = []
+        inside: set[int] = set()
         work = list(self.indexed.block.operations)
         while work:
             op = work.pop(0)
@@ -261,8 +263,11 @@ class Program:
                 ]
             elif start is not None:
                 begin, end = map(self.line_of, self.extent_of(start))
-                if not any(begin <= line <= end for line in lines):
-                    yield op
+                lines = {line for line in wrong if begin <= line <= end}
+                inside |= lines
+                if not lines:
+                    complete.append(op)
+        return complete if inside == wrong else []
 
     def offset_of(self, line: int, column: int) -> int:
         """The offset of a position in the file, both counted from 1, as in locations."""

@@ -48,11 +48,10 @@ class Settings:
         found = inner if isinstance(inner, dict) else found
         hints = found.get("inlayHints")
         python = found.get("python")
+        usual = cls()
         gpu = found.get("gpu")
-        try:
-            gpu = find_target(gpu).name if isinstance(gpu, str) else cls.gpu
-        except DiagnosticError:
-            gpu = cls.gpu
+        if not isinstance(gpu, str) or not _is_gpu(gpu):
+            gpu = usual.gpu
         return cls(
             gpu,
             _flag(hints, "types", True),
@@ -67,6 +66,14 @@ class Settings:
             "inlayHints": {"types": self.type_hints, "facts": self.fact_hints},
             "python": {"execute": self.run_python},
         }
+
+
+def _is_gpu(name: str) -> bool:
+    try:
+        find_target(name)
+    except DiagnosticError:
+        return False
+    return True
 
 
 def _flag(group: object, name: str, default: bool) -> bool:

@@ -20,8 +20,6 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.symbols import symbol_name
-from tessera_tools.ir.traits import SymbolTable
-from tessera_tools.opdef.dialect import find_op
 from tessera_tools.opdef.directive import Token
 from tessera_tools.parser.build import Builder
 from tessera_tools.parser.driver import Parser
@@ -96,8 +94,8 @@ class Indexed:
         default_factory=list[tuple[int, str, Operation | None]]
     )
     """(position of the name, full name, the operation, None if it has an error), by position."""
-    lost_symbols: bool = False
-    """True if an operation with an error could be one that others refer to."""
+    stopped: bool = False
+    """True if the parser could not continue after an error."""
 
 
 def read_indexed(
@@ -145,7 +143,7 @@ def read_indexed(
         errors,
         builder.definitions,
         builder.operations,
-        builder.lost_symbols or stopped,
+        stopped,
     )
 
 
@@ -156,11 +154,8 @@ class IndexingBuilder(Builder):
         super().__init__(source, **options)
         self.definitions: list[Definition] = []
         self.operations: list[tuple[int, str, Operation | None]] = []
-        self.lost_symbols = False
         self._braces = braces
         self._extents: list[tuple[int, int]] = [(0, len(source.text))]
-        self._around: list[str] = []
-        """The names of the operations around the current one."""
         self._naming_argument = False
 
     def read(self, statements: list[Statement], block: Block) -> None:
@@ -187,16 +182,11 @@ class IndexingBuilder(Builder):
             self._naming_argument = False
 
     def _statement(self, statement: Statement) -> Operation:
-        self._around.append(statement.name)
         try:
             op = super()._statement(statement)
         except (DiagnosticError, Skip):
             self.operations.append((statement.start, statement.name, None))
-            outer = [find_op(name) for name in self._around[:-1]]
-            self.lost_symbols |= all(cls is not None and cls.has_trait(SymbolTable) for cls in outer)
             raise
-        finally:
-            self._around.pop()
         self.operations.append((statement.start, statement.name, op))
         name = symbol_name(op)
         if name is not None:
