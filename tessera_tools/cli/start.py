@@ -28,6 +28,11 @@ def cache() -> NoReturn:
     _start("cache")
 
 
+def layout() -> NoReturn:
+    """`tessera-layout`"""
+    _start("layout")
+
+
 def lsp() -> NoReturn:
     """`tessera-lsp`"""
     _start("lsp")

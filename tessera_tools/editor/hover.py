@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterable
 
 from tessera_tools.editor.document import Document, Place
-from tessera_tools.editor.lowered import Lowered, layout_picture
+from tessera_tools.editor.lowered import Lowered
 from tessera_tools.editor.program import TOKEN, Occurrence, Program
 from tessera_tools.editor.runs import run_at
 from tessera_tools.editor.text import Json
 from tessera_tools.ir.core import BlockArgument, OpResult, Value
 from tessera_tools.ir.symbols import enclosing_name
+from tessera_tools.layout.pictures import picture
 from tessera_tools.opdef.dialect import find_dialect, find_op
 from tessera_tools.opdef.documentation import attribute_section, op_section
 from tessera_tools.parser.indexing import Definition
@@ -19,6 +20,8 @@ from tessera_tools.passes.table import PASSES, find_pass
 
 __all__ = ["hover", "op_named", "op_text", "pass_text"]
 
+_WIDTH, _ROWS = 80, 8
+"""The size of the picture of a layout, in characters and rows."""
 _LONGEST = 600
 """The length at which a type or an alias is cut."""
 _OPTION = re.compile(r"-{1,2}([\w-]+)")
@@ -108,9 +111,8 @@ def _value(
     layout = lowered(program).layout_of(value)
     if layout is not None:
         type, found = layout
-        lines.append(f"Layout of `{type.partition(',')[0]}>`, thread:register of each element:")
-        picture = layout_picture(found)
-        lines.append(f"```text\n{picture or found}\n```")
+        lines.append(f"Layout of `{type.partition(',')[0]}>`:")
+        lines.append(f"```text\n{picture(found).text(width=_WIDTH, rows=_ROWS)}```")
     return "\n\n".join(lines)
 
 

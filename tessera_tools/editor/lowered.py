@@ -18,12 +18,7 @@ from tessera_tools.ir.types import IntegerType, RankedTensorType, ShapedType, el
 from tessera_tools.layout import LinearLayout
 from tessera_tools.target import Target
 
-__all__ = ["Lowered", "layout_picture", "target_of"]
-
-_PICTURE = 8
-"""The number of rows and columns of a picture of a layout."""
-_MOST_ELEMENTS = 1 << 16
-"""The maximum size of a layout with a picture: threads times registers."""
+__all__ = ["Lowered", "fact_text", "target_of"]
 
 _LAYOUTS = "tileas-remove-layout-conversions"
 """The last pass that changes layouts."""
@@ -161,44 +156,3 @@ def fact_text(fact: Fact, value: Value) -> str:
         elif fact.upper < high:
             parts.append(f"at most {fact.upper}")
     return ", ".join(parts)
-
-
-def layout_picture(layout: LinearLayout) -> str:
-    """Which thread and register hold each element, for the first rows and columns of a tile.
-
-    >>> print(layout_picture(LinearLayout({"register": [(0, 1)], "lane": [(1, 0)]}, [("dim0", 2), ("dim1", 2)])))
-           0      1
-    0   T0:0   T0:1
-    1   T1:0   T1:1
-    """
-    outs = dict(layout.outs)
-    sizes = {name: 1 << len(vectors) for name, vectors in layout.bases.items()}
-    total = 1
-    for size in sizes.values():
-        total *= size
-    if not 1 <= len(outs) <= 2 or total > _MOST_ELEMENTS:
-        return ""
-    names = list(outs)
-    rows, columns = (outs[names[0]], outs[names[1]]) if len(names) == 2 else (1, outs[names[0]])
-    cells: dict[tuple[int, int], str] = {}
-    for flat in range(total):
-        inputs: dict[str, int] = {}
-        rest = flat
-        for name, size in sizes.items():
-            inputs[name], rest = rest % size, rest // size
-        place = tuple(layout.apply(inputs)[name] for name in names)
-        row, column = place if len(place) == 2 else (0, place[0])
-        if row < _PICTURE and column < _PICTURE:
-            thread = inputs.get("lane", 0) + inputs.get("warp", 0) * sizes.get("lane", 1)
-            # An element that several threads hold is shown where it is first.
-            cells.setdefault((row, column), f"T{thread}:{inputs.get('register', 0)}")
-    shown_rows, shown_columns = min(rows, _PICTURE), min(columns, _PICTURE)
-    width = max(map(len, cells.values())) + 3
-    label = len(str(shown_rows - 1))
-    lines = [" " * label + "".join(str(column).rjust(width) for column in range(shown_columns))]
-    for row in range(shown_rows):
-        entries = "".join(cells.get((row, column), "").rjust(width) for column in range(shown_columns))
-        lines.append(f"{row:>{label}}{entries}")
-    if rows > shown_rows or columns > shown_columns:
-        lines.append(f"… of {rows} x {columns}")
-    return "\n".join(line.rstrip() for line in lines)
