@@ -27,6 +27,7 @@ LAYERS = [
     {"api"},
     {"dsl"},
     {"reduce"},
+    {"editor"},
     {"cli"},
 ]
 """Lowest first: a package imports from layers below its own, and from itself."""

@@ -209,7 +209,7 @@ def shared(table: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The options of a command, which takes one input."""
+    """The options of a command, which usually takes one input."""
 
     name: str
     help: str
@@ -230,6 +230,7 @@ class CommandLine:
     """Other names of options, which the help does not show."""
     width: int = 110
     """Columns of the help."""
+    takes_input: bool = True
     first: tuple[str, ...] = ()
     """The most used options, at most ten, which the help shows first."""
 
@@ -283,10 +284,11 @@ class CommandLine:
 
     def _command(self) -> click.Command:
         params: list[click.Parameter] = [
-            click.Argument(["input"], required=False, default="-", metavar="[FILE]"),
             click.Option(["--run-pass"], multiple=True, hidden=True),
             click.Option(["--version"], is_flag=True, expose_value=False, help="Show the version and exit."),
         ]
+        if self.takes_input:
+            params.insert(0, click.Argument(["input"], required=False, default="-", metavar="[FILE]"))
         if self.rest:
             params.insert(1, click.Argument(["rest"], nargs=-1, type=click.UNPROCESSED, metavar=self.rest))
         for name, (metavar, text) in self.repeated.items():

@@ -25,11 +25,11 @@ from tessera_tools.cli.command_line import (
     shared,
 )
 from tessera_tools.cli.common import with_deep_stack
+from tessera_tools.parser.source import SPLIT_MARKER
 from tessera_tools.passes.table import PASSES
 
 __all__ = ["main", "run"]
 
-SPLIT_MARKER = "// -----"
 
 FLAGS = SHARED_FLAGS | INSPECTION_FLAGS | {
     "Werr-hints": "with -Wunsupported-hints, treat these warnings as errors",

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.cli.common import (
     FAILED,
-    Chunk,
     internal_fault,
     progress,
     read_input,
     report,
-    split_input,
     start_seconds,
     use_color,
     write_reproducer,
@@ -33,6 +31,7 @@ from tessera_tools.diagnostics import (
 )
 from tessera_tools.emit.files import write_output
 from tessera_tools.ir.core import Operation
+from tessera_tools.parser.source import Chunk, split_input
 from tessera_tools.passes.base import Measured, OptionError, Pass
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.order import order_violations
