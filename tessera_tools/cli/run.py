@@ -83,21 +83,17 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         "run a host function on a mesh of N GPUs, one process each; see docs/distributed.md",
         None,
     ),
-<<<<<<< HEAD
     "report": (
         "FILE",
         "write findings and statistics as JSON to FILE (default: stdout); with a name that ends in .html, a page with "
         "all stages, the findings and the clock's estimate",
         "-",
     ),
-=======
     "resident": (
         "N",
         "CTAs, or clusters, that a persistent kernel is launched with (default: as many as the GPU runs at once)",
         None,
     ),
-    "report": ("FILE", "write findings and statistics as JSON to FILE (default: stdout)", "-"),
->>>>>>> cluster
     "save-ptx": ("FILE", "write the PTX that is executed, to which line numbers in findings refer", None),
     "schedules": (
         "N",
