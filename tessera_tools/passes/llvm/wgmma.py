@@ -33,6 +33,7 @@ _MODES = {128: 1, 64: 2, 32: 3}
 """Bits 62 and 63 of a descriptor by the bytes of its swizzle."""
 _ROWS = 8
 """Rows of a core matrix."""
+_LOW_WORD = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +88,15 @@ class _Operand:
             if term.dim == "warp" and term.bit >= 2:
                 part = e.and_(e.lshr(e.uniform_warp, term.bit), 1)
                 moved = e.add(moved, e.mul(part, self.place(term.value, 0)))
-        base = e.add(e.add(_address(e), buffer.offset), moved)
-        if buffer.moved is not None:
-            base = e.add(base, buffer.moved)
-        start = e.zext(e.constant(e.lshr(base, 4)))
-        fixed = self.matrix.fixed
-        self.start = e.or_(start, fixed - (1 << 64) if fixed >> 63 else fixed, I64)
+        # Only the number of the stage changes in a loop.  Its multiple is added behind the shift and the fixed bits.
+        low_word, high_word = self.matrix.fixed & _LOW_WORD, self.matrix.fixed & ~_LOW_WORD
+        word = e.or_(e.lshr(e.add(e.add(_address(e), buffer.offset), moved), 4), low_word)
+        if buffer.slot is not None:
+            word = e.add(word, e.mul(buffer.slot, buffer.stage_bytes >> 4))
+        start = e.zext(e.constant(word))
+        self.start = e.or_(start, high_word - (1 << 64) if high_word >> 63 else high_word, I64)
+        if buffer.slot is not None:
+            self.start = _opaque(e, e.constant(self.start, I64))
 
     def place(self, along: int, k: int) -> int:
         """The byte offset of an element: `along` M or N, and along K."""
@@ -102,6 +106,19 @@ class _Operand:
         """The descriptor of the piece at this position."""
         e = self.low.e
         return e.constant(e.add(self.start, self.place(along, k) >> 4, I64), I64)
+
+
+def _opaque(e: Emitter, descriptor: Value) -> Value:
+    """The descriptor of a stage, such that LLVM knows nothing about it.
+
+    Otherwise LLVM makes an `or` of an addition to bits that it knows to be 0, and adds constants to the fixed bits.
+    ptxas needs two or three instructions for each of these, and one for an addition to 64 bits.
+    """
+    return e.pure(
+        "opaque",
+        (descriptor,),
+        lambda: llvm.InlineAsm([descriptor], StringAttr(""), StringAttr("=l,0"), res=I64),
+    )
 
 
 def _address(e: Emitter) -> Value:
