@@ -45,7 +45,6 @@ class MBarrier:
     """The agent that writes for the copies that signal this object (sim/races.py)."""
     initializer: tuple[int, int]
     """Rank of the warp that initialized the object, and its clock at that time."""
-    thread: int
     code: int
     """The instruction that initialized it."""
     tx: int = 0
@@ -263,9 +262,8 @@ def create(warp: Warp, mask: Mask, space: str, address: int, count: int) -> None
     cta.shared.store(warp, one, np.full(32, offset, np.uint64), 8, _PATTERN.view(np.uint64))
     cta.shared.state[offset : offset + 8] = 0
     clocks = warp.cta.cluster.clocks
-    thread = int(warp.records[mask.first]) & 0x7FFF
     objects[cta.rank, offset] = MBarrier(
-        cta, offset, count, count, clocks.agent(), (warp.rank, int(clocks.now)), thread, warp.split.pc
+        cta, offset, count, count, clocks.agent(), (warp.rank, int(clocks.now)), warp.split.pc
     )
 
 

@@ -178,6 +178,8 @@ END:
     assert "transferred 32" in mismatch.message
     assert mismatch.thread == (37, 0, 0)
     assert "expect_tx" in mismatch.instruction
+    # The thread that initialized the object may use it at once.
+    assert result.findings.kinds() == {"mbarrier", "deadlock"}
 
 
 def test_bytes_behind_an_object_outlive_it() -> None:
@@ -235,6 +237,129 @@ def test_an_object_whose_waits_are_over_may_end() -> None:
 def test_misuse_is_found(body: str, kind: str, message: str) -> None:
     result, _ = single(body)
     assert any(finding.kind == kind and message in finding.message for finding in result.findings)
+
+
+@pytest.mark.parametrize(("count", "is_found"), [(0, True), (1, False), (1048575, False), (1048576, True)])
+def test_a_count_is_one_to_the_largest(count: int, is_found: bool) -> None:
+    result, _ = single("", count=count)
+    expected = {f"mbarrier.init with a count of {count}; expected 1 to 1048575"} if is_found else set[str]()
+    assert {finding.message for finding in result.findings} == expected
+
+
+@pytest.mark.parametrize(("amount", "is_found"), [(1048575, False), (1048576, True)])
+def test_a_phase_awaits_no_more_bytes_than_an_object_can_count(amount: int, is_found: bool) -> None:
+    result, _ = single(f"mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r0], {amount};")
+    expected = (
+        {
+            f"the mbarrier at shared byte 1024 of CTA (0, 0, 0) awaits {amount} bytes; at most 1048575 are allowed"
+        }
+        if is_found
+        else set[str]()
+    )
+    assert {finding.message for finding in result.findings} == expected
+
+
+def test_bytes_taken_ahead_of_their_announcement_are_limited_too() -> None:
+    result, _ = single(
+        "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r0], 1048575;"
+        "mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%r0], 2;"
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r0], 1;"
+        "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r0], 1;"
+    )
+    assert [finding.message.partition(" awaits ")[2] for finding in result.findings] == [
+        "-1048576 bytes; at most 1048575 are allowed"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("offset", "kinds"),
+    [(0, set[str]()), (8, set[str]()), (16, {"out-of-bounds"}), (-1024, {"out-of-bounds"})],
+)
+def test_an_object_lies_within_shared_memory(offset: int, kinds: set[str]) -> None:
+    """Two objects have room. What is below the first byte is reserved for the system."""
+    ptx = kernel(
+        f"mov.u32 %r0, bar; add.s32 %r0, %r0, {offset}; mbarrier.init.shared::cta.b64 [%r0], 1;",
+        module=".shared .align 8 .b64 bar[2];",
+    )
+    result, _ = run(ptx, np.zeros(1, np.uint32), block=(1,))
+    assert result.findings.kinds() == kinds
+
+
+def test_an_object_is_not_in_global_memory() -> None:
+    result, _ = single("mbarrier.arrive.b64 %rd1, [%rd0];")
+    (finding,) = result.findings
+    assert finding.kind == "mbarrier"
+    assert "is not an address of shared memory of this cluster" in finding.message
+
+
+def test_an_overwritten_object_is_found_once() -> None:
+    """The first use reports it, and the object goes on."""
+    result, out = single(
+        """
+  st.shared.u32 [%r0+4], 7; mbarrier.arrive.shared::cta.b64 %rd1, [%r0];
+  mbarrier.test_wait.shared::cta.b64 %p0, [%r0], %rd1; selp.u32 %r1, 1, 0, %p0; st.global.u32 [%rd0], %r1;
+"""
+    )
+    (finding,) = result.findings
+    assert finding.message == "the mbarrier at shared byte 1024 of CTA (0, 0, 0) was overwritten"
+    assert out[0] == 1
+
+
+def test_an_object_whose_phase_is_awaited_does_not_end() -> None:
+    body = """
+  mov.u32 %r1, %tid.x; mov.u32 %r0, bar; setp.ne.u32 %p1, %r1, 0; setp.lt.u32 %p2, %r1, 32;
+  @!%p1 mbarrier.init.shared::cta.b64 [%r0], 1;
+  bar.sync 0; @%p2 bra INVAL;
+AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], 0; @!%p0 bra AGAIN; bra END;
+INVAL: nanosleep.u32 1000; @!%p1 mbarrier.inval.shared::cta.b64 [%r0];
+END:
+"""
+    messages = {
+        finding.message
+        for seed in range(5)
+        for finding in run(kernel(body, module=SHARED), np.zeros(1, np.uint32), block=(64,), seed=seed)[
+            0
+        ].findings
+    }
+    assert "mbarrier.inval of the mbarrier at shared byte 1024 of CTA (0, 0, 0), where 1 wait" in messages
+
+
+REMOTE = """
+  mov.u32 %r0, bar; mov.u32 %r1, %cluster_ctarank; setp.eq.u32 %p0, %r1, 0;
+  @%p0 mbarrier.init.shared::cta.b64 [%r0], 1; @%p0 fence.mbarrier_init.release.cluster;
+  barrier.cluster.arrive; barrier.cluster.wait;
+  @%p0 bra FIRST;
+  mov.u32 %r2, 0; mapa.shared::cluster.u32 %r3, %r0, %r2; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r3];
+  bra END;
+FIRST: {owner}
+END: {end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("owner", "end", "is_found"),
+    [
+        ("", "", True),
+        ("", "barrier.cluster.arrive; barrier.cluster.wait;", False),
+        (
+            "AGAIN: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [%r0], 0; @!%p1 bra AGAIN;",
+            "",
+            False,
+        ),
+    ],
+)
+def test_an_arrival_at_another_cta_happens_before_its_end(owner: str, end: str, is_found: bool) -> None:
+    """The owner of the object waits for the arrival, or for the other CTA. Otherwise its memory may be gone."""
+    text = kernel(REMOTE.format(owner=owner, end=end), module=SHARED)
+    for seed in range(5):
+        result, _ = run(text, np.zeros(1), grid=(2,), block=(1,), cluster=(2, 1, 1), seed=seed)
+        assert result.findings.kinds() == ({"race"} if is_found else set[str]())
+        assert all(
+            "CTA (0, 0, 0)" in finding.message
+            and "exited" in finding.message
+            and finding.severity == "warning"
+            for finding in result.findings
+        )
 
 
 def test_a_generic_address_names_the_same_object() -> None:
