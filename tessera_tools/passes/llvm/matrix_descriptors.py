@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm
+from tessera_tools.ir.builtin_attributes import StringAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32, I64
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
@@ -28,6 +29,7 @@ _MODES = {128: 1, 64: 2, 32: 3}
 """Bits 62 and 63 of a descriptor by the bytes of its swizzle."""
 _ROWS = 8
 """Rows of a core matrix."""
+_LOW_WORD = (1 << 32) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +73,26 @@ class Matrix:
 def start_of(low: Lowering, buffer: Buffer, fixed: int, moved: Int = 0) -> Int:
     """The descriptor of the matrix that begins so many bytes after the begin of a buffer; `fixed`: its other fields."""
     e = low.e
-    base = e.add(e.add(_address(e), buffer.offset), moved)
-    if buffer.moved is not None:
-        base = e.add(base, buffer.moved)
-    start = e.zext(e.constant(e.lshr(base, 4)))
-    return e.or_(start, fixed - (1 << 64) if fixed >> 63 else fixed, I64)
+    # Only the number of the stage changes in a loop.  Its multiple is added behind the shift and the fixed bits.
+    low_word, high_word = fixed & _LOW_WORD, fixed & ~_LOW_WORD
+    word = e.or_(e.lshr(e.add(e.add(_address(e), buffer.offset), moved), 4), low_word)
+    if buffer.slot is not None:
+        word = e.add(word, e.mul(buffer.slot, buffer.stage_bytes >> 4))
+    start = e.or_(e.zext(e.constant(word)), high_word - (1 << 64) if high_word >> 63 else high_word, I64)
+    return start if buffer.slot is None else _opaque(e, e.constant(start, I64))
+
+
+def _opaque(e: Emitter, descriptor: Value) -> Value:
+    """The descriptor of a stage, such that LLVM knows nothing about it.
+
+    Otherwise LLVM makes an `or` of an addition to bits that it knows to be 0, and adds constants to the fixed bits.
+    ptxas needs two or three instructions for each of these, and one for an addition to 64 bits.
+    """
+    return e.pure(
+        "opaque",
+        (descriptor,),
+        lambda: llvm.InlineAsm([descriptor], StringAttr(""), StringAttr("=l,0"), res=I64),
+    )
 
 
 def place_in(buffer: Buffer, k_axis: int, along: int, k: int) -> int:
