@@ -23,6 +23,7 @@ LAYERS = [
     {"planning"},
     {"passes"},
     {"emit"},
+    {"report"},
     {"api"},
     {"reduce"},
     {"cli"},

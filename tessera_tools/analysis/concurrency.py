@@ -79,6 +79,8 @@ class Phases:
             if follows(wait.op, arrival.op)
         }
         """(phase of a wait, phase at which the same threads arrive afterwards)."""
+        self._after: dict[tuple[Operation, Completion, bool], list[Access]] = {}
+        self._before: dict[Operation, set[Any]] = {}
 
     def is_over(self, access: Access, wait: Access) -> bool:
         """True if a wait for the phase implies that an earlier access is complete: the phase completes after
@@ -112,9 +114,16 @@ class Phases:
             return {access.barrier}
         return {arrival.barrier for arrival in self._arrivals_after(access)}
 
-    def _arrivals_after(self, access: Access) -> Iterator[Access]:
+    def _arrivals_after(self, access: Access) -> list[Access]:
         """The arrivals after the completion of an earlier access: by completion of its copies, or after a wait for
         them."""
+        key = (access.op, access.completion, access.in_flight)
+        found = self._after.get(key)
+        if found is None:
+            found = self._after[key] = list(self._find_arrivals_after(access))
+        return found
+
+    def _find_arrivals_after(self, access: Access) -> Iterator[Access]:
         done = [access.op]
         if access.in_flight:
             done = [op for op, by in self.group_waits if by is access.completion and follows(access.op, op)]
@@ -128,7 +137,11 @@ class Phases:
 
     def _acquired(self, access: Access) -> set[Any]:
         """The phases with a wait before an access."""
-        return {wait.barrier for wait in self.waits if _precedes(wait.op, access.op)}
+        found = self._before.get(access.op)
+        if found is None:
+            found = {wait.barrier for wait in self.waits if _precedes(wait.op, access.op)}
+            self._before[access.op] = found
+        return found
 
 
 def _has_stages(made: Operation) -> bool:

@@ -21,6 +21,7 @@ Source: B. R. Rau, "Iterative Modulo Scheduling: An Algorithm for Software Pipel
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
@@ -41,7 +42,7 @@ __all__ = [
 ]
 
 ATTEMPTS = 24
-"""Placements per operation, for one interval, before the next larger interval is tried."""
+"""Placements per operation, for one interval, before the next larger interval is tried, unless the caller says so."""
 
 
 class SchedulingError(ValueError):
@@ -160,19 +161,24 @@ def schedule(
     dependences: Sequence[Dependence],
     least: int = 1,
     sharers: Sharers = _NOT_SHARED,
+    recurrence: int | None = None,
+    attempts: int = ATTEMPTS,
 ) -> Schedule:
     """Schedule a loop with an interval of at least `least` cycles.
 
     `operations`: the reservations of each operation.  The interval is a multiple of the numbers of `sharers`, and the
-    resources of the result count the cycles of all of them.  Raises SchedulingError if no schedule exists.
+    resources of the result count the cycles of all of them.  `recurrence`: the recurrence bound, if it is known.
+    `attempts`: placements per operation, for one interval, before the next larger interval is tried.
+    Raises SchedulingError if no schedule exists.
     """
     resources = {name: cycles * sharers.get(name, 1) for name, cycles in resource_bounds(operations).items()}
-    recurrence = recurrence_bound(len(operations), dependences)
+    if recurrence is None:
+        recurrence = recurrence_bound(len(operations), dependences)
     unit = lcm(*sharers.values())
-    interval = max(1, least, recurrence, *resources.values()) if resources else max(1, least, recurrence)
+    interval = max(1, least, recurrence, *resources.values())
     while True:
         interval += -interval % unit
-        cycles = _Attempt(operations, dependences, interval, sharers).run()
+        cycles = _Attempt(operations, dependences, interval, sharers).run(attempts)
         if cycles is not None:
             first = min(cycles, default=0)
             # Subtract whole intervals, so that slots do not change.
@@ -191,24 +197,20 @@ def delayed(
     """The schedule with operations moved to the latest cycle that their users and resources allow, which minimizes live
     ranges; operations without users are not moved."""
     attempt = _Attempt(operations, dependences, found.interval, sharers)
-    attempt.placed = dict(enumerate(found.cycles))
+    cycles = list(found.cycles)
+    for number, start in enumerate(cycles):
+        attempt.place(number, start)
     for number in sorted(movable, key=lambda n: (-found.cycles[n], -n)):
-        ends = [
-            attempt.placed[one.target] + found.interval * one.distance - one.latency
-            for one in attempt.outgoing[number]
-            if one.target != number
-        ]
-        start = attempt.placed.pop(number)
-        cycle = min(ends, default=start)
-        while cycle > start and (step := attempt.overlap_before(number, cycle)):
+        start = cycles[number]
+        cycle = min((cycles[other] - least for other, least in attempt.after[number]), default=start)
+        if cycle <= start:
+            continue
+        attempt.remove(number)
+        while cycle > start and (step := attempt.step_before(number, cycle)):
             cycle -= step
-        attempt.placed[number] = max(cycle, start)
-    return Schedule(
-        found.interval,
-        tuple(attempt.placed[n] for n in range(len(operations))),
-        found.resources,
-        found.recurrence,
-    )
+        cycles[number] = max(cycle, start)
+        attempt.place(number, cycles[number])
+    return Schedule(found.interval, tuple(cycles), found.resources, found.recurrence)
 
 
 def conflicts(
@@ -219,13 +221,90 @@ def conflicts(
 ) -> bool:
     """True if a reservation of an operation in `among` conflicts with one of another operation."""
     attempt = _Attempt(operations, (), found.interval, sharers)
-    attempt.placed = dict(enumerate(found.cycles))
-    for number in among:
-        start = attempt.placed.pop(number)
-        if attempt.overlap_before(number, start):
-            return True
-        attempt.placed[number] = start
-    return False
+    for number, cycle in enumerate(found.cycles):
+        attempt.place(number, cycle)
+    return any(attempt.takers(number, found.cycles[number]) - {number} for number in among)
+
+
+def _deciding(operations: Sequence[Reservations], sharers: Sharers) -> list[str]:
+    """The resources without those that are free whenever a certain other one is."""
+    covers: dict[str, set[str]] = {}
+    """Resource → those that each of its operations reserves for at least as long."""
+    for reservations in operations:
+        for name, cycles in reservations.items():
+            if cycles:
+                longer = {other for other, others in reservations.items() if others >= cycles}
+                covers[name] = covers[name] & longer if name in covers else longer
+    kept: list[str] = []
+    for name, longer in covers.items():
+        period = sharers.get(name, 1)
+        if not any(
+            other != name and sharers.get(other, 1) == period and (name not in covers[other] or other in kept)
+            for other in longer
+        ):
+            kept.append(name)
+    return kept
+
+
+class _Table:
+    """The modulo reservation table of one resource: which cycles of its period are taken, and by which operations."""
+
+    def __init__(self, period: int) -> None:
+        self.period = period
+        self.taken: list[tuple[int, int, int]] = []
+        """(start, end, operation), sorted; what goes around the end of the period has two entries."""
+
+    def reserve(self, operation: int, cycle: int, length: int) -> None:
+        """Add the reservation of an operation that starts at `cycle`."""
+        start = cycle % self.period
+        end = start + length
+        if end > self.period:
+            insort(self.taken, (0, end - self.period, operation))
+            end = self.period
+        insort(self.taken, (start, end, operation))
+
+    def release(self, operation: int) -> None:
+        """Remove the reservation of an operation."""
+        self.taken = [one for one in self.taken if one[2] != operation]
+
+    def first_free(self, cycle: int, length: int) -> int | None:
+        """The first cycle from `cycle` on with `length` free ones; None if there is none in the period."""
+        taken, period = self.taken, self.period
+        if not taken:
+            return cycle
+        position = at = cycle % period
+        last, lap = position + period, 0
+        entry = bisect_left(taken, (position,))
+        if entry and taken[entry - 1][1] > position:
+            entry -= 1
+        while at < last:
+            if entry == len(taken):
+                entry, lap = 0, lap + period
+            start, end, _ = taken[entry]
+            if start + lap - at >= length:
+                return cycle + at - position
+            at = max(at, end + lap)
+            entry += 1
+        return None
+
+    def step_before(self, cycle: int, length: int) -> int:
+        """0 if `length` cycles from `cycle` on are free, otherwise how many cycles earlier they end where one begins
+        that is taken."""
+        for start, end, _ in self.taken:
+            ahead = (cycle - start) % self.period
+            if ahead < end - start:
+                return ahead + length
+            if self.period - ahead < length:
+                return ahead + length - self.period
+        return 0
+
+    def takers(self, cycle: int, length: int) -> set[int]:
+        """The operations whose reservations conflict with `length` cycles from `cycle` on."""
+        return {
+            operation
+            for start, end, operation in self.taken
+            if (ahead := (cycle - start) % self.period) < end - start or self.period - ahead < length
+        }
 
 
 class _Attempt:
@@ -238,25 +317,46 @@ class _Attempt:
         interval: int,
         sharers: Sharers = _NOT_SHARED,
     ) -> None:
-        self.operations, self.dependences, self.interval = operations, dependences, interval
-        self.sharers = sharers
-        self.placed: dict[int, int] = {}
-        self._shared: dict[int, list[tuple[tuple[int, int, int], ...]]] = {}
-        self.incoming: list[list[Dependence]] = [[] for _ in operations]
-        self.outgoing: list[list[Dependence]] = [[] for _ in operations]
+        self.dependences, self.interval = dependences, interval
+        self.placed: list[int | None] = [None] * len(operations)
+        tables = {name: _Table(interval // sharers.get(name, 1)) for name in _deciding(operations, sharers)}
+        self.reserved = [
+            [(tables[name], cycles) for name, cycles in reservations.items() if cycles and name in tables]
+            for reservations in operations
+        ]
+        """For each operation, the tables of its resources, and for how many cycles it occupies each."""
+        self.before: list[list[tuple[int, int]]] = [[] for _ in operations]
+        """For each operation, (another one, the fewest cycles from its start to this one)."""
+        self.after: list[list[tuple[int, int]]] = [[] for _ in operations]
+        """For each operation, (another one, the fewest cycles from this one to its start)."""
         for one in dependences:
-            self.incoming[one.target].append(one)
-            self.outgoing[one.source].append(one)
+            if one.source != one.target:
+                cycles = one.latency - interval * one.distance
+                self.before[one.target].append((one.source, cycles))
+                self.after[one.source].append((one.target, cycles))
 
-    def run(self) -> list[int] | None:
+    def place(self, operation: int, cycle: int) -> None:
+        """Let an operation start at `cycle`."""
+        self.placed[operation] = cycle
+        for table, length in self.reserved[operation]:
+            table.reserve(operation, cycle, length)
+
+    def remove(self, operation: int) -> None:
+        """Take back the start of an operation."""
+        self.placed[operation] = None
+        for table, _ in self.reserved[operation]:
+            table.release(operation)
+
+    def run(self, attempts: int) -> list[int] | None:
         """The start cycles; None if the budget is spent before every operation is placed."""
         heights, last = self._heights(), dict[int, int]()
-        order = sorted(range(len(self.operations)), key=lambda n: (-heights[n], n))
+        count = len(self.placed)
+        order = sorted(range(count), key=lambda n: (-heights[n], n))
         rank = {number: place for place, number in enumerate(order)}
-        waiting = list(range(len(order)))  # a heap of ranks
-        for _ in range(ATTEMPTS * max(len(self.operations), 1)):
-            if not waiting:
-                return [self.placed[n] for n in range(len(self.operations))]
+        waiting = list(range(count))  # a heap of ranks
+        budget = attempts * max(count, 1)
+        while waiting and budget:
+            budget -= 1
             operation = order[heappop(waiting)]
             earliest = self._earliest(operation)
             cycle = self._free(operation, earliest)
@@ -264,113 +364,76 @@ class _Attempt:
             if cycle is None:
                 # No slot is free: place it at another slot than last time, and evict.
                 cycle = max(earliest, last.get(operation, earliest - 1) + 1)
-                evicted = self._in_the_way(operation, cycle)
+                evicted = self.takers(operation, cycle)
             for other in evicted | self._too_early(operation, cycle):
-                del self.placed[other]
+                self.remove(other)
                 heappush(waiting, rank[other])
-            self.placed[operation] = last[operation] = cycle
-        return None if waiting else [self.placed[n] for n in range(len(self.operations))]
+            self.place(operation, cycle)
+            last[operation] = cycle
+        return None if waiting else [cycle for cycle in self.placed if cycle is not None]
 
     def _heights(self) -> list[int]:
         """The longest path from each operation to the end of the iteration; the highest operation is placed first."""
-        heights = [0] * len(self.operations)
-        for _ in self.operations:
+        heights = [0] * len(self.placed)
+        edges = [
+            (one.source, one.target, one.latency - self.interval * one.distance) for one in self.dependences
+        ]
+        for _ in heights:
             changed = False
-            for one in self.dependences:
-                height = heights[one.target] + one.latency - self.interval * one.distance
-                if height > heights[one.source]:
-                    heights[one.source], changed = height, True
+            # Most dependences go forward, so that in reverse one round finds most heights.
+            for source, target, cycles in reversed(edges):
+                height = heights[target] + cycles
+                if height > heights[source]:
+                    heights[source], changed = height, True
             if not changed:
                 break
         return heights
 
     def _earliest(self, operation: int) -> int:
         """The first cycle that the placed predecessors allow."""
-        return max(
-            (
-                self.placed[one.source] + one.latency - self.interval * one.distance
-                for one in self.incoming[operation]
-                if one.source in self.placed and one.source != operation
-            ),
-            default=0,
-        )
+        placed, earliest = self.placed, None
+        for other, cycles in self.before[operation]:
+            start = placed[other]
+            if start is not None and (earliest is None or start + cycles > earliest):
+                earliest = start + cycles
+        return 0 if earliest is None else earliest
 
     def _free(self, operation: int, earliest: int) -> int | None:
-        """The first cycle within one interval without a conflict of reservations; None if there is none."""
-        shared = self.shared(operation)
-        placed = [(start, *one) for other, start in self.placed.items() for one in shared[other]]
+        """The first cycle within one interval from `earliest` on at which all resources are free; None if there is
+        none."""
         cycle, end = earliest, earliest + self.interval
-        while cycle < end:
-            for start, mine, theirs, period in placed:
-                # What is in the way ends so many cycles later.
-                ahead = (cycle - start) % period
-                if ahead < theirs:
-                    cycle += theirs - ahead
-                    break
-                if period - ahead < mine:
-                    cycle += period - ahead + theirs
-                    break
-            else:
+        reserved = self.reserved[operation]
+        while True:
+            before = cycle
+            for table, length in reserved:
+                free = table.first_free(cycle, length)
+                if free is None or free >= end:
+                    return None
+                cycle = free
+            if cycle == before or len(reserved) == 1:
                 return cycle
-        return None
 
-    def shared(self, operation: int) -> list[tuple[tuple[int, int, int], ...]]:
-        """For each other operation, the resources that both reserve: (cycles of this one, cycles of the other, the
-        period of the resource); those are left out that are free whenever another one is."""
-        found = self._shared.get(operation)
-        if found is None:
-            mine = [
-                (name, cycles, self.interval // self.sharers.get(name, 1))
-                for name, cycles in self.operations[operation].items()
-                if cycles
-            ]
-            found = self._shared[operation] = [
-                _longest(
-                    [(cycles, theirs[name], period) for name, cycles, period in mine if theirs.get(name)]
-                )
-                for theirs in self.operations
-            ]
-        return found
-
-    def overlap_before(self, operation: int, cycle: int) -> int:
+    def step_before(self, operation: int, cycle: int) -> int:
         """0 if the operation fits at `cycle`, otherwise the number of cycles to an earlier start without the
         conflict."""
-        shared = self.shared(operation)
-        for other, start in self.placed.items():
-            for mine, theirs, period in shared[other]:
-                ahead = (cycle - start) % period
-                if ahead < theirs:
-                    return ahead + mine
-                if period - ahead < mine:
-                    return mine - (period - ahead)
+        for table, length in self.reserved[operation]:
+            step = table.step_before(cycle, length)
+            if step:
+                return step
         return 0
 
-    def _in_the_way(self, operation: int, cycle: int) -> set[int]:
+    def takers(self, operation: int, cycle: int) -> set[int]:
         """The placed operations with whose reservations those of `operation` conflict if it starts at `cycle`."""
-        shared = self.shared(operation)
-        return {
-            other
-            for other, start in self.placed.items()
-            for mine, theirs, period in shared[other]
-            if (ahead := (cycle - start) % period) < theirs or period - ahead < mine
-        }
+        found: set[int] = set()
+        for table, length in self.reserved[operation]:
+            found |= table.takers(cycle, length)
+        return found
 
     def _too_early(self, operation: int, cycle: int) -> set[int]:
         """The placed operations that depend on `operation` and start too early if it starts at `cycle`."""
-        found: set[int] = set()
-        for one in self.outgoing[operation]:
-            other = self.placed.get(one.target)
-            if other is not None and other < cycle + one.latency - self.interval * one.distance:
-                found.add(one.target)
-        return found
-
-
-def _longest(found: list[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
-    """The entries of which no other one of the same period is as long in both parts."""
-    if len(found) < 2:
-        return tuple(found)
-    kept: list[tuple[int, int, int]] = []
-    for one in sorted(set(found), reverse=True):
-        if not any(other[1] >= one[1] and other[2] == one[2] for other in kept):
-            kept.append(one)
-    return tuple(kept)
+        placed = self.placed
+        return {
+            other
+            for other, cycles in self.after[operation]
+            if (start := placed[other]) is not None and start < cycle + cycles
+        }

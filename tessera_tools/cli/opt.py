@@ -47,6 +47,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "output-split-marker": ("MARKER", "the line between the outputs of chunks (default: that of the input)", None),
     "pass-pipeline": ("TEXT", "the pass pipeline to run, e.g. 'builtin.module(func.func(canonicalize,cse))'", None),
     **REMARK_OPTIONS,
+    "show-layout": (
+        "VALUES",
+        "print the layouts of these values (%a,%b or all) as pictures, instead of the IR, which -o still writes",
+        None,
+    ),
     "split-input-file": ("MARKER", f"process chunks between lines '{SPLIT_MARKER}' (MARKER) separately", SPLIT_MARKER),
     "tessera-pipeline": (
         "GPU OPTIONS",

@@ -121,6 +121,8 @@ class Session:
 
     def _write(self, text: str) -> None:
         output = self.options["output"] or "-"
+        if self.options["show_layout"] is not None and output == "-":
+            return  # stdout has the pictures
         # A file is written only if all chunks succeed; stdout shows the successful chunks.
         if output == "-" or not self.failed:
             write_output(output, text)
@@ -232,6 +234,10 @@ class Session:
                 "while printing",
                 lambda: print_op(module, style=self.inspection.style),
             )
+            if options["show_layout"] is not None:
+                from tessera_tools.cli.pictures import show_layouts
+
+                show_layouts(module, options["show_layout"], options["color"] or "auto")
         return text if text.endswith("\n") else text + "\n"
 
     def _parse(self, chunk: Chunk | bytes, name: str) -> Operation:

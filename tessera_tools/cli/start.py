@@ -28,6 +28,11 @@ def cache() -> NoReturn:
     _start("cache")
 
 
+def layout() -> NoReturn:
+    """`tessera-layout`"""
+    _start("layout")
+
+
 def opt() -> NoReturn:
     """`tessera-opt`"""
     _start("opt")

@@ -36,6 +36,7 @@ COMMANDS = {
     "tessera-translate": "translate any stage to LLVM IR, PTX, cubin or SASS, and bytecode to text and back",
     "tessera-run": "run a kernel on the simulated GPU",
     "tessera-tune": "find the compiler options with which a kernel is fastest",
+    "tessera-layout": "show a layout as a picture, and in CuTe notation",
     "tessera-reduce": "find the smallest input that still fails",
     "tessera-cache": "show and clear the compile cache",
     "tessera-tileiras": "compile bytecode with the command line of NVIDIA's tileiras",

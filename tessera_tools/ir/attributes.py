@@ -34,6 +34,9 @@ else:  # defaults of type variables need Python 3.13
 
 _MISSING = object()
 
+ALIAS_WORDS: dict[str, str] = {}
+"""The attributes that are printed as aliases where a whole unit is printed, by name → the word of their aliases."""
+
 
 @dataclass_transform(frozen_default=True, eq_default=False)
 class AttributeMeta(type):
@@ -67,6 +70,8 @@ class AttributeMeta(type):
         cls._instances = {}
         if name is not None:
             cls.name = name  # type: ignore[attr-defined]
+        if namespace.get("alias_word"):
+            ALIAS_WORDS[name or ""] = namespace["alias_word"]
         return cls
 
     def __init__(
@@ -111,6 +116,8 @@ class Attribute(metaclass=AttributeMeta):
 
     name: ClassVar[str] = ""
     sigil: ClassVar[str] = "#"
+    alias_word: ClassVar[str] = ""
+    """`layout`: printed as `#layout`, `#layout1`, …, defined before the unit. The text must be `#name<{…}>`."""
     _fields: ClassVar[tuple[str, ...]]
 
     def verify(self) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from tessera_tools.ir.attribute_aliases import with_aliases
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import UNIT, attribute_key, dictionary_text, elements_elided, quote
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
@@ -31,11 +32,14 @@ def print_op(
 ) -> str:
     """The text of an operation, with a newline at the end.
 
-    generic, debuginfo, local_scope: as the fields of `Style`; `style` sets all of them.
+    generic, debuginfo, local_scope: as the fields of `Style`; `style` sets all of them. Layouts are printed as aliases
+    unless `local_scope`.
     """
     printer = Printer(style or Style(generic, debuginfo, local_scope))
     printer.top(op)
     text = printer.text()
+    if not printer.style.local_scope:
+        text = with_aliases(text)
     return text + resource_section(op, printer.style.most_resource) if "dense_resource<" in text else text
 
 

@@ -16,7 +16,7 @@ class Style:
     debuginfo: bool = False
     """Locations, `loc(…)`."""
     local_scope: bool = False
-    """Locations inline, without aliases."""
+    """Locations and layouts in place, without aliases."""
     pretty_debuginfo: bool = False
     """With locations: `file:1:2` in place of `loc("file":1:2)`. The text does not parse again."""
     value_users: bool = False

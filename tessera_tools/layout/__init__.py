@@ -1,6 +1,7 @@
 """Linear layouts of tiles and buffers. This is the front of the package: import layouts from here.
 
     linear ◀── cute, xor, text, atoms ◀── distributed, access ◀── shared ◀── conversion ◀── parts
+                                                         ▲── pictures, notation
 
 The package works on Python integers and does not import the IR. Each name is loaded on first use, so that reading a
 layout attribute does not load the conversion planner. `docs/layouts.md` explains the package with pictures.
@@ -57,7 +58,9 @@ if TYPE_CHECKING:
     )
     from tessera_tools.layout.linear import LayoutError, LinearLayout
     from tessera_tools.layout.neighbors import coarsened, holds_whole, refined
+    from tessera_tools.layout.notation import cute_notation, read_layout
     from tessera_tools.layout.parts import PartedRoundTrip, most_parts, parted_round_trip
+    from tessera_tools.layout.pictures import Picture, UsedBy, picture
     from tessera_tools.layout.products import fma_layouts, mma_layouts, wgmma_layouts
     from tessera_tools.layout.shared import (
         SWIZZLE_32B,
@@ -101,6 +104,8 @@ _NAMES = {
         "shared_round_trip",
     ],
     "parts": ["PartedRoundTrip", "most_parts", "parted_round_trip"],
+    "notation": ["cute_notation", "read_layout"],
+    "pictures": ["Picture", "UsedBy", "picture"],
 }  # fmt: skip
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
@@ -121,12 +126,14 @@ __all__ = [
     "LinearLayout",
     "MatrixAccess",
     "PartedRoundTrip",
+    "Picture",
     "Refused",
     "RegisterMove",
     "SharedRoundTrip",
     "Shift",
     "Swizzle",
     "SwizzleChoice",
+    "UsedBy",
     "VectorAccess",
     "XorExpression",
     "XorTerm",
@@ -140,6 +147,7 @@ __all__ = [
     "coalesced",
     "coarsened",
     "contiguous_elements",
+    "cute_notation",
     "dims_of",
     "expand_dims",
     "fit",
@@ -155,7 +163,9 @@ __all__ = [
     "most_parts",
     "offsets",
     "parted_round_trip",
+    "picture",
     "plan_conversion",
+    "read_layout",
     "reduction_steps",
     "refined",
     "reshape",

@@ -60,41 +60,42 @@ class LinearLayout:
             (name, tuple(tuple(basis) for basis in vectors)) for name, vectors in bases.items()
         )
         self._outs: tuple[tuple[str, int], ...] = _pairs(outs)
-        self._check()
         self._hash = hash((self._ins, self._outs))
-        shifts: list[int] = []
-        shift = 0
-        for _, size in self._outs:
-            shifts.append(shift)
-            shift += log2(size)
-        self._shifts = tuple(shifts)
-        self._columns: tuple[int, ...] = tuple(
-            sum(part << at for part, at in zip(basis, shifts, strict=True))
-            for _, vectors in self._ins
-            for basis in vectors
-        )
-        self._elimination: Elimination | None = None
-
-    def _check(self) -> None:
-        names = [name for name, _ in self._outs]
-        if len(set(names)) != len(names):
+        if len(dict(self._outs)) != len(self._outs):
             raise LayoutError(f"output dimensions repeat in {self}")
+        places: list[tuple[int, int]] = []
+        """For each output dimension, (its lowest bit in a column, a mask of what is outside of it)."""
+        shift = 0
         for name, size in self._outs:
             if not is_power_of_two(size):
                 raise LayoutError(
                     f"output dimension '{name}' has size {size}, expected a power of two, in {self}"
                 )
+            places.append((shift, -size))
+            shift += size.bit_length() - 1
+        self._shifts = tuple(shift for shift, _ in places)
+        columns: list[int] = []
         for name, vectors in self._ins:
             for basis in vectors:
-                if len(basis) != len(names):
+                if len(basis) != len(places):
                     raise LayoutError(
-                        f"basis {list(basis)} of '{name}' has {len(basis)} components, expected {len(names)}, in {self}"
+                        f"basis {list(basis)} of '{name}' has {len(basis)} components, expected {len(places)}, in "
+                        f"{self}"
                     )
-                for part, (out, size) in zip(basis, self._outs, strict=True):
-                    if not 0 <= part < size:
-                        raise LayoutError(
-                            f"basis {list(basis)} of '{name}' is outside '{out}' of size {size}, in {self}"
-                        )
+                column = 0
+                for part, (shift, outside) in zip(basis, places, strict=True):
+                    if part & outside:
+                        raise self._outside(name, basis)
+                    column |= part << shift
+                columns.append(column)
+        self._columns: tuple[int, ...] = tuple(columns)
+        self._elimination: Elimination | None = None
+
+    def _outside(self, name: str, basis: Basis) -> LayoutError:
+        out, size = next(
+            pair for part, pair in zip(basis, self._outs, strict=True) if not 0 <= part < pair[1]
+        )
+        return LayoutError(f"basis {list(basis)} of '{name}' is outside '{out}' of size {size}, in {self}")
 
     # Constructors
 

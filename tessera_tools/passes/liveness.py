@@ -15,7 +15,7 @@ from tessera_tools.ir.effects import is_needed
 from tessera_tools.ir.interfaces import BranchLike
 from tessera_tools.ir.traits import Leaves, Terminator
 
-__all__ = ["erase_dead", "erase_unreachable_blocks"]
+__all__ = ["erase_dead", "erase_unreachable_blocks", "may_go"]
 
 
 def erase_unreachable_blocks(root: Operation) -> int:
@@ -62,7 +62,7 @@ class _Marker:
 
     def run(self) -> None:
         for op in self.root.walk():
-            if not _may_go(op):
+            if not may_go(op):
                 self.mark(op)
             for trait in op.traits:
                 if isinstance(trait, Leaves):
@@ -129,7 +129,7 @@ class _Marker:
         return known
 
 
-def _may_go(op: Operation) -> bool:
+def may_go(op: Operation) -> bool:
     """True if the op is live only because of its results; a terminator is live if the op that it refers to is."""
     if op.has_trait(Terminator):
         return True

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Protocol
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, InternalFault, emit
-from tessera_tools.ir.actions import executes, log, runs
+from tessera_tools.ir.actions import executes, log, logs, runs
 from tessera_tools.ir.builtin_attributes import symbol_text
 from tessera_tools.ir.core import Operation, UnregisteredOp
 from tessera_tools.ir.traits import IsolatedFromAbove
@@ -152,8 +152,9 @@ class PassManager:
                     self._verify(pass_, op)
                 if on_stages:
                     self._check_after(pass_, op, changed is not False)
-                outcome = "unchanged" if changed is False else "done"
-                log("pass-manager", f"{pass_.text()} on {describe(op)}: {outcome}")
+                if logs("pass-manager"):
+                    outcome = "unchanged" if changed is False else "done"
+                    log("pass-manager", f"{pass_.text()} on {describe(op)}: {outcome}")
         runs("")
         for observer in reversed(self._observers):
             observer.after(pass_, op)

@@ -138,10 +138,10 @@ def _only_in_kernels_of_llvm(contents: Contents) -> Iterator[DiagnosticError]:
 def _has_target(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.planning.kernel import target_of
 
-    if any(contents.tiles.values()):
-        try:
-            target_of(contents.module)
-        except DiagnosticError as failure:
+    try:
+        target_of(contents.module)
+    except DiagnosticError as failure:
+        if any(contents.tiles.values()):
             yield failure
 
 
@@ -436,14 +436,16 @@ _STAGES = ("tile", "cuda_tile", "nv_tileaa", "nv_tileas")
 
 def dialects_of(module: Operation) -> set[str]:
     """The dialects of a module's ops, of stages before llvm."""
-    found: set[str] = set()
+    return set(_dialects(module))
+
+
+def _dialects(module: Operation) -> Iterator[str]:
     for op in module.walk():
         prefix = op.name.partition(".")[0]
         if prefix in _STAGES:
-            found.add(prefix)
+            yield prefix
         elif "tessera.kernel" in op.attributes:
-            found.add("tile")
-    return found
+            yield "tile"
 
 
 def _is_llvm(module: Operation) -> bool:
@@ -456,6 +458,8 @@ def unknown_stage(name: str, module: Operation) -> str | None:
     """Why a pass does not apply to the stage of a module; None if it does."""
     known = _WORKS_ON.get(name)
     if known is None:
+        return None
+    if any(dialect in known for dialect in _dialects(module)):
         return None
     found = dialects_of(module)
     if not found and _is_llvm(module):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.dialects.atoms import MmaAtom
@@ -22,6 +22,9 @@ from tessera_tools.layout import (
     fit,
     held_operand,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.layout.products import ProductLayouts
 
 Layouts = tuple[LinearLayout, LinearLayout, LinearLayout]
 """The layouts of A (…, M, K), B (…, K, N) and the accumulator (…, M, N)."""
@@ -91,10 +94,16 @@ def async_layouts(dot: Any) -> tuple[LinearLayout, LinearLayout]:
     grid = tuple(dot.warps.values)
     shape, k = dot.c.type.shape, dot.b.type.tile[0]
     try:
-        a, _, c = dot.atom.row.layouts(shape, k, padded_bits(dot.atom.a), dot.atom.mnk, grid)
+        a, _, c = _layouts_of(shape, k, dot.atom, grid)
+        assert a is not None
         return a, c
     except LayoutError as problem:
         raise dot.error(f"has no layout for its tiles: {problem}") from None
+
+
+@lru_cache(maxsize=128)
+def _layouts_of(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[int, ...]) -> ProductLayouts:
+    return atom.row.layouts(shape, k, padded_bits(atom.a), atom.mnk, grid)
 
 
 @lru_cache(maxsize=128)
@@ -111,10 +120,9 @@ def operand_layouts(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[i
     return (a, b, c)
 
 
-@lru_cache(maxsize=128)
 def fragments(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[int, ...]) -> Layouts:
     """Same as `operand_layouts`, but a tile smaller than the instruction is enlarged to the instruction's shape."""
-    a, b, c = atom.row.layouts(shape, k, padded_bits(atom.a), atom.mnk, grid)
+    a, b, c = _layouts_of(shape, k, atom, grid)
     if a is None or b is None:
         raise LayoutError(f"{atom} reads an operand from shared memory")
     return (a, b, c)

@@ -199,15 +199,15 @@ def ties(op: Operation) -> list[list[Value[RankedTensorType]]]:
 
 def is_known(op: Operation) -> bool:
     """Returns true if an op on tiles has layout rules or needs none."""
-    name = op.name
     return (
-        any(name in table for table in (TIED, COPIES, ANCHORS, DEMANDS))
-        or name in FREE
-        or is_elementwise(op)
-        or name in ("nv_tileas.convert_layout", "nv_tileaa.unsplat")
-        or op.has_trait(Terminator)
+        any(op.name in table for table in _WITH_RULES)
         or isinstance(op, HasFlow)
+        or op.has_trait(Terminator)
+        or is_elementwise(op)
     )
+
+
+_WITH_RULES = (TIED, COPIES, ANCHORS, DEMANDS, FREE, ("nv_tileas.convert_layout", "nv_tileaa.unsplat"))
 
 
 # -- copies

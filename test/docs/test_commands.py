@@ -9,7 +9,7 @@ import pytest
 from docs.pages import ROOT, check_command, commands
 
 from oracles import require_tool
-from tessera_tools.cli import command_line, opt, reduce, run, translate, tune
+from tessera_tools.cli import command_line, layout, opt, reduce, run, translate, tune
 
 PAGE = ROOT / "docs" / "commands.md"
 TEXT = PAGE.read_text("utf-8")
@@ -17,7 +17,8 @@ SECTIONS = {
     "tessera-opt": TEXT.split("## tessera-opt")[1].split("## tessera-translate")[0],
     "tessera-translate": TEXT.split("## tessera-translate")[1].split("## tessera-run")[0],
     "tessera-run": TEXT.split("## tessera-run")[1].split("## tessera-tune")[0],
-    "tessera-tune": TEXT.split("## tessera-tune")[1].split("## tessera-reduce")[0],
+    "tessera-tune": TEXT.split("## tessera-tune")[1].split("## tessera-layout")[0],
+    "tessera-layout": TEXT.split("## tessera-layout")[1].split("## tessera-reduce")[0],
     "tessera-reduce": TEXT.split("## tessera-reduce")[1].split("## The compile cache")[0],
 }
 
@@ -32,6 +33,7 @@ INSPECTION = {*command_line.INSPECTION_FLAGS, *command_line.INSPECTION_VALUES}
 """Options that the section of tessera-translate refers to, and that of tessera-opt explains."""
 OPT = options([*opt.FLAGS, *opt.VALUES, *opt.ALIASES, *command_line.INSPECTION_REPEATED])
 RUN = options([*run.FLAGS, *run.REPEATED, *run.VALUES])
+LAYOUT = options([*layout.FLAGS, *layout.REPEATED, *layout.VALUES])
 REDUCE = options([*reduce.FLAGS, *reduce.REPEATED, *reduce.VALUES])
 TUNE = options([*tune.FLAGS, *tune.REPEATED, *tune.VALUES])
 TRANSLATE = options(
@@ -74,10 +76,28 @@ def test_every_option_of_tessera_tune_is_named(option: str) -> None:
     )
 
 
+@pytest.mark.parametrize("option", LAYOUT)
+def test_every_option_of_tessera_layout_is_named(option: str) -> None:
+    assert re.search(rf"`[^`\n]*{option}(?![\w-])", SECTIONS["tessera-layout"]), (
+        f"docs/commands.md lacks {option}"
+    )
+
+
 def test_no_option_is_named_that_does_not_exist() -> None:
     from tessera_tools.passes.table import PASSES
 
-    known = {*OPT, *REDUCE, *RUN, *TRANSLATE, *TUNE, *options(list(PASSES)), "--help", "--name", "--version"}
+    known = {
+        *LAYOUT,
+        *OPT,
+        *REDUCE,
+        *RUN,
+        *TRANSLATE,
+        *TUNE,
+        *options(list(PASSES)),
+        "--help",
+        "--name",
+        "--version",
+    }
     known.add("--toy-expand")  # of examples/plugin
     named = set(re.findall(r"`(--[a-z][\w-]*\w)", TEXT))
     assert named <= known
@@ -90,7 +110,9 @@ def test_the_examples_run(tmp_path: Path) -> None:
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "build").mkdir()
     for page in (PAGE, ROOT / "docs" / "tuning.md"):
-        for command in commands(page, "tessera-opt", "tessera-translate", "tessera-run", "tessera-tune"):
+        for command in commands(
+            page, "tessera-layout", "tessera-opt", "tessera-translate", "tessera-run", "tessera-tune"
+        ):
             check_command(command, tmp_path)
 
 

@@ -120,6 +120,7 @@ def _filecheck(argv: list[str], stdin: bytes, cwd: str) -> Result:
 
 
 COMMANDS: dict[str, Command] = {
+    "tessera-layout": _tessera("layout"),
     "tessera-opt": _tessera("opt"),
     "tessera-run": _tessera("run"),
     "tessera-tune": _tessera("tune"),

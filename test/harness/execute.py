@@ -242,6 +242,7 @@ def shims(folder: Path) -> Path:
         return target
     target.mkdir()
     scripts = {
+        "tessera-layout": "-c 'from tessera_tools.cli.layout import main; main()'",
         "tessera-opt": "-c 'from tessera_tools.cli.opt import main; main()'",
         "tessera-run": "-c 'from tessera_tools.cli.run import main; main()'",
         "tessera-tune": "-c 'from tessera_tools.cli.tune import main; main()'",

@@ -111,7 +111,7 @@ def test_layouts_that_do_not_fit(old: str, new: str, error: str):
 def test_tiles_of_several_layouts_in_one_op():
     layouts = re.findall(r"#nv_tileas\.linear<\{[^}]*\}>", LAID_OUT)
     add = next(
-        line for line in LAID_OUT.splitlines() if re.search(r"nv_tileaa\.splat|arith\.\w+ .*#nv_tileas", line)
+        line for line in LAID_OUT.splitlines() if re.search(r"nv_tileaa\.splat|arith\.\w+ .*#layout", line)
     )
     assert layouts and add
     text = """

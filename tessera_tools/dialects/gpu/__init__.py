@@ -5,7 +5,7 @@ Indices are `index` values; `upper_bound` promises that the value is below it.
 
 from __future__ import annotations
 
-from tessera_tools.dialects.gpu import launch, structure, threads
+from tessera_tools.dialects.gpu import launch, memory, structure, threads
 from tessera_tools.dialects.gpu.attributes import (
     AddressSpaceAttr,
     AllReduceOperationAttr,
@@ -13,7 +13,16 @@ from tessera_tools.dialects.gpu.attributes import (
     DimensionAttr,
     ShuffleModeAttr,
 )
-from tessera_tools.dialects.gpu.launch import LaunchFunc, Wait
+from tessera_tools.dialects.gpu.launch import Launch, LaunchFunc, Wait
+from tessera_tools.dialects.gpu.memory import (
+    Alloc,
+    Dealloc,
+    HostRegister,
+    HostUnregister,
+    Memcpy,
+    Memset,
+    SetDefaultDevice,
+)
 from tessera_tools.dialects.gpu.structure import Func, Module, Return
 from tessera_tools.dialects.gpu.threads import (
     AllReduce,
@@ -43,7 +52,7 @@ from tessera_tools.opdef import Dialect, by_word, ops_of
 DIALECT = Dialect(
     "gpu",
     "kernels and launches",
-    ops_of(structure, threads, launch),
+    ops_of(structure, threads, launch, memory),
     types=by_word(AsyncTokenType),
     attributes=by_word(DimensionAttr, AllReduceOperationAttr, ShuffleModeAttr, AddressSpaceAttr),
     op_attributes=structure.OP_ATTRIBUTES,
@@ -52,6 +61,7 @@ DIALECT = Dialect(
 __all__ = [
     "DIALECT",
     "AddressSpaceAttr",
+    "Alloc",
     "AllReduce",
     "AllReduceOperationAttr",
     "AsyncTokenType",
@@ -62,17 +72,24 @@ __all__ = [
     "ClusterDim",
     "ClusterDimBlocks",
     "ClusterId",
+    "Dealloc",
     "DimensionAttr",
     "DynamicSharedMemory",
     "Func",
     "GlobalId",
     "GridDim",
+    "HostRegister",
+    "HostUnregister",
     "LaneId",
+    "Launch",
     "LaunchFunc",
+    "Memcpy",
+    "Memset",
     "Module",
     "NumSubgroups",
     "Printf",
     "Return",
+    "SetDefaultDevice",
     "Shuffle",
     "ShuffleModeAttr",
     "SubgroupId",

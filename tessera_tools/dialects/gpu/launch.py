@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.gpu.attributes import AsyncTokenType
-from tessera_tools.dialects.gpu.structure import Func, Module
-from tessera_tools.ir.builtin_attributes import (
-    SymbolRefAttr,
-)
-from tessera_tools.ir.core import Value
+from tessera_tools.dialects.gpu.structure import Func, Module, verify_attributions
+from tessera_tools.ir.builtin_attributes import IntegerAttr, SymbolRefAttr, i64
+from tessera_tools.ir.core import BlockArgument, Value
 from tessera_tools.ir.symbols import lookup_symbol
 from tessera_tools.ir.types import I32, INDEX
 from tessera_tools.opdef import (
@@ -23,6 +22,7 @@ from tessera_tools.opdef import (
     operand,
     optional_operand,
     optional_result,
+    region,
     same_as,
     variadic_operand,
 )
@@ -53,7 +53,9 @@ custom_tokens: "[" values "]" -> present | "[" "]" -> present | -> absent
         state.types("async_token", [AsyncTokenType()] if asynchronous[0] == "present" else [])
 
     def write(self, p: Printer, op: Any) -> None:
-        p.write(" async" if op.results else "" if isinstance(op, Wait) else "  ")
+        # What upstream's formats write without a token differs from op to op.
+        without = {"gpu.wait": "", "gpu.launch": "", "gpu.alloc": " "}.get(op.name, "  ")
+        p.write(without if op.async_token is None else " async")
         if op.async_dependencies:
             p.write(f" [{p.names(op.async_dependencies)}]")
 
@@ -210,3 +212,146 @@ class LaunchFunc(Op, name="gpu.launch_func", traits=(READ_WRITE,)):
         for i, (value, type) in enumerate(zip(self.kernel_operands, expected, strict=True)):
             if value.type is not type:
                 raise self.error(f"type of function argument {i} does not match")
+
+
+class LaunchRegionSyntax(CustomDirective, name="Launch"):
+    """`clusters(%x, %y, %z) in (%sx = %a, …) blocks(…) in (…) threads(…) in (…) … {…}`"""
+
+    grammar = (
+        'custom: [custom_clusters] "blocks" custom_group "threads" custom_group [custom_shared] [custom_module] '
+        "[custom_function] custom_workgroup custom_private region attr_dict\n"
+        """custom_clusters: "clusters" custom_group
+custom_group: "(" values ")" "in" assignments
+custom_shared: "dynamic_shared_memory_size" VALUE
+custom_module: "module" "(" SYMBOL ")"
+custom_function: "function" "(" SYMBOL ")"
+custom_workgroup: "workgroup" arguments -> present | -> absent
+custom_private: "private" arguments -> present | -> absent
+"""
+    )
+
+    def read(self, state: OpState, node: Node) -> None:
+        clusters, blocks, threads, shared, module, function, workgroup, private, body, attributes = node
+        groups = [("grid_size", blocks), ("block_size", threads)]
+        if clusters is not None:
+            groups.append(("cluster_size", clusters[0]))
+        places: list[tuple[Any, Any]] = []
+        extents: list[tuple[Any, Any]] = []
+        cluster: list[tuple[Any, Any]] = []
+        for prefix, (names, sizes) in groups:
+            if len(names) != 3 or len(sizes) != 3:
+                raise state.error(
+                    names[0],
+                    f"expected three names and sizes, for x, y and z, found {len(names)} and {len(sizes)}",
+                )
+            for letter, (_, token) in zip("xyz", sizes, strict=True):
+                state.operand(f"{prefix}_{letter}", token)
+                state.types(f"{prefix}_{letter}", [INDEX])
+            first, second = (cluster, cluster) if prefix == "cluster_size" else (places, extents)
+            first += [(name, INDEX) for name in names]
+            second += [(name, INDEX) for name, _ in sizes]
+        if shared is not None:
+            state.operand("dynamic_shared_memory_size", shared[0])
+            state.types("dynamic_shared_memory_size", [I32])
+        for key, given in (("module", module), ("function", function)):
+            if given is not None:
+                state.attribute(key, SymbolRefAttr(given[0][0][0]))
+        buffers: list[tuple[Any, Any]] = []
+        for form, children in (workgroup, private):
+            buffers += [(entry[0], entry[1]) for entry in (children[0] if form == "present" else [])]
+        count = len(workgroup[1][0]) if workgroup[0] == "present" else 0
+        for key, value in attributes.items():
+            state.attribute(key, value)
+        state.attribute("workgroup_attributions", i64(count))
+        state.region("body", body, [*places, *extents, *cluster, *buffers])
+
+    def write(self, p: Printer, op: Launch) -> None:
+        arguments = op.body.entry.arguments
+        if op.cluster_size:
+            self.group(p, "clusters", arguments[12:15], arguments[15:18], op.cluster_size)
+        self.group(p, "blocks", arguments[:3], arguments[6:9], op.grid_size)
+        self.group(p, "threads", arguments[3:6], arguments[9:12], op.block_size)
+        if op.dynamic_shared_memory_size is not None:
+            p.write(f" dynamic_shared_memory_size {p.name(op.dynamic_shared_memory_size)}")
+        for word, symbol in (("module", op.module), ("function", op.function)):
+            if symbol is not None:
+                p.write(f" {word}({symbol})")
+        for word, values in (("workgroup", op.workgroup_attributions), ("private", op.private_attributions)):
+            if values:
+                p.write(f" {word}({', '.join(f'{p.name(v)} : {p.type(v.type)}' for v in values)})")
+        p.write(" ")
+        p.region(op.body, arguments=False)
+        p.attr_dict(op, ("workgroup_attributions", "operandSegmentSizes", "module", "function"))
+
+    def group(
+        self, p: Printer, word: str, names: Sequence[Value], extents: Sequence[Value], sizes: Sequence[Value]
+    ) -> None:
+        given = ", ".join(f"{p.name(a)} = {p.name(b)}" for a, b in zip(extents, sizes, strict=True))
+        p.write(f" {word}({p.names(names)}) in ({given})")
+
+
+class Launch(Op, name="gpu.launch", traits=(READ_WRITE,)):
+    """Runs its region on a grid of blocks of threads.
+
+    The region's arguments are the block's place in the grid, the thread's place in the block, the extents of both,
+    the cluster's place and extents if there are clusters, and a buffer for each attribution.
+    """
+
+    async_dependencies = variadic_operand(_TOKEN)
+    grid_size_x = operand(exactly(INDEX))
+    grid_size_y = operand(exactly(INDEX))
+    grid_size_z = operand(exactly(INDEX))
+    block_size_x = operand(exactly(INDEX))
+    block_size_y = operand(exactly(INDEX))
+    block_size_z = operand(exactly(INDEX))
+    cluster_size_x = optional_operand(exactly(INDEX))
+    cluster_size_y = optional_operand(exactly(INDEX))
+    cluster_size_z = optional_operand(exactly(INDEX))
+    dynamic_shared_memory_size = optional_operand(exactly(I32))
+    module = attribute(SYMBOL_REF, optional=True)
+    function = attribute(SYMBOL_REF, optional=True)
+    async_token = optional_result(_TOKEN)
+    body = region()
+    assembly = (
+        "custom<Async>($async_dependencies, type($async_token)) "
+        "custom<Launch>($grid_size_x, $grid_size_y, $grid_size_z, $block_size_x, $block_size_y, $block_size_z, "
+        "$cluster_size_x, $cluster_size_y, $cluster_size_z, $dynamic_shared_memory_size, $module, $function, $body)"
+    )
+
+    grid_size = LaunchFunc.grid_size
+    block_size = LaunchFunc.block_size
+    cluster_size = LaunchFunc.cluster_size
+
+    @property
+    def _first_buffer(self) -> int:
+        """The number of arguments before the attributions."""
+        return 18 if self.cluster_size else 12
+
+    @property
+    def workgroup_attributions(self) -> list[BlockArgument]:
+        """Buffers in the memory of the block."""
+        found = self.attributes.get("workgroup_attributions")
+        count = found.value if isinstance(found, IntegerAttr) else 0
+        return self.body.entry.arguments[self._first_buffer : self._first_buffer + count]
+
+    @property
+    def private_attributions(self) -> list[BlockArgument]:
+        """Buffers in the memory of the thread."""
+        return self.body.entry.arguments[self._first_buffer + len(self.workgroup_attributions) :]
+
+    def verify_op(self) -> None:
+        if len(self.cluster_size) not in (0, 3):
+            raise self.error("expects cluster sizes along x, y and z, or none")
+        if not self.body.blocks:
+            raise self.error("expected body with at least one block")
+        if len(self.body.entry.arguments) < self._first_buffer:
+            raise self.error("unexpected number of region arguments")
+        for block in self.body.blocks:
+            last = block.last_op
+            if last is None or (
+                not last.successors and last.name not in ("gpu.terminator", "ub.unreachable")
+            ):
+                failure = (last or self).error("expected 'gpu.terminator' or a terminator with successors")
+                failure.diagnostics[0].note("in 'gpu.launch' body region", self.location)
+                raise failure
+        verify_attributions(self, self.workgroup_attributions, self.private_attributions)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.func import SIGNATURE_GRAMMAR, FunctionLike, read_signature
@@ -17,7 +18,7 @@ from tessera_tools.ir.builtin_attributes import (
     i64,
     symbol_text,
 )
-from tessera_tools.ir.core import BlockArgument, Operation
+from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.types import I32, MemRefType
 from tessera_tools.opdef import (
     ARRAY_ATTR,
@@ -232,13 +233,7 @@ class Func(FunctionLike, name="gpu.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL, H
         super().verify_op()
         if not self.body.blocks:
             raise self.error("expected body with at least one block")
-        groups = (("workgroup", self.workgroup_attributions), ("private", self.private_attributions))
-        for space, argument in ((space, argument) for space, group in groups for argument in group):
-            if not isinstance(argument.type, MemRefType):
-                raise self.error(f"expected memref type in attribution, got '{argument.type}'")
-            found = argument.type.memory_space
-            if isinstance(found, AddressSpaceAttr) and found.value != space:
-                raise self.error(f"expected memory space {space} in attribution")
+        verify_attributions(self, self.workgroup_attributions, self.private_attributions)
 
     def verify_entry(self, count: int) -> None:
         """The entry block has an argument more for each attribution."""
@@ -247,6 +242,19 @@ class Func(FunctionLike, name="gpu.func", traits=(ISOLATED_FROM_ABOVE, SYMBOL, H
         if found < least:
             raise self.error(f"expected at least {least} arguments to body region")
         super().verify_entry(found)
+
+
+def verify_attributions(op: Op, workgroup: Sequence[Value], private: Sequence[Value]) -> None:
+    """Check that attributions are buffers in the memory of their block or thread."""
+    for space, argument in [
+        *(("workgroup", one) for one in workgroup),
+        *(("private", one) for one in private),
+    ]:
+        if not isinstance(argument.type, MemRefType):
+            raise op.error(f"expected memref type in attribution, got '{argument.type}'")
+        found = argument.type.memory_space
+        if isinstance(found, AddressSpaceAttr) and found.value != space:
+            raise op.error(f"expected memory space {space} in attribution")
 
 
 # Upstream keeps the name of a gpu.func among the discardable attributes; the generic form shows it.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.gpu.attributes import (
+    AddressSpaceAttr,
     AllReduceOperationAttr,
     DimensionAttr,
     ShuffleModeAttr,
@@ -15,7 +16,7 @@ from tessera_tools.ir.builtin_attributes import (
     UNIT,
     IntegerAttr,
 )
-from tessera_tools.ir.types import I1, I32, INDEX, VectorType
+from tessera_tools.ir.types import DYNAMIC, I1, I8, I32, INDEX, MemRefType, VectorType
 from tessera_tools.opdef import (
     ANY_FLOAT,
     ANY_INTEGER,
@@ -288,3 +289,16 @@ class DynamicSharedMemory(Op, name="gpu.dynamic_shared_memory", traits=(PURE,)):
 
     result_memref = result(ANY_MEMREF)
     assembly = "attr-dict `:` type($result_memref)"
+
+    def verify_op(self) -> None:
+        type = self.result_memref.type
+        if type.rank != 1 or type.element is not I8:
+            raise self.error(
+                f"result #0 must be 1D memref of 8-bit signless integer values, but got '{type}'"
+            )
+        workgroup = AddressSpaceAttr("workgroup")
+        if type.memory_space is not workgroup:
+            raise self.error("address space must be address_space<workgroup>")
+        wanted = MemRefType((DYNAMIC,), I8, None, workgroup)
+        if type is not wanted:
+            raise self.error(f"result memref type must be {wanted}")

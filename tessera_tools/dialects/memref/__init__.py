@@ -6,7 +6,8 @@ holds the marker for "dynamic" (the least 64-bit integer, as upstream).  `IndexL
 
 from __future__ import annotations
 
-from tessera_tools.dialects.memref import buffers, globals, reshapes, views
+from tessera_tools.dialects.memref import atomics, buffers, globals, reshapes, scopes, views
+from tessera_tools.dialects.memref.atomics import AtomicRMW, AtomicYield, GenericAtomicRMW
 from tessera_tools.dialects.memref.buffers import (
     Alloc,
     Alloca,
@@ -16,7 +17,9 @@ from tessera_tools.dialects.memref.buffers import (
     Dim,
     Load,
     MemorySpaceCast,
+    Prefetch,
     Rank,
+    Realloc,
     Store,
     ViewLike,
 )
@@ -27,14 +30,22 @@ from tessera_tools.dialects.memref.reshapes import (
     CollapseShape,
     ExpandShape,
     ExtractAlignedPointer,
+    Reshape,
 )
-from tessera_tools.dialects.memref.views import ExtractStridedMetadata, ReinterpretCast, SubView, View
+from tessera_tools.dialects.memref.scopes import AllocaScope, AllocaScopeReturn
+from tessera_tools.dialects.memref.views import (
+    ExtractStridedMetadata,
+    ReinterpretCast,
+    SubView,
+    Transpose,
+    View,
+)
 from tessera_tools.opdef import Dialect, ops_of
 
 DIALECT = Dialect(
     "memref",
     "buffers",
-    ops_of(buffers, views, globals, reshapes),
+    ops_of(buffers, views, globals, reshapes, atomics, scopes),
     canonicalizers="tessera_tools.dialects.memref.canonicalize",
 )
 
@@ -44,7 +55,11 @@ __all__ = [
     "DYNAMIC_INDEX",
     "Alloc",
     "Alloca",
+    "AllocaScope",
+    "AllocaScopeReturn",
     "AssumeAlignment",
+    "AtomicRMW",
+    "AtomicYield",
     "Cast",
     "CollapseShape",
     "Copy",
@@ -53,15 +68,20 @@ __all__ = [
     "ExpandShape",
     "ExtractAlignedPointer",
     "ExtractStridedMetadata",
+    "GenericAtomicRMW",
     "GetGlobal",
     "Global",
     "IndexList",
     "Load",
     "MemorySpaceCast",
+    "Prefetch",
     "Rank",
+    "Realloc",
     "ReinterpretCast",
+    "Reshape",
     "Store",
     "SubView",
+    "Transpose",
     "View",
     "ViewLike",
     "mixed",

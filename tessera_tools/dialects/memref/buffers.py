@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.arith.constants import Folded, constant_of
 from tessera_tools.dialects.memref.layouts import can_be_cast
 from tessera_tools.dialects.memref.lists import ALIGNMENT, ANY_BUFFER
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
+    FALSE,
+    TRUE,
     AffineMapAttr,
     IntegerAttr,
     StridedLayoutAttr,
     index,
 )
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import (
     DYNAMIC,
     DYNAMIC_INDEX,
+    I32,
     INDEX,
     MemRefType,
     UnrankedMemRefType,
@@ -28,20 +33,29 @@ from tessera_tools.opdef import (
     BOOL_ATTR,
     NO_EFFECT,
     PURE,
+    READ_WRITE,
+    AttrKind,
+    CustomDirective,
     MemoryEffects,
     Op,
     Reach,
     TypeConstraint,
+    allocate,
     attribute,
     derived,
     exactly,
     free,
     operand,
+    optional_operand,
     read,
     result,
     variadic_operand,
     write,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef.directive import Node, OpState
 
 
 class _Allocation(Op):
@@ -54,20 +68,30 @@ class _Allocation(Op):
     assembly = "`(` $dynamic_sizes `)` (`` `[` $symbol_operands^ `]`)? attr-dict `:` type($memref)"
 
     def verify_op(self) -> None:
-        type = self.memref.type
-        found, expected = len(self.dynamic_sizes), type.shape.count(DYNAMIC)
-        if found != expected:
-            raise self.error(f"incorrect number of dynamic sizes, has {found}, expected {expected}")
-        symbols = 0
-        if isinstance(type.layout, AffineMapAttr):
-            symbols = type.layout.map.num_symbols
-        elif isinstance(type.layout, StridedLayoutAttr):
-            symbols = [*type.layout.strides, type.layout.offset].count(DYNAMIC_INDEX)
-        if len(self.symbol_operands) != symbols:
-            raise self.error(
-                f"symbol operand count does not equal memref symbol count: expected {symbols}, "
-                f"got {len(self.symbol_operands)}"
-            )
+        verify_sizes(self, self.memref.type, self.dynamic_sizes, self.symbol_operands)
+
+
+def verify_sizes(op: Op, type: MemRefType, sizes: Sequence[Value], symbols: Sequence[Value]) -> None:
+    """Check that an allocation has a size for each dynamic extent, and an operand for each symbol of the layout."""
+    expected = type.shape.count(DYNAMIC)
+    if len(sizes) != expected:
+        raise op.error(f"incorrect number of dynamic sizes, has {len(sizes)}, expected {expected}")
+    count = 0
+    if isinstance(type.layout, AffineMapAttr):
+        count = type.layout.map.num_symbols
+    elif isinstance(type.layout, StridedLayoutAttr):
+        count = [*type.layout.strides, type.layout.offset].count(DYNAMIC_INDEX)
+    if len(symbols) != count:
+        raise op.error(
+            f"symbol operand count does not equal memref symbol count: expected {count}, got {len(symbols)}"
+        )
+
+
+def may_have_equal_shapes(a: MemRefType, b: MemRefType) -> bool:
+    """True unless the ranks differ, or two extents are known and differ."""
+    return len(a.shape) == len(b.shape) and all(
+        m == n or DYNAMIC in (m, n) for m, n in zip(a.shape, b.shape, strict=True)
+    )
 
 
 class Alloc(_Allocation, name="memref.alloc", traits=(ALLOCATE,)):
@@ -85,7 +109,8 @@ class Dealloc(Op, name="memref.dealloc", traits=(MemoryEffects(free("memref")),)
     assembly = "$memref attr-dict `:` type($memref)"
 
 
-def _element(type: Type) -> Type | None:
+def element_of(type: Type) -> Type | None:
+    """The element type of a buffer."""
     return getattr(type, "element", None)
 
 
@@ -96,7 +121,7 @@ class Load(Op, name="memref.load", traits=(MemoryEffects(read("memref", reach=Re
     indices = variadic_operand(ANY_INDEX)
     nontemporal = attribute(BOOL_ATTR, optional=True)
     alignment = attribute(ALIGNMENT, "in bytes", optional=True)
-    result = result(derived("the element type of 'memref'", _element, "memref"))
+    result = result(derived("the element type of 'memref'", element_of, "memref"))
     assembly = "$memref `[` $indices `]` attr-dict `:` type($memref)"
 
     def verify_op(self) -> None:
@@ -108,7 +133,7 @@ class Load(Op, name="memref.load", traits=(MemoryEffects(read("memref", reach=Re
 class Store(Op, name="memref.store", traits=(MemoryEffects(write("memref", reach=Reach.BY_THREAD)),)):
     """Writes one element of a buffer."""
 
-    value = operand(derived("the element type of 'memref'", _element, "memref"))
+    value = operand(derived("the element type of 'memref'", element_of, "memref"))
     memref = operand(ANY_MEMREF)
     indices = variadic_operand(ANY_INDEX)
     nontemporal = attribute(BOOL_ATTR, optional=True)
@@ -118,6 +143,90 @@ class Store(Op, name="memref.store", traits=(MemoryEffects(write("memref", reach
     def verify_op(self) -> None:
         if len(self.indices) != len(self.memref.type.shape):
             raise self.error("store index operand count not equal to memref rank")
+
+
+class Realloc(Op, name="memref.realloc", traits=(MemoryEffects(allocate(), free("source")),)):
+    """A buffer of another size with the elements of the old one, which is gone."""
+
+    source = operand(ANY_MEMREF)
+    dynamic_result_size = optional_operand(exactly(INDEX))
+    alignment = attribute(ALIGNMENT, "in bytes", optional=True)
+    result = result(ANY_MEMREF)
+    assembly = "$source (`(` $dynamic_result_size^ `)`)? attr-dict `:` type($source) `to` type($result)"
+
+    def verify_op(self) -> None:
+        source, target = self.source.type, self.result.type
+        for type in (source, target):
+            if len(type.shape) != 1:
+                raise self.error(f"expected buffers of one dimension, but got '{type}'")
+        if source.layout is not None:
+            raise self.error(f"unsupported layout for source memref type {source}")
+        if target.layout is not None:
+            raise self.error(f"unsupported layout for result memref type {target}")
+        if source.memory_space is not target.memory_space:
+            raise self.error(
+                f"different memory spaces specified for source memref type {source} and result memref type {target}"
+            )
+        if source.element is not target.element:
+            raise self.error(
+                f"different element types specified for source memref type {source} and result memref type {target}"
+            )
+        if target.is_static and self.dynamic_result_size is not None:
+            raise self.error(f"unnecessary dimension operand for type {target}")
+        if not target.is_static and self.dynamic_result_size is None:
+            raise self.error(f"missing dimension operand for type {target}")
+
+
+_LOCALITY: AttrKind[IntegerAttr] = AttrKind(
+    "32-bit signless integer attribute whose minimum value is 0 whose maximum value is 3",
+    lambda a: isinstance(a, IntegerAttr) and a.type is I32 and 0 <= a.value <= 3,
+)
+
+
+class PrefetchSyntax(CustomDirective, name="Prefetch"):
+    """`%m[%i, %j], read, locality<3>, data : memref<…>`"""
+
+    grammar = """custom: VALUE "[" custom_indices "]" "," KEYWORD "," "locality" "<" INTEGER ">" "," KEYWORD ":" TYPE
+custom_indices: values -> present | -> absent
+"""
+
+    def read(self, state: OpState, node: Node) -> None:
+        buffer, (form, children), access, locality, cache, type = node
+        tokens = list(children[0]) if form == "present" else []
+        state.operand("memref", buffer)
+        state.types("memref", [type])
+        state.operands("indices", tokens)
+        state.types("indices", [INDEX] * len(tokens))
+        if access.text not in ("read", "write"):
+            raise state.error(access, f"rw specifier has to be 'read' or 'write', found '{access.text}'")
+        if cache.text not in ("data", "instr"):
+            raise state.error(cache, f"cache type has to be 'data' or 'instr', found '{cache.text}'")
+        state.attribute("isWrite", TRUE if access.text == "write" else FALSE)
+        state.attribute("isDataCache", TRUE if cache.text == "data" else FALSE)
+        state.attribute("localityHint", IntegerAttr(int(locality.text, 0), I32))
+
+    def write(self, p: Printer, op: Prefetch) -> None:
+        access = "write" if op.is_write.value else "read"
+        cache = "data" if op.is_data_cache.value else "instr"
+        p.write(
+            f" {p.name(op.memref)}[{p.names(op.indices)}], {access}, locality<{op.locality_hint.value}>, {cache} : "
+            f"{p.type(op.memref.type)}"
+        )
+
+
+class Prefetch(Op, name="memref.prefetch", traits=(READ_WRITE,)):
+    """Hints that an element will be used; locality 3 is to be kept longest."""
+
+    memref = operand(ANY_MEMREF)
+    indices = variadic_operand(ANY_INDEX)
+    is_write = attribute(BOOL_ATTR, key="isWrite")
+    locality_hint = attribute(_LOCALITY, key="localityHint")
+    is_data_cache = attribute(BOOL_ATTR, key="isDataCache")
+    assembly = "custom<Prefetch>($memref, $indices, $is_write, $locality_hint, $is_data_cache)"
+
+    def verify_op(self) -> None:
+        if len(self.indices) != len(self.memref.type.shape):
+            raise self.error("too few indices")
 
 
 class ViewLike(Op, traits=(PURE,)):
@@ -175,12 +284,8 @@ class Copy(Op, name="memref.copy", traits=(MemoryEffects(read("source"), write("
     def verify_op(self) -> None:
         if self.source.type.element is not self.target.type.element:
             raise self.error("requires the same element type for all operands")
-        types = [b.type for b in (self.source, self.target)]
-        shapes = [type.shape for type in types if isinstance(type, MemRefType)]
-        if len(shapes) == 2 and (
-            len(shapes[0]) != len(shapes[1])
-            or any(a != b and DYNAMIC not in (a, b) for a, b in zip(*shapes, strict=True))
-        ):
+        ranked = [b.type for b in (self.source, self.target) if isinstance(b.type, MemRefType)]
+        if len(ranked) == 2 and not may_have_equal_shapes(*ranked):
             raise self.error("requires the same shape for all operands")
 
 

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.memref.buffers import ViewLike
-from tessera_tools.dialects.memref.layouts import collapsed_type, expanded_type
+from tessera_tools.dialects.memref.layouts import collapsed_type, expanded_type, is_identity
 from tessera_tools.dialects.memref.lists import ANY_BUFFER
 from tessera_tools.ir.builtin_attributes import (
     ArrayAttr,
@@ -19,6 +19,8 @@ from tessera_tools.ir.types import (
     DYNAMIC_INDEX,
     I32,
     INDEX,
+    IndexType,
+    IntegerType,
     MemRefType,
 )
 from tessera_tools.opdef import (
@@ -29,6 +31,7 @@ from tessera_tools.opdef import (
     AttrKind,
     CustomDirective,
     Op,
+    TypeConstraint,
     attribute,
     exactly,
     operand,
@@ -151,6 +154,39 @@ class CollapseShape(_Reshape, name="memref.collapse_shape"):
             raise self.error("invalid source layout map or collapsing non-contiguous dims")
         if expected is not target and self.groups:
             raise self.error(f"expected collapsed type to be '{expected}' but found '{target}'")
+
+
+_EXTENTS: TypeConstraint[MemRefType] = TypeConstraint(
+    "1D memref of signless integer or index values",
+    lambda t: (
+        isinstance(t, MemRefType) and len(t.shape) == 1 and isinstance(t.element, IndexType | IntegerType)
+    ),
+)
+
+
+class Reshape(ViewLike, name="memref.reshape"):
+    """The elements of a contiguous buffer in another shape, which a buffer of integers holds."""
+
+    source = operand(ANY_BUFFER)
+    shape = operand(_EXTENTS)
+    result = result(ANY_BUFFER)
+    assembly = "$source `(` $shape `)` attr-dict `:` functional-type(operands, results)"
+
+    def verify_op(self) -> None:
+        source, target, shape = self.source.type, self.result.type, self.shape.type
+        if source.element is not target.element:
+            raise self.error("element types of source and destination memref types should be the same")
+        for noun, type in (("source", source), ("result", target)):
+            if isinstance(type, MemRefType) and not is_identity(type):
+                raise self.error(f"{noun} memref type should have identity affine map")
+        if not isinstance(target, MemRefType):
+            return
+        if shape.shape[0] == DYNAMIC:
+            raise self.error(
+                "cannot use shape operand with dynamic length to reshape to statically-ranked memref type"
+            )
+        if shape.shape[0] != len(target.shape):
+            raise self.error("length of shape operand differs from the result's memref rank")
 
 
 class Groups(CustomDirective, name="Groups"):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.memref.buffers import ViewLike
 from tessera_tools.dialects.memref.layouts import (
+    Strided,
     add,
     dropped_dimensions,
     extents,
@@ -14,7 +15,9 @@ from tessera_tools.dialects.memref.layouts import (
     times,
 )
 from tessera_tools.dialects.memref.lists import ANY_BUFFER, DYNAMIC_INDEX
+from tessera_tools.ir.affine import AffineExpr, AffineMap, dim
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import AffineMapAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import (
     DYNAMIC,
@@ -27,6 +30,7 @@ from tessera_tools.opdef import (
     ANY_MEMREF,
     I64_ARRAY,
     PURE,
+    AttrKind,
     CustomDirective,
     Op,
     attribute,
@@ -256,3 +260,56 @@ class View(ViewLike, name="memref.view"):
             )
         if len(self.sizes) != target.shape.count(DYNAMIC):
             raise self.error(f"incorrect number of size operands for type {target}")
+
+
+class Permutation(CustomDirective, name="Permutation"):
+    """`(d0, d1) -> (d1, d0)`"""
+
+    grammar = """custom: "(" custom_names ")" "->" "(" custom_names ")"
+custom_names: [KEYWORD ("," KEYWORD)*]
+"""
+
+    def read(self, state: OpState, node: Node) -> None:
+        inputs, outputs = ([token for token in names if token is not None] for names in node)
+        words = [token.text for token in inputs]
+        results: list[AffineExpr] = []
+        for token in outputs:
+            if token.text not in words:
+                raise state.error(token, f"expected one of {', '.join(words)}, found '{token.text}'")
+            results.append(dim(words.index(token.text)))
+        state.attribute("permutation", AffineMapAttr(AffineMap(len(words), 0, tuple(results))))
+
+    def write(self, p: Printer, op: Transpose) -> None:
+        p.write(f" {op.permutation.map}")
+
+
+_MAP: AttrKind[AffineMapAttr] = AttrKind("AffineMap attribute", lambda a: isinstance(a, AffineMapAttr))
+
+
+class Transpose(ViewLike, name="memref.transpose"):
+    """A strided buffer with its dimensions in another order: dimension i is dimension `permutation[i]` of the
+    source."""
+
+    source = operand(ANY_MEMREF)
+    permutation = attribute(_MAP)
+    result = result(ANY_MEMREF)
+    assembly = "$source custom<Permutation>($permutation) attr-dict `:` type($source) `to` type($result)"
+
+    def verify_op(self) -> None:
+        map, source, target = self.permutation.map, self.source.type, self.result.type
+        order = [i for result in map.results for i in range(map.num_dims) if result is dim(i)]
+        if len(map.results) != map.num_dims or sorted(order) != list(range(map.num_dims)):
+            raise self.error("expected a permutation map")
+        if len(order) != len(source.shape):
+            raise self.error("expected a permutation map of same rank as the input")
+        layout = strided(source)
+        if layout is None:
+            raise self.error(f"expected a source with strides and an offset, but got '{source}'")
+        moved = Strided(tuple(layout.strides[i] for i in order), layout.offset)
+        shape = tuple(source.shape[i] for i in order)
+        expected = MemRefType(shape, source.element, moved.layout(), source.memory_space)
+        same = target.shape == shape and target.element is source.element and strided(target) == moved
+        if not same or target.memory_space is not source.memory_space:
+            raise self.error(
+                f"result type '{target}' is not equivalent to the canonical transposed input type '{expected}'"
+            )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.ir.attributes import Attribute, Type
@@ -38,6 +38,8 @@ class _LayoutAttr(Attribute):
 class LinearAttr(_LayoutAttr, name="nv_tileas.linear"):
     """A distributed layout: (register, lane, warp, block) → tile coordinates."""
 
+    alias_word: ClassVar[str] = "layout"
+
     def verify(self) -> None:
         check_hardware(self.layout)
 
@@ -47,6 +49,8 @@ class LinearAttr(_LayoutAttr, name="nv_tileas.linear"):
 
 class SharedAttr(_LayoutAttr, name="nv_tileas.shared"):
     """A layout of a shared-memory buffer: offset in elements → tile coordinates."""
+
+    alias_word: ClassVar[str] = "shared"
 
     def verify(self) -> None:
         if tuple(self.layout.in_dims) != ("offset",):

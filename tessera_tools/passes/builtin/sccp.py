@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from tessera_tools.dialects.func import Call, Func, Return
+from tessera_tools.dialects.func import Call, Return
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import IntegerAttr, SymbolRefAttr
 from tessera_tools.ir.core import Block, Operation, OpResult, Region, UnregisteredOp, Value
@@ -20,10 +20,11 @@ from tessera_tools.ir.effects import is_trivially_dead
 from tessera_tools.ir.flow import flow_of
 from tessera_tools.ir.folding import ConstantFolder
 from tessera_tools.ir.interfaces import BranchLike, HasFlow
-from tessera_tools.ir.symbols import symbol_name, symbol_references
+from tessera_tools.ir.symbols import symbol_name
 from tessera_tools.ir.traits import ConstantLike
 from tessera_tools.opdef.dialect import constant_for
 from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.calls import known_calls
 
 
 class _Overdefined:
@@ -59,7 +60,7 @@ class _Analysis:
         self.values: dict[Value, Lattice] = {}
         self.reached: set[Block] = set()
         self.work: list[Operation | Block] = []
-        self.calls: dict[Operation, list[Call]] = _known_calls(root)
+        self.calls: Mapping[Operation, list[Call]] = {**known_calls(root)}
         """Functions that only calls use, with these calls."""
         self.functions = {symbol_name(op): op for op in self.calls}
 
@@ -235,31 +236,6 @@ class _Analysis:
             if any((new := self.values.get(value)) is not None and new is not old for value in values):
                 return True
         return False
-
-
-def _known_calls(root: Operation) -> dict[Operation, list[Call]]:
-    """The private functions with bodies that are only called, by symbols in `root`, with their calls."""
-    if root.name != "builtin.module":
-        return {}
-    functions: dict[str, Operation] = {}
-    for block in root.regions[0].blocks:
-        for op in block:
-            name = symbol_name(op)
-            visibility = op.attributes.get("sym_visibility")
-            private = visibility is not None and getattr(visibility, "value", "") == "private"
-            if name is not None and isinstance(op, Func) and private and op.regions[0].blocks:
-                functions[name] = op
-    calls: dict[Operation, list[Call]] = {op: [] for op in functions.values()}
-    for op in root.walk():
-        for reference in (found for value in op.attributes.values() for found in symbol_references(value)):
-            function = functions.get(reference.root)
-            if function is None:
-                continue
-            if isinstance(op, Call) and reference is op.callee:
-                calls.get(function, []).append(op)
-            else:
-                calls.pop(function, None)
-    return calls
 
 
 def _rewrite(root: Operation, analysis: _Analysis) -> int:

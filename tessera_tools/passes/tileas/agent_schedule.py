@@ -46,6 +46,8 @@ TURN = "nv_tileas.turn"
 """A unit attribute of the product with which a warpgroup's turn begins."""
 REQUIRED = "nv_tileas.turns_required"
 """A unit attribute of a loop whose turns an option asks for."""
+ATTEMPTS = 8
+"""Placements per op, for one interval: threads run one op at a time, so that few orders are worth a try."""
 START_CYCLES = 16
 """Cycles that the start of a product takes in the threads: the wait for its operands, and their descriptors."""
 SWAPPED = 8
@@ -181,7 +183,7 @@ class AgentLoop(ScheduledLoop):
     def _found(self, least: int) -> Schedule:
         operations = [cost.cycles for cost in self.costs]
         least = max(least, self.work) if self.turns > 1 else least
-        found = schedule(operations, self.dependences, least, self.sharers)
+        found = schedule(operations, self.dependences, least, self.sharers, self.recurrence, ATTEMPTS)
         loads = [n for n, op in enumerate(self.ops) if op in self.boxes or not self.costs[n].cycles]
         found = self._shortened(delayed(found, operations, self.dependences, loads, self.sharers))
         # Tiles of few registers are computed at their uses.

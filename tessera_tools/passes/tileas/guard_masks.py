@@ -48,31 +48,25 @@ class GuardMasks(Pass):
     ensures: ClassVar = "loops with products apply a mask only to tiles for which it may not hold"
     statistics: ClassVar = {"guarded": "masks behind a branch"}
 
-    def run(self, op: Operation, context: PassContext) -> None:
+    def run(self, op: Operation, context: PassContext) -> bool:
+        changed = False
         for function, target in kernels_with(op):
             choice = asynchronous_products(function, target)
             warps = kernel_spec(function).num_warps if choice is None else WARPS_OF_WARPGROUP * choice.groups
             least = LEAST_ELEMENTS * 32 * warps
             facts = Facts()
-            for select in [inner for inner in function.walk() if isinstance(inner, arith.Select)]:
-                if self._guard(select, least, facts):
+            selects = [inner for inner in function.walk() if isinstance(inner, arith.Select)]
+            for select in [inner for inner in selects if _is_worth_a_branch(inner, least)]:
+                changed = True
+                if self._guard(select, facts):
                     context.count("guarded")
                     context.passed(
                         select, "mask skipped where it holds for the whole tile", "masks", "schedule", function=function
                     )  # fmt: skip
+        return changed
 
-    def _guard(self, select: Any, least: int, facts: Facts) -> bool:
-        type, taken, loop = select.result.type, select.true_value.defining_op, select.parent_op
-        if (
-            not isinstance(loop, scf.For)
-            or not any(isinstance(inner, nv_tileas.Dot) for inner in loop.body.entry)
-            or not isinstance(select.condition.type, RankedTensorType)
-            or type.num_elements < least
-            # A tile of equal elements has no registers that the branch could leave alone.
-            or isinstance(taken, nv_tileaa.ConstantTensor | nv_tileaa.Splat | nv_tileaa.Broadcast)
-        ):
-            return False
-        builder = Builder.before(select)
+    def _guard(self, select: Any, facts: Facts) -> bool:
+        type, builder = select.result.type, Builder.before(select)
         holds = _Check(builder, facts).of(select.condition)
         if holds is None:
             return False
@@ -89,6 +83,19 @@ class GuardMasks(Pass):
             otherwise.append(op)
         Builder.at_end(otherwise, select.location).insert(scf.Yield([select.result]))
         return True
+
+
+def _is_worth_a_branch(select: Any, least: int) -> bool:
+    """Whether a select masks a tile of at least `least` elements in a loop of products."""
+    taken, loop = select.true_value.defining_op, select.parent_op
+    return (
+        isinstance(loop, scf.For)
+        and any(isinstance(inner, nv_tileas.Dot) for inner in loop.body.entry)
+        and isinstance(select.condition.type, RankedTensorType)
+        and select.result.type.num_elements >= least
+        # A tile of equal elements has no registers that the branch could leave alone.
+        and not isinstance(taken, nv_tileaa.ConstantTensor | nv_tileaa.Splat | nv_tileaa.Broadcast)
+    )
 
 
 def _only_for(select: Operation) -> list[Operation]:

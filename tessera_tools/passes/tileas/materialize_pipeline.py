@@ -58,20 +58,22 @@ class MaterializePipeline(Pass):
 
     num_stages: int = option(0, "number of pipeline stages per loop; 0 chooses as many as fit")
 
-    def run(self, op: Operation, context: PassContext) -> None:
+    def run(self, op: Operation, context: PassContext) -> bool:
         if self.num_stages < 0:
             raise op.error(
                 f"option num-stages={self.num_stages} is invalid; expected a number of stages, or 0"
             )
         target = target_of(op)
+        changed = False
         for function in kernels(op):
             if context.explains:
                 explain_loads(function, context)
-            self.run_on_kernel(function, target, context)
+            changed |= self.run_on_kernel(function, target, context)
+        return changed
 
-    def run_on_kernel(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
+    def run_on_kernel(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> bool:
         """Materialize with as many stages as fit in shared memory with the kernel's other buffers.  If one stage does
-        not fit, the largest tiles get no buffer."""
+        not fit, the largest tiles get no buffer.  False if the kernel has no products with operands in memory."""
         most, largest = MOST_STAGES, sys.maxsize
         while operands := dot_operands(function, target):
             backup = cast(nv_tileaa.Func, function.clone())
@@ -100,7 +102,8 @@ class MaterializePipeline(Pass):
             context.count("staged", staged)
             for stages in (*chosen, *slow):
                 stages.explain(context, function)
-            return
+            return True
+        return False
 
     def materialize(
         self,

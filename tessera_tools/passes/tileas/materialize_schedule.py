@@ -68,12 +68,13 @@ class MaterializeSchedule(Pass):
     )
     statistics: ClassVar = {"agents": "kernels turned into agents"}
 
-    def run(self, op: Operation, context: PassContext) -> None:
+    def run(self, op: Operation, context: PassContext) -> bool:
+        begun: set[Operation] = set()
         for function, target in kernels_with(op, Feature.WGMMA, Feature.TMA):
             multiplies = any(isinstance(inner, nv_tileas.Dot) for inner in function.walk())
             explain = self.explain_refusal if multiplies else self.explain_refused_load
             try:
-                kernel, banned = _specialized(function, target, multiplies)
+                kernel, banned = _specialized(function, target, multiplies, begun)
                 kernel.run()
             except Missed as refusal:
                 explain(context, function, refusal)
@@ -91,6 +92,7 @@ class MaterializeSchedule(Pass):
                     function, product.dot, position, buffer, kernel.computed[product, position], context
                 )
             explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
+        return bool(begun)
 
     def explain_refusal(self, context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
         """A remark with the reason why an op does not become asynchronous."""
@@ -104,10 +106,13 @@ class MaterializeSchedule(Pass):
             context.missed(refusal.op, text, "tma", "memory", function=function)
 
 
-def _specialized(function: nv_tileaa.Func, target: Target, multiplies: bool) -> tuple[_Kernel, list[Missed]]:
+def _specialized(
+    function: nv_tileaa.Func, target: Target, multiplies: bool, begun: set[Operation]
+) -> tuple[_Kernel, list[Missed]]:
     """The kernel with as many asynchronous products as there can be, or, if it does not multiply, loads by TMA.
 
-    With it, why TMA does not load other tiles. Missed if there is no such product or load.
+    With it, why TMA does not load other tiles. Missed if there is no such product or load; the function is added to
+    `begun` if something may have changed by then.
     """
     banned: dict[Operation, Missed] = {}
     for op in function.walk():
@@ -116,6 +121,7 @@ def _specialized(function: nv_tileaa.Func, target: Target, multiplies: bool) -> 
     while True:
         try:
             choice = choose(function, banned) if multiplies else choose_streams(function, target, banned)
+            begun.add(function)
             return _Kernel(function, choice, target), list(banned.values())
         except Missed as refusal:
             if not isinstance(refusal.op, nv_tileas.TiledLoad) or refusal.op in banned:

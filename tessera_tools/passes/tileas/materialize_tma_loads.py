@@ -43,7 +43,8 @@ class MaterializeTmaLoads(Pass):
     )
     statistics: ClassVar = {"loads": "loads by TMA"}
 
-    def run(self, op: Operation, context: PassContext) -> None:
+    def run(self, op: Operation, context: PassContext) -> bool:
+        changed = False
         for function, target in kernels_with(op, Feature.TMA, Feature.MBARRIER_TRY_WAIT):
             ops = list(function.walk())
             for load in ops:
@@ -57,7 +58,8 @@ class MaterializeTmaLoads(Pass):
                         function=function,
                     )
             if function.kernel_spec is not None and not any(isinstance(op, _PRODUCTS) for op in ops):
-                _Kernel(function, target, context).run()
+                changed |= _Kernel(function, target, context).run()
+        return changed
 
 
 _PRODUCTS = (nv_tileas.Dot, nv_tileas.AsyncDot, nv_tileas.AgentSwitch)
@@ -70,7 +72,8 @@ class _Kernel:
         self.function, self.context = function, context
         self.streams = Streams(function, target)
 
-    def run(self) -> None:
+    def run(self) -> bool:
+        """Rewrite the loads that TMA brings; false if there are none."""
         for load in [op for op in self.function.walk() if isinstance(op, nv_tileas.TiledLoad)]:
             if loops_around(load):
                 # Agents bring what they can (tileas-materialize-schedule).
@@ -94,6 +97,7 @@ class _Kernel:
         for group in groups:
             self.rewrite(group)
         self.context.count("loads", len(chosen))
+        return bool(chosen)
 
     # -- the choice
 

@@ -66,9 +66,11 @@ class MaterializeTmaStores(Pass):
     ensures: ClassVar = "every TMA store is waited for before its buffer is reused and before the kernel ends"
     statistics: ClassVar = {"stores": "stores by TMA"}
 
-    def run(self, op: Operation, context: PassContext) -> None:
+    def run(self, op: Operation, context: PassContext) -> bool:
+        changed = False
         for function, target in kernels_with(op, Feature.TMA, Feature.STMATRIX):
-            _Kernel(function, target, context).run()
+            changed |= _Kernel(function, target, context).run()
+        return changed
 
 
 @dataclass(eq=False)
@@ -100,17 +102,18 @@ class _Kernel:
         self.function, self.target, self.context = function, target, context
         self.facts, self.order = Facts(), MemoryOrder()
 
-    def run(self) -> None:
+    def run(self) -> bool:
+        """Rewrite the stores that TMA does; false if there are none."""
         ops = list(self.function.walk())
         self.stores = [op for op in ops if isinstance(op, nv_tileas.TiledStore)]
         self.accesses = [op for op in ops if not op.regions and self.order.before(op)]
         if not self.stores:
-            return
+            return False
         try:
             self.total = allocate(self.function, self.target).total
         except DiagnosticError:
             # The pass that allocates shared memory reports an error if the buffers do not fit.
-            return
+            return False
         chosen: dict[Operation, _Plan] = {}
         for store in self.stores:
             try:
@@ -137,6 +140,7 @@ class _Kernel:
                 left.append(made)
             self.context.count("stores")
         self.wait_at_ends(left)
+        return bool(chosen)
 
     # -- the choice
 

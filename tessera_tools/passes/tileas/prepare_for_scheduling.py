@@ -62,29 +62,27 @@ class PrepareForScheduling(Pass):
         "the steps to run, in the order of the list",
     )
 
-    def run(self, op: Operation, context: PassContext) -> None:
+    def run(self, op: Operation, context: PassContext) -> bool:
         unknown = [name for name in self.steps if name not in _STEPS]
         if unknown:
             raise op.error(
                 f"option steps has '{unknown[0]}'; the steps of {self.name} are {', '.join(_STEPS)}"
             )
         functions = kernels_with(op)
+        before, sliced = dict(context.counters), False
         for name in self.steps if functions else ():
             step = _STEPS[name]
-            if step is None:
-                _on_module(name, op, context)
-                continue
-            for function, target in functions:
-                step(function, target, context)
-
-
-def _on_module(name: str, module: Operation, context: PassContext) -> None:
-    if name == "sliceAndFuse":
-        if not Slicing().run(module, context):
-            return
-        context.run_pipeline("cse", module)
-    else:
-        context.run_pipeline("canonicalize", module)
+            if name == "sliceAndFuse":
+                sliced = Slicing().run(op, context)
+                if sliced:
+                    context.run_pipeline("cse", op)
+            elif step is None:
+                context.run_pipeline("canonicalize", op)
+            else:
+                for function, target in functions:
+                    step(function, target, context)
+        # The pipelines check what they change.  The other steps count it.
+        return sliced or dict(context.counters) != before
 
 
 # -- loads

@@ -42,7 +42,8 @@ class PromoteAccumulators(Pass):
     )
     statistics: ClassVar = {"promoted": "products whose sums are added in f32"}
 
-    def run(self, op: Operation, context: PassContext) -> None:
+    def run(self, op: Operation, context: PassContext) -> bool:
+        changed = False
         for function in kernels(op):
             # If there are none, the pass that makes the agents says why.
             choice = asynchronous_products(function, target_of(op))
@@ -50,6 +51,7 @@ class PromoteAccumulators(Pass):
                 dot = product.dot
                 if not loses_precision(dot):
                     continue
+                changed = True
                 if product.sliced:
                     dot.attributes[SLICED] = UNIT
                     context.count("promoted")
@@ -75,3 +77,4 @@ class PromoteAccumulators(Pass):
                 context.passed(
                     dot, "sums of 8-bit floats are added in f32, each tile along K", "precision", "tensorcore"
                 )
+        return changed

@@ -42,15 +42,18 @@ class RemoveLayoutConversions(Pass):
     ensures: ClassVar = "no conversion between equal layouts, of a conversion, or of a constant"
     statistics: ClassVar = {"removed": "layout conversions removed"}
 
-    def run(self, op: Operation, context: PassContext) -> None:
+    def run(self, op: Operation, context: PassContext) -> bool:
+        changed = False
         for function in kernels(op):
             waiting = {o: None for o in function.walk() if isinstance(o, nv_tileas.ConvertLayout)}
             while waiting:
                 conversion, _ = waiting.popitem()
                 again = _simplify(conversion)
                 if again is not None:
+                    changed = True
                     context.count("removed")
                     waiting.update(dict.fromkeys(again))
+        return changed
 
 
 def _simplify(op: nv_tileas.ConvertLayout) -> list[nv_tileas.ConvertLayout] | None:

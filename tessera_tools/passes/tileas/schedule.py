@@ -68,7 +68,7 @@ class ScheduleLoops(Pass):
         choices=("auto", "always", "never"),
     )
 
-    def run(self, op: Operation, context: PassContext) -> None:
+    def run(self, op: Operation, context: PassContext) -> bool:
         if self.num_stages < 0:
             raise op.error(
                 f"option num-stages={self.num_stages} is invalid; expected a number of stages, or 0"
@@ -77,10 +77,12 @@ class ScheduleLoops(Pass):
             raise op.error(
                 f"option num-consumer-warpgroups={self.num_consumer_warpgroups} is invalid; expected 1, 2 or 4, or 0"
             )
-        target = target_of(op)
+        target, changed = target_of(op), False
         for function in kernels(op):
-            choice = self._divided(function, target, self._choice(function, target))
+            made = _Made(self.num_stages)
+            choice = self._divided(function, made, target, self._choice(function, target))
             if choice is not None:
+                changed = True
                 groups = f"{choice.groups} consumer warpgroup{'s' if choice.groups > 1 else ''}"
                 loads = "a warp that loads" if not choice.by_threads else "a warpgroup that loads"
                 context.passed(function, f"{loads} and {groups}: {choice.why}", "warps", "schedule")
@@ -88,11 +90,13 @@ class ScheduleLoops(Pass):
             taken = False
             for loop in innermost_loops(function) if choice is not None or not self.only_agents else ():
                 try:
-                    scheduled = self._with_turns(self.scheduled(loop, target, choice), function, context)
+                    together = made.together(loop, target, choice)
+                    scheduled = self._with_turns(together, made, function, context)
                 except SchedulingError:
                     # Effects of one iteration depend on each other: the loop is not reordered.
                     continue
                 scheduled.write()
+                changed = True
                 if scheduled.turns > 1:
                     taken = True
                     if self.ping_pong == "always":
@@ -115,16 +119,17 @@ class ScheduleLoops(Pass):
                 raise function.error(
                     f"cannot take turns, for which ping-pong=always asks: {_why_no_turns(choice)}"
                 )
+        return changed
 
     def _with_turns(
-        self, scheduled: ScheduledLoop, function: Operation, context: PassContext
+        self, scheduled: ScheduledLoop, made: _Made, function: Operation, context: PassContext
     ) -> ScheduledLoop:
         """The schedule in which the consumer warpgroups take turns, if that is possible and takes less time."""
         if self.ping_pong == "never" or not isinstance(scheduled, AgentLoop) or not scheduled.may_take_turns:
             return scheduled
         loop, groups = scheduled.loop, scheduled.choice.groups
         try:
-            turned = AgentLoop(loop, scheduled.target, scheduled.choice, self.num_stages, groups)
+            turned = made.in_turns(loop, scheduled.target, scheduled.choice)
         except SchedulingError as failure:
             text = f"the {groups} consumer warpgroups do not take turns with the tensor cores: {failure}"
             context.missed(loop, text, "turns", "schedule", function=function)
@@ -163,7 +168,9 @@ class ScheduleLoops(Pass):
                 f"for {self.num_consumer_warpgroups}"
             ) from None
 
-    def _divided(self, function: nv_tileaa.Func, target: Target, choice: Choice | None) -> Choice | None:
+    def _divided(
+        self, function: nv_tileaa.Func, made: _Made, target: Target, choice: Choice | None
+    ) -> Choice | None:
         """Two consumer warpgroups that take turns instead of one that nobody asks for, if that takes less time."""
         if choice is None or choice.groups > 1 or self.ping_pong == "never":
             return choice
@@ -175,24 +182,24 @@ class ScheduleLoops(Pass):
         except Missed:
             # Each of two warpgroups has fewer registers for the addresses of the producer.
             two = choice
-        if two.groups > 1 and self._divides(function, target, choice, two):
+        if two.groups > 1 and self._divides(function, made, target, choice, two):
             return two
         for key in (CONSUMER_WARPGROUPS, FOR_TURNS):
             del function.attributes[key]
         return choice
 
-    def _divides(self, function: Operation, target: Target, one: Choice, two: Choice) -> bool:
+    def _divides(self, function: Operation, made: _Made, target: Target, one: Choice, two: Choice) -> bool:
         """Whether each loop with products takes less time, if its warpgroups take turns, than with one warpgroup."""
         found = False
         for loop in innermost_loops(function):
             try:
-                together = self.scheduled(loop, target, one)
+                together = made.together(loop, target, one)
                 if not isinstance(together, AgentLoop):
                     continue
             except SchedulingError:
                 continue
             try:
-                turned = AgentLoop(loop, target, two, self.num_stages, two.groups)
+                turned = made.in_turns(loop, target, two)
             except SchedulingError:
                 return False
             if not turned.may_take_turns:
@@ -212,13 +219,40 @@ class ScheduleLoops(Pass):
                 why = "the hint latency is not followed: the load is not in a loop of asynchronous products"
                 context.missed(op, why, "latency", "schedule", function=function)
 
-    def scheduled(self, loop: scf.For, target: Target, choice: Choice | None) -> ScheduledLoop:
+
+class _Made:
+    """The schedules of the loops of a kernel, by the number of consumer warpgroups.  Each is computed once.
+
+    Errors: SchedulingError if a loop has none.
+    """
+
+    def __init__(self, num_stages: int) -> None:
+        self.num_stages = num_stages
+        self._found: dict[tuple[scf.For, int, bool], ScheduledLoop] = {}
+
+    def together(self, loop: scf.For, target: Target, choice: Choice | None) -> ScheduledLoop:
         """The schedule of a loop, with asynchronous products if it has any."""
+        key = (loop, 0 if choice is None else choice.groups, False)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = self._together(loop, target, choice)
+        return found
+
+    def _together(self, loop: scf.For, target: Target, choice: Choice | None) -> ScheduledLoop:
         inside = [] if choice is None else [p for p in choice.products if p.dot.parent is loop.body.entry]
         # 16-bit accumulators share registers, and a loop that carries them unpacks them: the wait follows immediately.
         if choice is not None and inside and all(element_bytes(p.dot.c.type.element) == 4 for p in inside):
             return AgentLoop(loop, target, choice, self.num_stages)
         return ScheduledLoop(loop, target, self.num_stages)
+
+    def in_turns(self, loop: scf.For, target: Target, choice: Choice) -> AgentLoop:
+        """The schedule of a loop whose warpgroups take turns."""
+        key = (loop, choice.groups, True)
+        found = self._found.get(key)
+        if found is None:
+            found = self._found[key] = AgentLoop(loop, target, choice, self.num_stages, choice.groups)
+        assert isinstance(found, AgentLoop)
+        return found
 
 
 def _tell_of_hints(scheduled: ScheduledLoop, function: Operation, context: PassContext) -> None:

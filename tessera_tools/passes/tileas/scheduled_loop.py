@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import pairwise
 from math import prod
 
-from tessera_tools.analysis.modulo_scheduling import Dependence, Schedule, SchedulingError, schedule
+from tessera_tools.analysis.modulo_scheduling import (
+    Dependence,
+    Schedule,
+    SchedulingError,
+    recurrence_bound,
+    schedule,
+)
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.analysis.tile_costs import RESOURCES, Cost, cost_of
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
@@ -108,12 +115,20 @@ class ScheduledLoop:
             self.is_limited_by_buffers = True
             least = found.interval + max(1, found.interval // 32)
 
+    @cached_property
+    def recurrence(self) -> int:
+        """The recurrence bound of the loop.  Raises SchedulingError if the ops of one iteration depend on each
+        other."""
+        return recurrence_bound(len(self.costs), self.dependences)
+
     def _sequential(self) -> int:
         """The cycles of one iteration whose ops start one after the other."""
         return 1 + sum(max(cost.latency, *cost.cycles.values(), 1) for cost in self.costs if cost.cycles)
 
     def _found(self, least: int) -> Schedule:
-        return schedule([cost.cycles for cost in self.costs], self.dependences, least)
+        return schedule(
+            [cost.cycles for cost in self.costs], self.dependences, least, recurrence=self.recurrence
+        )
 
     def _fits(self, found: Schedule) -> bool:
         depths = self.depths(found)

@@ -80,6 +80,76 @@ module attributes {gpu.container_module} {
 
 // -----
 
+func.func @launch_ends(%n: index) {
+  // expected-note @below {{in 'gpu.launch' body region}}
+  gpu.launch blocks(%a, %b, %c) in (%d = %n, %e = %n, %f = %n) threads(%g, %h, %i) in (%j = %n, %k = %n, %l = %n) {
+    // expected-error @below {{expected 'gpu.terminator' or a terminator with successors}}
+    gpu.yield %n : index
+  }
+  return
+}
+
+// -----
+
+func.func @launch_buffer(%n: index) {
+  // expected-error @below {{expected memory space private in attribution}}
+  gpu.launch blocks(%a, %b, %c) in (%d = %n, %e = %n, %f = %n) threads(%g, %h, %i) in (%j = %n, %k = %n, %l = %n)
+      private(%p : memref<4xf32, #gpu.address_space<workgroup>>) {
+    gpu.terminator
+  }
+  return
+}
+
+// -----
+
+func.func @alloc_sizes(%n: index) {
+  // expected-error @below {{incorrect number of dynamic sizes, has 1, expected 2}}
+  %0 = gpu.alloc (%n) : memref<?x?xf32>
+  return
+}
+
+// -----
+
+func.func @copies(%a: memref<3xf32>, %b: memref<4xf32>, %c: memref<3xi32>) {
+  // expected-error @below {{arguments have incompatible element type}}
+  gpu.memcpy %a, %c : memref<3xf32>, memref<3xi32>
+  return
+}
+
+// -----
+
+func.func @copies(%a: memref<3xf32>, %b: memref<4xf32>) {
+  // expected-error @below {{arguments have incompatible shape}}
+  gpu.memcpy %a, %b : memref<3xf32>, memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @set(%a: memref<3xf32>, %b: f16) {
+  // expected-error @below {{failed to verify that all of {dst, value} have same element type}}
+  gpu.memset %a, %b : memref<3xf32>, f16
+  return
+}
+
+// -----
+
+func.func @shared() {
+  // expected-error @below {{address space must be address_space<workgroup>}}
+  %0 = gpu.dynamic_shared_memory : memref<?xi8>
+  return
+}
+
+// -----
+
+func.func @shared() {
+  // expected-error @below {{result memref type must be memref<?xi8, #gpu.address_space<workgroup>>}}
+  %0 = gpu.dynamic_shared_memory : memref<8xi8, #gpu.address_space<workgroup>>
+  return
+}
+
+// -----
+
 func.func @stride(%x: f32) {
   // expected-error @below {{cluster stride 3 is not a power of two}}
   %0 = gpu.subgroup_reduce add %x cluster(size = 4, stride = 3) : (f32) -> f32

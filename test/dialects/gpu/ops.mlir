@@ -46,4 +46,33 @@ module attributes {gpu.container_module} {
     gpu.wait [%1]
     return
   }
+  func.func @launch(%arg0: index, %arg1: i32) {
+    gpu.launch blocks(%arg2, %arg3, %arg4) in (%arg8 = %arg0, %arg9 = %arg0, %arg10 = %arg0) threads(%arg5, %arg6, %arg7) in (%arg11 = %arg0, %arg12 = %arg0, %arg13 = %arg0) module(@k) function(@f) {
+      cf.br ^bb1
+    ^bb1:  // pred: ^bb0
+      gpu.terminator
+    }
+    gpu.launch clusters(%arg14, %arg15, %arg16) in (%arg17 = %arg0, %arg18 = %arg0, %arg19 = %arg0) blocks(%arg2, %arg3, %arg4) in (%arg8 = %arg0, %arg9 = %arg0, %arg10 = %arg0) threads(%arg5, %arg6, %arg7) in (%arg11 = %arg0, %arg12 = %arg0, %arg13 = %arg0) dynamic_shared_memory_size %arg1 workgroup(%arg20 : memref<32xf32, 3>) private(%arg21 : memref<1xf32, 5>) {
+      gpu.terminator
+    } {foo}
+    %0 = gpu.wait async
+    %1 = gpu.launch async [%0] blocks(%arg2, %arg3, %arg4) in (%arg8 = %arg0, %arg9 = %arg0, %arg10 = %arg0) threads(%arg5, %arg6, %arg7) in (%arg11 = %arg0, %arg12 = %arg0, %arg13 = %arg0) {
+      gpu.terminator
+    }
+    return
+  }
+  func.func @memory(%arg0: index, %arg1: f32, %arg2: memref<*xf32>, %arg3: i32) {
+    %0 = gpu.wait async
+    %memref = gpu.alloc  () : memref<1024xf32, 1>
+    %memref_0, %asyncToken = gpu.alloc async [%0] (%arg0) : memref<?xf32, 1>
+    %memref_1 = gpu.alloc  host_shared (%arg0) {foo} : memref<?xf32, 1>
+    %1 = gpu.memcpy async [%asyncToken] %memref_0, %memref_1 : memref<?xf32, 1>, memref<?xf32, 1>
+    %2 = gpu.memset async [%asyncToken] %memref_0, %arg1 : memref<?xf32, 1>, f32
+    gpu.dealloc  %memref : memref<1024xf32, 1>
+    %3 = gpu.dealloc async [%1, %2] %memref_0 : memref<?xf32, 1>
+    gpu.host_register %arg2 : memref<*xf32>
+    gpu.host_unregister %arg2 : memref<*xf32>
+    gpu.set_default_device %arg3
+    return
+  }
 }

@@ -180,6 +180,133 @@ func.func @rank_of_the_layout(%m: memref<2x3xf32, strided<[1]>>)  // expected-er
 
 // -----
 
+func.func @f(%m: memref<4x4xf32>, %i: index, %x: f32) {
+  // expected-error @below {{expects the number of subscripts to be equal to memref rank}}
+  %0 = memref.atomic_rmw addf %x, %m[%i] : (f32, memref<4x4xf32>) -> f32
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4xi32>, %i: index, %x: i32) {
+  // expected-error @below {{expects a floating-point type}}
+  %0 = memref.atomic_rmw addf %x, %m[%i] : (i32, memref<4xi32>) -> i32
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4xf32>, %i: index, %x: f32) {
+  // expected-error @below {{expects an integer type}}
+  %0 = memref.atomic_rmw addi %x, %m[%i] : (f32, memref<4xf32>) -> f32
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4xf32>, %i: index, %x: f32) {
+  // expected-error @below {{expected single number of entry block arguments}}
+  %0 = memref.generic_atomic_rmw %m[%i] : memref<4xf32> {
+  ^bb0(%a: f32, %b: f32):
+    memref.atomic_yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4xf32>, %i: index, %x: f32) {
+  %0 = memref.generic_atomic_rmw %m[%i] : memref<4xf32> {
+  ^bb0(%a: f32):
+    // expected-error @below {{should contain only operations with no side effects}}
+    %b = memref.alloc() : memref<4xf32>
+    memref.atomic_yield %x : f32
+  }
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4xf32>) {
+  // expected-error @below {{missing dimension operand}}
+  %0 = memref.realloc %m : memref<4xf32> to memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4xf32>, %i: index) {
+  // expected-error @below {{unnecessary dimension operand}}
+  %0 = memref.realloc %m(%i) : memref<4xf32> to memref<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4xf32>) {
+  // expected-error @below {{different element types}}
+  %0 = memref.realloc %m : memref<4xf32> to memref<8xi32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4xf32>, %i: index) {
+  // expected-error @below {{rw specifier has to be 'read' or 'write'}}
+  memref.prefetch %m[%i], rw, locality<0>, data : memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4xf32>, %i: index) {
+  // expected-error @below {{cache type has to be 'data' or 'instr'}}
+  memref.prefetch %m[%i], read, locality<0>, all : memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4xf32>, %i: index) {
+  // expected-error @below {{minimum value is 0 whose maximum value is 3}}
+  memref.prefetch %m[%i], read, locality<4>, data : memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4xf32>, %s: memref<?xi32>) {
+  // expected-error @below {{cannot use shape operand with dynamic length}}
+  %0 = memref.reshape %m(%s) : (memref<4xf32>, memref<?xi32>) -> memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4xf32>, %s: memref<2xi32>) {
+  // expected-error @below {{length of shape operand differs from the result's memref rank}}
+  %0 = memref.reshape %m(%s) : (memref<4xf32>, memref<2xi32>) -> memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4x8xf32>) {
+  // expected-error @below {{expected a permutation map}}
+  %0 = memref.transpose %m (a, b) -> (a, a) : memref<4x8xf32> to memref<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @f(%m: memref<4x8xf32>) {
+  // expected-error @below {{is not equivalent to the canonical transposed input type}}
+  %0 = memref.transpose %m (a, b) -> (b, a) : memref<4x8xf32> to memref<8x4xf32>
+  return
+}
+
+// -----
+
 func.func @expand_rank(%m: memref<4xf32>) {
   // expected-error @below {{has source rank 1 and result rank 0. This is not an expansion (1 > 0).}}
   %0 = "memref.expand_shape"(%m) <{reassociation = [], static_output_shape = array<i64>}> : (memref<4xf32>) -> memref<f32>

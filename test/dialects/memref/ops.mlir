@@ -39,4 +39,25 @@ module {
     return
   }
   func.func private @static_strides(memref<2xf32, strided<[-1], offset: 6>>, memref<2xf32, strided<[2], offset: -1>>, memref<?xf32, strided<[?], offset: ?>>)
+  func.func @mem(%arg0: memref<?xf32>, %arg1: index, %arg2: f32, %arg3: memref<2xindex>, %arg4: memref<4x8xf32>) -> index {
+    %0 = memref.atomic_rmw addf %arg2, %arg0[%arg1] : (f32, memref<?xf32>) -> f32
+    %1 = memref.generic_atomic_rmw %arg0[%arg1] : memref<?xf32> {
+    ^bb0(%arg5: f32):
+      memref.atomic_yield %arg2 : f32
+    }
+    %reshape = memref.reshape %arg0(%arg3) : (memref<?xf32>, memref<2xindex>) -> memref<?x?xf32>
+    %2 = memref.realloc %arg0(%arg1) {alignment = 8 : i64} : memref<?xf32> to memref<?xf32>
+    %3 = memref.realloc %arg0 : memref<?xf32> to memref<4xf32>
+    memref.prefetch %arg4[%arg1, %arg1], read, locality<3>, data : memref<4x8xf32>
+    memref.prefetch %arg4[%arg1, %arg1], write, locality<0>, instr : memref<4x8xf32>
+    %transpose = memref.transpose %arg4 (d0, d1) -> (d1, d0) : memref<4x8xf32> to memref<8x4xf32, strided<[1, 8]>>
+    %4 = memref.alloca_scope  -> (index) {
+      %alloca = memref.alloca() : memref<4xf32>
+      memref.alloca_scope.return %arg1 : index
+    }
+    memref.alloca_scope  {
+      %alloca = memref.alloca() : memref<4xf32>
+    }
+    return %4 : index
+  }
 }

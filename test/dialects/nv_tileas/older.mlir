@@ -1,6 +1,6 @@
-// RUN: tessera-opt %s --implicit-index-constants -o %t
+// RUN: tessera-opt --mlir-print-local-scope %s --implicit-index-constants -o %t
 // RUN: filecheck %s --input-file %t
-// RUN: tessera-opt %t | diff %t -
+// RUN: tessera-opt --mlir-print-local-scope %t | diff %t -
 
 // Stage 3 as the walk-through of the stages prints it, with what it leaves undefined: the aliases, the arguments, and the
 // values up to %zero.

@@ -1,7 +1,7 @@
-// RUN: tessera-opt %s -o %t
+// RUN: tessera-opt --mlir-print-local-scope %s -o %t
 // RUN: filecheck %s --input-file %t
-// RUN: tessera-opt %t | diff %t -
-// RUN: tessera-opt %s --mlir-print-op-generic | tessera-opt | diff %t -
+// RUN: tessera-opt --mlir-print-local-scope %t | diff %t -
+// RUN: tessera-opt --mlir-print-local-scope %s --mlir-print-op-generic | tessera-opt --mlir-print-local-scope | diff %t -
 
 // CHECK: nv_tileas.alloc_tensor : !nv_tileas.smem<4x16x16xf16, #nv_tileas.shared<{offset = {{.*}}}>>
 // CHECK: nv_tileas.async.tiled_copy %v[%zero, %{{.*}}], %smem_a[%{{.*}}] when %{{.*}} {atom = #cute.copy_atom<sm80_cp_async_128_f16>}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
-from oracles import require_tool
+from harness.upstream import ours, peer
 from tessera_tools.cli.opt import run
 
 LOOPS = """
@@ -523,22 +521,6 @@ CASES = {
     "private-except": (["--symbol-privatize=exclude=a,inner"], SYMBOLS),
     "sorted": (["--topological-sort"], GRAPH),
 }
-
-
-def peer(*argv: str, text: str) -> tuple[str, str]:
-    """stdout and stderr of mlir-opt."""
-    done = subprocess.run(
-        [require_tool("mlir-opt-22"), "--allow-unregistered-dialect", *argv],
-        input=text, capture_output=True, timeout=60, check=True, text=True,
-    )  # fmt: skip
-    return done.stdout, done.stderr
-
-
-def ours(*argv: str, text: str) -> tuple[str, str]:
-    """stdout and stderr of tessera-opt."""
-    result = run(["--allow-unregistered-dialect", *argv], text.encode())
-    assert result.exit_code == 0, result.stderr.decode()
-    return result.stdout.decode(), result.stderr.decode()
 
 
 @pytest.mark.parametrize(("flags", "text"), CASES.values(), ids=CASES)

@@ -1,10 +1,10 @@
-// RUN: tessera-opt %s --plan-cta=stop=seeds -o %t.seeds
+// RUN: tessera-opt --mlir-print-local-scope %s --plan-cta=stop=seeds -o %t.seeds
 // RUN: filecheck %s --input-file %t.seeds --check-prefix=SEEDS
-// RUN: tessera-opt %s --plan-cta=stop=layouts -o %t.layouts
+// RUN: tessera-opt --mlir-print-local-scope %s --plan-cta=stop=layouts -o %t.layouts
 // RUN: filecheck %s --input-file %t.layouts --check-prefix=LAYOUTS
-// RUN: tessera-opt %s --plan-cta=stop=seeds | tessera-opt --tileas-plan-cta -o %t.parts
+// RUN: tessera-opt --mlir-print-local-scope %s --plan-cta=stop=seeds | tessera-opt --mlir-print-local-scope --tileas-plan-cta -o %t.parts
 // RUN: filecheck %s --input-file %t.parts
-// RUN: tessera-opt %s --plan-cta | diff %t.parts -
+// RUN: tessera-opt --mlir-print-local-scope %s --plan-cta | diff %t.parts -
 
 // Conversions at the product ask for parts: rows of A and of the sums, and all of B.
 // SEEDS-LABEL: @product

@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --convert-cuda-tile-to-tileaa=gpu-name=sm_80 --convert-tileaa-to-tileas --tileas-assign-layouts | filecheck %s
+// RUN: tessera-opt --mlir-print-local-scope %s --convert-cuda-tile-to-tileaa=gpu-name=sm_80 --convert-tileaa-to-tileas --tileas-assign-layouts | filecheck %s
 
 // Lanes lie along the axis of the rows, each with the four neighbors that it loads; pointers, mask and result share a
 // layout, and what they are made of is made in it.

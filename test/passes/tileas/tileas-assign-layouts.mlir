@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --tileas-assign-layouts | filecheck %s
+// RUN: tessera-opt --mlir-print-local-scope %s --tileas-assign-layouts | filecheck %s
 
 // The dot decides the accumulator's class, which the loop and the rounding share; its operands are converted.
 // Loads and the store keep lines together.

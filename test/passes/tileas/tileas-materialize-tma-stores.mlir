@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --tileas-assign-layouts --tileas-remove-layout-conversions --tileas-materialize-tma-stores --split-input-file --verify-diagnostics=only-expected --remarks=text -o %t
+// RUN: tessera-opt --mlir-print-local-scope %s --tileas-assign-layouts --tileas-remove-layout-conversions --tileas-materialize-tma-stores --split-input-file --verify-diagnostics=only-expected --remarks=text -o %t
 // RUN: filecheck %s --input-file %t
 
 !view = !nv_tileaa.memref<?x?xf16>

@@ -1,6 +1,6 @@
-// RUN: tessera-opt %s --tileas-prepare-for-scheduling --split-input-file -o %t
+// RUN: tessera-opt --mlir-print-local-scope %s --tileas-prepare-for-scheduling --split-input-file -o %t
 // RUN: filecheck %s --input-file %t
-// RUN: tessera-opt %s --tileas-prepare-for-scheduling=steps=refineVecSizeOfAtoms --split-input-file | filecheck %s --check-prefix=WIDTH
+// RUN: tessera-opt --mlir-print-local-scope %s --tileas-prepare-for-scheduling=steps=refineVecSizeOfAtoms --split-input-file | filecheck %s --check-prefix=WIDTH
 
 !view = !nv_tileaa.memref<?x?xf16>
 !tok = !nv_tileaa.mem_token

@@ -1,4 +1,4 @@
-// RUN: tessera-opt %s --tileas-resolve-agent-boundary --split-input-file -o %t
+// RUN: tessera-opt --mlir-print-local-scope %s --tileas-resolve-agent-boundary --split-input-file -o %t
 // RUN: filecheck %s --input-file %t
 
 !tile = tensor<64x64xf32>
