@@ -16,6 +16,7 @@ from tessera_tools.sim import load
 HEADER = ".version 8.8\n.target {target}\n.address_size 64\n"
 DECLARED = """.visible .entry k(.param .u64 p0) {
 .reg .pred %p<4>; .reg .b16 %h<8>; .reg .b32 %r<32>; .reg .b64 %rd<8>; .reg .f32 %f<8>; .reg .f64 %d<8>;
+.reg .b128 %q<2>;
 .shared .align 128 .b8 s[1024];
 """
 

@@ -148,7 +148,6 @@ func.func @shared() {
   return
 }
 
-
 // -----
 
 func.func @stride(%x: f32) {

@@ -305,7 +305,6 @@ func.func @f(%m: memref<4x8xf32>) {
   return
 }
 
-
 // -----
 
 func.func @expand_rank(%m: memref<4xf32>) {
