@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 HOSTILE = "</script><script>window.pwned = 1</script><img src=x onerror='window.pwned = 1'>"
 ARGUMENTS = ["--arg=a=rand:f32:200", "--arg=i32:256", "--arg=c=zeros:f32:256"]  # a is shorter than n
+INSIDE = ["--arg=a=rand:f32:256", *ARGUMENTS[1:]]
 VIEW = "partition_view<tile=(256), tensor_view<?xf32, strides=[1]>>"
 PROGRAM = f"""// {HOSTILE} <!-- <script>
 entry @add(%a: tile<ptr<f32>>, %n: tile<i32>, %c: tile<ptr<f32>>) {{
@@ -46,7 +47,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for command, argv in (
         (translate, [gemm, "--mlir-to-ptx", "--gpu-name=sm_90a", "-o", "gemm.ptx", "--report=gemm.html"]),
         (run, ["add.mlir", "--gpu-name=sm_80", "--report=add.html", *ARGUMENTS]),
-        (run, ["add.mlir", "--gpu-name=sm_80", "--timing", "--report=clock.html", *ARGUMENTS]),
+        (run, ["add.mlir", "--gpu-name=sm_80", "--timing", "--report=clock.html", *INSIDE]),
         (opt, [gemm, "--canonicalize", "--cse", "-o", "o.mlir", "--report=opt.html"]),
     ):
         done = command.run(argv, cwd=str(made))
@@ -109,7 +110,10 @@ def test_and_back_from_an_instruction_to_the_tile_op(show: Any) -> None:
     page = show("gemm.html")
     rows(page, "ptx", "wgmma.mma_async").first.locator(".n").hover()
     assert ["mmaf" in text for text in texts(page, '.pane[data-stage="cuda_tile"] .row.hot')] == [True]
-    rows(page, "sass", "HGMMA").first.locator(".n").hover()
+    key = rows(page, "cuda_tile", "= mmaf").get_attribute("data-key")
+    page.locator(f'.pane[data-stage="sass"] .row[data-key="{key}"]', has_text="HGMMA").first.locator(
+        ".n"
+    ).hover()
     assert "mmaf" in page.locator('.pane[data-stage="cuda_tile"] .row.hot').inner_text()
 
 
