@@ -14,7 +14,7 @@ TILEIRAS ?=
 BYTECODE ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: all demo test test-fast lint format bench fuzz mutants man wheel clean
+.PHONY: all demo test test-fast lint format bench docs fuzz mutants man wheel clean
 all: lint test
 
 $(STAMP): pyproject.toml hatch_build.py
@@ -49,6 +49,10 @@ bench: $(STAMP)
 	$(BIN)/python tools/bench/compile.py $(if $(TILEIRAS),--tileiras=$(TILEIRAS)) $(if $(BYTECODE),--bytecode=$(BYTECODE))
 	$(BIN)/python tools/bench/corpus.py $(if $(TILEIRAS),--tileiras=$(TILEIRAS))
 	$(BIN)/python tools/bench/simulator.py
+
+docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet -e '.[docs]'
+	$(BIN)/python -m mkdocs build --strict
 
 fuzz: $(STAMP)
 	$(BIN)/python tools/fuzz.py --seconds $(FUZZ_SECONDS)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tessera_tools.api.compiling import Kernel, Layout, compile
     from tessera_tools.api.jit import launch
     from tessera_tools.api.launching import FindingsError
-    from tessera_tools.api.modules import parse, parse_file, run_passes, to_text
+    from tessera_tools.api.modules import parse, parse_file, rewrite, run_passes, to_text
     from tessera_tools.diagnostics import DiagnosticError
     from tessera_tools.ir.builder import Builder
     from tessera_tools.ir.core import Operation
@@ -32,7 +32,7 @@ _HOMES = {
     "api.compiling": ("Kernel", "Layout", "compile"),
     "api.jit": ("launch",),
     "api.launching": ("FindingsError",),
-    "api.modules": ("parse", "parse_file", "run_passes", "to_text"),
+    "api.modules": ("parse", "parse_file", "rewrite", "run_passes", "to_text"),
     "diagnostics": ("DiagnosticError",),
     "ir.builder": ("Builder",),
     "ir.core": ("Operation",),
@@ -56,6 +56,7 @@ __all__ = [
     "launch",
     "parse",
     "parse_file",
+    "rewrite",
     "run_passes",
     "targets",
     "to_text",

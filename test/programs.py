@@ -70,13 +70,26 @@ def worker() -> Worker:
 
 @once_in_a_run
 def compiled(
-    text: str, target: str = "sm_80", level: int = 3, ping_pong: str = "auto", cluster: str = "auto"
+    text: str,
+    target: str = "sm_80",
+    level: int = 3,
+    ping_pong: str = "auto",
+    cluster: str = "auto",
+    persistent: str = "auto",
+    raster: str = "auto",
 ) -> Compiled:
     """Compile cuda_tile text to PTX, once for each target. Raises DiagnosticError."""
-    options = Options(lookup(target), until="ptx", level=level, ping_pong=ping_pong, cluster=cluster)
-    return compiled_module(
-        parse_module(text, "program.mlir"), options, (compiled, text, target, level, ping_pong, cluster)
+    options = Options(
+        lookup(target),
+        until="ptx",
+        level=level,
+        ping_pong=ping_pong,
+        cluster=cluster,
+        persistent=persistent,
+        raster=raster,
     )
+    made_by = (compiled, text, target, level, ping_pong, cluster, persistent, raster)
+    return compiled_module(parse_module(text, "program.mlir"), options, made_by)
 
 
 def compiled_module(module: Operation, options: Options, made_by: tuple[Any, ...]) -> Compiled:
@@ -116,6 +129,8 @@ def launch(
     level: int = 3,
     ping_pong: str = "auto",
     cluster: str = "auto",
+    persistent: str = "auto",
+    raster: str = "auto",
     **options: Any,
 ) -> tuple[list[Array], Result]:
     """Compile and run a program; (the arrays afterwards, the launch's result).
@@ -125,7 +140,7 @@ def launch(
     array for each array among `args`; the caller's stay as they are. `seed` is the schedule's, a fresh one unless
     told, and printed; `options` are SimulatedDevice's (mode, stats, …). Asserts that there are no findings.
     """
-    made = compiled(text, target, level, ping_pong, cluster)
+    made = compiled(text, target, level, ping_pong, cluster, persistent, raster)
     seed = fresh_seed("schedule") if seed is None else seed
     arrays, result = launch_ptx(
         made, args, target, grid, file="program.ptx", entry=entry, seed=seed, **options

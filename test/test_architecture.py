@@ -25,7 +25,9 @@ LAYERS = [
     {"emit"},
     {"report"},
     {"api"},
+    {"dsl"},
     {"reduce"},
+    {"editor"},
     {"cli"},
 ]
 """Lowest first: a package imports from layers below its own, and from itself."""
@@ -50,7 +52,7 @@ def allowed(package: str) -> set[str]:
     below = set[str]().union(*LAYERS[:rank])
     above_dialects = any("dialects" in layer for layer in LAYERS[: rank + 1])
     extra = {"layout", "target"} if above_dialects else set[str]()
-    if package in ("api", "cli"):
+    if package in ("api", "cli", "dsl"):
         extra |= {"sim", "runtime"}
     return below | extra | {package}
 

@@ -19,7 +19,7 @@ from tessera_tools.diagnostics import Diagnostic, collect, error
 from tessera_tools.emit.compile_cache import Entry, key_of, once
 from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.manifest import Manifest
-from tessera_tools.emit.tunables import given_config
+from tessera_tools.emit.tunables import TUNABLES, given_config
 from tessera_tools.ir.core import Operation
 from tessera_tools.runtime.signature import Signature, of_kernel
 from tessera_tools.target import Target, lookup
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tessera_tools.api.launching import Launcher
     from tessera_tools.emit.resources import Resources
     from tessera_tools.passes.base import Pass
+    from tessera_tools.runtime import Result
 
 __all__ = ["Kernel", "Layout", "compile"]
 
@@ -92,6 +93,18 @@ class Kernel:
 
     Created by `compile`. `kernel[grid](a, b, 3)` launches it (`tessera_tools.api.launching`).
     The PTX is available immediately; the cubin, SASS and resources are computed on first use, because they need ptxas.
+
+    >>> import numpy as np
+    >>> kernel = compile("examples/vector_add.mlir", "sm_90a")
+    >>> kernel
+    <Kernel vector_add(a: ptr, a_len: i32, a_stride: i32, b: ptr, b_len: i32, b_stride: i32, c: ptr, c_len: i32, \
+c_stride: i32) for sm_90a>
+    >>> list(kernel.stages)
+    ['cuda_tile', 'nv_tileaa', 'nv_tileas', 'llvm', 'llvmir', 'ptx']
+    >>> a, c = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    >>> result = kernel[1](a, a, c)
+    >>> bool((c == 2 * a).all()), result.findings.summary()
+    (True, 'no findings')
     """
 
     def __init__(
@@ -116,6 +129,8 @@ class Kernel:
         self._manifest = manifest
         self._ir: Mapping[str, str] = {}
         self._ptxas: str | None = None
+        self._input: tuple[bytes | Operation, Options, Target | None] | None = None
+        """What was compiled, for a report."""
 
     def __repr__(self) -> str:
         parameters = ", ".join(f"{p.name}: {p.type}" for p in self.signature.wanted)
@@ -178,6 +193,23 @@ class Kernel:
         assert report is not None
         return report.entries[self.name]
 
+    def report(self, path: str | os.PathLike[str], result: Result | None = None) -> None:
+        """Write a page (HTML) with all stages side by side, the passes, layouts, shared memory, schedule and resources.
+
+        The program is compiled once more, to record how. result: what a launch returned, whose findings and estimate
+        (`timing=True`) are shown too. Raises DiagnosticError; the file is written completely or not at all.
+        """
+        from tessera_tools.api.reports import clock_of, findings_of, record_input
+        from tessera_tools.emit.files import write_output
+        from tessera_tools.report import report_page
+
+        assert self._input is not None
+        read, options, target = self._input
+        recording = record_input(read, self.source, options, target)
+        findings = None if result is None else findings_of(result.findings, f"<ptx of {self.source}>")
+        clock = None if result is None else clock_of(result.estimate)
+        write_output(os.fspath(path), report_page(recording, clock=clock, findings=findings))
+
     @property
     def manifest(self) -> Manifest:
         """The launch manifest; with registers after the cubin was assembled."""
@@ -199,6 +231,8 @@ def compile(
     num_consumer_warpgroups: int = 0,
     ping_pong: str = "auto",
     cluster: str = "auto",
+    persistent: str = "auto",
+    raster: str = "auto",
     num_stages: int = 0,
     tuned: str | os.PathLike[str] | None = None,
     shapes: str | None = None,
@@ -220,6 +254,9 @@ def compile(
     num_consumer_warpgroups: warpgroups that compute the products of a kernel with agents, 1, 2 or 4; 0 chooses.
     ping_pong: whether these warpgroups take turns with the tensor cores: `auto` (where that takes less time), `always`
         or `never`.
+    persistent: what gives a CTA its next tile block: `static` (a stride), `counter` (in memory), `cancel` (cluster
+        launch control); `never` launches a CTA for each.
+    raster: the order of tile blocks in the grid: `rows`, `grouped:N` or `hilbert:N`.
     num_stages: iterations of a loop whose tiles are in shared memory at the same time; 0 chooses.
     tuned: a file of tessera-tune's results, which choose the options above; a warning if it has none for this kernel.
     shapes: the class of shapes in that file, if it has several.
@@ -243,6 +280,12 @@ def compile(
         raise error(None, f"the abi is '{abi}'; expected default or plain")
     if ping_pong not in ("auto", "always", "never"):
         raise error(None, f"ping_pong is '{ping_pong}'; expected auto, always or never")
+    for name_, given_, expected in (
+        ("persistent", persistent, TUNABLES[-2]),
+        ("raster", raster, TUNABLES[-1]),
+    ):
+        if given_ not in expected.words:
+            raise error(None, f"{name_} is '{given_}'; expected one of {', '.join(expected.words)}")
     wanted = find_target(target) if target is not None else None
     read, label = _read(source, args, wanted, name)
     if isinstance(read, bytes) and tuned is None and kind_of(label, read) != "mlir":
@@ -253,6 +296,8 @@ def compile(
         "num_stages": num_stages,
         "ping_pong": ping_pong,
         "cluster": cluster,
+        "persistent": persistent,
+        "raster": raster,
     }
     config = given_config(given)
     told: list[Diagnostic] = []
@@ -282,6 +327,7 @@ def compile(
     assert found.compiled.manifest is not None
     kernel = _kernel(lookup(found.compiled.manifest.target), found.compiled, entry, label)
     kernel.remarks, kernel._ir, kernel._ptxas = [*told, *remarks], watch.ir, ptxas
+    kernel._input = (read if isinstance(read, bytes) else read.clone(), options, wanted)
     kernel.seconds = dict(found.facts["seconds"])
     kernel.layouts = tuple(Layout(*layout) for layout in found.facts["layouts"])
     pointees = found.facts["pointees"].get(kernel.name, [])
@@ -317,11 +363,15 @@ def _read(
             return file.read(), name or path
     if isinstance(source, str):
         return source.encode(), name or "<text>"
+    build = getattr(source, "__tessera_module__", None)
+    if build is not None:
+        module, label = build(args)
+        return module, name or label
     from tessera_tools.api.cutile import export, is_kernel
 
     if not is_kernel(source):
         what = type(source).__name__
-        raise TypeError(f"cannot compile a {what}; expected a path, text, bytes, a module or a cuTile kernel")
+        raise TypeError(f"cannot compile a {what}; expected a path, text, bytes, a module or a kernel")
     return export(source, args, target)
 
 
@@ -359,8 +409,10 @@ def _compile_text(
         raise error(None, f"'{label}' is a cubin, which cannot be compiled further")
     text = data.decode("utf-8", "replace")
     chosen = target or find_target(target_of_text(text, kind) or DEFAULT_GPU)
-    made = compile_text(text, kind, Options(chosen, "ptx", ptxas=ptxas), name=label)
+    options = Options(chosen, "ptx", ptxas=ptxas)
+    made = compile_text(text, kind, options, name=label)
     kernel = _kernel(chosen, made, entry, label)
+    kernel._input = (data, options, target)
     kernel._ptxas = ptxas
     return kernel
 

@@ -51,9 +51,23 @@ class Launcher:
 
         Raises DiagnosticError if the arguments do not match the parameters.
         """
+        return self._run(_assigned(self.kernel, args), device, check, options)
+
+    def launch(
+        self, args: Sequence[Any], *, device: str | Device = "sim", check: bool = True, **options: Any
+    ) -> Result:
+        """As a call, but each argument that is an `ArrayView` is its pointer, extents and strides, and no other is."""
+        return self._run(_each(self.kernel, args), device, check, options)
+
+    def _run(
+        self,
+        plan: Sequence[tuple[Parameter, Any]],
+        device: str | Device,
+        check: bool,
+        options: dict[str, Any],
+    ) -> Result:
         kernel = self.kernel
         chosen = _device(device)
-        plan = list(_assigned(kernel, args))
         views = [(p.name, value) for p, value in plan if isinstance(value, ArrayView)]
         for name, view in views:
             if view.on_gpu and chosen.name == "sim":
@@ -105,13 +119,7 @@ def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]
         _check_pointer(kernel, parameter, view)
         found.append((parameter, view))
         if plain:
-            if not view.is_contiguous:
-                raise error(
-                    None,
-                    f"the array for '{parameter.name}' has the strides {view.strides}; the kernel has no "
-                    "stride parameters, so it must be contiguous",
-                    "pass numpy.ascontiguousarray(a)",
-                )
+            _check_contiguous(parameter, view)
             continue
         for number in (*view.shape, *view.strides):
             extent = next(rest)
@@ -124,6 +132,35 @@ def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]
                 )
             found.append((extent, number))
     return found
+
+
+def _each(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]]:
+    """Each parameter with its value, where only views expand. Raises DiagnosticError."""
+    found: list[tuple[Parameter, Any]] = []
+    rest = iter(kernel.signature.wanted)
+    for value in args:
+        view = describe(value) if not isinstance(value, ArrayView) else value
+        parameter = next(rest)
+        if view is None:
+            found.append((parameter, _scalar(parameter, value)))
+            continue
+        _check_pointer(kernel, parameter, view)
+        found.append((parameter, view))
+        if isinstance(value, ArrayView):
+            found += [(next(rest), number) for number in (*view.shape, *view.strides)]
+        else:
+            _check_contiguous(parameter, view)
+    return found
+
+
+def _check_contiguous(parameter: Parameter, view: ArrayView) -> None:
+    if not view.is_contiguous:
+        raise error(
+            None,
+            f"the array for '{parameter.name}' has the strides {view.strides}; the kernel has no "
+            "stride parameters, so it must be contiguous",
+            "pass numpy.ascontiguousarray(a)",
+        )
 
 
 def _scalar(parameter: Parameter, value: Any) -> Any:

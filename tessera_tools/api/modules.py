@@ -1,14 +1,16 @@
-"""Reading, changing and printing IR: `parse`, `run_passes`, `to_text`, `write_bytecode`."""
+"""Reading, changing and printing IR: `parse`, `run_passes`, `rewrite`, `to_text`."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 from tessera_tools.api.inputs import parse_input
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.rewriter import RewritePattern
 
-__all__ = ["parse", "parse_file", "run_passes", "to_text"]
+__all__ = ["parse", "parse_file", "rewrite", "run_passes", "to_text"]
 
 
 def parse(source: str | bytes, name: str = "<text>") -> Operation:
@@ -58,6 +60,32 @@ def run_passes(module: Operation, pipeline: str, *, verify_each: bool = True) ->
     text = pipeline if pipeline.lstrip().startswith("builtin.module") else f"builtin.module({pipeline})"
     PassManager(parse_pipeline(text), verify_each=verify_each).run(module)
     return module
+
+
+def rewrite(module: Operation, patterns: Sequence[RewritePattern]) -> bool:
+    """Apply patterns to the ops inside `module` in place until none applies; returns True if anything changed.
+
+    Also folds, and removes ops without uses and effects. The module is verified at the end. Raises DiagnosticError.
+
+    >>> from tessera_tools.dialects.arith import AddI, MulI
+    >>> class DoubleIsSum(RewritePattern[MulI]):
+    ...     def match_and_rewrite(self, op, rewriter):
+    ...         if op.lhs is not op.rhs:
+    ...             return "the factors differ"
+    ...         rewriter.replace_op(op, rewriter.insert(AddI(op.lhs, op.lhs)))
+    ...         return True
+    >>> module = parse("func.func @f(%a: i32) -> i32 { %b = arith.muli %a, %a : i32 return %b : i32 }")
+    >>> rewrite(module, [DoubleIsSum()])
+    True
+    >>> [op.name for op in module.walk()]
+    ['func.func', 'arith.addi', 'func.return']
+    """
+    from tessera_tools.ir.greedy import apply_greedily
+    from tessera_tools.ir.verifier import verify_or_raise
+
+    result = apply_greedily(module, patterns)
+    verify_or_raise(module)
+    return result.changed
 
 
 def to_text(op: Operation, *, generic: bool = False, locations: bool = False) -> str:

@@ -46,6 +46,7 @@ INSPECTION_FLAGS = {
     "mlir-print-ir-after-change": "print the IR after a pass only if it changed",
     "mlir-print-ir-after-failure": "print the IR after a pass only if the pass failed",
     "mlir-print-ir-before-all": "print the IR before each pass",
+    "mlir-print-ir-diff": "print only the lines that each pass changed, as diff -u does",
     "mlir-print-ir-module-scope": "print the whole module, not only the operation that the pass ran on",
     "mlir-print-local-scope": "print without aliases",
     "mlir-print-op-generic": "print the generic form",
@@ -131,6 +132,11 @@ SHARED_VALUES: dict[str, tuple[str, str, str | None]] = {
         None,
     ),
     "cache": ("WHEN", "compile cache: on (default) or off; tessera-cache shows and clears it", None),
+    "report": (
+        "FILE",
+        "write a page (HTML) with all stages side by side, the passes, layouts, shared memory, schedule and resources",
+        None,
+    ),
     "color": ("WHEN", "when to color diagnostics: auto (on a terminal), always, never", "always"),
 }
 """Options with a value of several commands."""
@@ -168,7 +174,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Dumps of passes": (
         "dump-pass-pipeline", "mlir-print-ir-before", "mlir-print-ir-after", "mlir-print-ir-before-all",
         "mlir-print-ir-after-all", "mlir-print-ir-after-change", "mlir-print-ir-after-failure",
-        "mlir-print-ir-module-scope", "mlir-print-ir-tree-dir", "debug-pass", "debug-only",
+        "mlir-print-ir-diff", "mlir-print-ir-module-scope", "mlir-print-ir-tree-dir", "debug-pass", "debug-only",
     ),
     "Times and statistics": (
         "mlir-timing", "mlir-timing-display", "mlir-output-format", "mlir-pass-statistics",
@@ -180,6 +186,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "verify-diagnostics", "verify-roundtrip",
     ),
     "Remarks": tuple(REMARK_OPTIONS),
+    "Pictures": ("report", "show-layout", "view-op-graph", "timing-svg", "timing-trace"),
 }  # fmt: skip
 """The sections of the help, with their options; a command has some of them."""
 
@@ -202,7 +209,7 @@ def shared(table: Mapping[str, Any], *names: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class CommandLine:
-    """The options of a command, which takes one input."""
+    """The options of a command, which usually takes one input."""
 
     name: str
     help: str
@@ -223,6 +230,7 @@ class CommandLine:
     """Other names of options, which the help does not show."""
     width: int = 110
     """Columns of the help."""
+    takes_input: bool = True
     first: tuple[str, ...] = ()
     """The most used options, at most ten, which the help shows first."""
 
@@ -276,10 +284,11 @@ class CommandLine:
 
     def _command(self) -> click.Command:
         params: list[click.Parameter] = [
-            click.Argument(["input"], required=False, default="-", metavar="[FILE]"),
             click.Option(["--run-pass"], multiple=True, hidden=True),
             click.Option(["--version"], is_flag=True, expose_value=False, help="Show the version and exit."),
         ]
+        if self.takes_input:
+            params.insert(0, click.Argument(["input"], required=False, default="-", metavar="[FILE]"))
         if self.rest:
             params.insert(1, click.Argument(["rest"], nargs=-1, type=click.UNPROCESSED, metavar=self.rest))
         for name, (metavar, text) in self.repeated.items():

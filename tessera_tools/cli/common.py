@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tessera_tools.passes.reproducer import Reproducer
 
 __all__ = [
-    "Chunk",
     "Result",
     "as_process",
     "boolean",
@@ -37,7 +36,6 @@ __all__ = [
     "progress",
     "read_input",
     "report",
-    "split_input",
     "start_seconds",
     "use_color",
     "with_deep_stack",
@@ -60,26 +58,6 @@ class Result:
     exit_code: int
     stdout: bytes
     stderr: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A separately processed part of the input; `first_line` is its first line in the file, from 1."""
-
-    text: str
-    first_line: int
-
-
-def split_input(text: str, marker: str) -> list[Chunk]:
-    """The chunks between lines that begin with `marker`."""
-    lines = text.split("\n")
-    chunks: list[Chunk] = []
-    start = 0
-    for number, line in enumerate([*lines, marker]):
-        if line.startswith(marker):
-            chunks.append(Chunk("\n".join(lines[start:number]), start + 1))
-            start = number + 1
-    return chunks
 
 
 Command = Callable[[list[str]], int]

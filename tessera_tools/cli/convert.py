@@ -14,14 +14,13 @@ from typing import Any
 
 from tessera_tools.api.inputs import parse_input
 from tessera_tools.bytecode import DEFAULT_VERSION, VERSIONS, Version, is_bytecode
-from tessera_tools.cli.common import FAILED, report, split_input
+from tessera_tools.cli.common import FAILED, report
 from tessera_tools.cli.inspection import style_of
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
 from tessera_tools.emit.files import write_output
+from tessera_tools.parser.source import split_input
 
 __all__ = ["Conversion"]
-
-SPLIT = "// -----"
 
 
 class Conversion:

@@ -57,7 +57,8 @@ class Inspection:
         "crash_reproducer", "debug_only", "debug_pass", "dump_pass_pipeline", "mlir_debug_counter",
         "mlir_generate_reproducer", "mlir_pass_pipeline_local_reproducer", "mlir_pass_statistics",
         "mlir_print_debug_counter", "mlir_print_ir_after", "mlir_print_ir_after_all", "mlir_print_ir_after_change",
-        "mlir_print_ir_after_failure", "mlir_print_ir_before", "mlir_print_ir_before_all", "mlir_print_ir_tree_dir",
+        "mlir_print_ir_after_failure", "mlir_print_ir_diff",
+        "mlir_print_ir_before", "mlir_print_ir_before_all", "mlir_print_ir_tree_dir",
         "mlir_print_op_on_diagnostic", "mlir_timing",
     )  # fmt: skip
     """The options that show the passes run."""
@@ -199,6 +200,7 @@ class Inspection:
             after_all=options["mlir_print_ir_after_all"],
             after_change=options["mlir_print_ir_after_change"],
             after_failure=options["mlir_print_ir_after_failure"],
+            diff=options["mlir_print_ir_diff"],
             module_scope=options["mlir_print_ir_module_scope"],
             tree_dir=options["mlir_print_ir_tree_dir"],
             style=self.style,

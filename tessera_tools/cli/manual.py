@@ -17,7 +17,7 @@ from tessera_tools.emit.files import write_output
 
 __all__ = ["COMMANDS", "completion", "man_page", "write_man_pages"]
 
-COMMANDS = ("opt", "translate", "run", "layout", "reduce", "tune")
+COMMANDS = ("opt", "translate", "run", "layout", "reduce", "tune", "lsp")
 """The modules of the commands with a `CommandLine`."""
 
 
@@ -115,13 +115,14 @@ def man_page(line: CommandLine) -> str:
     from tessera_tools import __version__
 
     summary, _, more = line.help.partition(". ")
+    file = "[\\fIFILE\\fR]" if line.takes_input else ""
     page = [
         f'.TH {line.name.upper()} 1 "" "Tessera tools {__version__}" "User Commands"',
         ".SH NAME",
         f"{_roff(line.name)} \\- {_roff(summary[:1].lower() + summary[1:])}",
         ".SH SYNOPSIS",
         f".B {_roff(line.name)}",
-        f"[\\fIOPTION\\fR]... [\\fIFILE\\fR] {_roff(line.rest)}".rstrip(),
+        f"[\\fIOPTION\\fR]... {file} {_roff(line.rest)}".rstrip(),
     ]
     if more:
         page += [".SH DESCRIPTION", _roff(more)]

@@ -25,11 +25,11 @@ from tessera_tools.cli.command_line import (
     shared,
 )
 from tessera_tools.cli.common import with_deep_stack
+from tessera_tools.parser.source import SPLIT_MARKER
 from tessera_tools.passes.table import PASSES
 
 __all__ = ["main", "run"]
 
-SPLIT_MARKER = "// -----"
 
 FLAGS = SHARED_FLAGS | INSPECTION_FLAGS | {
     "Werr-hints": "with -Wunsupported-hints, treat these warnings as errors",
@@ -42,7 +42,7 @@ FLAGS = SHARED_FLAGS | INSPECTION_FLAGS | {
 }  # fmt: skip
 
 VALUES: dict[str, tuple[str, str, str | None]] = {
-    **shared(SHARED_VALUES, "o", "color"),
+    **shared(SHARED_VALUES, "o", "color", "report"),
     **INSPECTION_VALUES,
     "output-split-marker": ("MARKER", "the line between the outputs of chunks (default: that of the input)", None),
     "pass-pipeline": ("TEXT", "the pass pipeline to run, e.g. 'builtin.module(func.func(canonicalize,cse))'", None),
@@ -61,6 +61,12 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     ),
     "to": ("STAGE", "the last stage of --tessera-pipeline, which it implies: nv_tileaa, nv_tileas, llvm (default), or "
            "a pass of the pipeline", None),
+    "view-op-graph": (
+        "FILE",
+        "write the operations and the values between them as a graph to FILE: DOT, or SVG by Graphviz's dot if the "
+        "name ends in .svg (default: DOT to stderr)",
+        "-",
+    ),
     "verify-diagnostics": ("WHICH", "check diagnostics against expected-… comments: all or only-expected", "all"),
 }  # fmt: skip
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.cli.common import (
     FAILED,
-    Chunk,
     internal_fault,
     progress,
     read_input,
     report,
-    split_input,
     start_seconds,
     use_color,
     write_reproducer,
@@ -33,6 +31,7 @@ from tessera_tools.diagnostics import (
 )
 from tessera_tools.emit.files import write_output
 from tessera_tools.ir.core import Operation
+from tessera_tools.parser.source import Chunk, split_input
 from tessera_tools.passes.base import Measured, OptionError, Pass
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.order import order_violations
@@ -40,6 +39,10 @@ from tessera_tools.passes.pipeline import SOURCE, Pipeline, make_pass, parse_opt
 from tessera_tools.passes.reproducer import Reproducer, find_reproducer
 from tessera_tools.passes.timing import Timing
 from tessera_tools.target import Target
+
+if TYPE_CHECKING:
+    from tessera_tools.passes.manager import Observer
+    from tessera_tools.report import Recording
 
 __all__ = ["Session"]
 
@@ -59,6 +62,8 @@ class Session:
         self.doing = "reading"
         self.remarks = Remarks.of(options)
         self._input: tuple[str, bytes] | None = None
+        self._recording: Recording | None = None
+        self._page: str | None = None
         self.source_text = ""
         self.input_name = ""
 
@@ -78,6 +83,10 @@ class Session:
     def _run(self) -> int:
         options = self.options
         self.inspection.check()
+        if options["report"] is not None and (options["split_input_file"] or options["verify_diagnostics"]):
+            raise _plain(
+                "--report is of one module; it cannot be combined with --split-input-file or --verify-diagnostics"
+            )
         pipeline = self._pipeline()
         name, data = self._read()
         self.input_name = name
@@ -121,6 +130,8 @@ class Session:
 
     def _write(self, text: str) -> None:
         output = self.options["output"] or "-"
+        if self._page is not None and not self.failed:
+            write_output(self.options["report"], self._page)
         if self.options["show_layout"] is not None and output == "-":
             return  # stdout has the pictures
         # A file is written only if all chunks succeed; stdout shows the successful chunks.
@@ -184,6 +195,12 @@ class Session:
         def hear(diagnostic: Diagnostic) -> None:
             if which:
                 reported.append(diagnostic)
+            elif self._recording is not None:
+                from tessera_tools.report import remark_of
+
+                self._recording.remarks.append(remark_of(diagnostic))
+                if not self.remarks.take(diagnostic) and diagnostic.severity != "remark":
+                    report([diagnostic], self.sources, self.color)
             elif not self.remarks.take(diagnostic):
                 report([diagnostic], self.sources, self.color)
 
@@ -224,7 +241,9 @@ class Session:
             self._guard("while verifying the round trip", lambda: self._check_round_trip(module))
         if options["tessera_pipeline"] is not None:
             pipeline = self._target_pipeline(module)
-        if pipeline.items:
+        if options["report"] is not None:
+            self._run_recorded(pipeline, module, name)
+        elif pipeline.items:
             self._run_passes(pipeline, module)
         with self.timing.scope("Output"):
             self.doing = "printing"
@@ -234,6 +253,10 @@ class Session:
                 "while printing",
                 lambda: print_op(module, style=self.inspection.style),
             )
+            if options["view_op_graph"] is not None:
+                from tessera_tools.cli.pictures import write_graph
+
+                write_graph(module, options["view_op_graph"])
             if options["show_layout"] is not None:
                 from tessera_tools.cli.pictures import show_layouts
 
@@ -300,7 +323,25 @@ class Session:
 
     # -- passes
 
-    def _run_passes(self, pipeline: Pipeline, module: Operation) -> None:
+    def _run_recorded(self, pipeline: Pipeline, module: Operation, name: str) -> None:
+        """Run the passes, and make the page of --report."""
+        from tessera_tools.emit.driver import declared_target
+        from tessera_tools.passes.charts import recording_charts
+        from tessera_tools.report import Recorder, Recording, add_source, report_page
+
+        self._recording = Recording(name, declared_target(module) or "no target yet")
+        recorder = Recorder(self._recording)
+        with recording_charts() as charts:
+            self._run_passes(pipeline, module, (recorder,))
+        recorder.finish(module)
+        self._recording.charts = charts
+        self._recording.target = declared_target(module) or self._recording.target
+        add_source(self._recording, self.source_text or None)
+        self._page = report_page(self._recording)
+
+    def _run_passes(
+        self, pipeline: Pipeline, module: Operation, observers: tuple[Observer, ...] = ()
+    ) -> None:
         options = self.options
         before = None
         if options["crash_reproducer"]:
@@ -316,9 +357,9 @@ class Session:
         manager = PassManager(
             pipeline,
             off=self.inspection.off,
-            explains=self.remarks.wanted,
+            explains=self.remarks.wanted or self._recording is not None,
             verify_each=self.inspection.verify_each,
-            observers=self.inspection.observers(),
+            observers=(*self.inspection.observers(), *observers),
             timing=self.inspection.timing,
             statistics=self.inspection.statistics,
             on_failure=on_failure,

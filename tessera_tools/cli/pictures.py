@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
     from tessera_tools.layout import Picture
 
-__all__ = ["print_picture", "show_layouts", "size_option"]
+__all__ = ["print_picture", "show_layouts", "size_option", "write_graph"]
 
 
 def size_option(options: Mapping[str, Any], name: str) -> int | None:
@@ -75,6 +75,19 @@ def show_layouts(module: Operation, wanted: str, when: str) -> None:
         cute = cute_notation(one.layout)
         at = f" at {one.place}" if one.place else ""
         sys.stdout.write(f"by {one.op}{at}\n" + (f"CuTe: {cute}\n" if cute is not None else ""))
+
+
+def write_graph(module: Operation, path: str) -> None:
+    """Write the graph of a module: DOT, or SVG if the name ends in `.svg`; `-` is stderr. Raises DiagnosticError."""
+    from tessera_tools.cli.common import write_stderr
+    from tessera_tools.emit.files import write_output
+    from tessera_tools.report import graph_svg, op_graph
+
+    dot = op_graph(module)
+    if path == "-":
+        write_stderr(dot)
+    else:
+        write_output(path, graph_svg(dot) if path.endswith(".svg") else dot)
 
 
 def print_picture(shown: Picture, when: str, width: int | None, rows: int) -> None:

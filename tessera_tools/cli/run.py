@@ -20,6 +20,7 @@ from tessera_tools.cli.command_line import (
     shared,
 )
 from tessera_tools.cli.common import with_deep_stack
+from tessera_tools.target.grids import MOST_RESIDENT
 
 __all__ = ["FLAGS", "REPEATED", "VALUES", "main", "run"]
 
@@ -82,7 +83,17 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         "run a host function on a mesh of N GPUs, one process each; see docs/distributed.md",
         None,
     ),
-    "report": ("FILE", "write findings and statistics as JSON to FILE (default: stdout)", "-"),
+    "report": (
+        "FILE",
+        "write findings and statistics as JSON to FILE (default: stdout); with a name that ends in .html, a page with "
+        "all stages, the findings and the clock's estimate",
+        "-",
+    ),
+    "resident": (
+        "N",
+        "CTAs, or clusters, that a persistent kernel is launched with (default: as many as the GPU runs at once)",
+        None,
+    ),
     "save-ptx": ("FILE", "write the PTX that is executed, to which line numbers in findings refer", None),
     "schedules": (
         "N",
@@ -117,6 +128,7 @@ KINDS = {option: kind for option, kind in SHARED_KINDS.items() if option != "clu
     "modes": ("late", "early", "both"),
     "processes": click.IntRange(1, 256),
     "ranks": click.IntRange(1, 64),
+    "resident": click.IntRange(1, MOST_RESIDENT),
     "schedules": click.IntRange(1, 1_000_000),
     "seed": click.IntRange(0, (1 << 63) - 1),
     "shared": click.IntRange(0, 1 << 31),

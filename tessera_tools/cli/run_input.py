@@ -34,6 +34,10 @@ class Loaded:
     compiled: bool
     target: Target | None
     """The requested or compiled GPU; None for the target of the PTX."""
+    read: bytes = b""
+    """The input."""
+    options: Options | None = None
+    """How it was compiled; None for code."""
 
 
 def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
@@ -56,7 +60,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
             raise error(Position(name, 1, 1), "this is not PTX: it contains null bytes")
         given = options["manifest"]
         manifest = _manifest(given) if given is not None else _adjacent_manifest(name, text)
-        return Loaded(name, text, manifest, False, target)
+        return Loaded(name, text, manifest, False, target, data)
     config = given_config(options)
     if not is_of_compiler(config.get("cluster")):
         config.pop("cluster", None)
@@ -85,7 +89,13 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
     made = once(key, name, lambda: Entry(compiled(data, name, target, asked))).compiled
     assert made.manifest is not None
     return Loaded(
-        f"<ptx of {name}>", made.stages[asked.until], made.manifest, True, lookup(made.manifest.target)
+        f"<ptx of {name}>",
+        made.stages[asked.until],
+        made.manifest,
+        True,
+        lookup(made.manifest.target),
+        data,
+        asked,
     )
 
 

@@ -36,6 +36,7 @@ _OF_ONE_KERNEL = (
     "schedules",
     "stats",
     "param",
+    "resident",
     "processes",
     "time_limit",
 )
@@ -54,6 +55,12 @@ class _Whole:
 
 def check_options(options: dict[str, Any]) -> None:
     """Raises DiagnosticError for options that apply to a single kernel."""
+    if (options["report"] or "").endswith(".html"):
+        raise error(
+            None,
+            "--report writes JSON with --ranks; a page shows one kernel",
+            "use a name that ends in .json",
+        )
     for name in _OF_ONE_KERNEL:
         if options[name]:
             raise error(

@@ -247,7 +247,13 @@ class Session:
             }
         with watch:
             result = kernel.launch(
-                grid, arguments.values, block=block, shared=shared, cluster=cluster, **settings
+                grid,
+                arguments.values,
+                block=block,
+                shared=shared,
+                cluster=cluster,
+                resident=options["resident"],
+                **settings,
             )
         self.results.append(result)
         for finding in result.findings.under(self.options["findings"] or "warnings"):
@@ -339,8 +345,11 @@ class Session:
         with OutputSet() as outputs:
             for path, raw in arguments.outputs(buffers):
                 outputs.add(path, raw)
-            if self.options["report"] is not None:
-                outputs.add(self.options["report"], self._report(kernel, grid, block, status))
+            path = self.options["report"]
+            if path is not None and path.endswith(".html"):
+                outputs.add(path, self._page(kernel, loaded, grid, block))
+            elif path is not None:
+                outputs.add(path, self._report(kernel, grid, block, status))
         if self.options["stats"]:
             self._stats(kernel, loaded, arguments, block)
         return status
@@ -388,6 +397,25 @@ class Session:
                 outputs.add(self.options["timing_svg"], timeline_svg(estimate))
             if self.options["timing_trace"]:
                 outputs.add(self.options["timing_trace"], json.dumps(trace_events(estimate)) + "\n")
+
+    def _page(self, kernel: runtime.Kernel, loaded: Loaded, grid: Shape, block: Shape) -> str:
+        """The page of `--report=FILE.html`: the input is compiled once more, to record how."""
+        from tessera_tools.api.inputs import DEFAULT_GPU, find_target
+        from tessera_tools.api.reports import clock_of, findings_of, record_input
+        from tessera_tools.emit.compiled import Options
+        from tessera_tools.report import report_page
+
+        self.doing = "making the report"
+        given = self.options["input"]
+        name = "<stdin>" if given == "-" else given
+        options = loaded.options or Options(loaded.target or find_target(DEFAULT_GPU))
+        recording = record_input(loaded.read, name, options, loaded.target)
+        return report_page(
+            recording,
+            clock=clock_of(self.results[0].estimate),
+            findings=findings_of(self.findings, self._ptx_name(kernel)),
+            run=self._summary(kernel, grid, block).strip(),
+        )
 
     def _report(self, kernel: runtime.Kernel, grid: Shape, block: Shape, status: int) -> str:
         from tessera_tools.runtime.report import as_json

@@ -33,6 +33,11 @@ def layout() -> NoReturn:
     _start("layout")
 
 
+def lsp() -> NoReturn:
+    """`tessera-lsp`"""
+    _start("lsp")
+
+
 def opt() -> NoReturn:
     """`tessera-opt`"""
     _start("opt")

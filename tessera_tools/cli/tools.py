@@ -38,6 +38,7 @@ COMMANDS = {
     "tessera-tune": "find the compiler options with which a kernel is fastest",
     "tessera-layout": "show a layout as a picture, and in CuTe notation",
     "tessera-reduce": "find the smallest input that still fails",
+    "tessera-lsp": "serve an editor: errors, hover, completion, navigation",
     "tessera-cache": "show and clear the compile cache",
     "tessera-tileiras": "compile bytecode with the command line of NVIDIA's tileiras",
 }

@@ -86,6 +86,8 @@ class Session:
             if self.inspection.watches:
                 self.inspection.check()
             if self.until in ("mlir", "cudatilebc"):
+                if self.options["report"] is not None:
+                    raise error(None, "--report is for a compilation; conversions of bytecode have none")
                 from tessera_tools.cli.convert import Conversion
 
                 name, data = self._read()
@@ -95,8 +97,9 @@ class Session:
                     compiled = self._compile()
                 finally:
                     self.remarks.write(self.sources)
+                page = self._page() if self.options["report"] is not None else None
                 with self.timing.scope("Output"):
-                    self._write(compiled)
+                    self._write(compiled, page)
             self._reports(compiled)
             return 0
         except DiagnosticError as failure:
@@ -338,15 +341,32 @@ class Session:
 
     # -- results
 
-    def _write(self, compiled: Compiled) -> None:
+    def _page(self) -> str:
+        """The page of --report: the input is compiled once more, with line information."""
+        from tessera_tools.api.reports import record_input
+        from tessera_tools.report import report_page
+
+        self.doing = "making the report"
+        name, data = self._read()
+        options = self._options()
+        target = options.target if self.options["gpu_name"] is not None else None
+        parsing = {
+            one: self.options[one] for one in ("allow_unregistered_dialect", "implicit_index_constants")
+        }
+        parsing["allow_unregistered"] = parsing.pop("allow_unregistered_dialect")
+        return report_page(record_input(data, name, options, target, **parsing))
+
+    def _write(self, compiled: Compiled, page: str | None) -> None:
         output = self.options["output"] or "-"
         data = compiled.stages[self.until]
         folder = self.options["save_temps"]
         if folder is not None and "cubin" in compiled.stages and compiled.manifest is not None:
             write_output(os.path.join(folder, "7-cubin.json"), compiled.manifest.to_json())
-        if output == "-" and folder is not None:
-            return  # the file is already in the folder
         with OutputSet() as outputs:
+            if page is not None:
+                outputs.add(self.options["report"], page)
+            if output == "-" and folder is not None:
+                return  # the file is already in the folder
             outputs.add(output, data)
             if self.until == "cubin" and output != "-" and compiled.manifest is not None:
                 outputs.add(_manifest_path(output), compiled.manifest.to_json())

@@ -1,7 +1,7 @@
 """Atoms: the hardware primitives of copies and products, and their requirements.
 
     copies     ldg  stg  lds  sts  cp_async  ldmatrix  ldmatrix_trans  stmatrix  stmatrix_trans  tma_load  tma_store
-    products   fma  mma  wgmma
+    products   fma  mma  wgmma  umma
 
 `COPIES`, `PRODUCT_PRIMITIVES` and `PRODUCTS` are the one table: a primitive → the feature that a target must have, the
 sizes and types that the hardware has, the layouts of what it moves or multiplies, and the ops whose lowering emits it.
@@ -213,7 +213,7 @@ def check_copy(since: int, word: str, size: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """An instruction for operands of one of `operands`; PTX ISA, "mma" and "wgmma.mma_async"."""
+    """An instruction for operands of one of `operands`; PTX ISA, "mma", "wgmma.mma_async" and "tcgen05.mma"."""
 
     primitive: str
     since: int
@@ -227,9 +227,11 @@ class Product:
     """Whether it is used only for tiles of at least its shape. For smaller tiles, another instruction wastes less."""
 
 
-MMA, WGMMA, FMA = "mma", "wgmma", "fma"
+MMA, WGMMA, UMMA, FMA = "mma", "wgmma", "umma", "fma"
 _COLUMNS = tuple(range(8, 257, 8))
 _INTEGER_COLUMNS = (8, 16, 24, *range(32, 257, 16))
+_WIDE_COLUMNS = tuple(range(16, 257, 16))
+"""N of tcgen05.mma with 128 rows."""
 PRODUCTS = (
     Product(MMA, 80, (F16,), (F16, F32), 16, (8,), 16, Feature.MMA_SYNC),
     Product(MMA, 80, (BF16,), (F32,), 16, (8,), 16, Feature.MMA_SYNC),
@@ -246,6 +248,16 @@ PRODUCTS = (
     Product(WGMMA, 90, (TF32,), (F32,), 64, _COLUMNS, 8, Feature.WGMMA),
     Product(WGMMA, 90, (F8E4M3FN, F8E5M2), (F16, F32), 64, _COLUMNS, 32, Feature.WGMMA),
     Product(WGMMA, 90, (I8,), (I32,), 64, _INTEGER_COLUMNS, 32, Feature.WGMMA),
+    Product(UMMA, 100, (F16,), (F16, F32), 128, _WIDE_COLUMNS, 16, Feature.TCGEN05),
+    Product(UMMA, 100, (BF16,), (F32,), 128, _WIDE_COLUMNS, 16, Feature.TCGEN05),
+    Product(UMMA, 100, (TF32,), (F32,), 128, _WIDE_COLUMNS, 8, Feature.TCGEN05),
+    Product(UMMA, 100, (F8E4M3FN, F8E5M2), (F16, F32), 128, _WIDE_COLUMNS, 32, Feature.TCGEN05),
+    Product(UMMA, 100, (I8,), (I32,), 128, _WIDE_COLUMNS, 32, Feature.TCGEN05_INT8),
+    Product(UMMA, 100, (F16,), (F16, F32), 64, _COLUMNS, 16, Feature.TCGEN05),
+    Product(UMMA, 100, (BF16,), (F32,), 64, _COLUMNS, 16, Feature.TCGEN05),
+    Product(UMMA, 100, (TF32,), (F32,), 64, _COLUMNS, 8, Feature.TCGEN05),
+    Product(UMMA, 100, (F8E4M3FN, F8E5M2), (F16, F32), 64, _COLUMNS, 32, Feature.TCGEN05),
+    Product(UMMA, 100, (I8,), (I32,), 64, _INTEGER_COLUMNS, 32, Feature.TCGEN05_INT8),
     Product(FMA, 0, (F32,), (F32,), 1, (1,), 1, None),
 )
 """Every instruction for products. Of those of a primitive, the first that the target supports is used."""
@@ -266,6 +278,7 @@ PRODUCT_PRIMITIVES: Mapping[str, ProductPrimitive] = {
     MMA: ProductPrimitive(("nv_tileas.dot",), products.mma_layouts),
     FMA: ProductPrimitive(("nv_tileas.dot",), products.fma_layouts),
     WGMMA: ProductPrimitive(("nv_tileas.async.dot",), products.wgmma_layouts),
+    UMMA: ProductPrimitive(("nv_tileas.async.umma",), products.umma_layouts),
 }
 """Every primitive of products, by the word in its spelling."""
 
@@ -273,16 +286,25 @@ _SHAPE = re.compile(r"sm(\d+)_(?:(\w+)_)?m(\d+)n(\d+)k(\d+)")
 
 
 def read_shape(word: str) -> tuple[str, int, tuple[int, int, int]]:
-    """(primitive, architecture, (m, n, k)) of `sm80_m16n8k16`, `sm90_wgmma_m64n128k16` or `fma`; ValueError for
-    others."""
+    """(primitive, architecture, (m, n, k)) of `sm80_m16n8k16`, `sm90_wgmma_m64n128k16`, `sm100_umma_m128n256k16` or
+    `fma`; ValueError for others."""
     if word == FMA:
         return FMA, 0, (1, 1, 1)
     match = _SHAPE.fullmatch(word)
     if match is None or (match[2] or MMA) not in PRODUCT_PRIMITIVES or match[2] == FMA:
         raise ValueError(
-            f"unknown mma shape '{word}'; expected e.g. sm80_m16n8k16, sm90_wgmma_m64n128k16, or fma"
+            f"unknown mma shape '{word}'; expected e.g. sm80_m16n8k16, sm90_wgmma_m64n128k16, "
+            "sm100_umma_m128n256k16, or fma"
         )
     return match[2] or MMA, int(match[1]), (int(match[3]), int(match[4]), int(match[5]))
+
+
+_SUPPORTED = {
+    WGMMA: "wgmma supports m = 64, n a multiple of 8 from 8 to 256, and 32 bytes of k",
+    UMMA: "tcgen05.mma supports m = 64 with n a multiple of 8 from 8 to 256, m = 128 with n a multiple of 16 from 16 "
+    "to 256, and 32 bytes of k",
+}
+"""What the instructions of a primitive support, where it is not what a row of the table says."""
 
 
 class MmaAtom(Attribute):
@@ -296,11 +318,10 @@ class MmaAtom(Attribute):
     accumulator: Type
 
     def verify(self) -> None:
-        if self.primitive == WGMMA and not self.rows():
+        supported = _SUPPORTED.get(self.primitive)
+        if supported is not None and not self.rows():
             raise ValueError(
-                f"no instruction computes {self.shape} with {self.a} and {self.b} into {self.accumulator}; wgmma "
-                "supports m = 64, "
-                "n a multiple of 8 from 8 to 256, and 32 bytes of k"
+                f"no instruction computes {self.shape} with {self.a} and {self.b} into {self.accumulator}; {supported}"
             )
 
     @property

@@ -53,6 +53,10 @@ class Options:
     `never`."""
     cluster: str = "auto"
     """The parts into which a cluster of CTAs splits each tile, ROWSxCOLUMNS; `auto` as hints say."""
+    persistent: str = "auto"
+    """What gives a CTA its next tile block: `static`, `counter` or `cancel`; with `never` and `auto`, it has one."""
+    raster: str = "auto"
+    """The order of tile blocks: `rows`, `grouped:N` or `hilbert:N`; `auto` is `rows`."""
     num_stages: int = 0
     """Iterations of a loop whose tiles are in shared memory at the same time; 0 chooses."""
     plain_abi: bool = False

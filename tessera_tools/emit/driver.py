@@ -163,6 +163,9 @@ def _steps(options: Options, stage: Stage) -> list[Step]:
     if options.cluster not in ("auto", "1x1") and stage not in ("cuda_tile", "nv_tileaa"):
         why = f"a program in {stage} says itself what each CTA computes"
         raise error(None, f"cluster={options.cluster} cannot be followed: {why}")
+    if options.persistent in ("static", "counter") and options.plain_abi:
+        why = "the plain ABI has no parameters for the grid"
+        raise error(None, f"persistent={options.persistent} cannot be followed: {why}")
     return pipeline_for(
         options.target.name,
         stage,
@@ -172,6 +175,8 @@ def _steps(options: Options, stage: Stage) -> list[Step]:
         options.num_stages,
         options.ping_pong,
         options.cluster,
+        "never" if options.persistent == "auto" else options.persistent,
+        "rows" if options.raster == "auto" else options.raster,
     )
 
 

@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+from tessera_tools.analysis.persistent import PERSISTENT, persistent_of
 from tessera_tools.analysis.tensor_maps import TENSOR_MAPS
 from tessera_tools.dialects.llvm.module_ops import Global
-from tessera_tools.emit.manifest import PARAMETER_TYPES, Kernel, Parameter, Shape, TensorMap
+from tessera_tools.emit.manifest import PARAMETER_TYPES, Kernel, Parameter, Persistent, Shape, TensorMap
 from tessera_tools.emit.resources import Report
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
@@ -71,7 +72,13 @@ def _kernel(function: Operation) -> Kernel:
         blocks_are_clusters="nvvm.blocksareclusters" in function.attributes,
         dynamic_shared=dynamic.value if isinstance(dynamic, IntegerAttr) else 0,
         tensor_maps=tuple(map(_tensor_map, getattr(function.attributes.get(TENSOR_MAPS), "elements", ()))),
+        persistent=_persistent(function.attributes.get(PERSISTENT)),
     )
+
+
+def _persistent(attribute: Attribute | None) -> Persistent | None:
+    found = persistent_of(attribute)
+    return Persistent(found.scheduler, found.grid, found.counter) if found is not None else None
 
 
 def _tensor_map(described: Any) -> TensorMap:

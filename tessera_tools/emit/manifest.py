@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.plan import Plan, plan_data, read_plan
 
-__all__ = ["SCHEMA", "Kernel", "Manifest", "Parameter", "TensorMap"]
+__all__ = ["SCHEMA", "Kernel", "Manifest", "Parameter", "Persistent", "TensorMap"]
 
 SCHEMA = 2
 """Incremented when an older reader would misinterpret a newer manifest."""
@@ -79,6 +79,26 @@ class TensorMap:
 
 
 @dataclass(frozen=True, slots=True)
+class Persistent:
+    """A kernel whose CTAs run several tile blocks each. The launcher starts as many CTAs as run at once, and no more
+    than there are tile blocks.
+
+    `grid` are the indices of the i32 parameters that receive the extents of the grid that the caller asked for; without
+    it, the launch has that grid, and CTAs cancel the launch of others. `counter`, if any, is the index of a pointer to
+    4 zero bytes, which each launch has for itself.
+    """
+
+    scheduler: str
+    grid: Shape | None = None
+    counter: int | None = None
+
+    @property
+    def parameters(self) -> tuple[int, ...]:
+        """The indices of all of its parameters."""
+        return (*(self.grid or ()), *([] if self.counter is None else [self.counter]))
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """One entry of the cubin. Sizes are bytes; shapes are x, y, z."""
 
@@ -94,6 +114,8 @@ class Kernel:
     tensor_maps: tuple[TensorMap, ...] = ()
     blocks_are_clusters: bool = False
     """Whether the grid of a launch counts clusters, not CTAs (PTX ISA, ".blocksareclusters")."""
+    persistent: Persistent | None = None
+    """How to launch a persistent kernel; None: one CTA, or cluster, for each tile block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,10 +195,17 @@ def _kernel_data(kernel: Kernel) -> dict[str, Any]:
         "block": list(kernel.block),
         "cluster": list(kernel.cluster),
         **({"blocks_are_clusters": True} if kernel.blocks_are_clusters else {}),
+        **({"persistent": _persistent_data(kernel.persistent)} if kernel.persistent else {}),
         "static_shared": kernel.static_shared,
         "dynamic_shared": kernel.dynamic_shared,
         "registers": kernel.registers,
     }
+
+
+def _persistent_data(persistent: Persistent) -> dict[str, Any]:
+    counter = {} if persistent.counter is None else {"counter": persistent.counter}
+    grid = {} if persistent.grid is None else {"grid": list(persistent.grid)}
+    return {"scheduler": persistent.scheduler, **grid, **counter}
 
 
 class _Reader:
@@ -312,8 +341,11 @@ def _read_kernel(data: object, where: str) -> Kernel:
         static_shared=reader.count("static_shared"),
         dynamic_shared=reader.count("dynamic_shared"),
         registers=reader.count("registers"),
+        persistent=_read_persistent(reader) if "persistent" in reader.data else None,
     )
     reader.finish()
+    if kernel.persistent is not None:
+        _check_persistent(kernel, kernel.persistent, where)
     for index, tensor_map in enumerate(kernel.tensor_maps):
         for role, number, expected in (
             ("parameter", tensor_map.parameter, "tensormap"),
@@ -336,6 +368,34 @@ def _read_kernel(data: object, where: str) -> Kernel:
                 f"number of a parameter of type {' or '.join(_INTEGERS)}"
             )
     return kernel
+
+
+def _read_persistent(outer: _Reader) -> Persistent:
+    outer.seen.add("persistent")
+    reader = _Reader(outer.data["persistent"], f"{outer.where}: persistent", "an object")
+    scheduler = reader.text("scheduler")
+    grid = reader.counts("grid") if "grid" in reader.data else None
+    counter = reader.count("counter") if "counter" in reader.data else None
+    reader.finish()
+    if grid is None:
+        return Persistent(scheduler, None, counter)
+    if len(grid) != 3:
+        raise reader.bad("grid", "the numbers of three parameters")
+    return Persistent(scheduler, (grid[0], grid[1], grid[2]), counter)
+
+
+def _check_persistent(kernel: Kernel, persistent: Persistent, where: str) -> None:
+    """Raises ToolError if the hidden parameters of a persistent kernel are not of their types, or not different."""
+    wanted = [(number, "i32") for number in persistent.grid or ()]
+    wanted += [(persistent.counter, "ptr")] if persistent.counter is not None else []
+    for number, expected in wanted:
+        found = kernel.parameters[number].type if number < len(kernel.parameters) else "none at all"
+        if found != expected:
+            raise ToolError(
+                f"{where}: persistent: parameter {number} is {found}; expected a parameter of type {expected}"
+            )
+    if len(set(persistent.parameters)) != len(persistent.parameters):
+        raise ToolError(f"{where}: persistent: a parameter is named twice; expected one for each extent")
 
 
 def _read_parameters(items: list[object], where: str) -> tuple[Parameter, ...]:

@@ -91,7 +91,7 @@ def os_reason(failure: OSError) -> str:
     return reason[:1].lower() + reason[1:]
 
 
-_PREFIXES = ("tessera-nvdisasm", "tessera-ptxas", "tessera-ranks", "tessera-reduce")
+_PREFIXES = ("tessera-lsp", "tessera-nvdisasm", "tessera-ptxas", "tessera-ranks", "tessera-reduce")
 _MOST_ENTRIES = 10_000
 """How many entries of the directory for temporary files are looked at for abandoned folders."""
 

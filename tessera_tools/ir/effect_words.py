@@ -27,6 +27,8 @@ class Resource(Enum):
     SHARED = "shared memory"
     REGISTERS = "registers"
     """Registers that are modified in place or by an asynchronous operation."""
+    TENSOR = "tensor memory"
+    """Memory of tensor cores.  Pipelines order its accesses."""
     BARRIER = "barrier"
     """The phase of a barrier: of the mbarrier that an operand names, or of the barrier of all threads."""
     ORDER = "order"
@@ -47,6 +49,8 @@ class Completion(Enum):
     """After a wait for the phase of an mbarrier."""
     WGMMA = "wgmma group"
     """After a wait for its group of products (`wgmma`)."""
+    TCGEN05 = "tcgen05 commit"
+    """After a wait for the mbarrier of a later commit of the thread that started it (`tcgen05.commit`)."""
     GRID = "grid"
     """When all prerequisite grids are complete."""
 

@@ -29,17 +29,18 @@ def print_op(
     debuginfo: bool = False,
     local_scope: bool = False,
     style: Style | None = None,
+    aliases: dict[str, str] | None = None,
 ) -> str:
     """The text of an operation, with a newline at the end.
 
     generic, debuginfo, local_scope: as the fields of `Style`; `style` sets all of them. Layouts are printed as aliases
-    unless `local_scope`.
+    unless `local_scope`; `aliases` are those of earlier texts, which are used again.
     """
     printer = Printer(style or Style(generic, debuginfo, local_scope))
     printer.top(op)
     text = printer.text()
     if not printer.style.local_scope:
-        text = with_aliases(text)
+        text = "".join(with_aliases(text, aliases))
     return text + resource_section(op, printer.style.most_resource) if "dense_resource<" in text else text
 
 

@@ -2,6 +2,7 @@
 
     mma     the instruction's fragments (atoms.py) × the grid of warps × repeats in registers
     wgmma   A in registers and the accumulator, a warpgroup for each 64 rows
+    umma    the accumulator as warps load it from tensor memory (tensor_memory.py)
     fma     a box of the accumulator for each thread, and the operand elements that the box needs (held_operand)
 
 Each function takes the shape (…, M, N) of the accumulator, the size K of the contracted axis, the bits of an operand's
@@ -24,6 +25,7 @@ from tessera_tools.layout.distributed import (
     wgmma_operand_a,
 )
 from tessera_tools.layout.linear import LinearLayout
+from tessera_tools.layout.tensor_memory import loaded
 
 ProductLayouts = tuple[LinearLayout | None, LinearLayout | None, LinearLayout]
 """The layouts of A, B and the accumulator."""
@@ -58,6 +60,17 @@ def wgmma_layouts(
         None,
         wgmma_accumulator(shape, warps, mnk[1]),
     )
+
+
+def umma_layouts(
+    shape: Sequence[int], k: int, element_bits: int, mnk: MNK, warps: Sequence[int]
+) -> ProductLayouts:
+    """Returns the layouts of tcgen05.mma: the accumulator as registers that a grid of warps loads; A and B are in
+    shared memory.
+
+    Raises LayoutError unless the tile is a multiple of the instruction's shape.
+    """
+    return (None, None, loaded(shape, mnk[0], warps))
 
 
 def fma_layouts(

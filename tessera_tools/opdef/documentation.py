@@ -43,7 +43,17 @@ if TYPE_CHECKING:
     from tessera_tools.ir.attributes import Attribute
     from tessera_tools.opdef.op import Op, OpDefinition
 
-__all__ = ["COMMAND", "dialect_page", "index_page", "overview", "pages", "template", "write_pages"]
+__all__ = [
+    "COMMAND",
+    "attribute_section",
+    "dialect_page",
+    "index_page",
+    "op_section",
+    "overview",
+    "pages",
+    "template",
+    "write_pages",
+]
 
 COMMAND = "python -m tessera_tools.opdef.documentation"
 """The command that generates the pages."""
@@ -216,7 +226,8 @@ def _code(text: str) -> str:
 # -- pages
 
 
-def _op_section(op_class: type[Op]) -> list[str]:
+def op_section(op_class: type[Op]) -> list[str]:
+    """The lines of the section of an op."""
     definition = op_class.definition
     lines = [f"## `{op_class.name}`", ""]
     lines += _prose(_documentation(op_class))
@@ -254,7 +265,8 @@ def _op_section(op_class: type[Op]) -> list[str]:
     return lines
 
 
-def _attribute_section(sigil: str, word: str, cls: type[Attribute], dialect: str) -> list[str]:
+def attribute_section(sigil: str, word: str, cls: type[Attribute], dialect: str) -> list[str]:
+    """The lines of the section of a type (`!`) or attribute (`#`)."""
     lines = [f"### `{sigil}{dialect}.{word}`", "", *_prose(_documentation(cls))]
     cases: tuple[str, ...] = getattr(cls, "cases", ()) if issubclass(cls, EnumAttr) else ()
     if cases:
@@ -292,12 +304,12 @@ def dialect_page(dialect: Dialect) -> str:
         names = ", ".join(f"[`{name.partition('.')[2]}`](#{anchor(name)})" for name in ops)
         lines += [f"Operations: {names}.", ""]
     for op_class in ops.values():
-        lines += _op_section(op_class)
+        lines += op_section(op_class)
     for title, sigil, classes in (("Types", "!", dialect.types), ("Attributes", "#", dialect.attributes)):
         if classes:
             lines += [f"## {title}", ""]
             for word, cls in classes.items():
-                lines += _attribute_section(sigil, word, cls, dialect.name)
+                lines += attribute_section(sigil, word, cls, dialect.name)
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -195,7 +195,11 @@ class Parser(Lexer):
             stack.append(self.table.gotos[stack[-1]]["statement"])
 
     def _resume(self, at: int) -> int:
-        """The next position from `at` where a statement can start: a following line, with balanced braces."""
+        """The next position from `at` where a statement can start: a following line, with balanced braces, or the line
+        that begins at `at`, if what precedes it is incomplete."""
+        line = self.text.rfind("\n", 0, at) + 1
+        if line > self._resumed and not self.text[line:at].strip() and self._starts_statement(line):
+            return line
         depth = 0
         for match in _MARKS.finditer(self.text, at):
             mark = match.group()
@@ -205,10 +209,11 @@ class Parser(Lexer):
                 if depth == 0:
                     return match.start()
                 depth -= 1
-            elif mark == "\n" and depth == 0:
-                following = _STATEMENT.match(self.text, match.end())
-                if following is not None and (
-                    following.group(1) is None or self.names_op(following.group(1))
-                ):
-                    return match.end()
+            elif mark == "\n" and depth == 0 and self._starts_statement(match.end()):
+                return match.end()
         return len(self.text)
+
+    def _starts_statement(self, line: int) -> bool:
+        """True if the line at a position looks like a statement."""
+        match = _STATEMENT.match(self.text, line)
+        return match is not None and (match.group(1) is None or self.names_op(match.group(1)))

@@ -59,7 +59,8 @@ class Lexer:
         """The position of the next token."""
         self.token_start = 0
         self.defaults: list[tuple[str, int]] = []
-        """For each open region: the dialect whose prefix may be omitted, and the height of the parser's stack."""
+        """For each open region: the dialect whose prefix may be omitted, and the height of the parser's stack when its
+        brace is shifted."""
         self.default = ""
         """The default dialect of the innermost region."""
         self.pending = ""
@@ -198,11 +199,16 @@ class Lexer:
 
     def _shifts(self, terminal: str) -> bool:
         """True if the terminal can follow: an LALR state merges contexts, so its row may allow more."""
+        return self._height_at(terminal) is not None
+
+    def _height_at(self, terminal: str) -> int | None:
+        """The height of the stack when the terminal is shifted, after the reductions before it; None if it cannot
+        follow."""
         table, stack = self.table, list(self.stack)
         while True:
             action = table.states[stack[-1]].get(terminal)
             if action is None or action >= 0:
-                return action is not None
+                return None if action is None else len(stack)
             rule = table.rules[-1 - action]
             if rule.size:
                 del stack[-rule.size :]
@@ -258,7 +264,7 @@ class Lexer:
         if literal is not None and literal in row:
             self.at = at + len(mark)
             if mark == "{":
-                self._open(at)
+                self._open(literal, at)
             elif mark == "}":
                 self._close()
             return literal, mark
@@ -297,10 +303,10 @@ class Lexer:
         self.scanner.expect(">")
         return entries
 
-    def _open(self, at: int) -> None:
+    def _open(self, brace: str, at: int) -> None:
         if len(self.defaults) >= MAX_NESTING:
             raise self.source.error(at, f"regions nest deeper than {MAX_NESTING} levels")
-        self.defaults.append((self.pending, len(self.stack)))
+        self.defaults.append((self.pending, self._height_at(brace) or 0))
         self.default = self.pending
 
     def _close(self) -> None:

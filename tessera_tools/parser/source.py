@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import codecs
 from bisect import bisect_right
+from dataclasses import dataclass
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position
 from tessera_tools.ir.location import FileLineColLoc
+
+SPLIT_MARKER = "// -----"
+"""The line between the programs of one file, if the file is split."""
 
 
 class Source:
@@ -64,3 +68,23 @@ def decode(data: bytes, file: str) -> str:
                 f"invalid UTF-8: byte 0x{data[problem.start]:02X} at offset {problem.start}; expected MLIR text",
             )
         ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A separately processed part of the input; `first_line` is its first line in the file, from 1."""
+
+    text: str
+    first_line: int
+
+
+def split_input(text: str, marker: str = SPLIT_MARKER) -> list[Chunk]:
+    """The chunks between lines that begin with `marker`."""
+    lines = text.split("\n")
+    chunks: list[Chunk] = []
+    start = 0
+    for number, line in enumerate([*lines, marker]):
+        if line.startswith(marker):
+            chunks.append(Chunk("\n".join(lines[start:number]), start + 1))
+            start = number + 1
+    return chunks

@@ -91,6 +91,21 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "scf-for-loop-splitting",
         "TMA checks bounds itself",
     ),
+    ("convert-tile-to-tileas", "tileas-dynamic-persistent", "only kernels of nv_tileas become persistent"),
+    ("convert-tileaa-to-tileas", "tileas-dynamic-persistent", "only kernels of nv_tileas become persistent"),
+    ("plan-cta", "tileas-dynamic-persistent", "the CTAs of a cluster run the same programs"),
+    (
+        "tileas-cut-products",
+        "tileas-dynamic-persistent",
+        "the parts of a tile are computed one after the other",
+    ),
+    (
+        "tileas-dynamic-persistent",
+        "tileas-resolve-program-ids",
+        "it makes the loop that the other pass lowers",
+    ),
+    ("tileas-resolve-program-ids", "tileas-schedule", "agents are made of loops with bounds"),
+    ("tileas-resolve-program-ids", "tileas-assign-layouts", "the counter of programs is an atomic operation"),
     ("tileas-cut-products", "tileas-promote-accumulators", "a part may have registers for its sums twice"),
     ("tileas-prepare-for-scheduling", "tileas-swap-operands", "each product has loads of its own"),
     ("tileas-swap-operands", "tileas-promote-accumulators", "a transposed product may lose precision, too"),
@@ -118,6 +133,31 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "tileas-materialize-schedule",
         "tileas-resolve-agent-boundary",
         "values cross an agent_switch when there is one",
+    ),
+    (
+        "convert-tileaa-to-tileas",
+        "tileas-materialize-tensor-memory",
+        "it needs products and loads as nv_tileas ops",
+    ),
+    (
+        "tileas-materialize-tensor-memory",
+        "optimize-execution-unit-mapping",
+        "it maps the agents of an agent_switch to warps",
+    ),
+    (
+        "tileas-materialize-tensor-memory",
+        "tileas-resolve-agent-boundary",
+        "values cross an agent_switch when there is one",
+    ),
+    (
+        "tileas-materialize-tensor-memory",
+        "scf-for-loop-splitting",
+        "the loads of a producer have no bounds to check",
+    ),
+    (
+        "tileas-materialize-tensor-memory",
+        "tileas-assign-layouts",
+        "tiles are laid out over the warps of the agent that computes them",
     ),
     (
         "tileas-resolve-agent-boundary",

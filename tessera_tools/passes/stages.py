@@ -274,7 +274,9 @@ def arrivals(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.dialects.nv_tileas import (
         ConsumerWait,
         CreatePipeline,
+        Fill,
         ProducerAcquire,
+        ProducerCommit,
         ProducerWrite,
         agent_of,
     )
@@ -285,7 +287,9 @@ def arrivals(contents: Contents) -> Iterator[DiagnosticError]:
                 continue
             acquires = [user for user in op.res.users if isinstance(user, ProducerAcquire)]
             for write in (user for acquire in acquires for user in acquire.res.users):
-                fills = write.fills if isinstance(write, ProducerWrite) else set()
+                fills = write.fills if isinstance(write, ProducerWrite) else set[Fill]()
+                if isinstance(write, ProducerCommit):
+                    fills = {Fill.PRODUCTS}
                 count = sum(fill.arrivals(_warps_around(write, function)) for fill in fills)
                 if fills and op.producers.value != count:
                     failure = op.error(
@@ -388,6 +392,7 @@ PROMISES: Mapping[str, str] = {
 NEEDS: Mapping[str, str] = {
     "tileas-schedule": "nv_tileas",
     "tileas-materialize-schedule": "nv_tileas",
+    "tileas-materialize-tensor-memory": "nv_tileas",
     "tileas-assign-layouts": "nv_tileas",
     "tileas-remove-layout-conversions": "layouts",
     "tileas-materialize-pipeline": "layouts",
@@ -411,6 +416,7 @@ _WORKS_ON: Mapping[str, tuple[str, ...]] = {
     "tileas-assign-layouts": ("nv_tileas", "nv_tileaa"),
     "tileas-remove-layout-conversions": ("nv_tileas", "nv_tileaa"),
     "tileas-materialize-pipeline": ("nv_tileas", "nv_tileaa"),
+    "tileas-materialize-tensor-memory": ("nv_tileas", "nv_tileaa"),
     "tileas-materialize-tma-loads": ("nv_tileas", "nv_tileaa"),
     "tileas-materialize-tma-stores": ("nv_tileas", "nv_tileaa"),
     "tileas-insert-barriers": ("nv_tileas", "nv_tileaa"),

@@ -132,6 +132,13 @@ PASSES: dict[str, Row] = {
     # On nv_tileas
     "plan-cta": Row("tileas.plan_cta:PlanCTA", "propagate CTA related layouts"),
     "tileas-plan-cta": Row("tileas.plan_cta:TileASPlanCTA", "propagate CTA related layouts"),
+    "tileas-dynamic-persistent": Row(
+        "tileas.dynamic_persistent:DynamicPersistent", "make the kernel into dynamic persistent kernels"
+    ),
+    "tileas-resolve-program-ids": Row(
+        "tileas.resolve_program_ids:ResolveProgramIds",
+        "lower the loops of persistent kernels, and choose the order of programs",
+    ),
     "tileas-prepare-for-scheduling": Row(
         "tileas.prepare_for_scheduling:PrepareForScheduling",
         "prepare accesses, loops and buffers for scheduling, in six steps",
@@ -149,6 +156,10 @@ PASSES: dict[str, Row] = {
     "tileas-materialize-schedule": Row(
         "tileas.materialize_schedule:MaterializeSchedule",
         "specialize warps: a TMA producer, and consumers that multiply by wgmma or read the tiles",
+    ),
+    "tileas-materialize-tensor-memory": Row(
+        "tileas.materialize_tensor_memory:MaterializeTensorMemory",
+        "specialize warps: a TMA producer, a thread that multiplies by tcgen05, and consumers of sums",
     ),
     "optimize-execution-unit-mapping": Row(
         "tileas.optimize_execution_unit_mapping:OptimizeExecutionUnitMapping",
@@ -238,6 +249,8 @@ class Step:
 
 
 _MASKS = "tileas-guard-masks"
+_PERSISTENT = "tileas-dynamic-persistent"
+_PROGRAMS = "tileas-resolve-program-idsPROGRAMS"
 _PIPELINE = "tileas-materialize-pipelineSTAGES"
 
 _COMMON: Mapping[str, Sequence[str]] = {
@@ -247,6 +260,8 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "nv_tileas": (
         "plan-cta",
         "tileas-slicing",
+        _PERSISTENT,
+        _PROGRAMS,
         _MASKS,
         "scf-for-loop-splitting",
         "tileas-assign-layouts",
@@ -272,13 +287,14 @@ _PREPARE = "tileas-prepare-for-scheduling"
 AGENTS = "tileas-materialize-schedule"
 _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
+TENSOR_MEMORY = "tileas-materialize-tensor-memory"
 TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
 _TURNS = "tileas-bind-named-barriers"
 _SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPSTURNS}"
 HIDDEN = (
-    _SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES,
-    _TURNS,
+    _SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _SCHEDULE, AGENTS, TENSOR_MEMORY, _UNITS, _BOUNDARY, TMA_LOADS,
+    TMA_STORES, _TURNS,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
@@ -297,20 +313,28 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
     )  # fmt: skip
 
 
+def _blackwell(steps: Sequence[str]) -> Sequence[str]:
+    """The passes on nv_tileas with agents of tensor memory first."""
+    first = steps.index("tileas-slicing") + 1
+    return (*steps[:first], TENSOR_MEMORY, _UNITS, _BOUNDARY, *steps[first:])
+
+
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}
+
+_BLACKWELL: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _blackwell(_COMMON["nv_tileas"])}
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     # The passes for each target and stage. TARGET is replaced by the target's name, which the first conversion writes
-    # to the module for the later passes; FORM, STAGES, DEPTH, GROUPS and TURNS by options, if given.
+    # to the module for the later passes; FORM, PROGRAMS, STAGES, DEPTH, GROUPS and TURNS by options, if given.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
     "sm_87": _COMMON,
     "sm_88": _COMMON,
     "sm_89": _COMMON,
     "sm_90": _HOPPER,
-    "sm_100": _COMMON,
-    "sm_103": _COMMON,
-    "sm_110": _COMMON,
+    "sm_100": _BLACKWELL,
+    "sm_103": _BLACKWELL,
+    "sm_110": _BLACKWELL,
     "sm_120": _COMMON,
     "sm_121": _COMMON,
 }
@@ -333,16 +357,24 @@ def pipeline_for(
     num_stages: int = 0,
     ping_pong: str = "auto",
     cluster: str = "auto",
+    persistent: str = "never",
+    raster: str = "rows",
 ) -> list[Step]:
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
     by the conversion to nv_tileas); with agents where the target has them, by default, and then for so many warpgroups
     of consumers (0: chosen by the products); with so many stages of loops (0: as many as fit); whose consumers take
     turns `always`, `never`, or where that takes less time (`auto`); with tile blocks of as many CTAs as `cluster` says,
-    rows x columns, or hints (`auto`)."""
+    rows x columns, or hints (`auto`); whose CTAs get one program after another as `persistent` says, or `never`, in the
+    order `raster`."""
     steps = PIPELINES[target]
     form = [f"num-warps={num_warps}"] * bool(num_warps) + [f"cluster={cluster}"] * (cluster != "auto")
     groups = f" num-consumer-warpgroups={num_consumer_warpgroups}" if num_consumer_warpgroups else ""
     stages = f"num-stages={num_stages}" if num_stages else ""
+    programs = [f"scheduler={persistent}"] * (persistent not in ("never", "static"))
+    programs += [f"raster={raster}"] * (raster != "rows")
+    left_out = {_PERSISTENT} if persistent == "never" else set()
+    left_out |= {_PROGRAMS} if persistent == "never" and raster == "rows" else set()
+    left_out |= set() if agents else set(HIDDEN)
     words = {
         "TARGET": target,
         "FORM": f"{{{' '.join(form)}}}" if form else "",
@@ -350,12 +382,13 @@ def pipeline_for(
         "TURNS": f" ping-pong={ping_pong}" if ping_pong != "auto" else "",
         "STAGES": f"{{{stages}}}" if stages else "",
         "DEPTH": f" {stages}" if stages else "",
+        "PROGRAMS": f"{{{' '.join(programs)}}}" if programs else "",
     }
     return [
         Step(name, _filled(text, words))
         for name in stages_from(stage)
         for text in steps[name]
-        if agents or text not in HIDDEN
+        if text not in left_out
     ]
 
 

@@ -44,6 +44,7 @@ from tessera_tools.layout.distributed import fit, inverse
 from tessera_tools.layout.f2 import Elimination
 from tessera_tools.layout.neighbors import coarsened, holds_whole, refined
 from tessera_tools.layout.reduction import is_scannable
+from tessera_tools.layout.tensor_memory import loaded
 from tessera_tools.planning.accesses import access_layout
 from tessera_tools.planning.dot_layouts import async_layouts, dot_layouts
 from tessera_tools.planning.transposition import transposing_layout
@@ -345,6 +346,11 @@ def _async_product(op: nv_tileas.AsyncDot, warps: int) -> list[tuple[Value, int,
     return [(op.res, PRODUCT, c), *([(op.a, STORE, a)] if is_tile(op.a) else [])]
 
 
+@anchored("nv_tileas.tmem_load")
+def _from_tensor_memory(op: nv_tileas.TmemLoad, warps: int) -> list[tuple[Value, int, LinearLayout]]:
+    return [(op.res, PRODUCT, layout) for _, layout in _loaded_sums(op, warps)]
+
+
 @anchored("nv_tileas.tiled_load")
 def _load(op: nv_tileas.TiledLoad, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     return [(op.res, LOAD, access_layout(op, op.res.type.shape, warps))]
@@ -405,6 +411,15 @@ def _operands(op: nv_tileas.Dot, warps: int) -> list[tuple[Value, LinearLayout]]
 def _async_operands(op: nv_tileas.AsyncDot, warps: int) -> list[tuple[Value, LinearLayout]]:
     a, c = async_layouts(op)
     return [*([(op.a, a)] if is_tile(op.a) else []), (op.c, c), (op.res, c)]
+
+
+@demanding("nv_tileas.tmem_load")
+def _loaded_sums(op: nv_tileas.TmemLoad, warps: int) -> list[tuple[Value, LinearLayout]]:
+    """A warpgroup has the lanes; several divide the rows first, then the columns."""
+    type = op.source.type
+    along_m = min(warps // 4, type.tile[0] // type.rows)
+    grid = (4 * max(1, along_m), max(1, warps // 4 // max(1, along_m)))
+    return [(op.res, loaded(type.tile, type.rows, grid))]
 
 
 @demanding("nv_tileaa.scan")

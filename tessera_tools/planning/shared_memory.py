@@ -112,7 +112,7 @@ def needed_bytes(op: Operation, target: Target) -> Scratch | None:
 
 
 @dataclass
-class _Life:
+class Life:
     """The bytes that an op needs from position `first` to position `last` of the walk."""
 
     op: Operation
@@ -131,7 +131,7 @@ class _Life:
     def end(self) -> int:
         return self.offset + self.bytes
 
-    def overlaps(self, other: _Life) -> bool:
+    def overlaps(self, other: Life) -> bool:
         """Returns true if both are live at some position, or in regions that run at the same time."""
         return (self.first <= other.last and other.first <= self.last) or run_together(self.op, other.op)
 
@@ -158,7 +158,7 @@ def allocate(function: Operation, target: Target, without: Collection[Operation]
 
     If they do not fit, the error lists the bytes of each of them.
     """
-    lives = [life for life in _lives(function, target) if life.op not in without]
+    lives = [life for life in lives_of(function, target) if life.op not in without]
     allocation = _place(lives)
     while allocation.total > target.max_shared_per_block and _split(lives, target):
         allocation = _place(lives)
@@ -205,7 +205,7 @@ def recorded(function: Operation, target: Target) -> Allocation:
 
 def overlaps(function: Operation, target: Target, allocation: Allocation) -> Iterator[DiagnosticError]:
     """Yields an error for each op whose bytes are misaligned, or overlap those of another op while both are live."""
-    lives = [life for life in _lives(function, target) if life.op in allocation.offsets]
+    lives = [life for life in lives_of(function, target) if life.op in allocation.offsets]
     for number, life in enumerate(lives):
         life.offset = allocation.offsets[life.op]
         if life.offset % life.alignment:
@@ -219,14 +219,15 @@ def overlaps(function: Operation, target: Target, allocation: Allocation) -> Ite
                 break
 
 
-def _lives(function: Operation, target: Target) -> list[_Life]:
+def lives_of(function: Operation, target: Target) -> list[Life]:
+    """The bytes of shared memory that each op of a function needs, and when; `offset` is not set."""
     positions: dict[Operation, int] = {}
     ends: dict[Operation, int] = {}
     for op in function.walk():
         positions[op] = len(positions)
     for op in function.walk(post_order=True):
         ends[op] = max([positions[op], *(ends[inner] for r in op.regions for b in r.blocks for inner in b)])
-    lives: list[_Life] = []
+    lives: list[Life] = []
     for op, position in positions.items():
         need = needed_bytes(op, target)
         if need is None:
@@ -236,12 +237,12 @@ def _lives(function: Operation, target: Target) -> list[_Life]:
             users = _users(op.res)
             landings = [_landing(op, user, by) for user in users for by in _completions(user, op)]
             spans = [_span(op, use, positions, ends) for use in (*users, *landings)] or spans
-        elif isinstance(op, nv_tileas.CreatePipeline):
-            # Its barriers are waited for as long as there are iterators.
+        elif isinstance(op, nv_tileas.CreatePipeline | nv_tileas.AllocTmem):
+            # Its barriers are waited for as long as there are iterators; no barrier is behind the read of an address.
             spans = [(position, len(positions))]
         alignment = op.attributes.get(ALIGN)
         lives.append(
-            _Life(
+            Life(
                 op,
                 need,
                 min(first for first, _ in spans),
@@ -314,7 +315,7 @@ def _landing(alloc: Operation, copy: Operation, by: Completion) -> Operation:
         here = here.parent_op
 
 
-def _place(lives: list[_Life]) -> Allocation:
+def _place(lives: list[Life]) -> Allocation:
     """Places all live ranges: apart if that takes few or no extra bytes, else on bytes of disjoint live ranges."""
     shared = _first_fit(lives, 0)
     room = max(shared.total, APART_BYTES)
@@ -322,10 +323,10 @@ def _place(lives: list[_Life]) -> Allocation:
     return apart if apart.total <= room else _first_fit(lives, 0)
 
 
-def _first_fit(lives: list[_Life], room: int) -> Allocation:
+def _first_fit(lives: list[Life], room: int) -> Allocation:
     """First fit, largest first: apart from all others if that fits in `room`, else only from overlapping ranges."""
     allocation = Allocation()
-    placed: list[_Life] = []
+    placed: list[Life] = []
     for life in sorted(lives, key=lambda v: (-v.bytes, v.first)):
         life.offset = _fit(life, placed)
         if life.end > room:
@@ -337,7 +338,7 @@ def _first_fit(lives: list[_Life], room: int) -> Allocation:
     return allocation
 
 
-def _fit(life: _Life, others: list[_Life]) -> int:
+def _fit(life: Life, others: list[Life]) -> int:
     """Returns the first offset at which a live range shares no bytes with the others."""
     offset = 0
     for other in sorted(others, key=lambda o: o.offset):
@@ -347,7 +348,7 @@ def _fit(life: _Life, others: list[_Life]) -> int:
     return offset
 
 
-def _split(lives: list[_Life], target: Target) -> bool:
+def _split(lives: list[Life], target: Target) -> bool:
     """Halves the scratch of the largest conversion that conflicts with what does not fit.
 
     Returns false if there is none.
@@ -382,6 +383,12 @@ def _conversion(op: nv_tileas.ConvertLayout, size: int) -> Scratch:
 def _barrier_scratch(op: nv_tileas.CreatePipeline, target: Target) -> Scratch | None:
     """Two mbarriers of 8 bytes a stage."""
     return Scratch(16 * op.stages.value, f"the barriers of {op.stages.value} stages")
+
+
+@scratch("nv_tileas.alloc_tmem")
+def _address_scratch(op: nv_tileas.AllocTmem, target: Target) -> Scratch | None:
+    """tcgen05.alloc writes the address to shared memory."""
+    return Scratch(4, "the address of tensor memory")
 
 
 @scratch("nv_tileaa.reduce", "nv_tileaa.scan")

@@ -115,6 +115,15 @@ class CudaKernel(interface.Kernel):
     def allocate(self, array: Array, name: str) -> interface.Buffer:
         return CudaBuffer(self.driver, name, array, None)
 
+    def concurrent(self, threads: int, shared: int) -> int:
+        driver, api = self.driver, self.driver.api
+        if shared > _STATIC_LIMIT:
+            attribute = api.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+            driver.call("cuFuncSetAttribute", self.function, attribute, shared)
+        each = driver.call("cuOccupancyMaxActiveBlocksPerMultiprocessor", self.function, threads, shared)
+        attribute = api.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
+        return int(each) * int(driver.call("cuDeviceGetAttribute", attribute, driver.call("cuCtxGetDevice")))
+
     def encode(self, tensor_map: dict[str, Any]) -> bytes:
         api, given = self.driver.api, tensor_map
         name = _ELEMENTS.get(given["element"])
@@ -182,8 +191,13 @@ class CudaKernel(interface.Kernel):
         storage = [_aligned(raw) for raw in args]
         pointers = (ctypes.c_void_p * max(len(args), 1))(*(at for _, at in storage))
 
+        counter = self._counter
+
         def enqueue(keep: Any = storage) -> None:
             parameters = ctypes.addressof(pointers)
+            if counter is not None:
+                # The launch before may have counted.
+                driver.call("cuMemsetD32Async", counter.address, 0, 1, stream)
             if cluster is None or self.signature.blocks_are_clusters:
                 # The driver makes a cluster of each CTA of such a grid; the cubin says how large.
                 driver.call(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from tessera_tools.runtime.signature import Parameter, Scalar, Shape, Signature
 from tessera_tools.runtime.types import Array, Type, lookup_type, type_of_array
 from tessera_tools.sim import Findings
 from tessera_tools.sim.counters import Counters
+from tessera_tools.target.grids import MOST_PROGRAMS, MOST_RESIDENT
 
 if TYPE_CHECKING:
     from tessera_tools.runtime.timing import Estimate
@@ -90,6 +92,8 @@ class Kernel(ABC):
         self.signature = signature
         self._zeros: Buffer | None = None
         """The memory that the tensor maps of empty tensors address."""
+        self._counter: Buffer | None = None
+        """The counter of the latest launch of a persistent kernel."""
 
     @property
     def name(self) -> str:
@@ -103,15 +107,17 @@ class Kernel(ABC):
         block: Sequence[int] | None = None,
         shared: int | None = None,
         cluster: Sequence[int] | None = None,
+        resident: int | None = None,
         **options: Any,
     ) -> Result:
         """Run the kernel, and wait for its completion.
 
         `args`: one per parameter, except the tensor maps that the manifest describes: a Buffer, a NumPy or
         Python number, a `Scalar`, or bytes. `block` and `shared` (dynamic shared memory, bytes) default to the
-        manifest's values. `options` are device-specific. Raises DiagnosticError for an invalid launch.
+        manifest's values. `resident`: how many CTAs, or clusters, of a persistent kernel to start; by default as many
+        as the device runs at once. `options` are device-specific. Raises DiagnosticError for an invalid launch.
         """
-        return self._launch(*self._checked(grid, args, block, shared, cluster), options)
+        return self._launch(*self._checked(grid, args, block, shared, cluster, resident), options)
 
     def _checked(
         self,
@@ -120,6 +126,7 @@ class Kernel(ABC):
         block: Sequence[int] | None = None,
         shared: int | None = None,
         cluster: Sequence[int] | None = None,
+        resident: int | None = None,
     ) -> tuple[Shape, Shape, Shape | None, int, list[bytes]]:
         """(grid, block, cluster, dynamic shared memory, bytes of each parameter). Raises DiagnosticError."""
         signature = self.signature
@@ -135,12 +142,38 @@ class Kernel(ABC):
             raise error(None, f"a block of {size}; '{self.name}' was compiled for {signature.block}")
         clusters = signature.cluster if cluster is None else shape_of(cluster, "cluster")
         amount = signature.dynamic_shared if shared is None else shared
-        return shape_of(grid, "grid"), size, clusters, amount, self._pack(list(args))
+        blocks = shape_of(grid, "grid")
+        packed = self._pack(list(args), blocks)
+        if signature.persistent is not None:
+            ctas = self._resident(prod(blocks), size, amount, clusters, resident)
+            # Without parameters for it, the grid is that of the launch.
+            blocks = (ctas, 1, 1) if signature.persistent.grid is not None else blocks
+        return blocks, size, clusters, amount, packed
 
-    def _pack(self, args: list[Any]) -> list[bytes]:
-        """The bytes of every parameter, including tensor maps of the manifest."""
+    def _resident(
+        self, programs: int, block: Shape, shared: int, cluster: Shape | None, given: int | None
+    ) -> int:
+        """How many CTAs, or clusters, of a persistent kernel a launch starts."""
+        if programs > MOST_PROGRAMS:
+            raise error(
+                None, f"a grid of {programs} tile blocks; a persistent kernel runs at most {MOST_PROGRAMS}"
+            )
+        if given is not None and not 1 <= given <= MOST_RESIDENT:
+            raise error(None, f"{given} resident tile blocks; expected 1 to {MOST_RESIDENT}")
+        most = given or self.concurrent(prod(block), shared) // prod(cluster or (1, 1, 1))
+        return min(programs, max(1, most))
+
+    def _pack(self, args: list[Any], grid: Shape = (1, 1, 1)) -> list[bytes]:
+        """The bytes of every parameter, including tensor maps and the grid of the manifest."""
         signature = self.signature
         found: dict[int, bytes] = {}
+        if signature.persistent is not None:
+            for number, extent in zip(signature.persistent.grid or (), grid, strict=False):
+                found[number] = extent.to_bytes(4, "little")
+            if signature.persistent.counter is not None:
+                # Earlier launches may still count, so that each has its own.
+                self._counter = self.allocate(np.zeros(4, np.uint8), "the counter of a persistent kernel")
+                found[signature.persistent.counter] = self._counter.address.to_bytes(8, "little")
         wanted = signature.wanted
         for parameter, value in zip(wanted, args, strict=True):
             found[signature.parameters.index(parameter)] = self._argument(parameter, value)
@@ -207,6 +240,10 @@ class Kernel(ABC):
             "dims": (1,) * len(tensor_map["dims"]),
             "strides": (_EMPTY_BYTES,) * len(tensor_map["strides"]),
         }
+
+    @abstractmethod
+    def concurrent(self, threads: int, shared: int) -> int:
+        """How many CTAs of so many threads, with so many bytes of dynamic shared memory, the device runs at once."""
 
     @abstractmethod
     def allocate(self, array: Array, name: str) -> Buffer:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, error
-from tessera_tools.emit.manifest import PARAMETER_TYPES, Kernel, TensorMap
+from tessera_tools.emit.manifest import PARAMETER_TYPES, Kernel, Persistent, TensorMap
 from tessera_tools.runtime.types import Type, lookup_type
 from tessera_tools.sim.program import Function, Variable
 
@@ -66,11 +66,14 @@ class Signature:
     tensor_maps: tuple[TensorMap, ...] = ()
     blocks_are_clusters: bool = False
     """Whether the grid of a launch counts clusters, each of which is a CTA to the caller."""
+    persistent: Persistent | None = None
+    """How to launch a kernel whose CTAs run several tile blocks each."""
 
     @property
     def wanted(self) -> list[Parameter]:
-        """The parameters that the caller passes: all but the tensor maps that the manifest describes."""
+        """The parameters that the caller passes: all but the tensor maps and the grid that the manifest describes."""
         made = {tensor_map.parameter for tensor_map in self.tensor_maps}
+        made.update(self.persistent.parameters if self.persistent is not None else ())
         return [parameter for number, parameter in enumerate(self.parameters) if number not in made]
 
     def takes(self) -> str:
@@ -150,6 +153,7 @@ def of_kernel(kernel: Kernel) -> Signature:
         kernel.registers,
         kernel.tensor_maps,
         kernel.blocks_are_clusters,
+        kernel.persistent,
     )
 
 

@@ -22,11 +22,16 @@ from tessera_tools.runtime.signature import Shape, Signature, merge, of_entry, o
 from tessera_tools.runtime.types import Array, Type
 from tessera_tools.runtime.workers import PartialLaunch, run_launch
 from tessera_tools.sim.reader import read
-from tessera_tools.target import Target, UnknownTargetError, lookup
+from tessera_tools.target import Target, UnknownTargetError, lookup, occupancy
+from tessera_tools.target.timing import timing
 
 __all__ = ["SimulatedDevice", "SimulatedKernel"]
 
 MAX_INSTRUCTIONS = 1 << 32
+_MULTIPROCESSORS = 132
+"""Of a GPU that the clock has no table of: an H100's."""
+_REGISTERS = 128
+"""Of a thread, where ptxas has not counted them."""
 
 
 class SimulatedBuffer(interface.Buffer):
@@ -56,6 +61,16 @@ class SimulatedKernel(interface.Kernel):
 
     def allocate(self, array: Array, name: str) -> interface.Buffer:
         return self.owner.device.buffer(array, name)
+
+    def concurrent(self, threads: int, shared: int) -> int:
+        """As many as the GPU of the clock's table would run, or one of 132 multiprocessors where there is no table."""
+        target = self.owner.target
+        if target is None:
+            return _MULTIPROCESSORS
+        table = timing(target)
+        registers = self.signature.registers or _REGISTERS
+        each = occupancy(target, threads=threads, registers=registers, shared=shared).blocks
+        return max(1, each) * (int(table.value("sms")) if table is not None else _MULTIPROCESSORS)
 
     def encode(self, tensor_map: dict[str, Any]) -> bytes:
         from tessera_tools.sim.tensor_map import TensorMapError

@@ -210,9 +210,17 @@ class Context:
         if operand.name == "WARP_SZ":
             return self.constant(32, type)
         register = self.inst.scope.register(operand.name)
-        if register is not None:
-            return self._register(register, type)
-        return self._symbol(operand, type)
+        if register is None:
+            return self._symbol(operand, type)
+        if operand.offset:
+            raise self.error(f"adds {operand.offset} to '{operand.name}'; expected a register or a number")
+        return self._register(register, type)
+
+    def read_sum(self, operand: Operand, type: Type) -> tuple[int, int]:
+        """(port, number) of a source that may be a register plus a number, which ptxas accepts where LLVM writes it."""
+        if isinstance(operand, Name) and self.inst.scope.register(operand.name) is not None:
+            return self.read(Name(operand.name, operand.negated), type), operand.offset
+        return self.read(operand, type), 0
 
     def reads(self, operand: Operand, type: Type) -> list[int]:
         """The ports of a vector's elements; for a scalar operand, a list of one."""

@@ -120,7 +120,7 @@ def test_show_layout_leaves_the_ir_to_o(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("wanted", "message"),
-    [("%bufer", "has no value %bufer\nnote: did you mean %buffer?"), ("%0", "%0 has no layout")],
+    [("%buffer2", "has no value %buffer2\nnote: did you mean %buffer?"), ("%0", "%0 has no layout")],
 )
 def test_show_layout_refuses_a_value_without_a_layout(wanted: str, message: str) -> None:
     done = opt.run([f"--show-layout={wanted}"], PROGRAM)

@@ -21,7 +21,7 @@ from tessera_tools.cli import run as run_command
 from tessera_tools.cli import translate, tune
 from tessera_tools.cli.tune_pool import Local
 from tessera_tools.cli.tune_search import Search, space
-from tessera_tools.emit.tunables import TUNABLES, Tunable, config_text
+from tessera_tools.emit.tunables import SEARCHED, TUNABLES, Tunable, config_text
 from tessera_tools.emit.tuned import Database, Tuned, kernel_digest, shapes_class
 from tessera_tools.ir.printing import print_op
 
@@ -124,19 +124,19 @@ def test_a_tunable_is_an_option_everywhere(one: Tunable) -> None:
 
 def play(seed: int, cost: Any, **limits: int) -> tuple[list[str], str]:
     """The order of a search with a given cost of each configuration, and the best."""
-    search = Search(TUNABLES, seed, limits.get("most", 10_000), limits.get("patience", 10_000))
+    search = Search(SEARCHED, seed, limits.get("most", 10_000), limits.get("patience", 10_000))
     order: list[str] = []
     while batch := search.ask():
         order += map(config_text, batch)
         search.tell([(config, cost(config)) for config in batch])
     assert search.best is not None
-    values = {one.name: value for one, value in zip(TUNABLES, search.best, strict=True) if value}
+    values = {one.name: value for one, value in zip(SEARCHED, search.best, strict=True) if value}
     return order, config_text(values)
 
 
 def test_a_search_without_limits_tries_every_configuration_once() -> None:
     order, best = play(fresh_seed(), lambda config: 10.0 - config.get("num_stages", 0))
-    assert len(order) == len(set(order)) == len(space(TUNABLES))
+    assert len(order) == len(set(order)) == len(space(SEARCHED))
     assert order[0] == "the compiler's choices"
     assert best == "--num-stages=8"
 

@@ -14,7 +14,7 @@ TEXT = (ROOT / "docs" / "python.md").read_text("utf-8")
 def test_the_examples_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("cuda.tile")
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     script = tmp_path / "page.py"  # cuTile reads the sources of its kernels
     script.write_text("\n".join(blocks))
     monkeypatch.chdir(ROOT)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.emit.manifest import Kernel, Manifest, Parameter, TensorMap
+from tessera_tools.emit.manifest import Kernel, Manifest, Parameter, Persistent, TensorMap
 
 PARAMETERS = (
     Parameter("a", "ptr", 8, 0),
@@ -38,6 +39,16 @@ def broken(*path: str | int, value: Any) -> str:
 
 def test_what_is_written_is_read_back():
     assert Manifest.from_json(MANIFEST.to_json()) == MANIFEST
+
+
+@pytest.mark.parametrize("counter", [None, 4])
+def test_how_to_launch_a_persistent_kernel_is_read_back(counter: int | None):
+    grid = tuple(Parameter(f"programs_{axis}", "i32", 4, 4 * i) for i, axis in enumerate("xyz"))
+    parameters = (Parameter("n", "i32", 4, 0), *(replace(p, offset=p.offset + 4) for p in grid))
+    parameters += (Parameter("program_counter", "ptr", 8, 16),) if counter else ()
+    kernel = Kernel("k", parameters, (32, 1, 1), persistent=Persistent("static", (1, 2, 3), counter))
+    manifest = Manifest("sm_80", "9.0", (kernel,))
+    assert Manifest.from_json(manifest.to_json()) == manifest
 
 
 def test_the_text_ends_with_a_newline_and_names_its_schema():
@@ -98,6 +109,24 @@ def test_the_text_ends_with_a_newline_and_names_its_schema():
         (
             broken("kernels", 0, "tensor_maps", 0, "strides", value=[{"parameter": 0}]),
             "an extent or stride refers to parameter 0; expected the number of a parameter of type i8",
+        ),
+        (
+            broken("kernels", 0, "persistent", value={"scheduler": "static", "grid": [1, 1]}),
+            "kernel 0 'gemm': persistent: the field 'grid' is a list of 2; expected the numbers of three parameters",
+        ),
+        (
+            broken("kernels", 0, "persistent", value={"scheduler": "static", "grid": [0, 1, 1]}),
+            "kernel 0 'gemm': persistent: parameter 0 is ptr; expected a parameter of type i32",
+        ),
+        (
+            broken("kernels", 0, "persistent", value={"scheduler": "static", "grid": [1, 1, 1]}),
+            "persistent: a parameter is named twice; expected one for each extent",
+        ),
+        (
+            broken(
+                "kernels", 0, "persistent", value={"scheduler": "counter", "grid": [1, 1, 1], "counter": 7}
+            ),
+            "persistent: parameter 7 is none at all; expected a parameter of type ptr",
         ),
         (broken("kernels", 0, "tensor_maps", 0, "l2_promotion", value=...), "'l2_promotion' is missing"),
     ],

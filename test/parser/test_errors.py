@@ -273,3 +273,20 @@ def test_a_name_of_the_region_around_is_not_defined_again_in_an_isolated_op() ->
     assert errors(text) == [(2, 14, "redefinition of SSA value '%0'")]
     text = "func.func @f(%a: i32) {\n  return\n}\nfunc.func @g(%a: i32) {\n  return\n}\n%a = arith.constant 1 : i32\n"
     assert parse_module(text).regions[0].entry.last_op is not None
+
+
+def test_a_statement_that_lacks_its_end_does_not_hide_the_next_one() -> None:
+    text = "entry @k(%a: tile<i32>) {\n  %x = assume\n  %y = addi %a %a : tile<i32>\n  return\n}\n"
+    with pytest.raises(DiagnosticError) as caught:
+        parse_module(text)
+    assert ["assume" in one.message for one in caught.value.diagnostics] == [True, False]
+    assert "custom op 'cuda_tile.addi' expected ','" in caught.value.diagnostics[1].message
+
+
+def test_a_region_goes_on_after_an_error_in_its_first_statement() -> None:
+    """The arguments of the function are reduced only after its brace is read."""
+    text = "entry @k(%a: tile<i32>) {\n  assume\n  return\n}\nentry @l() {\n  assume\n  return\n}\n"
+    with pytest.raises(DiagnosticError) as caught:
+        parse_module(text)
+    places = [one.location.start() for one in caught.value.diagnostics if one.location is not None]
+    assert [place[1] for place in places if place is not None] == [3, 7]

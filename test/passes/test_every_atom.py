@@ -20,7 +20,7 @@ from pipelines.programs_of_products import Product as Gemm
 from programs import compiled, program
 from run_cache import once_in_a_run
 
-from tessera_tools.dialects.atoms import COPIES, FMA, PRODUCTS, WGMMA, Product
+from tessera_tools.dialects.atoms import COPIES, FMA, PRODUCTS, UMMA, WGMMA, Product
 from tessera_tools.ir.printing import print_op
 from tessera_tools.ir.types import IntegerType, Type
 from tessera_tools.parser import parse_module
@@ -93,10 +93,9 @@ def spelled(type: Type) -> str:
 
 def product(row: Product, operand: str, accumulator: str) -> str:
     """A program whose product the instruction serves."""
-    if row.primitive == WGMMA:
-        return Gemm(
-            operand, accumulator, k=2 * row.k, b_t="" if operand in ("f16", "bf16") else "permute"
-        ).text()
+    if row.primitive in (WGMMA, UMMA):
+        b_t = "" if operand in ("f16", "bf16") else "permute"
+        return Gemm(operand, accumulator, m=row.m, k=2 * row.k, b_t=b_t).text()
     if operand == "f4E2M1FN":
         return scaled_text(scaled_shapes(32, 32, 64, 32), operand, "f8E8M0FNU")
     op, signs = ("mmai", "signed signed") if operand.startswith("i") else ("mmaf", "")
@@ -119,6 +118,9 @@ def instruction(row: Product, operand: str, accumulator: str) -> str:
     d = WORDS[accumulator]
     if row.primitive == WGMMA:
         return rf"wgmma\.mma_async\.sync\.aligned\.m64n\d+k{row.k}\.{d}\.{a}\.{a}"
+    if row.primitive == UMMA:
+        kind = {"bf16": "f16", "s8": "i8"}.get(a, "f8f6f4" if operand.startswith("f8") else a)
+        return rf"tcgen05\.mma\.cta_group::1\.kind::{kind}"
     shape = f"m{row.m}n{row.n[0]}k{row.k}"
     return rf"mma\.sync\.aligned\.{shape}\.row\.col\.(satfinite\.)?{d}\.{a}\.{a}\.{d}"
 
@@ -134,7 +136,7 @@ ROWS = [
 @pytest.mark.parametrize(
     ("row", "operand", "accumulator"),
     ROWS,
-    ids=[f"{r.primitive}-{r.since}-k{r.k}-{a}-{c}" for r, a, c in ROWS],
+    ids=[f"{r.primitive}-{r.since}-m{r.m}-k{r.k}-{a}-{c}" for r, a, c in ROWS],
 )
 def test_an_instruction_is_chosen_and_emitted(row: Product, operand: str, accumulator: str) -> None:
     target = next(t for t in targets() if row.feature is None or t.has(row.feature))

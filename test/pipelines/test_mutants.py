@@ -24,7 +24,8 @@ _WAIT = re.compile(r"\t\{\n(?:(?!\t\}).*\n)*?.*mbarrier\.try_wait(?:(?!\t\}).*\n
 _ONE = (
     "mbarrier.init.shared", "fence.mbarrier_init", "bar.sync", "mbarrier.arrive.shared",
     "mbarrier.arrive.expect_tx", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group", "fence.proxy",
-    "cp.async.bulk.commit_group", "cp.async.bulk.wait_group",
+    "cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "tcgen05.alloc", "tcgen05.relinquish", "tcgen05.dealloc",
+    "tcgen05.fence", "tcgen05.commit", "tcgen05.wait",
 )  # fmt: skip
 _COUNTED = re.compile(r"(mov\.b32 \t(%r\d+), )(\d+)(;\n\tmbarrier\.arrive\.expect_tx\S+ \S+ \S+ )")
 
@@ -52,12 +53,12 @@ def mutants(ptx: str, only: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
             yield f"expect_tx of {count} bytes", ptx[: found.start()] + changed + ptx[found.end() :]
 
 
-def is_found(ptx: str, manifest: Any, product: Product) -> bool:
+def is_found(ptx: str, manifest: Any, product: Product, gpu_name: str = "sm_90a") -> bool:
     """True if the simulated GPU says that something is wrong, in one of its modes."""
     rng = np.random.default_rng(fresh_seed())
     m, n, k = product.m, product.n * (2 if product.outer else 1), product.steps * product.k
     for mode in ("late", "early"):
-        gpu = device("sim", gpu_name="sm_90a", processes=1)
+        gpu = device("sim", gpu_name=gpu_name, processes=1)
         arrays = [rng.standard_normal(s).astype(np.float16) for s in ((m, k), (k, n))]
         if product.a_in == "i8":
             arrays[0] = rng.integers(-4, 5, (m, k)).astype(np.int8)

@@ -42,8 +42,8 @@ class _Attributes:
 
 class FakeDriver:
     """One GPU. `calls` are the names of all calls; `attributes` what cuFuncSetAttribute was given; `streams` those of
-    the launches; `cubins` the PTX that stands for a cubin, with its dynamic shared memory if it is launched as a tile
-    kernel; `broken` is true after a crash, when every call fails."""
+    the launches, `grids` their grids; `cubins` the PTX that stands for a cubin, with its dynamic shared memory if it is
+    launched as a tile kernel; `broken` is true after a crash, when every call fails."""
 
     def __init__(self, devices: int = 1) -> None:
         self.devices = devices
@@ -53,6 +53,7 @@ class FakeDriver:
         self.attributes: dict[str, int] = {}
         self.encoded: list[Any] = []
         self.streams: list[int] = []
+        self.grids: list[tuple[int, int, int]] = []
         self.cubins: dict[bytes, tuple[str, int]] = {}
         self.tile_shared: dict[int, int] = {}
         self.capability = 90
@@ -86,6 +87,7 @@ class FakeDriver:
             "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR": self.capability // 10,
             "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR": self.capability % 10,
             "CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE": 1 << 16,
+            "CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT": 3,
         }
         return 0, values[attribute]
 
@@ -117,12 +119,24 @@ class FakeDriver:
         at = pointer - region.base
         return region.data[at : at + size]
 
+    def cuCtxGetDevice(self) -> tuple[int, int]:
+        return 0, 0
+
+    def cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        self, function: Any, threads: int, shared: int
+    ) -> tuple[int, int]:
+        return 0, 2
+
     def cuMemcpyHtoD(self, to: int, source: int, size: int) -> tuple[int]:
         self._bytes(to, size)[:] = np.frombuffer(ctypes.string_at(source, size), np.uint8)
         return (0,)
 
     def cuMemcpyDtoH(self, to: int, source: int, size: int) -> tuple[int]:
         ctypes.memmove(to, self._bytes(source, size).tobytes(), size)
+        return (0,)
+
+    def cuMemsetD32Async(self, to: int, value: int, count: int, stream: int) -> tuple[int]:
+        self._bytes(to, 4 * count)[:] = np.full(count, value, np.uint32).view(np.uint8)
         return (0,)
 
     def cuMemsetD8Async(self, to: int, value: int, size: int, stream: int) -> tuple[int]:
@@ -185,6 +199,7 @@ class FakeDriver:
         parameters: int, extra: int,
     ) -> tuple[int]:  # fmt: skip
         self.streams.append(stream)
+        self.grids.append((gx, gy, gz))
         return self._run(function, (gx, gy, gz), (bx, by, bz), shared, parameters, None)
 
     def _run(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 from runtime.fake_driver import FakeDriver
 from runtime.ptx import HEADER, SCALE
 
+import tessera_tools as tt
 from tessera_tools.cli.run import run
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.emit.manifest import Kernel, Manifest, Parameter, TensorMap
@@ -178,6 +180,44 @@ def test_the_tensor_map_of_a_tensor_without_elements(monkeypatch: pytest.MonkeyP
     gpu.load(ptx, manifest).kernel().launch((1,), [a, 0])
     _, _, address, dims, strides, box, *_ = driver.encoded[0]
     assert (dims, strides, box) == ([1, 1], [16], [64, 8]) and address != a.address
+
+
+@pytest.mark.parametrize("persistent", ["static", "counter"])
+def test_a_persistent_kernel_has_as_many_ctas_as_run_at_once(
+    monkeypatch: pytest.MonkeyPatch, persistent: str
+) -> None:
+    """3 multiprocessors with 2 CTAs each. A prepared launch sets its counter to zero each time."""
+    driver = install(monkeypatch)
+    made = tt.compile("examples/vector_add.mlir", "sm_80", persistent=persistent)
+    gpu = device("cuda")
+    rng = np.random.default_rng()
+    x, y = (rng.standard_normal(20_000).astype(np.float32) for _ in range(2))
+    a, b, c = (gpu.buffer(array, name) for array, name in ((x, "a"), (y, "b"), (np.zeros_like(x), "c")))
+    kernel: Any = gpu.load(made.ptx, made.manifest).kernel()
+    args = [value for buffer in (a, b, c) for value in (buffer, 20_000, 1)]
+    kernel.launch((20,), args)
+    assert np.array_equal(c.array(), x + y)
+    assert driver.grids == [(6, 1, 1)]
+    c.write(np.zeros(80_000, np.uint8))
+    work = kernel.prepare((4, 5), args)
+    for _ in range(2):
+        work()
+    # The kernel uses the first axis only.
+    assert np.array_equal(c.array()[:4096], (x + y)[:4096]) and not c.array()[4096:].any()
+    assert driver.grids == [(6, 1, 1)] * 3
+
+
+def test_a_grid_too_large_for_the_numbers_of_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    install(monkeypatch)
+    made = tt.compile("examples/vector_add.mlir", "sm_80", persistent="static")
+    for name in ("cuda", "sim"):
+        gpu = device(name)
+        kernel = gpu.load(made.ptx, made.manifest).kernel()
+        args = [value for _ in range(3) for value in (gpu.buffer(np.zeros(4, np.float32)), 4, 1)]
+        with pytest.raises(DiagnosticError, match="a persistent kernel runs at most 1073741824"):
+            kernel.launch((1 << 20, 1 << 11), args)
+        with pytest.raises(DiagnosticError, match="0 resident tile blocks; expected 1 to 1048576"):
+            kernel.launch((1,), args, resident=0)
 
 
 def test_a_machine_without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:

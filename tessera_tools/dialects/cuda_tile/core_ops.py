@@ -28,7 +28,7 @@ from tessera_tools.dialects.cuda_tile.constraints import (
 )
 from tessera_tools.dialects.cuda_tile.types import PointerType, TensorViewType, TileType, short_text
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32, IntegerType, bit_width
 from tessera_tools.opdef import (
@@ -140,6 +140,11 @@ class Permute(Op, name="cuda_tile.permute", traits=(PURE,)):
     result = result(ANY_TILE)
     assembly = "$source $permutation attr-dict `:` type($source) `->` type($result)"
 
+    @staticmethod
+    def infer_result(source: TileType, permutation: DenseArrayAttr) -> TileType:
+        """The type of the result; the verifier refuses a permutation that does not fit."""
+        return TileType(tuple(source.shape[dim % len(source.shape)] for dim in permutation), source.element)
+
     def verify_op(self) -> None:
         check_same_element(self, "source", "result")
         check_same_rank(self, "source", "result")
@@ -171,6 +176,14 @@ class Cat(Op, name="cuda_tile.cat", traits=(PURE,)):
     dim = attribute(I64_ATTR)
     result = result(ANY_TILE)
     assembly = "$lhs `,` $rhs `dim` `=` $dim attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)"
+
+    @staticmethod
+    def infer_result(lhs: TileType, rhs: TileType, dim: IntegerAttr) -> TileType:
+        """The type of the result; the verifier refuses a dimension that does not fit."""
+        shape = list(lhs.shape)
+        if 0 <= dim.value < min(len(shape), len(rhs.shape)):
+            shape[dim.value] += rhs.shape[dim.value]
+        return TileType(tuple(shape), lhs.element)
 
     def verify_op(self) -> None:
         check_same_rank(self, "lhs", "rhs", "result")

@@ -56,7 +56,16 @@ from tessera_tools.dialects.nv_tileaa.older import upgrade_older
 from tessera_tools.dialects.nv_tileaa.packing import Pack, Unpack
 from tessera_tools.dialects.nv_tileaa.pointers import AtomicLoad, AtomicStore, Load, Offset, Store
 from tessera_tools.dialects.nv_tileaa.reductions import Reduce, Scan
-from tessera_tools.dialects.nv_tileaa.structure import Assume, Func, GetNumPrograms, GetProgramId, Return
+from tessera_tools.dialects.nv_tileaa.structure import (
+    Assume,
+    CancelNextProgramId,
+    FirstProgramId,
+    Func,
+    GetNumPrograms,
+    GetProgramId,
+    IsValidProgramId,
+    Return,
+)
 from tessera_tools.dialects.nv_tileaa.tensors import (
     Broadcast,
     Cat,
@@ -134,6 +143,7 @@ __all__ = [
     "AtomicStore",
     "Break",
     "Broadcast",
+    "CancelNextProgramId",
     "Cat",
     "ConstantTensor",
     "Continue",
@@ -141,6 +151,7 @@ __all__ = [
     "Dot",
     "Extract",
     "FenceAlias",
+    "FirstProgramId",
     "Func",
     "GdcLaunchDependents",
     "GdcWait",
@@ -153,6 +164,7 @@ __all__ = [
     "Insert",
     "IntToPtr",
     "Iota",
+    "IsValidProgramId",
     "JoinMemTokens",
     "KernelSpecAttr",
     "Load",

@@ -6,13 +6,12 @@ from tessera_tools.dialects.func import FunctionLike
 from tessera_tools.dialects.func import FunctionSyntax as _FunctionSyntax
 from tessera_tools.dialects.nv_tileaa.base import INTEGER_SCALAR, POINTER, KernelSpecAttr
 from tessera_tools.ir.traits import Leaves
-from tessera_tools.ir.types import (
-    I32,
-)
+from tessera_tools.ir.types import I1, I32
 from tessera_tools.opdef import (
     I32_ATTR,
     I64_ARRAY,
     I64_ATTR,
+    IN_ORDER,
     ISOLATED_FROM_ABOVE,
     PURE,
     RETURN_LIKE,
@@ -25,6 +24,7 @@ from tessera_tools.opdef import (
     exactly,
     like,
     operand,
+    optional_operand,
     result,
     same_as,
     variadic_operand,
@@ -74,24 +74,57 @@ class Return(
             raise self.error(f"returns ({given}) from a function whose results are ({wanted})")
 
 
-class _GridQuery(Op):
-    """The base of queries about the grid; `axis` is 0, 1 or 2."""
+def _check_axis(op: GetProgramId | GetNumPrograms) -> None:
+    if not 0 <= op.axis.value <= 2:
+        raise op.error(f"axis must be 0, 1 or 2, got {op.axis.value}")
+
+
+class GetProgramId(Op, name="nv_tileaa.get_program_id", traits=(PURE,)):
+    """The index of this program (tile block) along an axis of the grid; `axis` is 0, 1 or 2.  With `of`, that of the
+    program with this number, as `first_program_id` counts."""
+
+    axis = attribute(I32_ATTR)
+    program = optional_operand(exactly(I32))
+    res = result(exactly(I32))
+    assembly = "(`of` $program^)? attr-dict `:` type($res)"
+
+    def verify_op(self) -> None:
+        _check_axis(self)
+
+
+class GetNumPrograms(Op, name="nv_tileaa.get_num_programs", traits=(PURE,)):
+    """The number of programs along an axis of the grid; `axis` is 0, 1 or 2."""
 
     axis = attribute(I32_ATTR)
     res = result(exactly(I32))
     assembly = "attr-dict `:` type($res)"
 
     def verify_op(self) -> None:
-        if not 0 <= self.axis.value <= 2:
-            raise self.error(f"axis must be 0, 1 or 2, got {self.axis.value}")
+        _check_axis(self)
 
 
-class GetProgramId(_GridQuery, name="nv_tileaa.get_program_id", traits=(PURE,)):
-    """The index of this program (tile block) along an axis of the grid."""
+class FirstProgramId(Op, name="nv_tileaa.first_program_id", traits=(PURE,)):
+    """The number of the first program that this CTA, or cluster of CTAs, runs.  Programs are numbered along axis 0
+    first, then along 1 and 2.  The number need not be one of a program: `is_valid_program_id` tells."""
+
+    res = result(exactly(I32))
+    assembly = "attr-dict `:` type($res)"
 
 
-class GetNumPrograms(_GridQuery, name="nv_tileaa.get_num_programs", traits=(PURE,)):
-    """The number of programs along an axis of the grid."""
+class IsValidProgramId(Op, name="nv_tileaa.is_valid_program_id", traits=(PURE,)):
+    """Whether there is a program with this number left for this CTA."""
+
+    program = operand(exactly(I32))
+    res = result(exactly(I1))
+    assembly = "$program attr-dict `:` type($program) `->` type($res)"
+
+
+class CancelNextProgramId(Op, name="nv_tileaa.cancel_next_program_id", traits=(IN_ORDER,)):
+    """The number of the next program that this CTA, or cluster, runs instead of a launch of its own: one that no other
+    CTA runs, or one that is not valid if none is left."""
+
+    res = result(exactly(I32))
+    assembly = "attr-dict `:` type($res)"
 
 
 class Assume(Op, name="nv_tileaa.assume", traits=(PURE, SAME_SHAPE)):

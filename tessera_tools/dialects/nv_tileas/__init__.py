@@ -6,14 +6,18 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
     base.py        layouts and the type of shared memory
     ops.py         accesses, buffers, copies by thread, barriers, products
     clusters.py    the CTAs of a cluster
+    launch_control.py  the place of a CTA that has not begun
     pipelines.py   agents and the pipelines between them
+    channels.py    numbers that agents send to each other
     orders.py      turns of the warpgroups of an agent
     tma.py         boxes by TMA, products by wgmma
+    tensor_memory.py   buffers in tensor memory, products by tcgen05.mma
     older.py       the older spelling; upgrade.py translates it
 """
 
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.dialects.nv_tileas.base import LinearAttr, SharedAttr, SmemType, layout_of, with_layout
+from tessera_tools.dialects.nv_tileas.channels import ReceiveValue, SendValue
 from tessera_tools.dialects.nv_tileas.clusters import (
     SHARED_BY,
     ClusterReduce,
@@ -22,6 +26,7 @@ from tessera_tools.dialects.nv_tileas.clusters import (
     peers_of,
     shared_axis,
 )
+from tessera_tools.dialects.nv_tileas.launch_control import CanceledProgramId, CancelLaunch
 from tessera_tools.dialects.nv_tileas.older import AgentAttr, OlderFunc, OlderReturn
 from tessera_tools.dialects.nv_tileas.ops import (
     DEFAULT_LOAD,
@@ -73,13 +78,21 @@ from tessera_tools.dialects.nv_tileas.pipelines import (
     ProducerCommit,
     ProducerTokenType,
     ProducerWrite,
-    ReceiveValue,
-    SendValue,
     Yield,
     agent_of,
     is_unwrapped,
     pipeline_at,
     pipeline_of,
+)
+from tessera_tools.dialects.nv_tileas.tensor_memory import (
+    AllocTmem,
+    DeallocTmem,
+    TensorAttr,
+    TmemLoad,
+    TmemType,
+    Umma,
+    allocated_columns,
+    umma_layout,
 )
 from tessera_tools.dialects.nv_tileas.tma import (
     MOST_EXTENT,
@@ -104,6 +117,7 @@ DIALECT = Dialect(
     ops_of(globals()),
     types=by_word(
         SmemType,
+        TmemType,
         TmaDescType,
         PipelineTokenType,
         PipelineIterType,
@@ -111,13 +125,14 @@ DIALECT = Dialect(
         ConsumerTokenType,
         OrderTokenType,
     ),
-    attributes=by_word(LinearAttr, SharedAttr, AgentAttr),
+    attributes=by_word(LinearAttr, SharedAttr, TensorAttr, AgentAttr),
     upgrade=upgrade_older,
 )
 
 __all__ = [
     "AgentSwitch",
     "AllocTensor",
+    "AllocTmem",
     "AsyncCommitGroup",
     "AsyncDot",
     "AsyncDotResult",
@@ -126,6 +141,8 @@ __all__ = [
     "AsyncTiledCopy",
     "AsyncWaitGroup",
     "Barrier",
+    "CancelLaunch",
+    "CanceledProgramId",
     "ClusterReduce",
     "ConsumeOne",
     "ConsumerRead",
@@ -140,6 +157,7 @@ __all__ = [
     "DEFAULT_LOAD",
     "DEFAULT_STORE",
     "DIALECT",
+    "DeallocTmem",
     "Dot",
     "FenceProxy",
     "IncIter",
@@ -181,16 +199,21 @@ __all__ = [
     "Store",
     "StoreElement",
     "StoreGlobal",
+    "TensorAttr",
     "TiledLoad",
     "TiledPrefetch",
     "TiledStore",
     "TiledTmaLoad",
     "TiledTmaStore",
     "TmaDescType",
+    "TmemLoad",
+    "TmemType",
+    "Umma",
     "View",
     "Yield",
     "Fill",
     "agent_of",
+    "allocated_columns",
     "combinations",
     "is_unwrapped",
     "layout_of",
@@ -199,5 +222,6 @@ __all__ = [
     "pipeline_of",
     "shared_axis",
     "storage_of",
+    "umma_layout",
     "with_layout",
 ]

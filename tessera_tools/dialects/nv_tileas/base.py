@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tessera_tools.ir.scanner import Scanner
 
 
-class _LayoutAttr(Attribute):
+class LayoutAttr(Attribute):
     """The base of layout attributes: `{dimension = [bases], …}` in angle brackets."""
 
     layout: LinearLayout
@@ -35,7 +35,7 @@ class _LayoutAttr(Attribute):
         return f"#{self.name}<{{{to_text(self.layout)}}}>"
 
 
-class LinearAttr(_LayoutAttr, name="nv_tileas.linear"):
+class LinearAttr(LayoutAttr, name="nv_tileas.linear"):
     """A distributed layout: (register, lane, warp, block) → tile coordinates."""
 
     alias_word: ClassVar[str] = "layout"
@@ -47,7 +47,7 @@ class LinearAttr(_LayoutAttr, name="nv_tileas.linear"):
         check_fits(self.layout, shape)
 
 
-class SharedAttr(_LayoutAttr, name="nv_tileas.shared"):
+class SharedAttr(LayoutAttr, name="nv_tileas.shared"):
     """A layout of a shared-memory buffer: offset in elements → tile coordinates."""
 
     alias_word: ClassVar[str] = "shared"

@@ -28,11 +28,10 @@ from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Va
 from tessera_tools.ir.effects import Kind, Reach
 from tessera_tools.ir.flow import Flow, sources
 from tessera_tools.ir.interfaces import HasFlow
-from tessera_tools.ir.types import I32, I64, IntegerType
+from tessera_tools.ir.types import I32, IntegerType
 from tessera_tools.opdef import (
     I32_ATTR,
     I64_ARRAY,
-    IN_ORDER,
     ONE_REGION_RUNS,
     OWNS_CONSTANTS,
     PURE,
@@ -40,6 +39,7 @@ from tessera_tools.opdef import (
     REGIONS_RUN_TOGETHER,
     RETURN_LIKE,
     SINGLE_BLOCK,
+    UNIT_ATTR,
     Completion,
     CustomDirective,
     HasParent,
@@ -107,7 +107,6 @@ STAGE = ITERATOR | exactly(I32)
 """A stage of a pipeline: an iterator, or the number alone after tileas-unwrap-pipeline-iterators."""
 PRODUCER = exactly(ProducerTokenType())
 CONSUMER = exactly(ConsumerTokenType())
-INTEGER_SCALAR = exactly(I32) | exactly(I64)
 FULL, EMPTY = "full", "empty"
 """The phases of a pipeline: a stage can be read, a stage can be filled."""
 NO_PIPELINE = (
@@ -287,7 +286,7 @@ class ProducerAcquire(
     assembly = "$pipeline `,` custom<Place>($iter, $phase) attr-dict `:` type($res)"
 
     def verify_op(self) -> None:
-        _verify_once(self, self.res, (ProducerWrite,), "is acquired, but not written")
+        _verify_once(self, self.res, (ProducerWrite, ProducerCommit), "is acquired, but not written")
 
 
 class Fill(Enum):
@@ -297,6 +296,7 @@ class Fill(Enum):
     COPIES = "cp.async: every thread, when its copies are complete"
     TILES = "stores by all threads: every warp, after them"
     NUMBERS = "stores of elements by one thread: that thread, after them"
+    PRODUCTS = "tcgen05.mma: the thread that starts the products, when they are complete"
 
     def arrivals(self, warps: int) -> int:
         """The arrivals of a producer of so many warps."""
@@ -349,20 +349,30 @@ class ProducerCommit(
     name="nv_tileas.async.pipeline.producer_commit",
     traits=(MemoryEffects(arrive(Completion.MBARRIER, "token", phase=FULL)),),
 ):
-    """The stage is full when the copies that were started are complete, and the stores done."""
+    """The stage is full when the copies that were started are complete, and the stores done.
+
+    Without a producer_write, products fill the stage: it is full when those are complete that the agent has started.
+    """
 
     token = operand(PRODUCER)
     assembly = "$token attr-dict"
 
+    @property
+    def is_of_products(self) -> bool:
+        """Whether products fill the stage."""
+        return isinstance(self.token.defining_op, ProducerAcquire)
+
     def effects(self) -> MemoryEffects | None:
         """With cp.async, threads also arrive when their copies are complete."""
         own, write = super().effects(), self.token.defining_op
+        if self.is_of_products:
+            return MemoryEffects(arrive(Completion.TCGEN05, "token", phase=FULL))
         if own is None or not isinstance(write, ProducerWrite) or Fill.COPIES not in write.fills:
             return own
         return own.and_also(arrive(Completion.GROUP, "token", phase=FULL))
 
     def verify_op(self) -> None:
-        if not isinstance(self.token.defining_op, ProducerWrite):
+        if not isinstance(self.token.defining_op, ProducerWrite | ProducerAcquire):
             raise self.error("commits a stage that no producer_write has written")
 
 
@@ -430,10 +440,19 @@ class ConsumerRelease(
     name="nv_tileas.async.pipeline.consumer_release",
     traits=(MemoryEffects(arrive(Completion.MBARRIER, "token", phase=EMPTY)),),
 ):
-    """The stage is empty when every consumer has released it: one arrival a warp."""
+    """The stage is empty when every consumer has released it: one arrival a warp.
+
+    With `products`, those read the stage that the agent has started, and the arrival is when they are complete.
+    """
 
     token = operand(CONSUMER)
-    assembly = "$token attr-dict"
+    products = attribute(UNIT_ATTR, "products read the stage", optional=True)
+    assembly = "$token (`products` $products^)? attr-dict"
+
+    def effects(self) -> MemoryEffects | None:
+        if self.products is None:
+            return super().effects()
+        return MemoryEffects(arrive(Completion.TCGEN05, "token", phase=EMPTY))
 
     def verify_op(self) -> None:
         if isinstance(self.token.defining_op, ConsumerWait) and any(
@@ -525,23 +544,6 @@ class AgentSwitch(
                     f"agent {other} starts at warp {first}, within the stride of agent {number}, warps "
                     f"{unit.first_warp} to {last - 1}"
                 )
-
-
-class SendValue(Op, name="nv_tileas.async.pipeline.send", traits=(IN_ORDER,)):
-    """Gives a number to another agent, whose `receive` of the same channel gets it.  Both are executed equally often;
-    tileas-resolve-agent-boundary makes a pipeline of each channel."""
-
-    value = operand(INTEGER_SCALAR)
-    channel = attribute(I32_ATTR)
-    assembly = "$value `,` `channel` `=` $channel attr-dict `:` type($value)"
-
-
-class ReceiveValue(Op, name="nv_tileas.async.pipeline.receive", traits=(IN_ORDER,)):
-    """The next number that another agent sends."""
-
-    channel = attribute(I32_ATTR)
-    res = result(INTEGER_SCALAR)
-    assembly = "`channel` `=` $channel attr-dict `:` type($res)"
 
 
 def agent_of(op: Operation) -> Region | None:

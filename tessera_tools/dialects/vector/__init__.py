@@ -5,8 +5,15 @@ Positions, offsets and masks are static lists; for a position that is an operand
 
 from __future__ import annotations
 
-from tessera_tools.dialects.vector import arithmetic, elements, memory, shapes
-from tessera_tools.dialects.vector.arithmetic import Contract, Fma, MultiReduction, OuterProduct, Reduction
+from tessera_tools.dialects.vector import arithmetic, elements, masking, memory, scalable, shapes
+from tessera_tools.dialects.vector.arithmetic import (
+    Contract,
+    Fma,
+    MultiReduction,
+    OuterProduct,
+    Reduction,
+    Scan,
+)
 from tessera_tools.dialects.vector.attributes import CombiningKindAttr, IteratorTypeAttr, PunctuationAttr
 from tessera_tools.dialects.vector.elements import (
     Deinterleave,
@@ -20,9 +27,12 @@ from tessera_tools.dialects.vector.elements import (
     Step,
     ToElements,
 )
+from tessera_tools.dialects.vector.masking import Mask, Yield
 from tessera_tools.dialects.vector.memory import (
+    CompressStore,
     ConstantMask,
     CreateMask,
+    ExpandLoad,
     Gather,
     Load,
     MaskedLoad,
@@ -33,13 +43,14 @@ from tessera_tools.dialects.vector.memory import (
     TransferRead,
     TransferWrite,
 )
+from tessera_tools.dialects.vector.scalable import ScalableExtract, ScalableInsert, VectorScale
 from tessera_tools.dialects.vector.shapes import Bitcast, Broadcast, ShapeCast, Transpose
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
 DIALECT = Dialect(
     "vector",
     "values of several elements",
-    ops_of(shapes, elements, arithmetic, memory),
+    ops_of(shapes, elements, arithmetic, memory, masking, scalable),
     attributes=by_word(CombiningKindAttr, IteratorTypeAttr, PunctuationAttr),
 )
 
@@ -48,10 +59,12 @@ __all__ = [
     "Bitcast",
     "Broadcast",
     "CombiningKindAttr",
+    "CompressStore",
     "ConstantMask",
     "Contract",
     "CreateMask",
     "Deinterleave",
+    "ExpandLoad",
     "Extract",
     "ExtractStridedSlice",
     "Fma",
@@ -62,6 +75,7 @@ __all__ = [
     "Interleave",
     "IteratorTypeAttr",
     "Load",
+    "Mask",
     "MaskedLoad",
     "MaskedStore",
     "MultiReduction",
@@ -69,6 +83,9 @@ __all__ = [
     "Print",
     "PunctuationAttr",
     "Reduction",
+    "ScalableExtract",
+    "ScalableInsert",
+    "Scan",
     "Scatter",
     "ShapeCast",
     "Shuffle",
@@ -78,4 +95,6 @@ __all__ = [
     "TransferRead",
     "TransferWrite",
     "Transpose",
+    "VectorScale",
+    "Yield",
 ]

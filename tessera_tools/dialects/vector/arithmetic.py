@@ -28,8 +28,10 @@ from tessera_tools.opdef import (
     ANY_TYPE,
     ANY_VECTOR,
     ARRAY_ATTR,
+    BOOL_ATTR,
     FLOAT_LIKE,
     I64_ARRAY,
+    I64_ATTR,
     PURE,
     AttrKind,
     CustomDirective,
@@ -108,6 +110,30 @@ class MultiReduction(Op, name="vector.multi_reduction", traits=(PURE,)):
             raise self.error(
                 f"destination type '{self.dest.type}' is incompatible with source type '{self.source.type}'"
             )
+
+
+class Scan(Op, name="vector.scan", traits=(PURE,)):
+    """The elements along a dimension combined with those before them, and at last all of them."""
+
+    kind = attribute(KIND)
+    source = operand(ANY_VECTOR)
+    initial_value = operand(ANY_VECTOR)
+    reduction_dim = attribute(I64_ATTR)
+    inclusive = attribute(BOOL_ATTR)
+    dest = result(same_as("source"))
+    accumulated_value = result(same_as("initial_value"))
+    assembly = "` ` $kind `,` $source `,` $initial_value attr-dict `:` type($source) `,` type($initial_value)"
+
+    def verify_op(self) -> None:
+        dims, initial = dims_of(self.source.type), dims_of(self.initial_value.type)
+        axis = self.reduction_dim.value
+        if not 0 <= axis < len(dims):
+            raise self.error(f"reduction dimension {axis} has to be less than {len(dims)}")
+        if len(initial) != len(dims) - 1:
+            raise self.error(f"initial value rank {len(initial)} has to be equal to {len(dims) - 1}")
+        if initial != dims[:axis] + dims[axis + 1 :]:
+            raise self.error("incompatible input/initial value shapes")
+        _verify_kind(self, self.kind.value, self.source.type)
 
 
 class OuterProduct(Op, name="vector.outerproduct", traits=(PURE,)):

@@ -9,7 +9,7 @@ from tessera_tools.dialects.memref.layouts import strided
 from tessera_tools.dialects.memref.lists import ALIGNMENT
 from tessera_tools.dialects.vector.attributes import SHAPED, PunctuationAttr, dims_of, vector_of
 from tessera_tools.ir.affine import AffineMap, dim
-from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
     FALSE,
     AffineMapAttr,
@@ -147,6 +147,64 @@ class MaskedStore(
     )
 
 
+_FIXED_MASK: TypeConstraint[VectorType] = TypeConstraint(
+    "fixed-length vector of 1-bit signless integer values",
+    lambda t: isinstance(t, VectorType) and t.element is I1 and not any(t.scalable),
+)
+
+
+def _verify_packed(op: ExpandLoad | CompressStore, vector: VectorType, noun: str) -> None:
+    if op.base.type.element is not vector.element:
+        raise op.error(f"base and {noun} element type should match")
+    if op.mask.type.shape != vector.shape:
+        raise op.error(
+            f"expected {'valueToStore' if noun == 'valueToStore' else 'result'} dim to match mask dim"
+        )
+
+
+class ExpandLoad(
+    _Memory, name="vector.expandload", traits=(MemoryEffects(read("base", reach=Reach.BY_THREAD)),)
+):
+    """The next element of a buffer for each set element of a mask, otherwise that of another vector."""
+
+    base = operand(ANY_MEMREF)
+    indices = variadic_operand(ANY_INDEX)
+    mask = operand(_FIXED_MASK)
+    pass_thru = operand(ANY_VECTOR)
+    alignment = attribute(ALIGNMENT, "in bytes", optional=True)
+    result = result(ANY_VECTOR)
+    assembly = (
+        "$base `[` $indices `]` `,` $mask `,` $pass_thru attr-dict "
+        "`:` type($base) `,` type($mask) `,` type($pass_thru) `into` type($result)"
+    )
+
+    def verify_op(self) -> None:
+        _verify_packed(self, self.result.type, "result")
+        super().verify_op()
+        if self.pass_thru.type is not self.result.type:
+            raise self.error("expected pass_thru of same type as result type")
+
+
+class CompressStore(
+    _Memory, name="vector.compressstore", traits=(MemoryEffects(write("base", reach=Reach.BY_THREAD)),)
+):
+    """Writes the elements for which a mask is set one after the other."""
+
+    base = operand(ANY_MEMREF)
+    indices = variadic_operand(ANY_INDEX)
+    mask = operand(_FIXED_MASK)
+    value_to_store = operand(ANY_VECTOR)
+    alignment = attribute(ALIGNMENT, "in bytes", optional=True)
+    assembly = (
+        "$base `[` $indices `]` `,` $mask `,` $value_to_store attr-dict "
+        "`:` type($base) `,` type($mask) `,` type($value_to_store)"
+    )
+
+    def verify_op(self) -> None:
+        _verify_packed(self, self.value_to_store.type, "valueToStore")
+        super().verify_op()
+
+
 class Gather(Op, name="vector.gather", traits=(READ,)):
     """Elements at the offsets of an index vector if a mask is set, otherwise those of another vector."""
 
@@ -161,6 +219,9 @@ class Gather(Op, name="vector.gather", traits=(READ,)):
         "$base `[` $offsets `]` `[` $indices `]` `,` $mask `,` $pass_thru attr-dict "
         "`:` type($base) `,` type($indices) `,` type($mask) `,` type($pass_thru) `into` type($result)"
     )
+
+    def verify_op(self) -> None:
+        _verify_scattered(self, self.result.type)
 
 
 class Scatter(Op, name="vector.scatter", traits=(WRITE,)):
@@ -185,15 +246,12 @@ class Scatter(Op, name="vector.scatter", traits=(WRITE,)):
         _verify_scattered(self, self.value_to_store.type)
 
 
-def _verify_scattered(op: Scatter, vector: VectorType) -> None:
+def _verify_scattered(op: Gather | Scatter, vector: VectorType) -> None:
     """Check the offsets of a gather or scatter, and that its vectors have one shape."""
     base = op.base.type
     if vector.element is not base.element:
-        raise op.error(
-            "base and valueToStore element type should match"
-            if op.results == []
-            else "base and result element type should match"
-        )
+        what = "valueToStore" if isinstance(op, Scatter) else "result"
+        raise op.error(f"base and {what} element type should match")
     if len(op.offsets) != len(base.shape):
         raise op.error(f"requires {len(base.shape)} indices")
     if dims_of(op.indices.type) != dims_of(vector):
@@ -270,7 +328,7 @@ custom_mask: "," VALUE -> present | -> absent
         state.types("vector", [vector])
         if form == "present":
             state.operand("mask", mask[0])
-            state.types("mask", [_mask_type(state, vector)])
+            state.types("mask", [transfer_mask(state.attributes.get("permutation_map"), vector)])
 
     def write(self, p: Printer, op: TransferRead) -> None:
         mask = f", {p.name(op.mask)}" if op.mask is not None else ""
@@ -279,9 +337,9 @@ custom_mask: "," VALUE -> present | -> absent
         p.write(f" : {p.type(op.base.type)}, {p.type(op.vector.type)}")
 
 
-def _mask_type(state: OpState, vector: VectorType) -> Type:
-    """The mask of a transfer: i1 for each element that is read, before broadcasts and transpositions."""
-    entry = state.attributes.get("permutation_map")
+def transfer_mask(entry: Attribute | None, vector: VectorType) -> Type:
+    """The mask of a transfer by a permutation map: i1 for each element that is read, before broadcasts and
+    transpositions."""
     if not isinstance(entry, AffineMapAttr):
         return vector_of(dims_of(vector), I1)
     pairs = [
@@ -329,7 +387,7 @@ custom_mask: "," VALUE -> present | -> absent
         state.types("result", [shaped] if isinstance(shaped, RankedTensorType) else [])
         if form == "present":
             state.operand("mask", mask[0])
-            state.types("mask", [_mask_type(state, vector)])
+            state.types("mask", [transfer_mask(state.attributes.get("permutation_map"), vector)])
 
     def write(self, p: Printer, op: TransferWrite) -> None:
         mask = f", {p.name(op.mask)}" if op.mask is not None else ""

@@ -5,9 +5,10 @@
     producer_acquire    mbarrier.try_wait.parity empty[stage], parity ^ 1; nothing in the first round
     producer_write      one thread: mbarrier.arrive.expect_tx full[stage], and the copies by TMA; all: cp.async, stores
     producer_commit     each thread with cp.async: cp.async.mbarrier.arrive.noinc full[stage]; each warp that stores:
-                        mbarrier.arrive full[stage]
+                        mbarrier.arrive full[stage]; one thread that multiplies: tcgen05.commit full[stage]
     consumer_wait       mbarrier.try_wait.parity full[stage], parity
-    consumer_release    one thread of each warp: mbarrier.arrive empty[stage], also in the CTAs that share its stages
+    consumer_release    one thread of each warp: mbarrier.arrive empty[stage], also in the CTAs that share its stages;
+                        for what products read: tcgen05.commit empty[stage]
 
 A pipeline's barriers are contiguous: full 0 … n-1, empty 0 … n-1.  PTX ISA, "mbarrier", "setmaxnreg".
 """
@@ -23,6 +24,7 @@ from tessera_tools.dialects.nv_tileas import Fill
 from tessera_tools.dialects.nvvm.attributes import MemScopeAttr, SetMaxRegisterActionAttr
 from tessera_tools.ir.builtin_attributes import TRUE, i32
 from tessera_tools.ir.core import Block, Operation, Value
+from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I1, I64
 from tessera_tools.passes.llvm.clusters import cluster_address, cluster_barrier
@@ -32,6 +34,7 @@ from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.tensor_maps import box_bytes
+from tessera_tools.passes.llvm.tensor_memory import commit_products, fence_after_wait
 from tessera_tools.target import WARPS_OF_WARPGROUP, ExecutionUnit, Feature
 
 _BYTES = 8
@@ -139,6 +142,8 @@ def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
         fills = {f for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite) for f in user.fills}
         with only_where(e, _who(low, fills)):
             (_wait_for_cluster if _peers(_pipeline(op)) else _wait)(low, barrier, empty)
+        if any(isinstance(user, nv_tileas.ProducerCommit) for user in op.res.users):
+            fence_after_wait(e)
     low.define(op.res, None)
 
 
@@ -186,6 +191,9 @@ def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
     That of TMA was combined with the number of bytes, and its copies complete the phase.
     """
     write = op.token.defining_op
+    if isinstance(write, nv_tileas.ProducerAcquire):
+        commit_products(low, full_barrier(low, write))
+        return
     fills = write.fills if isinstance(write, nv_tileas.ProducerWrite) else set[Fill]()
     if not isinstance(write, nv_tileas.ProducerWrite) or fills == {Fill.BOXES}:
         return
@@ -222,7 +230,11 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     if _is_filled_once(pipeline):
         return
     (stage,) = low.stage(op.token)
-    _arrive_by_warp(low, _empty_barrier(low, pipeline, stage), _peers(pipeline))
+    barrier = _empty_barrier(low, pipeline, stage)
+    if op.products is not None:
+        commit_products(low, barrier)
+    else:
+        _arrive_by_warp(low, barrier, _peers(pipeline))
 
 
 def _arrive_by_warp(low: Lowering, barrier: Value, peers: Sequence[int] = ()) -> None:
@@ -247,7 +259,7 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     if shared:
         # Other CTAs arrive at the barriers of this one, which must be ready.
         cluster_barrier(low)
-    else:
+    elif not isinstance(_before(op), nv_tileas.AllocTmem):
         e.barrier()
     warp = e.uniform_warp
     after = e.new_block()
@@ -272,6 +284,14 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     if shared:
         # A CTA that ended would no longer have the barriers at which others arrive.
         cluster_barrier(low)
+
+
+def _before(op: Operation) -> Operation | None:
+    """The last op before one that does more than compute."""
+    before = op.prev_op
+    while before is not None and is_pure(before):
+        before = before.prev_op
+    return before
 
 
 def _agent(low: Lowering, unit: ExecutionUnit, block: Block, after: Block, end: int) -> None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from tessera_tools.analysis.persistent import PERSISTENT
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import arith, func, nv_tileaa
 from tessera_tools.dialects.arith.attributes import ROUNDING_MODES
@@ -68,7 +69,7 @@ def _convert(function: nv_tileaa.Func, target: Target | None) -> None:
             ]
             before.insert(func.Return(returned, location=op.location))
             op.erase()
-    kept = {k: v for k, v in function.attributes.items() if not k.startswith("nv_tileaa.")}
+    kept = {k: v for k, v in function.attributes.items() if not k.startswith("nv_tileaa.") or k == PERSISTENT}
     new = func.Func.create([], [], kept, [_moved(function)], location=function.location)
     new.set_signature(inputs, results)
     for argument, type in zip(new.arguments, inputs, strict=True):

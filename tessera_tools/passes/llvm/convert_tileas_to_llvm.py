@@ -10,6 +10,7 @@ from math import prod
 from typing import Any, ClassVar
 
 # The families register their lowerings when they are imported.
+from tessera_tools.analysis.persistent import PERSISTENT
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import func, llvm, nv_tileaa
 from tessera_tools.dialects.llvm.types import ArrayType, FunctionType, VoidType
@@ -30,6 +31,7 @@ from tessera_tools.passes.llvm import (
     elementwise,
     global_memory,
     heap,
+    launch_control,
     mbarriers,
     multimem,
     orders,
@@ -40,6 +42,7 @@ from tessera_tools.passes.llvm import (
     reductions,
     shapes,
     shared_ops,
+    tensor_memory,
     tma,
     wgmma,
 )
@@ -66,6 +69,7 @@ FAMILIES = (
     elementwise,
     global_memory,
     heap,
+    launch_control,
     mbarriers,
     multimem,
     orders,
@@ -76,6 +80,7 @@ FAMILIES = (
     reductions,
     shapes,
     shared_ops,
+    tensor_memory,
     tma,
     wgmma,
 )
@@ -194,7 +199,7 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
     attributes = {
         k: v
         for k, v in function.attributes.items()
-        if k.startswith("nvvm.") or k in ("sym_name", "arg_attrs")
+        if k.startswith("nvvm.") or k in ("sym_name", "arg_attrs", PERSISTENT)
     }
     attributes["nvvm.kernel"] = UNIT
     types += hidden_parameters(low, attributes, len(types))

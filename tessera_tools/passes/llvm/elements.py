@@ -51,8 +51,8 @@ def element_pointer(low: Lowering, buffer: Buffer, stage: Value, indices: list[V
     pointer = e.gep(e.address_of(GLOBAL_SMEM), offset)
     if buffer.type.stages > 1:
         pointer = e.gep(pointer, e.mul(low.scalar(stage), buffer.stage_bytes))
-    if buffer.moved is not None:
-        pointer = e.gep(pointer, buffer.moved)
+    if buffer.slot is not None:
+        pointer = e.gep(pointer, e.mul(buffer.slot, buffer.stage_bytes))
     return e.gep(pointer, buffer.offset, shared=False)
 
 

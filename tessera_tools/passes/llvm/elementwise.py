@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.llvm.attributes import FastmathFlagsAttr
 from tessera_tools.dialects.nv_tileas import layout_of
@@ -216,6 +217,8 @@ def token(low: Lowering, op: Operation) -> None:
 @lowers("nv_tileaa.get_program_id", "nv_tileaa.get_num_programs")
 def grid(low: Lowering, op: Any) -> None:
     """%ctaid and %nctaid; of a kernel with clusters, %clusterid and %nclusterid: the program is a cluster."""
+    if op.name == "nv_tileaa.get_program_id" and op.program is not None:
+        raise Refusal("it is the place of a program with a number; run --tileas-resolve-program-ids first")
     of = "clusterid" if low.ctas > 1 else "ctaid"
     register = of if op.name.endswith("program_id") else f"n{of}"
     low.define(op.res, low.e.special_register(f"{register}.{'xyz'[op.axis.value]}"))

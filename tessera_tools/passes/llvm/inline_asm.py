@@ -27,8 +27,8 @@ def instruction(
 ) -> Value | None:
     """Append an instruction that may access memory.
 
-    text: the instruction with `{d}` for its result and `{0}`, `{1}` … for its operands, which are pointers, and
-        integers of 16, 32 or 64 bits.
+    text: the instruction, or a block of several in braces, with `{d}` for its result and `{0}`, `{1}` … for its
+        operands, which are pointers, and integers of 16, 32 or 64 bits.
     condition: the predicate; None for always.
     otherwise: the result if the predicate is false; None for an instruction without result.
     """
@@ -50,7 +50,7 @@ def instruction(
         constraints.insert(0, f"={register_constraint(otherwise.type)}")
     op = llvm.InlineAsm(
         given,
-        StringAttr(f"{spelled};"),
+        StringAttr(spelled if spelled.endswith("}") else f"{spelled};"),
         StringAttr(",".join([*constraints, "~{memory}"])),
         UNIT,
         res=results[0] if results else None,

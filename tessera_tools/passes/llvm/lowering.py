@@ -81,6 +81,14 @@ REFUSALS: dict[str, str] = {
         ("arith.scaling_extf", "arith.scaling_truncf"),
         "a scaled conversion, which is not supported; convert and multiply by the scale instead",
     ),
+    **dict.fromkeys(
+        (
+            "nv_tileaa.first_program_id",
+            "nv_tileaa.is_valid_program_id",
+            "nv_tileaa.cancel_next_program_id",
+        ),
+        "an op on numbers of programs; run --tileas-resolve-program-ids first",
+    ),
     "scf.while": "a loop with a condition; use nv_tileaa.loop, and leave it by nv_tileaa.break",
     "scf.execute_region": "a region of its own; run --canonicalize first, or write its ops where it stands",
     "scf.index_switch": "a switch; use a chain of scf.if",

@@ -31,6 +31,9 @@ def initialize(low: Lowering, op: nv_tileas.MBarrierInit) -> None:
     e = low.e
     with only_where(e, e.is_first_thread):
         e.nvvm("mbarrier.init", [_address(low, op), e.constant(op.count.value)])
+        if any(isinstance(user, nv_tileas.CancelLaunch) for user in op.mbarrier.users):
+            # Its phases are completed through the async proxy.
+            e.nvvm("fence.mbarrier.init")
 
 
 @lowers("nv_tileas.async.mbarrier_arrive")

@@ -47,8 +47,8 @@ def stage_pointer(
     e = low.e
     scale = element_bytes(buffer.type.element)
     pointer, immediate = thread_pointer(e, buffer.offset, address, index, scale, slice_offset)
-    if buffer.moved is not None:
-        pointer = e.gep(pointer, buffer.moved)
+    if buffer.slot is not None:
+        pointer = e.gep(pointer, e.mul(buffer.slot, buffer.stage_bytes))
     if buffer.type.stages > 1:
         pointer = e.gep(pointer, e.mul(low.scalar(stage), buffer.stage_bytes))
     return e.gep(pointer, immediate, shared=False)

@@ -167,8 +167,8 @@ class Buffer:
 
     offset: int
     type: SmemType
-    moved: Value | None = None
-    """Bytes to add to the offset, if it is a stage of another buffer."""
+    slot: Value | None = None
+    """The number of the stage, if it is a stage of another buffer, whose offset it has."""
 
     @property
     def layout(self) -> LinearLayout:

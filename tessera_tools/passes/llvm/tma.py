@@ -187,10 +187,9 @@ def fence_proxy(low: Lowering, op: nv_tileas.FenceProxy) -> None:
 @lowers("nv_tileas.view")
 def view(low: Lowering, op: nv_tileas.View) -> None:
     """The buffer, at the offset of a stage."""
-    e, buffer = low.e, low.buffer(op.buffer)
-    stage = low.scalar(op.iter)
-    moved = e.constant(e.mul(stage, buffer.stage_bytes)) if buffer.type.stages > 1 else None
-    low.define(op.res, Buffer(buffer.offset, op.res.type, moved))
+    buffer = low.buffer(op.buffer)
+    slot = low.scalar(op.iter) if buffer.type.stages > 1 else buffer.slot
+    low.define(op.res, Buffer(buffer.offset, op.res.type, slot))
 
 
 def _segments(*sizes: int) -> DenseArrayAttr:

@@ -5,71 +5,23 @@
     async.dot_wait   wgmma.wait_group as inline assembly with the accumulators as tied operands: they are not read
     before
 
-A buffer is the matrix in one of the hardware's swizzles (layout/shared.py): panels as wide as the pattern.  If the
-panels are along K, the matrix is K-major; otherwise M- or N-major, which requires 16-bit elements.  PTX ISA,
-"Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
+Descriptors: matrix_descriptors.py.  PTX ISA, "Asynchronous Warpgroup Level Matrix Multiply-Accumulate Instructions".
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tessera_tools.analysis.storage import element_bytes
-from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import arith, llvm, nv_tileas
-from tessera_tools.dialects.llvm.types import struct
-from tessera_tools.ir.builtin_attributes import UNIT, DenseElementsAttr, StringAttr, i64
+from tessera_tools.ir.builtin_attributes import DenseElementsAttr, i64
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import F16, F32, I32, I64, FloatType, IntegerType, RankedTensorType, Type
 from tessera_tools.layout import LinearLayout, as_xor_expression
-from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.float_formats import float_op
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
-from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
+from tessera_tools.passes.llvm.matrix_descriptors import Matrix, place_in, start_of
+from tessera_tools.passes.llvm.tied import assembly, tied
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
-
-_MODES = {128: 1, 64: 2, 32: 3}
-"""Bits 62 and 63 of a descriptor by the bytes of its swizzle."""
-_ROWS = 8
-"""Rows of a core matrix."""
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """The layout of a matrix in a buffer: `k_axis` is its axis of K; offsets are in bytes."""
-
-    swizzle: int
-    k_major: bool
-    leading: int
-    stride: int
-
-    @classmethod
-    def of(cls, buffer: Buffer, k_axis: int) -> Matrix:
-        """Raises Refusal unless wgmma can read the layout of a buffer."""
-        bits = 8 * element_bytes(buffer.type.element)
-        tile = buffer.type.tile
-        for order in ((1, 0), (0, 1)):
-            for swizzle in _MODES:
-                if tile[order[0]] * bits < 8 * swizzle:
-                    continue
-                if buffer.layout != swizzled(tile, bits, order, swizzle):
-                    continue
-                k_major = order[0] == k_axis
-                if not k_major and bits != 16:
-                    raise Refusal("wgmma requires elements of other than 16 bits to be contiguous along K")
-                if buffer.offset % SWIZZLE_ALIGNMENT[swizzle]:
-                    raise Refusal(
-                        f"the buffer is not aligned to a multiple of {SWIZZLE_ALIGNMENT[swizzle]} bytes"
-                    )
-                panel = tile[order[1]] * swizzle
-                return cls(swizzle, k_major, 16 if k_major else panel, _ROWS * swizzle)
-        raise Refusal("the buffer's layout does not match a wgmma swizzle of 32, 64 or 128 bytes")
-
-    @property
-    def fixed(self) -> int:
-        """The descriptor without its start address."""
-        return self.leading >> 4 << 16 | self.stride >> 4 << 32 | _MODES[self.swizzle] << 62
 
 
 class _Operand:
@@ -77,8 +29,7 @@ class _Operand:
 
     def __init__(self, low: Lowering, buffer: Buffer, k_axis: int, accumulator: LinearLayout) -> None:
         self.low, self.buffer, self.k_axis = low, buffer, k_axis
-        self.matrix = Matrix.of(buffer, k_axis)
-        self.bytes = element_bytes(buffer.type.element)
+        self.matrix = Matrix.of(buffer, k_axis, (16,))
         e = low.e
         # Each warpgroup of the unit has its own rows and columns.
         moved: Int = 0
@@ -86,27 +37,13 @@ class _Operand:
         for term in expression.terms:
             if term.dim == "warp" and term.bit >= 2:
                 part = e.and_(e.lshr(e.uniform_warp, term.bit), 1)
-                moved = e.add(moved, e.mul(part, self.place(term.value, 0)))
-        base = e.add(e.add(_address(e), buffer.offset), moved)
-        if buffer.moved is not None:
-            base = e.add(base, buffer.moved)
-        start = e.zext(e.constant(e.lshr(base, 4)))
-        fixed = self.matrix.fixed
-        self.start = e.or_(start, fixed - (1 << 64) if fixed >> 63 else fixed, I64)
-
-    def place(self, along: int, k: int) -> int:
-        """The byte offset of an element: `along` M or N, and along K."""
-        return memory_offset(self.buffer.layout, (along, k) if self.k_axis else (k, along)) * self.bytes
+                moved = e.add(moved, e.mul(part, place_in(buffer, k_axis, term.value, 0)))
+        self.start = start_of(low, buffer, self.matrix.fixed, moved)
 
     def descriptor(self, along: int, k: int) -> Value:
         """The descriptor of the piece at this position."""
         e = self.low.e
-        return e.constant(e.add(self.start, self.place(along, k) >> 4, I64), I64)
-
-
-def _address(e: Emitter) -> Value:
-    smem = e.address_of(GLOBAL_SMEM)
-    return e.pure("smem address", (smem,), lambda: llvm.PtrToInt(smem, res=I32))
+        return e.constant(e.add(self.start, place_in(self.buffer, self.k_axis, along, k) >> 4, I64), I64)
 
 
 @lowers("nv_tileas.async.dot")
@@ -159,11 +96,11 @@ def async_dot(low: Lowering, op: nv_tileas.AsyncDot) -> None:
                     sums = add(i, start, sums)
                 e.nvvm("wgmma.commit.group.sync.aligned")
                 assert sums is not None
-                sums = _tied(e, sums, accumulator, "wgmma.wait_group.sync.aligned 0;")
+                sums = tied(e, sums, accumulator.type, "wgmma.wait_group.sync.aligned 0;")
                 if (old := current[i]) is not None:
                     added = [float_op(e, llvm.FAdd, both, F32) for both in zip(old, sums, strict=True)]
                     # LLVM would move the additions behind the products of the other pieces.
-                    sums = _tied(e, added, accumulator, "")
+                    sums = tied(e, added, accumulator.type, "")
                 current[i] = sums
     else:
         e.nvvm("wgmma.fence.aligned")
@@ -262,22 +199,7 @@ def _multiply(
     constraints = [f"={kind}"] * words + [str(i) for i in range(words) if keeps]
     constraints += ["r"] * len(factors) if isinstance(a, list) else ["l"]
     constraints.append("l")
-    return _assembly(low.e, text, constraints, [*(sums or ()), *factors, b], [type] * words)
-
-
-def _assembly(
-    e: Emitter, text: str, constraints: list[str], operands: list[Value], types: list[Type]
-) -> list[Value]:
-    made = e.emit(
-        llvm.InlineAsm(
-            operands,
-            StringAttr(text),
-            StringAttr(",".join(constraints)),
-            UNIT,
-            res=struct(*types) if len(types) > 1 else types[0],
-        )
-    )
-    return e.fields(made.results[0], types) if len(types) > 1 else [made.results[0]]
+    return assembly(low.e, text, constraints, [*(sums or ()), *factors, b], [type] * words)
 
 
 @lowers("nv_tileas.async.dot_wait")
@@ -300,12 +222,5 @@ def _passed(low: Lowering, sums: Value, text: str) -> Tile:
     e, type = low.e, sums.type
     assert isinstance(type, RankedTensorType)
     accumulator = _Accumulator(type.element)
-    words = _tied(e, accumulator.packed(e, low.tile(sums).elements(e)), accumulator, text)
+    words = tied(e, accumulator.packed(e, low.tile(sums).elements(e)), accumulator.type, text)
     return Tile(type, accumulator.unpacked(e, words))
-
-
-def _tied(e: Emitter, words: list[Value], accumulator: _Accumulator, text: str) -> list[Value]:
-    """Registers of accumulators behind an instruction that ties them."""
-    kind = "f" if accumulator.type is F32 else "r"
-    constraints = [f"={kind}"] * len(words) + [str(i) for i in range(len(words))] + ["~{memory}"]
-    return _assembly(e, text, constraints, words, [accumulator.type] * len(words))

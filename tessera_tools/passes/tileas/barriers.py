@@ -80,7 +80,7 @@ class _Analysis(Hazards):
             kind = effect.kind if value is not None else Kind.WRITE
             by = Completion.BULK if effect.completion is Completion.BULK else Completion.AT_ONCE
             return Access(op, kind, completion=by, reach=effect.reach)
-        if effect.resource is Resource.REGISTERS:
+        if effect.resource in (Resource.REGISTERS, Resource.TENSOR):
             return None
         buffer = self._allocated(op, value)
         first, size = self.allocation.offsets[buffer], self.allocation.sizes[buffer]

@@ -115,7 +115,8 @@ def _listed(items: list[str]) -> str:
 def explain_products(function: Operation, context: PassContext) -> None:
     """A remark at each product with its instruction; missed if it does not use tensor cores."""
     for op in function.walk():
-        if isinstance(op, nv_tileas.AsyncDot) or (isinstance(op, nv_tileas.Dot) and not op.atom.is_fma):
+        asynchronous = isinstance(op, nv_tileas.AsyncDot | nv_tileas.Umma)
+        if asynchronous or (isinstance(op, nv_tileas.Dot) and not op.atom.is_fma):
             context.passed(op, f"product by {op.atom}", "product", "tensorcore")
         elif isinstance(op, nv_tileas.Dot):
             a, b, c = (value.type.element for value in (op.a, op.b, op.c))

@@ -202,7 +202,7 @@ def read_load(
     size = element_bytes(type.element)
     width = type.shape[axes[-1]] * size
     stage = type.num_elements * size
-    _check_order(load, user, order)
+    check_order(load, user, order)
     why: Missed | None = None
     for swizzle in swizzles:
         if swizzle and (width % swizzle or stage % SWIZZLE_ALIGNMENT[swizzle]):
@@ -237,8 +237,10 @@ def box_load(
     steps: list[Operation],
     facts: Facts,
     order: MemoryOrder,
+    transposed: Sequence[int] = (REGISTER_BYTES,),
 ) -> BoxLoad:
-    """Raises Missed if TMA cannot copy the tile of a load to a buffer that wgmma can read."""
+    """Raises Missed if TMA cannot copy the tile of a load to a buffer that the product can read; `transposed`: bytes of
+    the elements that need not be contiguous along K."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
     axes = _tma_axes(load, type, facts)
@@ -254,23 +256,25 @@ def box_load(
             f"reads a tile of {stage} bytes; its swizzle requires a multiple of {SWIZZLE_ALIGNMENT[swizzle]}",
         )
     made = BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), steps)
-    _check_major(dot, position, made, size)
-    _check_order(load, dot, order)
+    _check_major(position, made, size, transposed)
+    check_order(load, dot, order)
     return made
 
 
-def _check_major(dot: nv_tileas.Dot, position: int, made: BoxLoad, size: int) -> None:
-    """Raises Missed if the operand is not contiguous along K, and wgmma requires it."""
+def _check_major(position: int, made: BoxLoad, size: int, transposed: Sequence[int]) -> None:
+    """Raises Missed if the operand is not contiguous along K, and the product requires it."""
     k_axis = 1 - position
     first = made.seen.apply({"offset": 1})
-    if first[f"dim{k_axis}"] != 1 and size != 2:
+    if first[f"dim{k_axis}"] != 1 and size not in transposed:
+        unless = " or ".join(str(8 * other) for other in transposed)
         raise Missed(
             made.load,
-            "reads an operand that is not contiguous along K; wgmma requires that unless elements have 16 bits",
+            "reads an operand that is not contiguous along K; the product requires that unless elements have "
+            f"{unless} bits",
         )
 
 
-def _check_order(load: Operation, user: Operation, order: MemoryOrder) -> None:
+def check_order(load: Operation, user: Operation, order: MemoryOrder) -> None:
     """Raises Missed if tokens order a load and a write, because a producer runs ahead of the consumer.
 
     A write after the op that waits for the tile comes after the load by itself.
@@ -323,7 +327,7 @@ def loaded_fill(
     producer do not either, and a Missed of their own if wgmma could not read the tile."""
     if _stands_elsewhere(load):
         raise refusal
-    _check_order(load, dot, order)
+    check_order(load, dot, order)
     type = load.res.type
     assert isinstance(type, RankedTensorType)
     along = contiguous_axis(load.view.defining_op)
@@ -353,7 +357,7 @@ def computed_fill(
         ops = _before(value, dot)
         loads = [op for op in ops if isinstance(op, LOADS)]
         for load in loads:
-            _check_order(load, dot, order)
+            check_order(load, dot, order)
     except Missed:
         return None
     if not loads or _stands_elsewhere(root):

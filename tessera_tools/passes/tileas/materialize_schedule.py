@@ -26,6 +26,7 @@ from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
+from tessera_tools.passes.tileas.agent_control import copied, rewritten
 from tessera_tools.passes.tileas.box_stages import Pipeline, declare, fill, first, following, read, view
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.explain_agents import (
@@ -41,7 +42,6 @@ from tessera_tools.passes.tileas.fills import (
     ThreadFill,
     staged_layout,
 )
-from tessera_tools.passes.tileas.materialize_pipeline import with_carried, with_results
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.products import FEWEST_STAGES, MOST_TERMS, AsyncProduct, Choice, choose
@@ -108,7 +108,7 @@ class MaterializeSchedule(Pass):
 
 def _specialized(
     function: nv_tileaa.Func, target: Target, multiplies: bool, begun: set[Operation]
-) -> tuple[_Kernel, list[Missed]]:
+) -> tuple[Kernel, list[Missed]]:
     """The kernel with as many asynchronous products as there can be, or, if it does not multiply, loads by TMA.
 
     With it, why TMA does not load other tiles. Missed if there is no such product or load; the function is added to
@@ -122,7 +122,7 @@ def _specialized(
         try:
             choice = choose(function, banned) if multiplies else choose_streams(function, target, banned)
             begun.add(function)
-            return _Kernel(function, choice, target), list(banned.values())
+            return Kernel(function, choice, target), list(banned.values())
         except Missed as refusal:
             if not isinstance(refusal.op, nv_tileas.TiledLoad) or refusal.op in banned:
                 raise
@@ -130,16 +130,13 @@ def _specialized(
             banned[refusal.op] = refusal
 
 
-class _Kernel:
+class Kernel:
     """One kernel in conversion."""
 
     def __init__(self, function: nv_tileaa.Func, choice: Choice, target: Target) -> None:
         self.function, self.choice, self.target = function, choice, target
         self.pipelines = self.group()
-        for pipeline in self.pipelines:
-            for load in pipeline.loads:
-                if isinstance(load, BoxLoad):
-                    load.share()
+        self.share()
         spec = function.kernel_spec
         assert spec is not None
         self.warps = WARPS_OF_WARPGROUP * choice.groups if choice.products else spec.num_warps
@@ -147,14 +144,25 @@ class _Kernel:
         self.by_load = {load.load: (pipeline, load) for pipeline in self.pipelines for load in pipeline.loads}
         fillers = [load for pipeline in self.pipelines for load in pipeline.loads]
         self.slice = Slice(fillers)
+        self.places: dict[Any, Operation] = {p: p.loads[0].load for p in self.pipelines}
+        """Where each pipeline is used."""
         self.threads = [load for load in fillers if isinstance(load, ThreadFill)]
         self.producers = WARPS_OF_WARPGROUP if self.threads else 1
         """Warps of the producer."""
+        self.readers = self.warps
+        """Warps that release a stage."""
         self.views: dict[Filler, Value] = {}
         self.staged: dict[tuple[AsyncProduct, int], Value] = {}
         """The buffers of operands that the consumer computes."""
         self.computed: dict[tuple[AsyncProduct, int], str] = {}
         """Why it does."""
+
+    def share(self) -> None:
+        """Let the CTAs of a cluster that need the same tile copy it together."""
+        for pipeline in self.pipelines:
+            for load in pipeline.loads:
+                if isinstance(load, BoxLoad):
+                    load.share()
 
     def group(self) -> list[Pipeline]:
         """Create the pipelines, with as many stages as fit."""
@@ -264,7 +272,7 @@ class _Kernel:
         made = nv_tileas.CreatePipeline(
             i32(pipeline.stages),
             i32(pipeline.arrivals(self.producers)),
-            i32(self.warps * (1 + len(pipeline.peers))),
+            i32(self.readers * (1 + len(pipeline.peers))),
             DenseArrayAttr(I64, pipeline.peers) if pipeline.peers else None,
             res=nv_tileas.PipelineTokenType(),
             location=pipeline.user.location,
@@ -296,64 +304,10 @@ class _Kernel:
                 left[pipeline].remove(load)
                 if not left[pipeline]:
                     self.fill(pipeline, builder, mapping, state)
-            elif isinstance(op, scf.For) and op in self.slice.control:
-                self.copy_loop(op, builder, mapping, state)
-            elif isinstance(op, scf.If) and op in self.slice.control:
-                self.copy_branch(op, builder, mapping, state)
+            elif isinstance(op, scf.For | scf.If) and op in self.slice.control:
+                copied(op, self.slice, builder, mapping, state, self.places, self.copy)
             else:
                 self.slice.receive(op, builder, mapping)
-
-    def copy_loop(
-        self, loop: scf.For, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]
-    ) -> None:
-        carried = [i for i, result in enumerate(loop.results) if result in self.slice.carried]
-        moving = [p for p in self.pipelines if loop.is_ancestor_of(p.loads[0].load)]
-        inits = [*(mapping.value(loop.inits[i]) for i in carried), *(state[p] for p in moving)]
-        made = scf.For(
-            mapping.value(loop.lower),
-            mapping.value(loop.upper),
-            mapping.value(loop.step),
-            inits,
-            results=[v.type for v in inits],
-            location=loop.location,
-        )
-        made.attributes.update({k: v for k, v in loop.attributes.items() if k not in made.attributes})
-        block = Block([loop.lower.type, *(v.type for v in inits)], [loop.location] * (len(inits) + 1))
-        made.body.append(block)
-        builder.insert(made)
-        mapping.values[loop.induction[0]] = block.arguments[0]
-        for number, i in enumerate(carried):
-            mapping.values[loop.iter_args[i]] = block.arguments[1 + number]
-            mapping.values[loop.results[i]] = made.results[number]
-        inner = dict(state)
-        for number, p in enumerate(moving):
-            inner[p] = block.arguments[1 + len(carried) + number]
-            state[p] = made.results[len(carried) + number]
-        inside = Builder.at_end(block, loop.location)
-        self.copy(loop.body.entry, inside, mapping, inner)
-        inside.insert(
-            scf.Yield([*(mapping.value(loop.yielded[i]) for i in carried), *(inner[p] for p in moving)])
-        )
-
-    def copy_branch(
-        self, branch: scf.If, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]
-    ) -> None:
-        moving = [p for p in self.pipelines if branch.is_ancestor_of(p.loads[0].load)]
-        made = scf.If.create(
-            [mapping.value(branch.condition)],
-            [state[p].type for p in moving],
-            {},
-            [Region([Block()]), Region([Block()])],
-            location=branch.location,
-        )
-        builder.insert(made)
-        for old, region in zip(branch.regions, made.regions, strict=True):
-            inner = dict(state)
-            inside = Builder.at_end(region.entry, branch.location)
-            if old.blocks:
-                self.copy(old.entry, inside, mapping, inner)
-            inside.insert(scf.Yield([inner[p] for p in moving]))
-        state.update(zip(moving, made.results, strict=True))
 
     def fill(
         self, pipeline: Pipeline, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]
@@ -399,10 +353,8 @@ class _Kernel:
                     self.read(pipeline, load, Builder.before(op), state)
                 elif not left[pipeline] and not pipeline.is_inside:
                     held.append((pipeline, self.wait(pipeline, Builder.before(op), state)))
-            elif isinstance(op, scf.For):
-                self.rewrite_loop(op, state)
-            elif isinstance(op, scf.If):
-                self.rewrite_branch(op, state)
+            elif isinstance(op, scf.For | scf.If):
+                rewritten(op, state, self.places, self.rewrite)
             elif isinstance(op, nv_tileas.Dot):
                 product = next((p for p in self.choice.products if p.dot is op), None)
                 if product is not None:
@@ -411,38 +363,6 @@ class _Kernel:
         assert end is not None
         for _, token in held:
             Builder.before(end).insert(nv_tileas.ConsumerRelease(token))
-
-    def rewrite_loop(self, loop: scf.For, state: dict[Pipeline, Value]) -> None:
-        moving = [p for p in self.pipelines if loop.is_ancestor_of(p.loads[0].load)]
-        inner = dict(state)
-        if moving:
-            loop = with_carried(loop, [state[p] for p in moving])
-            for p, argument, result in zip(
-                moving, loop.iter_args[-len(moving) :], loop.results[-len(moving) :], strict=True
-            ):
-                inner[p], state[p] = argument, result
-        self.rewrite(loop.body.entry, inner)
-        if moving:
-            end = loop.body.entry.last_op
-            assert end is not None
-            end.set_operands([*end.operands, *(inner[p] for p in moving)])
-
-    def rewrite_branch(self, branch: scf.If, state: dict[Pipeline, Value]) -> None:
-        moving = [p for p in self.pipelines if branch.is_ancestor_of(p.loads[0].load)]
-        inner = {region: dict(state) for region in branch.regions}
-        if moving:
-            branch, old = with_results(branch, [state[p].type for p in moving]), branch
-            inner = dict(zip(branch.regions, inner.values(), strict=True))
-            old.erase()
-        for region, own in inner.items():
-            if not region.blocks:
-                continue
-            self.rewrite(region.entry, own)
-            end = region.entry.last_op
-            assert end is not None
-            end.set_operands([*end.operands, *(own[p] for p in moving)])
-        if moving:
-            state.update(zip(moving, branch.results[-len(moving) :], strict=True))
 
     def wait(self, pipeline: Pipeline, builder: Builder, state: dict[Pipeline, Value]) -> Value:
         """Wait for the stage of loads before the loop of their product; returns the token for its release."""

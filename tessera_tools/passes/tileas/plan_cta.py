@@ -23,6 +23,7 @@ from typing import Any, ClassVar
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import Builder, Operation, Value
+from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.cta_arms import BACKWARD, DIRECTION, FORWARD, Conflict
@@ -132,9 +133,8 @@ def check_effects(function: nv_tileaa.Func) -> None:
     accesses = [op for op in function.walk() if is_access(op)]
     for op in function.walk():
         effects = op.effects()
-        if op.regions or (effects is not None and not effects.own) or op.name in _WITHIN_A_CTA:
-            continue
-        if effects is None or not is_quiet(op):
+        known = effects is not None and not effects.own
+        if not (op.regions or known or op.name in _WITHIN_A_CTA or is_quiet(op)):
             raise Conflict(op, "has an effect that each CTA of a cluster would have")
     for op in accesses:
         for other in order.before(op):
@@ -147,7 +147,7 @@ def check_effects(function: nv_tileaa.Func) -> None:
 
 def is_quiet(op: Operation) -> bool:
     """Whether an op has no effects that others see."""
-    return op.name in ("nv_tileaa.return", "scf.yield", "nv_tileaa.yield", "nv_tileaa.create_mem_token")
+    return op.has_trait(Terminator) or op.name == "nv_tileaa.create_mem_token"
 
 
 # -- seeds

@@ -365,7 +365,7 @@ def _factor(
 ) -> Filler | None:
     """What brings an operand; None if the consumer computes it.  If TMA loads the tile from which it does, that is
     added to `read`.  Raises Missed if nothing brings it."""
-    traced = _trace(dot, position)
+    traced = trace_load(dot, position)
     if isinstance(traced, tuple):
         if traced[0] in banned:
             raise banned[traced[0]]
@@ -423,7 +423,7 @@ def _read_all(
     read += made
 
 
-def _trace(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]] | None:
+def trace_load(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]] | None:
     """The load of an operand and the ops in between; None if the operand is computed."""
     steps: list[Operation] = []
     value: Value = dot.operand(position)
@@ -559,7 +559,7 @@ def has_room(dot: nv_tileas.Dot, shape: tuple[int, ...], target: Target, alone: 
         words *= 1 + (turned or loses_precision(dot))
     if not any(words <= most * 128 * groups for groups, most in _WARPGROUPS):
         return False
-    loads = [size for size, position in ((m, 0), (n, 1)) if _trace(dot, position) is not None]
+    loads = [size for size, position in ((m, 0), (n, 1)) if trace_load(dot, position) is not None]
     stage = sum(loads) * dot.a.type.shape[1] * element_bytes(dot.a.type.element)
     room = pipeline_room(target) + (pipeline_reserve(target) if alone else 0)
     return not loops_around(dot) or FEWEST_STAGES * stage <= room
@@ -567,7 +567,7 @@ def has_room(dot: nv_tileas.Dot, shape: tuple[int, ...], target: Target, alone: 
 
 def _is_turned(dot: nv_tileas.Dot, position: int) -> bool:
     """Whether a factor is loaded from a view that is not contiguous along K, and wgmma reads it along K only."""
-    traced = _trace(dot, position)
+    traced = trace_load(dot, position)
     if traced is None or element_bytes(dot.a.type.element) == REGISTER_BYTES:
         return False
     load, steps = traced

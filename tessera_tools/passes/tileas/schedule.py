@@ -28,6 +28,7 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import UNIT, i32
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.charts import charts_wanted, record_chart
 from tessera_tools.passes.tileas.agent_schedule import REQUIRED, AgentLoop
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.products import (
@@ -104,6 +105,9 @@ class ScheduleLoops(Pass):
                 _tell_of_hints(scheduled, function, context)
                 context.count("scheduled")
                 found = scheduled.schedule
+                if charts_wanted():
+                    title = f"one iteration every {found.interval} cycles, {found.stages} in flight"
+                    record_chart(f"{title}; limited by {scheduled.limit()}", loop.location, scheduled.chart())
                 if self.only_agents and not self.chart:
                     continue
                 context.remark(

@@ -143,8 +143,8 @@ class _Product:
         rest = operands[4:]
         self.d = ctx.address(d)
         self.a_cells = ctx.address(a) if isinstance(a, Address) else None
-        self.a = None if isinstance(a, Address) else ctx.read(a, TYPES["b64"])
-        self.b, self.descriptor = ctx.read(b, TYPES["b64"]), ctx.read(descriptor, TYPES["b32"])
+        self.a = None if isinstance(a, Address) else ctx.read_sum(a, TYPES["b64"])
+        self.b, self.descriptor = ctx.read_sum(b, TYPES["b64"]), ctx.read(descriptor, TYPES["b32"])
         self.scales: tuple[Any, Any] | None = None
         if scaled:
             self.scales = ctx.address(rest.pop(0)), ctx.address(rest.pop(0))
@@ -254,22 +254,17 @@ class _Part:
     def check(self, layout: _Layout, first: int, column: int, parts: int) -> bool:
         """Find and check all operands; False if one is invalid."""
         inst, product, use = self.inst, self.product, self.use
-        warp = use.warp
         rows, n = inst.m // product.group, inst.n
         for cta in self.ctas:
             if product.a is not None:
-                units = self._units(
-                    int(warp.ports[product.a][self.lane]), inst.a, rows, inst.a_transposed, "A"
-                )
+                units = self._units(self._sum(product.a), inst.a, rows, inst.a_transposed, "A")
                 if units is None or not in_shared(use, cta, units, "A"):
                     return False
                 self.a_units.append(units)
                 self.reads.append((cta, units))
             elif not self._check_a(cta, layout, rows, parts):
                 return False
-            units = self._units(
-                int(warp.ports[product.b][self.lane]), inst.b, n // product.group, inst.b_transposed, "B"
-            )
+            units = self._units(self._sum(product.b), inst.b, n // product.group, inst.b_transposed, "B")
             if units is None or not in_shared(use, cta, units, "B"):
                 return False
             self.b_units.append(units)
@@ -289,6 +284,11 @@ class _Part:
                 return False
             self.d_places.append((layout.lanes + first, layout.columns + column))
         return True
+
+    def _sum(self, source: tuple[int, int]) -> int:
+        """A descriptor: what a register holds, plus a number."""
+        port, number = source
+        return int(self.use.warp.ports[port][self.lane]) + number & 0xFFFFFFFFFFFFFFFF
 
     def _kept(self, number: int, place: Place) -> Array:
         """Which of the lanes are written."""

@@ -26,3 +26,21 @@ func.func @flag(%a: i32) {
 ^bb1:
   return
 }
+
+// -----
+
+func.func @weights(%c: i1) {
+  // expected-error @below {{branch weights cannot all be zero}}
+  cf.cond_br %c weights([0, 0]), ^bb1, ^bb1
+^bb1:
+  return
+}
+
+// -----
+
+func.func @cases(%i: i32) {
+  // expected-error @below {{number of case values (2) should match number of case destinations (1)}}
+  "cf.switch"(%i)[^bb1, ^bb1] <{case_values = dense<[1, 2]> : tensor<2xi32>, case_operand_segments = array<i32: 0>, operandSegmentSizes = array<i32: 1, 0, 0>}> : (i32) -> ()
+^bb1:
+  return
+}

@@ -147,3 +147,52 @@ func.func @shared() {
   %0 = gpu.dynamic_shared_memory : memref<8xi8, #gpu.address_space<workgroup>>
   return
 }
+
+// -----
+
+func.func @stride(%x: f32) {
+  // expected-error @below {{cluster stride 3 is not a power of two}}
+  %0 = gpu.subgroup_reduce add %x cluster(size = 4, stride = 3) : (f32) -> f32
+  return
+}
+
+// -----
+
+func.func @neither(%x: f32) {
+  // expected-error @below {{expected either an op attribute or a non-empty body}}
+  %0 = "gpu.all_reduce"(%x) ({}) : (f32) -> f32
+  return
+}
+
+// -----
+
+func.func @arguments(%x: f32) {
+  // expected-error @below {{expected two region arguments}}
+  %0 = gpu.all_reduce %x {
+  ^bb0(%a: f32):
+    gpu.yield %a : f32
+  } : (f32) -> (f32)
+  return
+}
+
+// -----
+
+func.func @types(%x: f32) {
+  // expected-error @below {{incorrect region argument type}}
+  %0 = gpu.all_reduce %x {
+  ^bb0(%a: f32, %b: i32):
+    gpu.yield %a : f32
+  } : (f32) -> (f32)
+  return
+}
+
+// -----
+
+func.func @yield(%x: f32) {
+  // expected-error @below {{expected one gpu.yield operand}}
+  %0 = gpu.all_reduce %x {
+  ^bb0(%a: f32, %b: f32):
+    gpu.yield
+  } : (f32) -> (f32)
+  return
+}

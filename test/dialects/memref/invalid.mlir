@@ -304,3 +304,107 @@ func.func @f(%m: memref<4x8xf32>) {
   %0 = memref.transpose %m (a, b) -> (b, a) : memref<4x8xf32> to memref<8x4xf32>
   return
 }
+
+// -----
+
+func.func @expand_rank(%m: memref<4xf32>) {
+  // expected-error @below {{has source rank 1 and result rank 0. This is not an expansion (1 > 0).}}
+  %0 = "memref.expand_shape"(%m) <{reassociation = [], static_output_shape = array<i64>}> : (memref<4xf32>) -> memref<f32>
+  return
+}
+
+// -----
+
+func.func @expand_bounds(%m: memref<4xf32>) {
+  // expected-error @below {{expected number of static shape bounds to be equal to the output rank (2) but found 1 inputs instead}}
+  %0 = "memref.expand_shape"(%m) <{reassociation = [[0, 1]], static_output_shape = array<i64: 2>}> : (memref<4xf32>) -> memref<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @expand_dynamic(%m: memref<?xf32>) {
+  // expected-error @below {{mismatch in dynamic dims in output_shape and static_output_shape: static_output_shape has 1 dynamic dims while output_shape has 0 values}}
+  %0 = "memref.expand_shape"(%m) <{reassociation = [[0, 1]], static_output_shape = array<i64: -9223372036854775808, 2>}> : (memref<?xf32>) -> memref<?x2xf32>
+  return
+}
+
+// -----
+
+func.func @collapse_rank(%m: memref<4xf32>) {
+  // expected-error @below {{has source rank 1 and result rank 2. This is not a collapse (1 < 2).}}
+  %0 = "memref.collapse_shape"(%m) <{reassociation = [[0, 1]]}> : (memref<4xf32>) -> memref<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @collapse_to_rank_0(%m: memref<2x2xf32>) {
+  // expected-error @below {{rank 0 memrefs can only be extended/collapsed with/from ones}}
+  %0 = memref.collapse_shape %m [] : memref<2x2xf32> into memref<f32>
+  return
+}
+
+// -----
+
+func.func @collapse_contiguous(%m: memref<2x2x2xf32>) {
+  // expected-error @below {{reassociation indices must be contiguous}}
+  %0 = memref.collapse_shape %m [[0, 2], [1]] : memref<2x2x2xf32> into memref<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @subview_space(%m: memref<8x8xf32>) {
+  // expected-error @below {{different memory spaces}}
+  %0 = "memref.subview"(%m) <{operandSegmentSizes = array<i32: 1, 0, 0, 0>, static_offsets = array<i64: 0, 0>, static_sizes = array<i64: 4, 4>, static_strides = array<i64: 1, 1>}> : (memref<8x8xf32>) -> memref<4x4xf32, strided<[8, 1]>, 3>
+  return
+}
+
+// -----
+
+func.func @subview_rank(%m: memref<8xf32>) {
+  // expected-error @below {{expected result rank to be smaller or equal to the source rank, but got 'memref<4x1xf32>'}}
+  %0 = "memref.subview"(%m) <{operandSegmentSizes = array<i32: 1, 0, 0, 0>, static_offsets = array<i64: 0>, static_sizes = array<i64: 4>, static_strides = array<i64: 1>}> : (memref<8xf32>) -> memref<4x1xf32>
+  return
+}
+
+// -----
+
+func.func @subview_bounds(%m: memref<8x8xf32>) {
+  // expected-error @below {{slice along dimension 0 runs out-of-bounds: 8 >= 8}}
+  %0 = memref.subview %m[5, 0] [4, 4] [1, 1] : memref<8x8xf32> to memref<4x4xf32, strided<[8, 1], offset: 40>>
+  return
+}
+
+// -----
+
+func.func @cast_space(%m: memref<8xf32>) {
+  // expected-error @below {{different memory spaces specified for source type 'memref<8xf32>' and result memref type 'memref<8xf32, 3>'}}
+  %0 = memref.reinterpret_cast %m to offset: [0], sizes: [8], strides: [1] : memref<8xf32> to memref<8xf32, 3>
+  return
+}
+
+// -----
+
+func.func @cast_element(%m: memref<8xf32>) {
+  // expected-error @below {{different element types specified for source type 'memref<8xf32>' and result memref type 'memref<8xi32>'}}
+  %0 = memref.reinterpret_cast %m to offset: [0], sizes: [8], strides: [1] : memref<8xf32> to memref<8xi32>
+  return
+}
+
+// -----
+
+func.func @view_space(%m: memref<64xi8>, %i: index) {
+  // expected-error @below {{different memory spaces}}
+  %0 = "memref.view"(%m, %i) : (memref<64xi8>, index) -> memref<16xf32, 3>
+  return
+}
+
+// -----
+
+func.func @symbols() {
+  // expected-error @below {{symbol operand count does not equal memref symbol count: expected 1, got 0}}
+  %0 = memref.alloc() : memref<4xf32, affine_map<(d0)[s0] -> (d0 + s0)>>
+  return
+}

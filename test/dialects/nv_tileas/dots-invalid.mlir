@@ -9,7 +9,7 @@ func.func @grid(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
 // -----
 
 func.func @atom(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
-  // expected-error @below {{unknown mma shape 'm16'; expected e.g. sm80_m16n8k16, sm90_wgmma_m64n128k16, or fma}}
+  // expected-error @below {{unknown mma shape 'm16'; expected e.g. sm80_m16n8k16, sm90_wgmma_m64n128k16, sm100_umma_m128n256k16, or fma}}
   %0 = nv_tileas.dot %a, %a, %c {atom = #cute_nvgpu.mma_atom<m16, f16, f16, f32>} : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
   return
 }

@@ -41,11 +41,11 @@ func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b:
 func.func @f(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %c: tensor<64x64xf32>, %b: !nv_tileas.smem<2x64x64xf16>, %e: !nv_tileas.smem<1x64x64xf16>, %m: !nv_tileas.smem<2x64x96xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
   %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
   %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{yields a token that is used more than once}}
   %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
   %w = nv_tileas.async.pipeline.producer_write %a, %i {
   }
   nv_tileas.async.pipeline.producer_commit %w
-  // expected-error @below {{commits a stage that no producer_write has written}}
   nv_tileas.async.pipeline.producer_commit %a
   return
 }

@@ -103,3 +103,68 @@ func.func @reduction(%a: index, %x: f32) {
   }
   return
 }
+
+// -----
+
+func.func @execute_region_empty() {
+  // expected-error @below {{region needs to have at least one block}}
+  "scf.execute_region"() ({
+  }) : () -> ()
+  return
+}
+
+// -----
+
+func.func @execute_region_arguments() {
+  // expected-error @below {{region cannot have any arguments}}
+  "scf.execute_region"() ({
+  ^bb0(%k: index):
+    scf.yield
+  }) : () -> ()
+  return
+}
+
+// -----
+
+func.func @switch_cases(%i: index) {
+  // expected-error @below {{has 1 case regions but 2 case values}}
+  "scf.index_switch"(%i) <{cases = array<i64: 1, 2>}> ({
+    scf.yield
+  }, {
+    scf.yield
+  }) : (index) -> ()
+  return
+}
+
+// -----
+
+func.func @parallel_without_bounds() {
+  // expected-error @below {{needs at least one tuple element for lowerBound, upperBound and step}}
+  "scf.parallel"() <{operandSegmentSizes = array<i32: 0, 0, 0, 0>}> ({
+    scf.reduce
+  }) : () -> ()
+  return
+}
+
+// -----
+
+func.func @parallel_step(%i: index) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{constant step operand must be positive}}
+  scf.parallel (%k) = (%i) to (%i) step (%c0) {
+  }
+  return
+}
+
+// -----
+
+func.func @reduction_type(%i: index, %x: f32, %y: f64) {
+  %0 = scf.parallel (%k) = (%i) to (%i) step (%i) init (%x) -> f32 {
+    scf.reduce(%x : f32) {
+    ^bb0(%a: f32, %b: f32):
+      // expected-error @below {{must have type 'f32' (the type of the reduction inputs)}}
+      scf.reduce.return %y : f64
+    }
+  }
+  return
+}

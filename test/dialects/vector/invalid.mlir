@@ -64,3 +64,251 @@ func.func @contract_unused_dimension(%a: vector<1x2xi32>, %b: vector<2xi32>, %c:
   } %a, %b, %c : vector<1x2xi32>, vector<2xi32> into vector<1xi32>
   return
 }
+
+// -----
+
+func.func @reduction_rank(%a: vector<4x8xf32>) {
+  // expected-error @below {{unsupported reduction rank: 2}}
+  %0 = vector.reduction <add>, %a : vector<4x8xf32> into f32
+  return
+}
+
+// -----
+
+func.func @multi_reduction(%a: vector<4x8xf32>, %c: vector<8xf32>) {
+  // expected-error @below {{destination type 'vector<8xf32>' is incompatible with source type 'vector<4x8xf32>'}}
+  %0 = vector.multi_reduction <add>, %a, %c [1] : vector<4x8xf32> to vector<8xf32>
+  return
+}
+
+// -----
+
+func.func @outerproduct_scalable(%a: vector<[4]xf32>, %b: vector<4xf32>) {
+  // expected-error @below {{expected either both or only #2 operand dim to be scalable}}
+  %0 = vector.outerproduct %a, %b : vector<[4]xf32>, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @contract_maps(%a: vector<4x8xf32>, %b: vector<8x4xf32>, %c: vector<4x4xf32>) {
+  // expected-error @below {{expected an indexing map for each vector operand}}
+  %0 = vector.contract {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d2, d1)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %a, %b, %c : vector<4x8xf32>, vector<8x4xf32> into vector<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @contract_inputs(%a: vector<4x8xf32>, %b: vector<8x4xf32>, %c: vector<4x4xf32>) {
+  // expected-error @below {{expected indexing map 0 to have 3 number of inputs}}
+  %0 = vector.contract {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1, d2) -> (d2, d1)>, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %a, %b, %c : vector<4x8xf32>, vector<8x4xf32> into vector<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @contract_outputs(%a: vector<4x8xf32>, %b: vector<8x4xf32>, %c: vector<4x4xf32>) {
+  // expected-error @below {{expected indexing map 1 to have 2 number of outputs}}
+  %0 = vector.contract {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d2)>, affine_map<(d0, d1, d2) -> (d0, d1)>], iterator_types = ["parallel", "parallel", "reduction"], kind = #vector.kind<add>} %a, %b, %c : vector<4x8xf32>, vector<8x4xf32> into vector<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @extract_rank(%a: vector<4xf32>) {
+  // expected-error @below {{expected position attribute of rank no greater than vector rank}}
+  %0 = "vector.extract"(%a) <{static_position = array<i64: 0, 0>}> : (vector<4xf32>) -> f32
+  return
+}
+
+// -----
+
+func.func @slice_arrays(%a: vector<4x8xf32>) {
+  // expected-error @below {{expected offsets, sizes and strides attributes of same size}}
+  %0 = vector.extract_strided_slice %a {offsets = [2], sizes = [2], strides = [1, 1]} : vector<4x8xf32> to vector<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @insert_offsets(%a: vector<4xf32>, %b: vector<4x8xf32>) {
+  // expected-error @below {{expected offsets of same size as destination vector rank}}
+  %0 = vector.insert_strided_slice %a, %b {offsets = [2], strides = [1]} : vector<4xf32> into vector<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @insert_strides(%a: vector<4xf32>, %b: vector<4x8xf32>) {
+  // expected-error @below {{expected strides of same size as source vector rank}}
+  %0 = vector.insert_strided_slice %a, %b {offsets = [2, 2], strides = [1, 1]} : vector<4xf32> into vector<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @insert_rank(%a: vector<1x2x2xf32>, %b: vector<4x8xf32>) {
+  // expected-error @below {{expected source rank to be no greater than destination rank}}
+  %0 = vector.insert_strided_slice %a, %b {offsets = [2, 2], strides = [1, 1, 1]} : vector<1x2x2xf32> into vector<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @insert_scalable(%a: vector<4xf32>, %b: vector<[4]xf32>) {
+  // expected-error @below {{mismatching scalable flags (at source vector idx=0)}}
+  %0 = vector.insert_strided_slice %a, %b {offsets = [0], strides = [1]} : vector<4xf32> into vector<[4]xf32>
+  return
+}
+
+// -----
+
+func.func @load_rank(%m: memref<?xf32>, %i: index) {
+  // expected-error @below {{destination memref has lower rank than the result vector}}
+  %0 = vector.load %m[%i] : memref<?xf32>, vector<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @store_rank(%m: memref<?xf32>, %i: index, %v: vector<4x4xf32>) {
+  // expected-error @below {{source memref has lower rank than the vector to store}}
+  vector.store %v, %m[%i] : memref<?xf32>, vector<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @gather_element(%m: memref<?xf32>, %i: index, %n: vector<4xi32>, %k: vector<4xi1>, %v: vector<4xf16>) {
+  // expected-error @below {{base and result element type should match}}
+  %0 = vector.gather %m[%i] [%n], %k, %v : memref<?xf32>, vector<4xi32>, vector<4xi1>, vector<4xf16> into vector<4xf16>
+  return
+}
+
+// -----
+
+func.func @scatter_element(%m: memref<?xf32>, %i: index, %n: vector<4xi32>, %k: vector<4xi1>, %v: vector<4xf16>) {
+  // expected-error @below {{base and valueToStore element type should match}}
+  vector.scatter %m[%i] [%n], %k, %v : memref<?xf32>, vector<4xi32>, vector<4xi1>, vector<4xf16>
+  return
+}
+
+// -----
+
+func.func @gather_indices(%m: memref<?xf32>, %i: index, %n: vector<8xi32>, %k: vector<4xi1>, %v: vector<4xf32>) {
+  // expected-error @below {{expected result dim to match indices dim}}
+  %0 = vector.gather %m[%i] [%n], %k, %v : memref<?xf32>, vector<8xi32>, vector<4xi1>, vector<4xf32> into vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @gather_mask(%m: memref<?xf32>, %i: index, %n: vector<4xi32>, %k: vector<8xi1>, %v: vector<4xf32>) {
+  // expected-error @below {{expected result dim to match mask dim}}
+  %0 = vector.gather %m[%i] [%n], %k, %v : memref<?xf32>, vector<4xi32>, vector<8xi1>, vector<4xf32> into vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @transfer_symbols(%m: memref<?x?xf32>, %i: index, %p: f32) {
+  // expected-error @below {{requires permutation_map without symbols}}
+  %0 = vector.transfer_read %m[%i, %i], %p {permutation_map = affine_map<(d0, d1)[s0] -> (d0 + s0)>} : memref<?x?xf32>, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @transfer_inputs(%m: memref<?x?xf32>, %i: index, %p: f32) {
+  // expected-error @below {{requires a permutation_map with input dims of the same rank as the source type}}
+  %0 = vector.transfer_read %m[%i, %i], %p {permutation_map = affine_map<(d0) -> (d0)>} : memref<?x?xf32>, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @transfer_results(%m: memref<?x?xf32>, %i: index, %p: f32) {
+  // expected-error @below {{requires a permutation_map with result dims of the same rank as the vector type}}
+  %0 = vector.transfer_read %m[%i, %i], %p {permutation_map = affine_map<(d0, d1) -> (d0, d1)>} : memref<?x?xf32>, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @transfer_in_bounds(%m: memref<?x?xf32>, %i: index, %p: f32) {
+  // expected-error @below {{expects the in_bounds attr of same rank as permutation_map results: affine_map<(d0, d1) -> (d0)> vs inBounds of size: 2}}
+  %0 = vector.transfer_read %m[%i, %i], %p {in_bounds = [true, true], permutation_map = affine_map<(d0, d1) -> (d0)>} : memref<?x?xf32>, vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @create_mask(%i: index) {
+  // expected-error @below {{must specify an operand for each result vector dimension}}
+  %0 = vector.create_mask %i : vector<4x8xi1>
+  return
+}
+
+// -----
+
+func.func @create_mask_of_one(%i: index) {
+  // expected-error @below {{must specify exactly one operand for 0-D create_mask}}
+  %0 = vector.create_mask %i, %i : vector<i1>
+  return
+}
+
+// -----
+
+func.func @constant_mask_of_one() {
+  // expected-error @below {{array attr must have length 1 for 0-D vectors}}
+  %0 = vector.constant_mask [1, 1] : vector<i1>
+  return
+}
+
+// -----
+
+func.func @constant_mask_value_of_one() {
+  // expected-error @below {{mask dim size must be either 0 or 1 for 0-D vectors}}
+  %0 = vector.constant_mask [2] : vector<i1>
+  return
+}
+
+// -----
+
+func.func @constant_mask_rank() {
+  // expected-error @below {{must specify array attr of size equal vector result rank}}
+  %0 = vector.constant_mask [2] : vector<4x8xi1>
+  return
+}
+
+// -----
+
+func.func @constant_mask_bounds() {
+  // expected-error @below {{array attr of size out of bounds of vector result dimension size}}
+  %0 = vector.constant_mask [2, 9] : vector<4x8xi1>
+  return
+}
+
+// -----
+
+func.func @constant_mask_negative() {
+  // expected-error @below {{array attr of size out of bounds of vector result dimension size}}
+  %0 = vector.constant_mask [-1, 8] : vector<4x8xi1>
+  return
+}
+
+// -----
+
+func.func @constant_mask_zeros() {
+  // expected-error @below {{expected all mask dim sizes to be zeros, as a result of conjunction with zero mask dim}}
+  %0 = vector.constant_mask [0, 8] : vector<4x8xi1>
+  return
+}
+
+// -----
+
+func.func @bitcast_width(%a: vector<4x8xf32>) {
+  // expected-error @below {{source/result bitwidth of the minor 1-D vectors must be equal}}
+  %0 = vector.bitcast %a : vector<4x8xf32> to vector<4x8xf16>
+  return
+}

@@ -1,0 +1,46 @@
+"""What the launcher of a persistent kernel must know: hidden parameters after the declared ones.
+
+nv_tileaa.persistent = {counter = 6, grid = [3, 4, 5], scheduler = "counter"}
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
+
+PERSISTENT = "nv_tileaa.persistent"
+"""Attribute of a kernel: how it gets the numbers of its programs."""
+STATIC, COUNTER, CANCEL = "static", "counter", "cancel"
+SCHEDULERS = (STATIC, COUNTER, CANCEL)
+
+
+@dataclass(frozen=True, slots=True)
+class Persistent:
+    """The hidden parameters of a persistent kernel, by number."""
+
+    scheduler: str
+    grid: tuple[int, int, int] | None
+    """The extents of the grid that the caller asks for: i32.  None: the grid of the launch is that one."""
+    counter: int | None = None
+    """A pointer to a 32-bit zero for each launch, from which CTAs take numbers."""
+
+    def attribute(self) -> Attribute:
+        """As an attribute of the kernel."""
+        counter = [("counter", i64(self.counter))] if self.counter is not None else []
+        grid = [("grid", ArrayAttr(tuple(i64(n) for n in self.grid)))] if self.grid is not None else []
+        return DictionaryAttr((*counter, *grid, ("scheduler", StringAttr(self.scheduler))))
+
+
+def persistent_of(attribute: Attribute | None) -> Persistent | None:
+    """What `attribute` wrote; None if it is not such an attribute."""
+    if not isinstance(attribute, DictionaryAttr):
+        return None
+    fields = dict(attribute.entries)
+    scheduler, grid, counter = fields.get("scheduler"), fields.get("grid"), fields.get("counter")
+    numbers = [n.value for n in getattr(grid, "elements", ()) if isinstance(n, IntegerAttr)]
+    if not isinstance(scheduler, StringAttr) or len(numbers) not in (0, 3):
+        return None
+    own = counter.value if isinstance(counter, IntegerAttr) else None
+    return Persistent(scheduler.value, (numbers[0], numbers[1], numbers[2]) if numbers else None, own)

@@ -1,0 +1,227 @@
+"""Tensor memory: its buffers, products by tcgen05.mma, and the tiles that threads load from it.
+
+    %d = alloc_tmem : !nv_tileas.tmem<1x128x256xf32, #nv_tileas.tensor<…>>      columns of the CTA's tensor memory
+    async.umma %a, %b, %d, %iter accumulate %more                               one thread starts d = a · b (+ d)
+    %sums = tmem_load %d, %iter                                                 lanes and columns to registers
+    dealloc_tmem %d                                                             by the CTA, at the end
+
+A product is complete when the mbarrier is, at which the thread that started it has committed its products
+(tcgen05.commit): `producer_commit` of a pipeline whose stages products fill, `consumer_release … products` of a stage
+that products read.  PTX ISA, "Tensorcore 5th Generation Instructions".
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tessera_tools.diagnostics import Refusal
+from tessera_tools.dialects.atoms import UMMA, MmaAtom, check_emitter, signless
+from tessera_tools.dialects.nv_tileas.base import SMEM, LayoutAttr
+from tessera_tools.dialects.nv_tileas.pipelines import STAGE
+from tessera_tools.ir.effects import Resource
+from tessera_tools.ir.types import I1, IntegerType, ShapedType, bit_width
+from tessera_tools.layout.tensor_memory import LANES, accumulator
+from tessera_tools.opdef import (
+    ANY_RANKED_TENSOR,
+    UNIT_ATTR,
+    Completion,
+    MemoryEffects,
+    Op,
+    allocate,
+    attribute,
+    exactly,
+    free,
+    of,
+    of_class,
+    operand,
+    read,
+    result,
+    variadic_operand,
+    variadic_result,
+    write,
+)
+
+if TYPE_CHECKING:
+    from tessera_tools.ir.scanner import Scanner
+
+FEWEST_COLUMNS = 32
+"""The smallest number of columns that tcgen05.alloc gives; it gives powers of two."""
+
+
+class TensorAttr(LayoutAttr, name="nv_tileas.tensor"):
+    """A layout in tensor memory: (lane, column) → tile coordinates."""
+
+    def verify(self) -> None:
+        if tuple(self.layout.in_dims) != ("lane", "column") or self.layout.in_size("lane") != LANES:
+            raise ValueError(
+                f"the layout has the dimensions {', '.join(self.layout.in_dims)}; expected {LANES} of lane, and column"
+            )
+
+
+class TmemType(ShapedType, name="nv_tileas.tmem"):
+    """`!nv_tileas.tmem<1x128x256xf32, #nv_tileas.tensor<…>>`: stages of one tile in tensor memory, an element in 32
+    bits."""
+
+    layout: TensorAttr
+
+    @property
+    def resource(self) -> Resource:
+        return Resource.TENSOR
+
+    def verify(self) -> None:
+        super().verify()
+        if self.rank != 3 or not self.is_static:
+            raise ValueError(
+                "tensor memory needs static extents of matrices, with the number of stages before them"
+            )
+        if bit_width(self.element) not in (16, 32):
+            raise ValueError(f"an element in tensor memory has 16 or 32 bits, {self.element} has not")
+        shape = tuple(size for _, size in self.layout.layout.outs)
+        if shape != self.tile:
+            raise ValueError(f"the layout has shape {list(shape)}, the tile is {list(self.tile)}")
+
+    @property
+    def stages(self) -> int:
+        return self.shape[0]
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The shape of one stage."""
+        return self.shape[1:]
+
+    @property
+    def stage_columns(self) -> int:
+        """Columns of one stage."""
+        return self.layout.layout.in_size("column")
+
+    @property
+    def columns(self) -> int:
+        """Columns of all stages."""
+        return self.stages * self.stage_columns
+
+    @property
+    def rows(self) -> int:
+        """Rows of an instruction: those that the lanes hold."""
+        return LANES if self.layout.layout.bases["lane"][4] != (0, 0) else LANES // 2
+
+    @classmethod
+    def parse(cls, s: Scanner) -> TmemType:
+        s.expect("<")
+        shape = s.dimensions()
+        element = s.type()
+        s.expect(",")
+        layout = s.attribute()
+        s.expect(">")
+        if not isinstance(layout, TensorAttr):
+            raise ValueError(f"expected a layout #nv_tileas.tensor<…>, got {layout}")
+        return cls(shape, element, layout)
+
+    def text(self) -> str:
+        return f"!nv_tileas.tmem<{self.dims_text()}{self.element}, {self.layout}>"
+
+
+TMEM = of(TmemType, summary="nv_tileas.tmem")
+
+
+def allocated_columns(types: list[TmemType]) -> int:
+    """The columns of one allocation for these buffers: a power of two."""
+    needed = max(sum(type.columns for type in types), FEWEST_COLUMNS)
+    return 1 << (needed - 1).bit_length()
+
+
+class AllocTmem(Op, name="nv_tileas.alloc_tmem", traits=(MemoryEffects(allocate(Resource.TENSOR)),)):
+    """Buffers in tensor memory, next to each other, in one allocation of the CTA; nobody allocates after it. All
+    threads of the CTA execute it, and synchronize."""
+
+    buffers = variadic_result(TMEM)
+    assembly = "attr-dict `:` type($buffers)"
+
+    def verify_op(self) -> None:
+        if not self.results:
+            raise self.error("allocates nothing; expected one buffer at least")
+
+
+class DeallocTmem(Op, name="nv_tileas.dealloc_tmem", traits=(MemoryEffects(free("buffers")),)):
+    """Frees the buffers of an alloc_tmem.  All threads of the CTA execute it, and synchronize first."""
+
+    buffers = variadic_operand(TMEM)
+    assembly = "$buffers attr-dict `:` type($buffers)"
+
+    def verify_op(self) -> None:
+        made = self.operands[0].defining_op if self.operands else None
+        if not isinstance(made, AllocTmem) or list(made.results) != list(self.operands):
+            raise self.error("frees other buffers than those of one nv_tileas.alloc_tmem, in its order")
+
+
+class Umma(
+    Op,
+    name="nv_tileas.async.umma",
+    traits=(
+        MemoryEffects(
+            read("a", by=Completion.TCGEN05),
+            read("b", by=Completion.TCGEN05),
+            write("d", Resource.TENSOR, by=Completion.TCGEN05),
+        ),
+    ),
+):
+    """Starts d = a · b by tcgen05.mma, or d = a · b + d where `accumulate` holds; a and b are in shared memory, in one
+    of the hardware's swizzles, and d is the iterator's stage of a buffer in tensor memory.  One thread starts it; it
+    runs after the products that the thread has started before."""
+
+    a = operand(SMEM)
+    b = operand(SMEM)
+    d = operand(TMEM)
+    iter = operand(STAGE)
+    accumulate = operand(exactly(I1))
+    atom = attribute(of_class(MmaAtom))
+    negate_a = attribute(UNIT_ATTR, "the instruction inverts the sign of a", optional=True)
+    negate_b = attribute(UNIT_ATTR, "the instruction inverts the sign of b", optional=True)
+    assembly = (
+        "$a `,` $b `,` $d `,` custom<Place>($iter) `accumulate` $accumulate attr-dict `:` type($a) `,` type($b) `,` "
+        "type($d)"
+    )
+
+    def verify_op(self) -> None:
+        check_emitter(self, self.atom.row.emitters, self.atom)
+        if any(type.stages != 1 for type in (self.a.type, self.b.type)):
+            raise self.error("requires factors of one stage; select one with nv_tileas.view")
+        a, b, d = self.a.type.tile, self.b.type.tile, self.d.type.tile
+        if len(a) != 2 or len(b) != 2 or d != (a[0], b[1]) or a[1] != b[0]:
+            raise self.error(f"multiplies {list(a)} by {list(b)} into {list(d)}")
+        named = (self.atom.a, self.atom.b, self.atom.accumulator)
+        types = [v.type.element for v in (self.a, self.b, self.d)]
+        if any(t is not signless(n) for t, n in zip(types, named, strict=True)):
+            raise self.error(f"multiplies {types[0]} by {types[1]} into {types[2]} with {self.atom}")
+        if (self.negate_a or self.negate_b) and isinstance(self.atom.a, IntegerType):
+            raise self.error(
+                f"inverts the sign of {types[0]}; tcgen05.mma does that for floating-point types"
+            )
+        m, n, k = self.atom.mnk
+        if d[0] % m or d[1] % n or a[1] % k:
+            raise self.error(
+                f"multiplies tiles of {d[0]}x{d[1]}x{a[1]} with {m}x{n}x{k}: expected whole instructions"
+            )
+        if self.d.type.layout.layout != accumulator(d, m):
+            raise self.error(f"leaves its sums in {self.d.type}, which is not where {UMMA} of {m} rows does")
+
+
+class TmemLoad(Op, name="nv_tileas.tmem_load", traits=(MemoryEffects(read("source", Resource.TENSOR)),)):
+    """The iterator's stage of a buffer in tensor memory, in registers: each warp of a warpgroup loads 32 lanes."""
+
+    source = operand(TMEM)
+    iter = operand(STAGE)
+    res = result(ANY_RANKED_TENSOR)
+    assembly = "$source `,` custom<Place>($iter) attr-dict `:` type($source) `->` type($res)"
+
+    def verify_op(self) -> None:
+        old, new = self.source.type, self.res.type
+        if (new.shape, new.element) != (old.tile, old.element):
+            raise self.error(f"loads {new} from one stage of {old}")
+
+
+def umma_layout(shape: tuple[int, ...], rows: int) -> TensorAttr:
+    """Where a product of so many rows an instruction leaves a tile.  Raises Refusal if it has no such instructions."""
+    try:
+        return TensorAttr(accumulator(shape, rows))
+    except ValueError as problem:
+        raise Refusal(str(problem)) from None

@@ -1,0 +1,263 @@
+"""Loops of a kernel: counted ones, those that are left early, and those that are unrolled."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tessera_tools.diagnostics import Refusal
+from tessera_tools.dialects import cuda_tile as ct
+from tessera_tools.dialects.cuda_tile.types import TileType, scalar
+from tessera_tools.dsl import library
+from tessera_tools.dsl.branches import NOTHING, Branches, Exit, Retry, State, Unrolled
+from tessera_tools.dsl.expressions import Missing
+from tessera_tools.dsl.liveness import assigned, leaves
+from tessera_tools.dsl.values import Runtime, Tile, as_tile, describe, natural_type, together, wrap
+from tessera_tools.ir.core import Block, Region, Value
+from tessera_tools.ir.types import IntegerType
+
+__all__ = ["Break", "Continue", "Loops"]
+
+MOST_UNROLLED = 4096
+"""How many iterations a kernel may unroll at compile time."""
+
+
+class Break(Exception):
+    """`break` in a loop that is unrolled."""
+
+
+class Continue(Exception):
+    """`continue` in a loop that is unrolled."""
+
+
+class Loops(Branches):
+    """Compiles loops in the current frame."""
+
+    unrolled: int = 0
+    """How many iterations have been unrolled."""
+
+    def _do_for(self, node: ast.For) -> bool:
+        if node.orelse:
+            raise self.refuse(node.orelse[0], "'else' of a loop is not supported")
+        call = node.iter
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name | ast.Attribute):
+            function = self.evaluate(call.func)
+            if function is range or function is library.range:
+                bounds = self._elements(call.args)
+                if call.keywords or not 1 <= len(bounds) <= 3:
+                    raise self.refuse(call, "range() takes 1 to 3 numbers")
+                with self.at(call):
+                    return self._counted(node, bounds)
+        values = self.evaluate(node.iter)
+        if not isinstance(values, tuple | list | range):
+            raise self.refuse(
+                node.iter, f"found {describe(values)}, expected range(…), static_range(…), a tuple or a list"
+            )
+        self.frame.exits.append(Unrolled(self.frame.branches))
+        try:
+            for value in values:
+                self.unrolled += 1
+                if self.unrolled > MOST_UNROLLED:
+                    raise self.refuse(node, f"more than {MOST_UNROLLED} iterations are unrolled; use range()")
+                self.bind(node.target, value)
+                try:
+                    if self.statements(node.body):
+                        return True
+                except Continue:
+                    continue
+                except Break:
+                    break
+        finally:
+            self.frame.exits.pop()
+        return False
+
+    def _counted(self, node: ast.For, bounds: Sequence[Any]) -> bool:
+        if not isinstance(node.target, ast.Name):
+            raise self.refuse(node.target, "found several variables, expected one for the numbers of range()")
+        lower, upper, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+        for bound in (lower, upper, step):
+            if isinstance(bound, bool | float) or not isinstance(bound, int | Tile):
+                raise Refusal(f"found {describe(bound)} in range(), expected integers")
+            if isinstance(bound, Tile) and (bound.shape or not isinstance(bound.element, IntegerType)):
+                raise Refusal(f"found a {bound} in range(), expected integers")
+        if isinstance(step, int) and step <= 0:
+            raise Refusal(f"found the step {step} in range(), expected a positive one")
+        first, last, each = together(lower, upper, step)
+        if leaves(node.body):
+            return self._endless(node, node.target.id, (first, last, each))
+        return self._simple(node, node.target.id, (first, last, each))
+
+    def _do_while(self, node: ast.While) -> bool:
+        if node.orelse:
+            raise self.refuse(node.orelse[0], "'else' of a loop is not supported")
+        return self._endless(node, None, None)
+
+    def _carry(self, node: ast.For | ast.While, counter: str | None) -> tuple[list[str], dict[str, Any]]:
+        """The variables that a loop carries, with their values before it."""
+        live = self.frame.source.liveness.head[node]
+        found: dict[str, Any] = {}
+        for name in assigned(node.body):
+            value = self.frame.variables.get(name, NOTHING)
+            if name in live and name != counter and isinstance(value, Tile | bool | int | float):
+                found[name] = value
+        return list(found), found
+
+    def _built(
+        self,
+        node: ast.For | ast.While,
+        counter: str | None,
+        build: Callable[[Exit, list[Value], dict[str, Any]], ct.For | ct.Loop],
+    ) -> bool:
+        """Build a loop; again if a number that it carries turns out to have another type."""
+        names, before = self._carry(node, counter)
+        keys = self.emitter.memory.keys_of(node)
+        types = {name: self._first_type(before[name]) for name in names}
+        adaptable = {name for name in names if not isinstance(before[name], Tile)}
+        outside, unrolled = self.state(), self.unrolled
+        while True:
+            exit = Exit(node, names, keys, [types[name] for name in names], adaptable)
+            try:
+                inits = [self._initial(before[name], types[name]) for name in names]
+                made = build(exit, [*inits, *map(self.emitter.token, keys)], before)
+            except Retry as retry:
+                if retry.node is not node:
+                    raise
+                types[retry.name] = retry.type
+                adaptable = adaptable - {retry.name}
+                self.restore(outside)
+                self.unrolled = unrolled
+                continue
+            self._after(node, made, exit, before, outside, counter)
+            return False
+
+    def _first_type(self, value: Any) -> TileType:
+        return value.type if isinstance(value, Tile) else scalar(natural_type(value))
+
+    def _initial(self, value: Any, kind: TileType) -> Value:
+        return value.ir if isinstance(value, Tile) else self.emitter.constant(value, kind)
+
+    def _simple(self, node: ast.For, counter: str, bounds: tuple[Tile, Tile, Tile]) -> bool:
+        """A counted loop that is not left early."""
+
+        def build(exit: Exit, inits: list[Value], before: dict[str, Any]) -> ct.For:
+            kinds = [value.type for value in inits]
+            block = Block([bounds[0].type, *kinds], [self.emitter.location] * (1 + len(kinds)))
+            self._iteration(node, block, exit, before, counter)
+            return ct.For(*(b.ir for b in bounds), inits, resultValues=kinds, body=Region([block]))
+
+        return self._built(node, counter, build)
+
+    def _endless(
+        self, node: ast.For | ast.While, counter: str | None, bounds: tuple[Tile, Tile, Tile] | None
+    ) -> bool:
+        """A loop that ends by `break`: a `while`, or a counted one that is left early."""
+
+        def build(exit: Exit, inits: list[Value], before: dict[str, Any]) -> ct.Loop:
+            kinds = [value.type for value in inits]
+            first = [bounds[0].ir] if bounds is not None else []
+            block = Block(
+                [*(v.type for v in first), *kinds], [self.emitter.location] * (len(first) + len(kinds))
+            )
+            if bounds is not None:
+                step = bounds[2]
+                exit.next = lambda: [(wrap(block.arguments[0]) + step).ir]
+            self._iteration(
+                node, block, exit, before, counter, lambda: self._tested(node, exit, bounds, block)
+            )
+            return ct.Loop([*first, *inits], resultValues=kinds, body=Region([block]))
+
+        return self._built(node, counter, build)
+
+    def _tested(self, node: ast.For | ast.While, exit: Exit, bounds: Any, block: Block) -> None:
+        """At the head of an iteration: leave the loop if it is over."""
+        if isinstance(node, ast.While):
+            test = self.evaluate(node.test)
+            if not isinstance(test, Runtime):
+                if not test:
+                    self._leave_if(None, node, exit)
+                return
+            self._leave_if(self.condition(node.test, test), node, exit)
+        else:
+            self._leave_if(wrap(block.arguments[0]) < bounds[1], node, exit)
+
+    def _leave_if(self, stays: Tile | None, node: ast.AST, exit: Exit) -> None:
+        condition = stays if stays is not None else as_tile(False)
+        then, other = Block(), Block()
+        with self.emitter.into(then):
+            self.emitter.insert(ct.Yield())
+        with self.emitter.into(other):
+            self.emitter.insert(ct.Break(self.carried(node, exit)))
+        self.emitter.insert(
+            ct.If(condition.ir, outputs=[], thenRegion=Region([then]), elseRegion=Region([other]))
+        )
+
+    def _iteration(
+        self,
+        node: ast.For | ast.While,
+        block: Block,
+        exit: Exit,
+        before: dict[str, Any],
+        counter: str | None,
+        head: Callable[[], None] | None = None,
+    ) -> None:
+        """Compile the body of a loop in its block."""
+        frame, emitter = self.frame, self.emitter
+        arguments = list(block.arguments)
+        if counter is not None:
+            first = arguments.pop(0)
+            first.name_hint = counter
+            frame.variables[counter] = wrap(first)
+        for name, argument in zip(exit.carried, arguments, strict=False):
+            argument.name_hint = name
+            value = before[name]
+            frame.variables[name] = wrap(argument, value.origin if isinstance(value, Tile) else None)
+        for key, argument in zip(exit.tokens, arguments[len(exit.carried) :], strict=True):
+            emitter.tokens[key] = argument
+        frame.exits.append(exit)
+        emitter.loops.append(node)
+        try:
+            with emitter.into(block):
+                if head is not None:
+                    head()
+                if not self.statements(node.body):
+                    self.next_iteration(node, exit)
+        finally:
+            emitter.loops.pop()
+            frame.exits.pop()
+
+    def _after(
+        self,
+        node: ast.For | ast.While,
+        made: ct.For | ct.Loop,
+        exit: Exit,
+        before: dict[str, Any],
+        outside: State,
+        counter: str | None,
+    ) -> None:
+        """Insert a loop, and give its results to the variables."""
+        inside = self.frame.variables
+        self.restore(outside)
+        line = node.lineno + self.frame.source.first_line
+        for name in [*assigned(node.body), *([counter] if counter is not None else [])]:
+            was, now = outside.variables.get(name, NOTHING), inside.get(name, NOTHING)
+            if name in exit.carried or now is was:
+                continue
+            if name == counter:
+                why = f"it counts the iterations of the loop in line {line}"
+            elif was is NOTHING or isinstance(was, Missing):
+                why = f"it is assigned only in the loop in line {line}; assign it before the loop, too"
+            elif isinstance(was, Tile | bool | int | float):
+                continue  # assigned in each iteration before it is read, and not read behind the loop
+            else:
+                why = f"the loop in line {line} assigns {describe(now)}; loops carry only tiles and numbers"
+            self.frame.variables[name] = Missing(why)
+        results = list(self.emitter.insert(made).results)
+        for name, result in zip(exit.carried, results, strict=False):
+            result.name_hint = name
+            origins = [v.origin for v in (before[name], inside.get(name)) if isinstance(v, Tile) and v.origin]
+            self.frame.variables[name] = wrap(
+                result, self.emitter.memory.unite(*origins) if origins else None
+            )
+        for key, result in zip(exit.tokens, results[len(exit.carried) :], strict=True):
+            self.emitter.tokens[key] = result

@@ -1,0 +1,294 @@
+"""Tensor memory: its allocation, products by tcgen05.mma, loads of sums to registers.
+
+    alloc_tmem      the first warp: tcgen05.alloc, relinquish_alloc_permit; all: a barrier, and the address
+    async.umma      one thread: tcgen05.mma for each step along K, each 128 (or 64) rows, and each 256 columns
+    tmem_load       tcgen05.fence after; tcgen05.ld for up to 64 registers; tcgen05.wait::ld, which ties the registers;
+                    tcgen05.fence before
+    dealloc_tmem    all: a barrier; the first warp: tcgen05.dealloc
+
+An address in tensor memory is a column in the low and a lane in the high half of a word.  PTX ISA, "Tensorcore 5th
+Generation Instructions", "Instruction descriptor".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tessera_tools.diagnostics import Refusal
+from tessera_tools.dialects import llvm, nv_tileas
+from tessera_tools.dialects.atoms import MmaAtom
+from tessera_tools.dialects.llvm.types import pointer as pointer_in
+from tessera_tools.dialects.nv_tileas import TmemType, allocated_columns
+from tessera_tools.dialects.nvvm.attributes import (
+    CTAGroupAttr,
+    Tcgen05FenceAttr,
+    Tcgen05LdStShapeAttr,
+    Tcgen05MMAKindAttr,
+)
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.types import BF16, F16, F32, I1, I16, I32, I64, TF32, IntegerType, Type, VectorType
+from tessera_tools.layout import LinearLayout
+from tessera_tools.layout.tensor_memory import LANES, WARP_LANES
+from tessera_tools.passes.llvm.emitter import Emitter, Int
+from tessera_tools.passes.llvm.instructions import only_where
+from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
+from tessera_tools.passes.llvm.matrix_descriptors import Matrix, place_in, start_of
+from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
+from tessera_tools.passes.llvm.tied import tied
+from tessera_tools.passes.llvm.tiles import Buffer, Tile
+from tessera_tools.target import Feature
+
+TENSOR_SPACE = 6
+"""LLVM's address space of tensor memory."""
+_VERSION = 1 << 46
+"""The constant of descriptors that tcgen05 reads, in bits 46 to 48."""
+_MOST_LOADED = 64
+"""Registers of one tcgen05.ld."""
+_TRANSPOSED = (8, 16)
+"""Bits of the elements of factors that need not be contiguous along K; those of 32 bits have another swizzle then."""
+_ONE_CTA = CTAGroupAttr("cta_1")
+
+
+@dataclass(frozen=True, slots=True)
+class _TensorBuffer:
+    """Stages in tensor memory: the address of the allocation, and the first column in it."""
+
+    address: Value
+    column: int
+    type: TmemType
+
+
+@lowers("nv_tileas.alloc_tmem")
+def alloc_tmem(low: Lowering, op: nv_tileas.AllocTmem) -> None:
+    """The address passes through shared memory."""
+    e = low.e
+    if not low.target.has(Feature.TCGEN05):
+        raise op.error(
+            f"needs tensor memory, which {low.target.name} does not have; sm_100, sm_103 and sm_110 do"
+        )
+    types = [result.type for result in op.results]
+    assert all(isinstance(type, TmemType) for type in types)
+    columns = allocated_columns([type for type in types if isinstance(type, TmemType)])
+    if columns > low.target.tmem_columns:
+        raise op.error(
+            f"allocates {columns} columns of tensor memory, but {low.target.name} has {low.target.tmem_columns}"
+        )
+    place = e.gep(e.address_of(GLOBAL_SMEM), low.allocation.offsets[op])
+    with only_where(e, e.icmp("eq", e.uniform_warp, 0)):
+        e.nvvm("tcgen05.alloc", [place, e.constant(columns)])
+        e.nvvm("tcgen05.relinquish_alloc_permit")
+    e.barrier()
+    address = e.emit(llvm.Load(place, res=I32)).results[0]
+    column = 0
+    for result, type in zip(op.results, types, strict=True):
+        assert isinstance(type, TmemType)
+        low.define(result, _TensorBuffer(address, column, type))
+        column += type.columns
+
+
+@lowers("nv_tileas.dealloc_tmem")
+def dealloc_tmem(low: Lowering, op: nv_tileas.DeallocTmem) -> None:
+    """Each thread has waited for its loads."""
+    e = low.e
+    buffers = [_buffer(low, value) for value in op.operands]
+    columns = allocated_columns([buffer.type for buffer in buffers])
+    e.barrier()
+    with only_where(e, e.icmp("eq", e.uniform_warp, 0)):
+        e.nvvm("tcgen05.dealloc", [_pointer(e, buffers[0].address), e.constant(columns)])
+
+
+def _buffer(low: Lowering, value: Value) -> _TensorBuffer:
+    found = low.values[value]
+    assert isinstance(found, _TensorBuffer)
+    return found
+
+
+def _fence(e: Emitter, side: str) -> None:
+    """Orders tcgen05 operations before or after a synchronization of threads."""
+    e.nvvm("tcgen05.fence", kind=Tcgen05FenceAttr(side))
+
+
+def fence_after_wait(e: Emitter) -> None:
+    """Orders the products that follow after what threads did before the barrier that this thread has waited for."""
+    _fence(e, "after")
+
+
+def commit_products(low: Lowering, barrier: Value) -> None:
+    """An arrival at an mbarrier when the products are complete that this warp's thread has started."""
+    e = low.e
+    with only_where(e, e.is_elected):
+        e.nvvm("tcgen05.commit", [barrier])
+
+
+def _stage(low: Lowering, value: Value, iter: Value) -> tuple[_TensorBuffer, Int]:
+    """A buffer, and the address of the stage of an iterator."""
+    e, buffer = low.e, _buffer(low, value)
+    address: Int = e.add(buffer.address, buffer.column)
+    if buffer.type.stages > 1:
+        address = e.add(address, e.mul(low.scalar(iter), buffer.type.stage_columns))
+    return buffer, address
+
+
+def _pointer(e: Emitter, address: Int) -> Value:
+    value = e.constant(address)
+    return e.pure("tensor", (value,), lambda: llvm.IntToPtr(value, res=pointer_in(TENSOR_SPACE)))
+
+
+def _columns(layout: LinearLayout) -> dict[tuple[int, int], int]:
+    """The column of each tile element of the first lane, by its coordinates."""
+    found: dict[tuple[int, int], int] = {}
+    for column in range(layout.in_size("column")):
+        at = layout.apply({"lane": 0, "column": column})
+        found[at["dim0"], at["dim1"]] = column
+    return found
+
+
+# -- products
+
+
+class _Factor:
+    """A factor in shared memory: descriptors of its pieces."""
+
+    def __init__(self, low: Lowering, buffer: Buffer, k_axis: int) -> None:
+        self.low, self.buffer, self.k_axis = low, buffer, k_axis
+        self.matrix = Matrix.of(buffer, k_axis, _TRANSPOSED)
+        self.start = start_of(low, buffer, self.matrix.fixed | _VERSION)
+
+    def descriptor(self, along: int, k: int) -> Value:
+        """The descriptor of the piece at this position."""
+        e = self.low.e
+        return e.constant(e.add(self.start, place_in(self.buffer, self.k_axis, along, k) >> 4, I64), I64)
+
+
+@lowers("nv_tileas.async.umma")
+@emits("umma")
+def umma(low: Lowering, op: nv_tileas.Umma) -> None:
+    """See the module."""
+    e = low.e
+    if low.unit.warps != 1:
+        raise op.error(
+            f"runs in {low.unit.warps} warps, of which one would start it; expected an agent of one warp"
+        )
+    m, n, k = op.atom.mnk
+    a, b = _Factor(low, low.buffer(op.a), 1), _Factor(low, low.buffer(op.b), 0)
+    buffer, address = _stage(low, op.d, op.iter)
+    columns = _columns(buffer.type.layout.layout)
+    (rows, width), depth = buffer.type.tile, op.b.type.tile[0]
+    negated = (op.negate_a is not None, op.negate_b is not None)
+    kind, word = instruction_descriptor(op.atom, (a.matrix.k_major, b.matrix.k_major), negated)
+    descriptor = e.constant(word)
+    first = low.scalar(op.accumulate)
+    always = e.constant(1, I1)
+    steps = [
+        (columns[row, column], a.descriptor(row, start), b.descriptor(column, start), start)
+        for start in range(0, depth, k)
+        for row in range(0, rows, m)
+        for column in range(0, width, n)
+    ]  # fmt: skip
+    with only_where(e, e.is_elected):
+        for at, left, right, start in steps:
+            e.nvvm(
+                "tcgen05.mma",
+                [_pointer(e, e.add(address, at)), left, right, descriptor, always if start else first],
+                kind=Tcgen05MMAKindAttr(kind),
+                ctaGroup=_ONE_CTA,
+                operandSegmentSizes=DenseArrayAttr(I32, (1, 1, 1, 1, 1, 0, 0)),
+            )
+
+
+def instruction_descriptor(
+    atom: MmaAtom, k_major: tuple[bool, bool], negated: tuple[bool, bool]
+) -> tuple[str, int]:
+    """(the kind of the product, its instruction descriptor): types, signs and orders of A and B, and the shape."""
+    m, n, _ = atom.mnk
+    kind, a = _operand_code(atom.a)
+    _, b = _operand_code(atom.b)
+    word = _SUMS[atom.accumulator] << 4 | a << 7 | b << 10 | negated[0] << 13 | negated[1] << 14
+    word |= (not k_major[0]) << 15 | (not k_major[1]) << 16 | n // 8 << 17 | m // 16 << 24
+    return kind, word
+
+
+_SUMS: dict[Type, int] = {F16: 0, F32: 1, I32: 2}
+
+
+def _operand_code(element: Type) -> tuple[str, int]:
+    """(kind, number of the type in it) of a factor."""
+    if isinstance(element, IntegerType):
+        return "i8", int(element.signedness != "unsigned")
+    codes = {F16: ("f16", 0), BF16: ("f16", 1), TF32: ("tf32", 2)}
+    if element in codes:
+        return codes[element]
+    words = {"f8E4M3FN": 0, "f8E5M2": 1}
+    if str(element) not in words:
+        raise Refusal(f"tcgen05.mma does not multiply {element}")
+    return "f8f6f4", words[str(element)]
+
+
+# -- sums
+
+
+@lowers("nv_tileas.tmem_load")
+def tmem_load(low: Lowering, op: nv_tileas.TmemLoad) -> None:
+    """See the module."""
+    e = low.e
+    layout = nv_tileas.layout_of(op.res.type)
+    if not low.unit.is_warpgroups:
+        raise op.error(
+            f"runs in {low.unit.warps} warps from {low.unit.first_warp} on; expected whole warpgroups"
+        )
+    buffer, address = _stage(low, op.source, op.iter)
+    columns = _columns(buffer.type.layout.layout)
+    moved: Int = e.shl(e.and_(e.uniform_warp, 3), 16 + WARP_LANES.bit_length() - 1)
+    for bit, step in enumerate(layout.bases["warp"][2:]):
+        # Other warpgroups have other rows or columns.
+        part = e.and_(e.lshr(e.uniform_warp, 2 + bit), 1)
+        moved = e.add(moved, e.mul(part, columns[step[0], step[1]]))
+    base = e.add(address, moved)
+    _fence(e, "after")
+    words: list[Value] = []
+    for column, count, shape in _pieces(layout, buffer.type, columns):
+        pointer = _pointer(e, e.add(base, column))
+        type: Type = VectorType((count,), I32) if count > 1 else I32
+        made = e.nvvm("tcgen05.ld", [pointer], [type], shape=Tcgen05LdStShapeAttr(shape)).results[0]
+        words += e.elements(made, count, I32) if count > 1 else [made]
+    words = tied(e, words, I32, "tcgen05.wait::ld.sync.aligned;")
+    _fence(e, "before")
+    element = op.res.type.element
+    low.define(op.res, Tile(op.res.type, [_element(e, word, element) for word in words]))
+
+
+def _element(e: Emitter, word: Value, element: Type) -> Value:
+    """A sum in a column of 32 bits."""
+    if element is F16:
+        return e.bitcast(e.resized(word, I16), F16)
+    return word if isinstance(element, IntegerType) else e.bitcast(word, element)
+
+
+def _pieces(
+    layout: LinearLayout, type: TmemType, columns: dict[tuple[int, int], int]
+) -> Iterator[tuple[int, int, str]]:
+    """(first column, number of registers, shape) of each tcgen05.ld for the registers of a layout, in order."""
+    each, shape = (1, "shape_32x32b") if type.rows == LANES else (2, "shape_16x256b")
+    registers = layout.in_size("register")
+    start = 0
+    while start < registers:
+        at = layout.apply({"register": start, "lane": 0, "warp": 0})
+        first = columns[at["dim0"], at["dim1"]]
+        count = min(_MOST_LOADED, registers - start)
+        while count > 1 and not _are_next(layout, start, count, each, columns, first):
+            count //= 2
+        yield first, count, shape
+        start += count
+
+
+def _are_next(
+    layout: LinearLayout, start: int, count: int, each: int, columns: dict[tuple[int, int], int], first: int
+) -> bool:
+    """Whether registers are columns next to each other; `each`: registers of a column."""
+    for number in range(0, count, 4 if each == 2 else 1):
+        at = layout.apply({"register": start + number, "lane": 0, "warp": 0})
+        if columns.get((at["dim0"], at["dim1"])) != first + number * (2 if each == 2 else 1):
+            return False
+    return True

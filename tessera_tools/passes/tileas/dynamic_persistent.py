@@ -1,0 +1,117 @@
+"""tileas-dynamic-persistent: a CTA stays on its SM, and runs one program after another.
+
+    %x = get_program_id {axis = 0}            %first = first_program_id
+    body of %x                         ──▶    scf.while (%pid = %first) {
+                                                %valid = is_valid_program_id %pid
+                                                scf.condition(%valid) %pid
+                                              } do {
+                                              ^bb0(%pid: i32):
+                                                %x = get_program_id of %pid {axis = 0}
+                                                body of %x
+                                                %next = cancel_next_program_id
+                                                scf.yield %next
+                                              }
+
+What is the same for all programs, such as views and strides, stays in front of the loop.  No barrier stands between
+two programs: where they use the same shared memory, tileas-insert-barriers sees a loop.  How a CTA gets its next
+program depends on the target, and is decided by tileas-resolve-program-ids.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from tessera_tools.diagnostics import Diagnostic, emit
+from tessera_tools.dialects import nv_tileaa, scf
+from tessera_tools.ir.core import Block, Builder, Operation, Value
+from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.types import I1, I32, RankedTensorType
+from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.planning.kernel import kernel_spec, kernels
+
+
+@dataclass(frozen=True)
+class DynamicPersistent(Pass):
+    """Make kernels persistent."""
+
+    name: ClassVar = "tileas-dynamic-persistent"
+    summary: ClassVar = "make the kernel into dynamic persistent kernels"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "nv_tileas ops without layouts, and a kernel_spec on each kernel"
+    ensures: ClassVar = "the body of each kernel is a loop over the numbers of programs"
+    statistics: ClassVar = {"persistent": "kernels that became persistent"}
+
+    def run(self, op: Operation, context: PassContext) -> None:
+        for function in kernels(op):
+            kernel_spec(function)
+            if is_persistent(function):
+                emit(Diagnostic("warning", function.location, "Kernel is already dynamic persistent"))
+                continue
+            make_persistent(function)
+            context.count("persistent")
+
+
+def is_persistent(function: nv_tileaa.Func) -> bool:
+    """Whether a loop of a kernel asks for the numbers of programs."""
+    return any(
+        isinstance(inner, nv_tileaa.IsValidProgramId)
+        for op in function.walk()
+        if isinstance(op, scf.While)
+        for inner in op.before.entry
+    )
+
+
+def make_persistent(function: nv_tileaa.Func) -> None:
+    """Put the body of a kernel into a loop.  DiagnosticError if it has early returns, or several blocks."""
+    if len(function.body.blocks) != 1:
+        raise function.error("has unstructured control flow and cannot be persistent")
+    entry = function.body.entry
+    end = entry.last_op
+    assert end is not None
+    for op in function.walk():
+        if isinstance(op, nv_tileaa.Return) and op is not end:
+            raise op.error(
+                "returns early: the kernel cannot be persistent, because the CTA would skip its other programs",
+                "put the rest of the program into the other branch",
+            )
+    inside = _of_a_program(entry, end)
+    before = Builder.before(end)
+    first = before.insert(nv_tileaa.FirstProgramId(res=I32, location=function.location)).res
+    loop = scf.While([first], results=[I32], location=function.location)
+    asking, body = Block([I32], [function.location]), Block([I32], [function.location])
+    loop.before.append(asking)
+    loop.after.append(body)
+    before.insert(loop)
+    (program,) = asking.arguments
+    builder = Builder.at_end(asking, function.location)
+    valid = builder.insert(nv_tileaa.IsValidProgramId(program, res=I1)).res
+    builder.insert(scf.Condition(valid, [program]))
+    for op in inside:
+        op.detach()
+        body.append(op)
+    (own,) = body.arguments
+    own.name_hint = "program"
+    for op in loop.walk():
+        if isinstance(op, nv_tileaa.GetProgramId) and op.program is None:
+            op.set_field("program", [own])
+    builder = Builder.at_end(body, end.location)
+    following = builder.insert(nv_tileaa.CancelNextProgramId(res=I32)).res
+    builder.insert(scf.Yield([following]))
+
+
+def _of_a_program(entry: Block, end: Operation) -> list[Operation]:
+    """The ops of a body that each program executes: all but what is the same for all programs.  Tiles are made again,
+    so that no register holds them meanwhile."""
+    shared: set[Value] = set(entry.arguments)
+    found: list[Operation] = []
+    for op in entry:
+        if op is end:
+            break
+        makes_tiles = any(isinstance(value.type, RankedTensorType) for value in op.results)
+        known = all(value in shared for value in op.operands) and not op.regions
+        if known and is_pure(op) and not makes_tiles and not isinstance(op, nv_tileaa.GetProgramId):
+            shared.update(op.results)
+        else:
+            found.append(op)
+    return found

@@ -1,0 +1,353 @@
+"""tileas-materialize-tensor-memory: a kernel becomes a producer, a multiplier and a consumer of sums in tensor memory.
+
+    for k { a = load; b = load; acc = dot a, b, acc }; store acc
+      ──▶  agent_switch { for k { produce_one: tma_load a, b } }                         one warp
+                        { acquire; for k { wait; async.umma; release }; commit }         one warp, one thread issues
+                        { wait; acc = tmem_load; release; store acc }                    warpgroups
+
+The consumer is the program without its loads and products.  The producer is that of tileas-materialize-schedule.  The
+multiplier has the products, and a copy of the loops and branches around them, with what determines their bounds.  Each
+accumulation (umma_products.py) is a stage of a pipeline: it is full when the products are complete that add up in it,
+and empty when the consumer has loaded the sums.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.arith.constants import constant_of
+from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32
+from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
+from tessera_tools.ir.types import I1, I64, FloatType, RankedTensorType
+from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.liveness import erase_dead
+from tessera_tools.passes.tileas.agent_control import State, copied, rewritten
+from tessera_tools.passes.tileas.box_stages import first, following
+from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.explain_agents import explain_fillers, explain_stages
+from tessera_tools.passes.tileas.materialize_schedule import Kernel
+from tessera_tools.passes.tileas.producer_slice import Slice
+from tessera_tools.passes.tileas.propagate_execution_unit import propagate
+from tessera_tools.passes.tileas.umma_products import Accumulation, UmmaChoice, UmmaProduct, choose_umma
+from tessera_tools.planning.kernel import kernels_with
+from tessera_tools.planning.shared_memory import tile_text
+from tessera_tools.target import Feature, Target
+
+
+@dataclass(frozen=True)
+class MaterializeTensorMemory(Pass):
+    """Convert kernels with products to agents with sums in tensor memory."""
+
+    name: ClassVar = "tileas-materialize-tensor-memory"
+    summary: ClassVar = (
+        "specialize warps: a TMA producer, a thread that multiplies by tcgen05, and consumers of sums"
+    )
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "nv_tileas ops without layouts, and a kernel_spec on each kernel"
+    ensures: ClassVar = (
+        "kernels with products that tcgen05.mma can do are an agent_switch; other kernels are unchanged"
+    )
+    statistics: ClassVar = {"agents": "kernels turned into agents", "products": "products by tcgen05.mma"}
+
+    def run(self, op: Operation, context: PassContext) -> bool:
+        changed = False
+        for function, target in kernels_with(op, Feature.TCGEN05, Feature.TMA):
+            if not any(isinstance(inner, nv_tileas.Dot) for inner in function.walk()):
+                continue
+            try:
+                kernel = _TensorKernel(function, choose_umma(function, target), target)
+                kernel.run()
+            except Missed as refusal:
+                _explain(context, function, refusal)
+                continue
+            for refusal in kernel.choice.refused:
+                _explain(context, function, refusal)
+            context.count("agents")
+            context.count("products", len(kernel.choice.products))
+            explain_fillers(function, kernel.pipelines, context)
+            explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
+            _explain_sums(context, function)
+            changed = True
+        return changed
+
+
+def _explain(context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
+    """A remark with the reason why a product does not use tensor memory."""
+    text = f"tcgen05.mma is not used: {refusal.op.name} {refusal.why}"
+    context.missed(refusal.op, text, "agents", "tensorcore", function=function)
+
+
+def _explain_sums(context: PassContext, function: nv_tileaa.Func) -> None:
+    """A remark with the columns of tensor memory that sums take."""
+    for op in function.walk():
+        if isinstance(op, nv_tileas.TmemLoad):
+            type = op.source.type
+            tile = tile_text(type.tile, type.element)
+            text = f"sums in tensor memory: {type.columns} columns for {type.stages} of {tile}"
+            context.passed(op, text, "tensor-memory", "tensorcore", function=function)
+
+
+@dataclass(eq=False)
+class _Sums:
+    """An accumulation, its buffer and its pipeline."""
+
+    of: Accumulation
+    buffer: Any = None
+    token: Any = None
+    """The pipeline."""
+    filled: Any = None
+    """In the multiplier: the right to fill the stage."""
+
+
+class _TensorKernel(Kernel):
+    """One kernel in conversion."""
+
+    def __init__(self, function: nv_tileaa.Func, choice: UmmaChoice, target: Target) -> None:
+        super().__init__(function, choice, target)
+        self.readers = 1
+        self.sums = [_Sums(one) for one in choice.accumulations]
+        self.begins = {one.of.begin: one for one in self.sums}
+        self.ends = {one.of.end: one for one in self.sums}
+        self.by_dot = {product.dot: one for one in self.sums for product in one.of.products}
+        self.by_product = {product.dot: product for one in self.sums for product in one.of.products}
+        for one in self.sums:
+            # The loop that adds up carries no iterator of its own sums.
+            self.places[one] = one.of.end if one.of.loop is None else _around(one.of.loop)
+        self.multiplied = Slice([])
+        for product in choice.products:
+            self.multiplied.around(product.dot, product.dot)
+            for load in product.loads:
+                self.multiplied.around(load.load, load.load)
+        if self.multiplied.handed:
+            raise Missed(
+                choice.products[0].dot,
+                "is in a loop or branch that depends on what the consumer computes, which the agent that multiplies "
+                "does not know in this version",
+            )
+
+    def share(self) -> None:
+        """Each CTA of a cluster loads its own tiles."""
+
+    def run(self) -> None:
+        """Rewrite the kernel."""
+        if "nv_tileaa.occupancy" in self.function.attributes:
+            raise Missed(
+                self.function, "has an occupancy hint, which fixes the register count of all threads"
+            )
+        end = self.top.last_op
+        assert end is not None
+        own = self.split()
+        before = Builder.before(end)
+        for pipeline in self.pipelines:
+            self.declare(pipeline, before)
+        for one in self.sums:
+            made = nv_tileas.CreatePipeline(
+                i32(one.of.stages),
+                i32(1),
+                i32(self.warps),
+                None,
+                res=nv_tileas.PipelineTokenType(),
+                location=one.of.end.location,
+            )
+            one.token = before.insert(made).res
+        location = self.function.location
+        alloc = nv_tileas.AllocTmem.create([], [one.of.type for one in self.sums], {}, [], location=location)
+        before.insert(alloc)
+        for one, buffer in zip(self.sums, alloc.results, strict=True):
+            one.buffer = buffer
+        producer, multiplier, consumer = Block(), Block(), Block()
+        for op in own:
+            op.detach()
+            consumer.append(op)
+        switch = nv_tileas.AgentSwitch.create(
+            [],
+            [],
+            {
+                "num_warps": DenseArrayAttr(I64, (self.producers, 1, self.warps)),
+                "warp_id": DenseArrayAttr(I64, (0, self.producers, self.producers + 1)),
+            },
+            [Region([producer]), Region([multiplier]), Region([consumer])],
+            location=location,
+        )
+        before.insert(switch)
+        before.insert(nv_tileas.DeallocTmem.create(list(alloc.results), [], {}, [], location=location))
+        self.produce(consumer, producer)
+        self.multiply_all(consumer, multiplier)
+        self.consume(consumer)
+        propagate(self.function)
+
+    def iterators(self, builder: Builder, keys: list[Any]) -> State:
+        """The first stages of pipelines."""
+        return {key: first(key, builder) for key in keys}
+
+    # -- the multiplier
+
+    def multiply_all(self, source: Block, target: Block) -> None:
+        """The multiplier's code: a copy of loops and branches, with the products."""
+        builder = Builder.at_end(target, self.function.location)
+        state = self.iterators(builder, [*self.pipelines, *self.sums])
+        mapping = IRMapping()
+        if self.multiplied.loads:
+            none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
+            mapping.values.update((op.token, none) for op in self.multiplied.loads)
+        self.copy_products(source, builder, mapping, state)
+        builder.insert(nv_tileas.Yield([]))
+
+    def copy_products(self, source: Block, builder: Builder, mapping: IRMapping, state: State) -> None:
+        """Copy the needed ops and the products of a block."""
+        held: list[Value] = []
+        left = {p: list(p.loads) for p in self.pipelines if p.block is source}
+        for op in source:
+            if op in self.multiplied.ops:
+                builder.insert(op.clone(mapping))
+            if (one := self.begins.get(op)) is not None:
+                acquired = nv_tileas.ProducerAcquire(
+                    one.token, state[one], res=nv_tileas.ProducerTokenType(), location=op.location
+                )
+                one.filled = builder.insert(acquired).res
+            found = self.by_load.get(op)
+            if found is not None:
+                pipeline, load = found
+                left[pipeline].remove(load)
+                if not left[pipeline] and not pipeline.is_inside:
+                    held.append(self.wait(pipeline, builder, state))
+            elif isinstance(op, scf.For | scf.If) and op in self.multiplied.control:
+                copied(op, self.multiplied, builder, mapping, state, self.places, self.copy_products)
+            elif isinstance(op, nv_tileas.Dot) and op in self.by_product:
+                self.start_product(self.by_product[op], builder, mapping, state)
+            if (one := self.ends.get(op)) is not None:
+                builder.insert(nv_tileas.ProducerCommit(one.filled, location=op.location))
+                state[one] = following(state[one], builder)
+        for token in held:
+            builder.insert(nv_tileas.ConsumerRelease(token, UNIT))
+
+    def start_product(self, product: UmmaProduct, builder: Builder, mapping: IRMapping, state: State) -> None:
+        """One product, and the release of the stages that only it reads."""
+        dot = product.dot
+        location = dot.location
+        own = next((p for p in self.pipelines if p.product is product and p.is_inside), None)
+        token = self.wait(own, builder, state) if own is not None else None
+        a, b = (self.views[load] for load in product.loads)
+        one = self.by_dot[dot]
+        builder.insert(
+            nv_tileas.Umma(
+                a,
+                b,
+                one.buffer,
+                state[one],
+                self.adds(one.of, product, builder, mapping),
+                product.atom(),
+                negate_a=UNIT if product.negates(0) else None,
+                negate_b=UNIT if product.negates(1) else None,
+                location=location,
+            )
+        )
+        if token is not None:
+            builder.insert(nv_tileas.ConsumerRelease(token, UNIT, location=location))
+
+    def adds(self, one: Accumulation, product: UmmaProduct, builder: Builder, mapping: IRMapping) -> Value:
+        """Whether a product adds to the sums, or is the first of them."""
+        location = product.dot.location
+        if product is one.products[0] and one.loop is not None:
+            loop = one.loop
+            compared = arith.CmpI.of("ne", mapping.value(loop.induction[0]), mapping.value(loop.lower))
+            return builder.insert(compared).results[0]
+        return builder.insert(
+            arith.Constant(IntegerAttr(int(product is not one.products[0]), I1), location=location)
+        ).results[0]
+
+    # -- the consumer
+
+    def consume(self, block: Block) -> None:
+        """Rewrite the program to the consumer's code, in place."""
+        start = Builder.at_start(block, self.function.location)
+        state = self.iterators(start, list(self.sums))
+        Builder.at_end(block, self.function.location).insert(nv_tileas.Yield([]))
+        self.rewrite(block, state)
+        for one in self.sums:
+            for product in reversed(one.of.products):
+                signs = product.signs
+                product.dot.erase()
+                for op in signs:
+                    if not any(r.has_uses for r in op.results):
+                        op.erase()
+        for load, (_, made) in self.by_load.items():
+            for step in reversed(made.steps):
+                if step.parent is not None:
+                    step.erase()
+            load.out_token.replace_all_uses_with(load.token)
+            load.erase()
+        for load in self.slice.loads:
+            if load.parent is not None and not load.res.has_uses:
+                load.out_token.replace_all_uses_with(load.token)
+        erase_dead(self.function)
+
+    def rewrite(self, block: Block, state: State) -> None:
+        """Replace the sums of a block and of the loops in it."""
+        for op in list(block):
+            one = self.ends.get(op)
+            if isinstance(op, scf.For | scf.If):
+                made = rewritten(op, state, self.places, self.rewrite)
+                if one is not None:
+                    self.drop_sums(one.of, cast(scf.For, made))
+                    self.take_sums(one, made.results[one.of.number], made, state)
+            elif one is not None:
+                self.take_sums(one, one.of.last.res, op, state)
+
+    def drop_sums(self, one: Accumulation, loop: scf.For) -> None:
+        """The loop carries its sums no more."""
+        end = loop.body.entry.last_op
+        assert end is not None
+        end.set_operand(one.number, loop.iter_args[one.number])
+
+    def take_sums(self, one: _Sums, sums: Value, op: Operation, state: State) -> None:
+        """Load the sums behind the op with which they end, add what they are added to, and let others use that."""
+        uses = list(sums.uses)
+        builder = Builder.after(op)
+        location = one.of.last.location
+        waited = nv_tileas.ConsumerWait(
+            one.token, state[one], i32(0), res=nv_tileas.ConsumerTokenType(), location=location
+        )
+        token = builder.insert(waited).res
+        value = self.load_sums(one, op, state[one], cast(RankedTensorType, sums.type), builder)
+        builder.insert(nv_tileas.ConsumerRelease(token, None, location=location))
+        state[one] = following(state[one], builder)
+        if not one.of.starts_from_zero:
+            start = one.of.start
+            add = arith.AddF if isinstance(value.type.element, FloatType) else arith.AddI  # type: ignore[attr-defined]
+            value = builder.insert(add(value, start, location=location)).results[0]
+        for use in uses:
+            use.owner.set_operand(use.index, value)
+
+    def load_sums(
+        self, one: _Sums, op: Operation, iterator: Value, type: RankedTensorType, builder: Builder
+    ) -> Value:
+        """The sums; zero after a loop without iterations, which has left none."""
+        location = one.of.last.location
+
+        def loaded(inside: Builder) -> Value:
+            return inside.insert(nv_tileas.TmemLoad(one.buffer, iterator, res=type, location=location)).res
+
+        if not isinstance(op, scf.For) or _runs(op):
+            return loaded(builder)
+        runs = builder.insert(arith.CmpI.of(op.less_than, op.lower, op.upper)).results[0]
+        branch = scf.If.create([runs], [type], {}, [Region([Block()]), Region([Block()])], location=location)
+        builder.insert(branch)
+        then, otherwise = (Builder.at_end(region.entry, location) for region in branch.regions)
+        then.insert(scf.Yield([loaded(then)]))
+        zero = otherwise.insert(arith.Constant(DenseElementsAttr.of(type, [0]), location=location)).results[0]
+        otherwise.insert(scf.Yield([zero]))
+        return branch.results[0]
+
+
+def _around(loop: scf.For) -> Operation:
+    assert loop.parent_op is not None
+    return loop.parent_op
+
+
+def _runs(loop: scf.For) -> bool:
+    """Whether a loop is known to have an iteration."""
+    lower, upper = (constant_of(value) for value in (loop.lower, loop.upper))
+    return isinstance(lower, IntegerAttr) and isinstance(upper, IntegerAttr) and lower.value < upper.value

@@ -1,0 +1,346 @@
+"""tileas-resolve-program-ids: how a CTA gets its programs, and in which order these go through the grid.
+
+    scf.while (%pid = first_program_id)         static     scf.for %pid = %cta to %programs step %ctas { body }
+      is_valid_program_id %pid           ──▶    counter    loop (%pid = %cta) { %pid < %programs, or break; body;
+      body                                                   continue with %ctas + what one thread adds to a counter }
+      cancel_next_program_id                              cancel     loop (%pid = %cta) { … }: continue with the program
+                                                             of a CTA that has not begun, whose launch is canceled
+
+With a static stride, agents, pipelines and clusters work as in any loop: the producer loads the first tiles of the
+next program while the consumer stores those of this one.  With a counter, or with cluster launch control, a CTA that is
+done early runs more programs.  For a stride and a counter, the launcher starts as many CTAs as run at once, and passes
+the extents of the grid that it was asked for as hidden parameters (`nv_tileaa.persistent`), and a zeroed counter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any, ClassVar
+
+from tessera_tools.analysis.persistent import CANCEL, COUNTER, PERSISTENT, SCHEDULERS, STATIC, Persistent
+from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.dialects.nv_tileaa.base import MEM_TOKEN
+from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
+from tessera_tools.dialects.nv_tileas.launch_control import RESPONSE_WORDS
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr, i32, i64
+from tessera_tools.ir.core import Block, Builder, Operation, Value
+from tessera_tools.ir.types import I32, I64, bit_width
+from tessera_tools.layout.shared import swizzled
+from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.tileas.raster import ROWS, Numbers, Raster, program_at, read_raster
+from tessera_tools.planning.kernel import kernel_spec, kernels, target_of
+from tessera_tools.target import Feature
+from tessera_tools.target.grids import MOST_PROGRAMS, MOST_RESIDENT
+
+_NUMBER_OPS = (nv_tileaa.FirstProgramId, nv_tileaa.IsValidProgramId, nv_tileaa.CancelNextProgramId)
+_LARGEST = (MOST_PROGRAMS, 65535, 65535)
+"""Extents of a grid."""
+
+
+@dataclass(frozen=True)
+class ResolveProgramIds(Pass):
+    """Decide how CTAs get the numbers of their programs."""
+
+    name: ClassVar = "tileas-resolve-program-ids"
+    summary: ClassVar = "lower the loops of persistent kernels, and choose the order of programs"
+    anchor: ClassVar = "builtin.module"
+    requires: ClassVar = "nv_tileas ops without layouts"
+    ensures: ClassVar = "no op asks for the number of a program"
+    statistics: ClassVar = {"resolved": "kernels that get numbers of programs"}
+
+    scheduler: str = option(STATIC, "what gives persistent CTAs their next programs", choices=SCHEDULERS)
+    raster: str = option(ROWS, "the order of programs: rows, grouped:N or hilbert:N")
+
+    def run(self, op: Operation, context: PassContext) -> None:
+        raster = read_raster(self.raster)
+        if raster is None:
+            raise op.error(
+                f"option raster={self.raster} is invalid; expected rows, grouped, grouped:N, hilbert, or hilbert:N "
+                "with N a power of two"
+            )
+        for function in kernels(op):
+            loop = _loop_of(function)
+            if loop is None:
+                _reorder(function, raster)
+            elif self.scheduler == STATIC:
+                _static(function, loop, raster)
+            else:
+                _dynamic(function, loop, raster, self.scheduler)
+            context.count("resolved", int(loop is not None))
+
+
+def _loop_of(function: nv_tileaa.Func) -> scf.While | None:
+    """The loop over programs; None if the kernel is not persistent.  DiagnosticError for any other use of its ops."""
+    found = [op for op in function.walk() if isinstance(op, _NUMBER_OPS)]
+    if not found:
+        return None
+    valid = next((op for op in found if isinstance(op, nv_tileaa.IsValidProgramId)), None)
+    loop: Any = valid.parent_op if valid is not None else None
+    if (
+        valid is None
+        or len(found) != 3
+        or not isinstance(loop, scf.While)
+        or loop.parent_op is not function
+        or len(loop.inits) != 1
+        or not isinstance(loop.inits[0].defining_op, nv_tileaa.FirstProgramId)
+        or [*loop.before.entry] != [valid, loop.condition]
+        or valid.program is not loop.iter_args[0]
+        or loop.condition.condition is not valid.res
+        or [*loop.condition.args] != [loop.iter_args[0]]
+        or not isinstance(loop.yielded[0].defining_op, nv_tileaa.CancelNextProgramId)
+        or loop.results[0].has_uses
+    ):
+        raise found[0].error(
+            "is not in a loop as tileas-dynamic-persistent makes it: expected one scf.while from "
+            "nv_tileaa.first_program_id on, with nv_tileaa.is_valid_program_id as its condition, which yields "
+            "nv_tileaa.cancel_next_program_id"
+        )
+    return loop
+
+
+class _Grid:
+    """The grid that the caller asked for: its extents as values at the start of a kernel.  No op of the kernel is
+    erased before all is built there."""
+
+    def __init__(self, function: nv_tileaa.Func, hidden: bool) -> None:
+        self.asked: list[nv_tileaa.GetNumPrograms] = _queries(function, nv_tileaa.GetNumPrograms)
+        self.builder = Builder.at_start(function.body.entry, function.location)
+        self.numbers = Numbers(self.builder)
+        if hidden:
+            self.extents = [
+                self.assumed(add_parameter(function, I32, f"programs_{axis}"), most)
+                for axis, most in zip("xyz", _LARGEST, strict=True)
+            ]
+        else:
+            self.extents = [
+                self.builder.insert(nv_tileaa.GetNumPrograms(i32(axis), res=I32)).res for axis in range(3)
+            ]
+
+    def assumed(self, value: Value, most: int, least: int = 1) -> Value:
+        """A number with its bounds."""
+        made = nv_tileaa.Assume(value, lower=i64(least), upper=i64(most), res=I32)
+        return self.builder.insert(made).res
+
+    def answer(self) -> None:
+        """Replace the queries of the kernel."""
+        for op in self.asked:
+            _replace(op, [self.extents[op.axis.value]])
+
+    @property
+    def programs(self) -> Value:
+        x, y, z = self.extents
+        plane = self.numbers.mul(x, y)
+        return self.assumed(self.numbers.mul(plane, z), MOST_PROGRAMS)
+
+
+def add_parameter(function: nv_tileaa.Func, type: Type, name: str) -> Value:
+    """One more parameter of a kernel, which its launcher knows of."""
+    added = function.body.entry.add_argument(type, function.location)
+    added.name_hint = name
+    if function.arg_attrs is not None:
+        function.arg_attrs = ArrayAttr((*function.arg_attrs.elements, DictionaryAttr(())))
+    function.set_signature([*function.signature.inputs, type], function.signature.results)
+    return added
+
+
+def _replace(op: Operation, values: list[Value]) -> None:
+    op.replace_all_uses_with(values)
+    op.erase()
+
+
+def _queries(function: nv_tileaa.Func, kind: type[Any]) -> list[Any]:
+    return [op for op in function.walk() if isinstance(op, kind)]
+
+
+def _reorder(function: nv_tileaa.Func, raster: Raster) -> None:
+    """The programs of a grid in another order: a kernel that is not persistent."""
+    queries: list[nv_tileaa.GetProgramId] = _queries(function, nv_tileaa.GetProgramId)
+    if raster.kind == ROWS or not any(op.axis.value == 1 for op in queries):
+        return
+    grid = _Grid(function, hidden=False)
+    x, y = (grid.builder.insert(nv_tileaa.GetProgramId(i32(axis), res=I32)).res for axis in (0, 1))
+    columns, rows, _ = grid.extents
+    number = grid.numbers.add(x, grid.numbers.mul(y, columns))
+    at = program_at(raster, number, columns, rows, grid.builder)
+    for op in queries:
+        if op.axis.value < 2:
+            _replace(op, [at[op.axis.value]])
+
+
+def _coordinates(loop: Any, program: Value, grid: _Grid, raster: Raster) -> None:
+    """Replace the queries of a loop over programs by arithmetic on the number of one."""
+    queries = [op for op in loop.walk() if isinstance(op, nv_tileaa.GetProgramId)]
+    used = {op.axis.value for op in queries}
+    builder = Builder.at_start(program.owner_block, loop.location)  # type: ignore[arg-type]
+    n = Numbers(builder)
+    columns, rows, _ = grid.extents
+    at: dict[int, Value] = {}
+    if 2 in used:
+        at[2] = n.div(program, grid.numbers.mul(columns, rows))
+    if raster.kind != ROWS and 1 in used:
+        within = n.rem(program, grid.numbers.mul(columns, rows))
+        at[0], at[1] = program_at(raster, within, columns, rows, builder)
+    else:
+        if 0 in used:
+            at[0] = n.rem(program, columns)
+        if 1 in used:
+            at[1] = n.rem(n.div(program, columns), rows)
+    for op in queries:
+        _replace(op, [at[op.axis.value]])
+
+
+def _hidden(function: nv_tileaa.Func, scheduler: str) -> tuple[_Grid, Value, Value]:
+    """The grid as parameters, the number of the first program, and the CTAs of the launch."""
+    count = len(function.signature.inputs)
+    grid = _Grid(function, hidden=True)
+    function.attributes[PERSISTENT] = Persistent(scheduler, (count, count + 1, count + 2)).attribute()
+    own = grid.builder.insert(nv_tileaa.GetProgramId(i32(0), res=I32)).res
+    ctas = grid.builder.insert(nv_tileaa.GetNumPrograms(i32(0), res=I32)).res
+    return grid, grid.assumed(own, MOST_RESIDENT, 0), grid.assumed(ctas, MOST_RESIDENT)
+
+
+def _moved(loop: scf.While, body: Block) -> tuple[Value, Operation]:
+    """Move the body of a loop over programs, without its end, to a block; returns the block's first argument, and the
+    op that asks for the next program."""
+    (old,) = loop.after.entry.arguments
+    new = body.arguments[0]
+    new.name_hint = old.name_hint
+    old.replace_all_uses_with(new)
+    following = loop.yielded[0].defining_op
+    assert following is not None
+    loop.after.entry.last_op.erase()  # type: ignore[union-attr]
+    for op in list(loop.after.entry):
+        op.detach()
+        body.append(op)
+    return new, following
+
+
+def _static(function: nv_tileaa.Func, loop: scf.While, raster: Raster) -> None:
+    first = loop.inits[0].defining_op
+    assert first is not None
+    grid, own, ctas = _hidden(function, STATIC)
+    made = scf.For(own, grid.programs, ctas, [], results=[], location=loop.location)
+    body = Block([I32], [loop.location])
+    made.body.append(body)
+    Builder.before(loop).insert(made)
+    program, following = _moved(loop, body)
+    Builder.at_end(body, made.location).insert(scf.Yield([]))
+    _coordinates(made, program, grid, raster)
+    grid.answer()
+    for op in (loop, following, first):
+        op.erase()
+
+
+def _dynamic(function: nv_tileaa.Func, loop: scf.While, raster: Raster, scheduler: str) -> None:
+    """A loop that ends when there is no program left."""
+    spec = kernel_spec(function)
+    if prod(spec.cluster) > 1:
+        taken = "take a number from the counter" if scheduler == COUNTER else "cancel a launch"
+        raise function.error(
+            f"has clusters of {prod(spec.cluster)} CTAs, which would each {taken}", "use the scheduler static"
+        )
+    first = loop.inits[0].defining_op
+    assert first is not None
+    source = _Counter(function) if scheduler == COUNTER else _Cancel(function, loop)
+    grid, programs = source.grid, source.grid.programs
+    carried = [source.first, *source.carried]
+    made = nv_tileaa.Loop(carried, results=[], location=loop.location)
+    body = Block([I32] * len(carried), [loop.location] * len(carried))
+    made.body.append(body)
+    Builder.before(loop).insert(made)
+    program, following = _moved(loop, body)
+    source.end(Builder.at_end(body, made.location), [*body.arguments[1:]])
+    _coordinates(made, program, grid, raster)
+    builder = Builder.at_start(body, made.location)
+    less = Numbers(builder).less(program, programs)
+    branch = nv_tileaa.If(less, results=[], location=made.location)
+    then, otherwise = Block(), Block()
+    Builder.at_end(then, made.location).insert(nv_tileaa.Yield([]))
+    Builder.at_end(otherwise, made.location).insert(nv_tileaa.Break([]))
+    branch.then.append(then)
+    branch.otherwise.append(otherwise)
+    builder.insert(branch)
+    source.begin(builder)
+    grid.answer()
+    for op in (loop, following, first):
+        op.erase()
+
+
+class _Counter:
+    """Numbers that one thread takes from a counter in memory, and gives to the others."""
+
+    carried: Sequence[Value] = ()
+
+    def __init__(self, function: nv_tileaa.Func) -> None:
+        self.grid, self.first, self.ctas = _hidden(function, COUNTER)
+        self.counter = add_parameter(function, PointerType(1), "program_counter")
+        at = len(function.signature.inputs) - 1
+        function.attributes[PERSISTENT] = Persistent(COUNTER, (at - 3, at - 2, at - 1), at).attribute()
+
+    def begin(self, builder: Builder) -> None:
+        """Nothing before a program."""
+
+    def end(self, builder: Builder, carried: list[Value]) -> None:
+        """The next number, behind those with which the CTAs begin."""
+        n = Numbers(builder)
+        token = builder.insert(nv_tileaa.CreateMemToken(res=MEM_TOKEN)).results[0]
+        taken = builder.insert(
+            nv_tileaa.AtomicRmw(
+                nv_tileaa.AtomicModeAttr("add"), nv_tileaa.OrderingAttr("relaxed"), nv_tileaa.ScopeAttr("gpu"),
+                self.counter, n.constant(1), None, token, res=I32, out_token=MEM_TOKEN,
+            )
+        ).res  # fmt: skip
+        bounded = nv_tileaa.Assume(taken, lower=i64(0), upper=i64(MOST_PROGRAMS + MOST_RESIDENT), res=I32)
+        builder.insert(nv_tileaa.Continue([n.add(builder.insert(bounded).res, self.ctas)]))
+
+
+class _Cancel:
+    """The places of CTAs that have not begun: one thread asks while the program runs, and all read the answer."""
+
+    def __init__(self, function: nv_tileaa.Func, loop: scf.While) -> None:
+        target = target_of(function.parent_op or function)
+        if not target.has(Feature.LAUNCH_CONTROL):
+            raise function.error(
+                f"is compiled for {target.name}, which has no cluster launch control; it requires sm_100 or later",
+                "use the scheduler static, or counter",
+            )
+        function.attributes[PERSISTENT] = Persistent(CANCEL, None).attribute()
+        self.grid = _Grid(function, hidden=False)
+        n = self.grid.numbers
+        x, y, z = (
+            self.grid.builder.insert(nv_tileaa.GetProgramId(i32(axis), res=I32)).res for axis in range(3)
+        )
+        self.columns, self.rows, _ = self.grid.extents
+        self.first = n.add(x, n.mul(n.add(y, n.mul(z, self.rows)), self.columns))
+        builder = Builder.before(loop)
+        made = Numbers(builder)
+        self.zero = made.constant(0)
+        self.carried = [self.zero]
+        self.response = self._buffer(builder, (RESPONSE_WORDS,), I32, 16)
+        self.mbarrier = self._buffer(builder, (1,), I64, 8)
+        builder.insert(nv_tileas.MBarrierInit(self.mbarrier, self.zero, i32(1)))
+
+    @staticmethod
+    def _buffer(builder: Builder, shape: tuple[int, ...], element: Type, alignment: int) -> Value:
+        layout = SharedAttr(swizzled(shape, bit_width(element), None, 0))
+        made = nv_tileas.AllocTensor(res=SmemType((1, *shape), element, layout))
+        made.attributes["nv_tileas.alignment"] = i64(alignment)
+        return builder.insert(made).res
+
+    def begin(self, builder: Builder) -> None:
+        """Ask for the next program."""
+        builder.insert(nv_tileas.CancelLaunch(self.response, self.mbarrier))
+
+    def end(self, builder: Builder, carried: list[Value]) -> None:
+        """The answer.  All have read it before the next one is written, through the async proxy."""
+        (parity,) = carried
+        n = Numbers(builder)
+        builder.insert(nv_tileas.MBarrierWait(self.mbarrier, self.zero, parity))
+        asked = nv_tileas.CanceledProgramId(self.response, self.columns, self.rows, res=I32)
+        following = builder.insert(asked).res
+        builder.insert(nv_tileas.FenceProxy())
+        builder.insert(nv_tileaa.Continue([following, n.xor(parity, n.constant(1))]))

@@ -1,0 +1,287 @@
+"""Decides from facts which products run by tcgen05.mma, and which of them add up in one buffer of tensor memory.
+
+    for %k iter_args(%s = %c) { %d = dot %a, %b, %s; yield %d }     one accumulation: the loop, its sums from zero, + %c
+    %d = dot %a, %b, %c; %e = dot %x, %y, %d                        one accumulation: both products, + %c
+
+TMA brings both factors of such a product to shared memory.  Its sums start from zero; what a product adds to is added
+to the sums behind them.  Products in one loop run by tcgen05.mma together or not at all: otherwise the threads that
+compute the others would wait for them in each iteration.  Where a product does not, a `Missed` has the reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from tessera_tools.analysis.facts import Facts
+from tessera_tools.analysis.hints import hint
+from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.atoms import MMA, PRODUCTS, UMMA, Product
+from tessera_tools.dialects.cute import CuteMmaAtomAttr
+from tessera_tools.dialects.nv_tileas import TmemType, allocated_columns, umma_layout
+from tessera_tools.ir.core import BlockArgument, Operation, Value
+from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.fills import SIDES, BoxLoad, box_load, check_order
+from tessera_tools.passes.tileas.memory_order import MemoryOrder
+from tessera_tools.passes.tileas.products import (
+    AsyncProduct,
+    Choice,
+    check_exits,
+    loops_around,
+    trace_load,
+)
+from tessera_tools.target import Target
+
+_TRANSPOSED = (1, 2)
+"""Bytes of the elements of factors that need not be contiguous along K."""
+_MOST_COLUMNS = 256
+"""Columns of one instruction."""
+_WARPGROUPS = ((1, 64), (2, 128), (4, 64))
+"""(warpgroups that load the sums, limit of registers of a thread for those of one accumulation)."""
+
+
+class UmmaProduct(AsyncProduct):
+    """A product by tcgen05.mma, whose factors TMA brings."""
+
+    def atom(self) -> CuteMmaAtomAttr:
+        """The instruction."""
+        old = self.dot.atom
+        k = 32 // element_bytes(self.dot.a.type.element)
+        return CuteMmaAtomAttr(UMMA, 100, (self.rows, self.atom_n, k), old.a, old.b, old.accumulator)
+
+    @property
+    def rows(self) -> int:
+        """Rows of an instruction."""
+        return instruction_rows(self.dot)
+
+
+@dataclass(eq=False)
+class Accumulation:
+    """Products that add up in one buffer of tensor memory."""
+
+    products: list[UmmaProduct]
+    loop: scf.For | None = None
+    """The loop whose iterations add up."""
+    number: int = 0
+    """Which of the values that it carries the sums are."""
+    stages: int = 1
+
+    @property
+    def first(self) -> nv_tileas.Dot:
+        return self.products[0].dot
+
+    @property
+    def last(self) -> nv_tileas.Dot:
+        return self.products[-1].dot
+
+    @property
+    def begin(self) -> Operation:
+        """The op with which it begins."""
+        return self.loop if self.loop is not None else self.first
+
+    @property
+    def end(self) -> Operation:
+        """The op with which it ends."""
+        return self.loop if self.loop is not None else self.last
+
+    @property
+    def start(self) -> Value:
+        """What the sums are added to."""
+        return self.loop.inits[self.number] if self.loop is not None else self.first.c
+
+    @property
+    def starts_from_zero(self) -> bool:
+        """Whether there is nothing to add to."""
+        return splat_of(constant_of(self.start)) == 0
+
+    @property
+    def type(self) -> TmemType:
+        """The buffer."""
+        type: Any = self.first.c.type
+        layout = umma_layout(type.shape, instruction_rows(self.first))
+        return TmemType((self.stages, *type.shape), type.element, layout)
+
+
+@dataclass(eq=False)
+class UmmaChoice(Choice):
+    """The products of a kernel by tcgen05.mma, and what adds up."""
+
+    accumulations: list[Accumulation] = field(default_factory=list[Accumulation])
+
+    @property
+    def registers(self) -> tuple[int, int] | None:
+        """There are enough for all agents."""
+        return None
+
+
+def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
+    """The products of a kernel by tcgen05.mma.  Raises Missed if there are none, or if the kernel cannot be split into
+    agents."""
+    dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
+    if not dots:
+        raise Missed(function, "has no product")
+    check_exits(function)
+    facts, order = Facts(), MemoryOrder()
+    found: dict[nv_tileas.Dot, UmmaProduct] = {}
+    refused: dict[nv_tileas.Dot, Missed] = {}
+    for dot in dots:
+        try:
+            found[dot] = _product(dot, target, facts, order)
+        except Missed as refusal:
+            refused[dot] = refusal
+    for refusal in list(refused.values()):
+        for dot in [dot for dot in found if _share_a_loop(dot, refusal.op)]:
+            del found[dot]
+            refused[dot] = Missed(dot, f"is in a loop with a product that {refusal.why}")
+    if not found:
+        raise next(iter(refused.values()))
+    choice = UmmaChoice(products=list(found.values()), refused=list(refused.values()))
+    choice.accumulations = _accumulations(found)
+    for one in choice.accumulations:
+        for load in (load for product in one.products for load in product.loads):
+            # The consumer waits for the sums, not for the tiles.
+            check_order(load.load, one.end, order)
+    _reserve(choice.accumulations, target)
+    choice.groups = _warpgroups(function, choice.accumulations)
+    return choice
+
+
+def _share_a_loop(dot: nv_tileas.Dot, other: Operation) -> bool:
+    return any(loop.is_ancestor_of(other) for loop in loops_around(dot))
+
+
+def instruction_rows(dot: nv_tileas.Dot) -> int:
+    """Rows of the instruction for a product of so many rows."""
+    return 64 if dot.c.type.shape[0] == 64 else 128
+
+
+def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrder) -> UmmaProduct:
+    """The product by tcgen05.mma.  Raises Missed if the instruction or TMA does not support it."""
+    if dot.scales:
+        raise Missed(dot, "has scales, for which tcgen05.mma is not used in this version")
+    if dot.c.type.rank != 2:
+        raise Missed(dot, "multiplies batches of matrices, which tcgen05.mma does not support")
+    row = _row(dot, target)
+    (m, k), n = dot.a.type.shape, dot.b.type.shape[1]
+    columns = min(n, _MOST_COLUMNS)
+    if m % row.m or columns not in row.n or k % row.k:
+        raise Missed(
+            dot,
+            f"multiplies {m}x{n}x{k}; tcgen05.mma has 64 or 128 rows, at least {row.n[0]} columns and {row.k} terms",
+        )
+    around = dot.parent_op
+    while around is not None and not isinstance(around, nv_tileaa.Func):
+        if not isinstance(around, scf.For | scf.If):
+            raise Missed(dot, f"is nested in a '{around.name}', which agents do not support in this version")
+        around = around.parent_op
+    factors: list[BoxLoad] = []
+    for position in (0, 1):
+        traced = trace_load(dot, position)
+        if traced is None:
+            raise Missed(
+                dot,
+                f"has a {SIDES[position]} operand that is computed, or has other uses; TMA does not bring it",
+            )
+        factors.append(box_load(dot, position, *traced, facts, order, _TRANSPOSED))
+    a, b = factors
+    return UmmaProduct(dot, columns, (4, 1), a, b)
+
+
+def _row(dot: nv_tileas.Dot, target: Target) -> Product:
+    """The entry of the table.  Raises Missed if there is none for the types."""
+    a, b, c = (v.type.element for v in (dot.a, dot.b, dot.c))
+    for row in PRODUCTS:
+        known = a in row.operands and b in row.operands and c in row.accumulators
+        if (
+            row.primitive == UMMA
+            and row.m == instruction_rows(dot)
+            and known
+            and dot.atom.primitive == MMA
+            and row.feature is not None
+            and target.has(row.feature)
+        ):
+            return row
+    raise Missed(dot, f"multiplies {a} by {b} into {c}, which tcgen05.mma does not support on {target.name}")
+
+
+# -- what adds up
+
+
+def _accumulations(found: dict[nv_tileas.Dot, UmmaProduct]) -> list[Accumulation]:
+    """The accumulations of products, in the order of the program."""
+    chains: dict[nv_tileas.Dot, Accumulation] = {}
+    for dot, product in found.items():
+        before = dot.c.defining_op
+        if (
+            isinstance(before, nv_tileas.Dot)
+            and before in chains
+            and before.parent is dot.parent
+            and before.res.has_one_use
+        ):
+            chain = chains[before]
+            chain.products.append(product)
+        else:
+            chain = Accumulation([product])
+        chains[dot] = chain
+    made = list(dict.fromkeys(chains.values()))
+    for chain in made:
+        _find_loop(chain)
+    return made
+
+
+def _find_loop(chain: Accumulation) -> None:
+    """Let the iterations of a loop add up that carries the sums of products, and does nothing else with them."""
+    start, end = chain.first.c, chain.last
+    loop = end.parent_op
+    if not isinstance(start, BlockArgument) or not isinstance(loop, scf.For) or start.index == 0:
+        return
+    if start.block is not end.parent or not start.has_one_use or not end.res.has_one_use:
+        return
+    number = start.index - 1
+    if loop.yielded[number] is end.res:
+        chain.loop, chain.number = loop, number
+
+
+# -- resources
+
+
+def _reserve(accumulations: list[Accumulation], target: Target) -> None:
+    """Give accumulations in loops a second stage, if there are columns for it.  Raises Missed if there are not enough
+    columns of tensor memory."""
+    for stages in (2, 1):
+        for one in accumulations:
+            one.stages = stages if loops_around(one.end) else 1
+        columns = sum(one.type.columns for one in accumulations)
+        if columns <= target.tmem_columns:
+            return
+    columns = allocated_columns([one.type for one in accumulations])
+    raise Missed(
+        accumulations[0].first,
+        f"has sums that take {columns} columns of tensor memory with those of the kernel's other products; "
+        f"{target.name} has {target.tmem_columns}",
+    )
+
+
+def _warpgroups(function: nv_tileaa.Func, accumulations: list[Accumulation]) -> int:
+    """The fewest warpgroups whose threads can hold the sums, or those that the author asks for.  Raises Missed if there
+    are none."""
+    wanted = hint(function, "num_worker_warps_per_cta")
+    for groups, most in _WARPGROUPS:
+        if wanted in (None, 4 * groups) and all(_fits(one, groups, most) for one in accumulations):
+            return groups
+    if wanted is not None:
+        raise Missed(
+            function,
+            f"requests {wanted} worker warps, which cannot be divided into warpgroups for its products",
+        )
+    raise Missed(
+        accumulations[0].first, f"has sums that do not fit the registers of {_WARPGROUPS[-1][0]} warpgroups"
+    )
+
+
+def _fits(one: Accumulation, groups: int, most: int) -> bool:
+    m, n = one.first.c.type.shape
+    along_m = min(groups, m // instruction_rows(one.first))
+    return m * n <= most * 128 * groups and n // (groups // along_m) >= 8

@@ -1,0 +1,77 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{the layout has the dimensions lane; expected 128 of lane, and column}}
+func.func @f(%d: !nv_tileas.tmem<1x64x8xf32, #nv_tileas.tensor<{lane = [[1,0],[2,0]]}>>)
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+// expected-error @below {{the layout has shape [64, 8], the tile is [64, 16]}}
+func.func @f(%d: !nv_tileas.tmem<1x64x16xf32, #half>)
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+// expected-error @below {{an element in tensor memory has 16 or 32 bits, f64 has not}}
+func.func @f(%d: !nv_tileas.tmem<1x64x8xf64, #half>)
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+func.func @f() {
+  %d:2 = nv_tileas.alloc_tmem : !sums, !sums
+  // expected-error @below {{frees other buffers than those of one nv_tileas.alloc_tmem, in its order}}
+  nv_tileas.dealloc_tmem %d#1, %d#0 : !sums, !sums
+  return
+}
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+func.func @f(%a: !nv_tileas.smem<1x64x16xf16>, %b: !nv_tileas.smem<1x16x16xf16>, %d: !sums, %add: i1, %slot: i32) {
+  // expected-error @below {{multiplies [64, 16] by [16, 16] into [64, 8]}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add {atom = #cute_nvgpu.mma_atom<sm100_umma_m64n8k16, f16, f16, f32>} : !nv_tileas.smem<1x64x16xf16>, !nv_tileas.smem<1x16x16xf16>, !sums
+  return
+}
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+func.func @f(%a: !nv_tileas.smem<1x64x16xbf16>, %b: !nv_tileas.smem<1x16x8xbf16>, %d: !sums, %add: i1, %slot: i32) {
+  // expected-error @below {{multiplies bf16 by bf16 into f32 with #cute_nvgpu.mma_atom<sm100_umma_m64n8k16, f16, f16, f32>}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add {atom = #cute_nvgpu.mma_atom<sm100_umma_m64n8k16, f16, f16, f32>} : !nv_tileas.smem<1x64x16xbf16>, !nv_tileas.smem<1x16x8xbf16>, !sums
+  return
+}
+
+// -----
+
+#moved = #nv_tileas.tensor<{lane = [[2,0],[1,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #moved>
+func.func @f(%a: !nv_tileas.smem<1x64x16xf16>, %b: !nv_tileas.smem<1x16x8xf16>, %d: !sums, %add: i1, %slot: i32) {
+  // expected-error @below {{which is not where umma of 64 rows does}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add {atom = #cute_nvgpu.mma_atom<sm100_umma_m64n8k16, f16, f16, f32>} : !nv_tileas.smem<1x64x16xf16>, !nv_tileas.smem<1x16x8xf16>, !sums
+  return
+}
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+func.func @f(%a: !nv_tileas.smem<1x64x16xf16>, %b: !nv_tileas.smem<1x16x8xf16>, %d: !sums, %add: i1, %slot: i32) {
+  // expected-error @below {{no instruction computes sm100_umma_m128n8k16 with f16 and f16 into f32; tcgen05.mma supports m = 64 with n a multiple of 8}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n8k16, f16, f16, f32>} : !nv_tileas.smem<1x64x16xf16>, !nv_tileas.smem<1x16x8xf16>, !sums
+  return
+}
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+func.func @f(%d: !sums, %slot: i32) {
+  // expected-error @below {{loads tensor<64x8xf16> from one stage of}}
+  %s = nv_tileas.tmem_load %d, slot %slot : !sums -> tensor<64x8xf16>
+  return
+}

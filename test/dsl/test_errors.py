@@ -1,0 +1,297 @@
+"""What the DSL refuses, with the file, the line and the column of the user's source."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+import tessera_tools as tt
+from tessera_tools.dsl import *  # noqa: F403
+from tessera_tools.dsl import (
+    arange,
+    array,
+    constexpr,
+    f16,
+    f32,
+    i32,
+    kernel,
+    load,
+    make_partition_view,
+    ptr,
+    store,
+    tile,
+    zeros,
+)
+
+
+def refused(function: Any, mark: str, **constants: Any) -> str:
+    """The message of the error that compiling the kernel gives, at the place of `mark` in its source."""
+    with pytest.raises(tt.DiagnosticError) as found:
+        tt.compile(function.bind(**constants) if constants else function, "sm_80")
+    lines, first = inspect.getsourcelines(function.function)
+    line = next(number for number, text in enumerate(lines) if mark in text)
+    place = found.value.diagnostics[0].location
+    assert place is not None
+    assert place.start() == (__file__, first + line, lines[line].index(mark) + 1)
+    return str(found.value)
+
+
+@kernel
+def unknown_name(x: ptr[f32]):
+    y = load(x + aragne(4))  # noqa: F405, F841
+
+
+@kernel
+def not_imported(x: ptr[f32]):
+    store(x, mysterious(1))  # noqa: F405
+
+
+def test_an_unknown_name_is_at_the_name() -> None:
+    assert "unknown name 'aragne'; did you mean 'arange'?" in refused(unknown_name, "aragne")
+    assert "unknown name 'mysterious'" in refused(not_imported, "mysterious")
+
+
+@kernel
+def with_statement(x: ptr[f32]):
+    with open("x") as file:  # noqa: F841
+        pass
+
+
+@kernel
+def comprehension(x: ptr[f32]):
+    y = [i for i in range(3)]  # noqa: C416, F841
+
+
+@kernel
+def changes_a_part(x: ptr[f32]):
+    y = load(x + arange(4))
+    y[0] = 1
+
+
+@kernel
+def calls_python(x: ptr[f32]):
+    open("file")  # noqa: SIM115
+
+
+@kernel
+def loop_else(x: ptr[f32], n: i32):
+    for _ in range(n):
+        store(x, 1.0)
+    else:  # noqa: PLW0120
+        store(x, 2.0)
+
+
+def test_syntax_that_is_not_supported() -> None:
+    assert "'with' statements are not supported in kernels" in refused(with_statement, "with open")
+    assert "list comprehensions are not supported in kernels" in refused(comprehension, "[i for")
+    assert "values of a kernel do not change" in refused(changes_a_part, "y[0]")
+    assert "'open' cannot be called in a kernel" in refused(calls_python, "open(")
+    assert "'else' of a loop is not supported" in refused(loop_else, "store(x, 2.0)")
+
+
+@kernel
+def no_common_shape(x: ptr[f32]):
+    y = load(x + arange(4)) + load(x + arange(8))  # noqa: F841
+
+
+@kernel
+def product_of_wrong_shapes(x: ptr[f16]):
+    a = zeros(tile[64, 32, f16])
+    b = zeros(tile[64, 32, f16])
+    c = a @ b  # noqa: F841
+
+
+@kernel
+def odd_tile(x: ptr[f32]):
+    y = zeros(tile[3, f32])  # noqa: F841
+
+
+@kernel
+def stores_another_type(x: ptr[f16]):
+    view = make_partition_view(x, [64], tile=(32,))
+    store(view, 0, zeros(tile[32, f32]))
+
+
+@kernel
+def condition_of_a_tile(x: ptr[f32]):
+    v = load(x + arange(4))
+    if v > 0:
+        store(x, 1.0)
+
+
+@kernel
+def too_many_indices(x: ptr[f16]):
+    view = make_partition_view(x, [64], tile=(32,))
+    load(view, (0, 1))
+
+
+@kernel
+def raw_op_of_two_types(x: ptr[f16]):
+    addf(zeros(tile[4, f16]), zeros(tile[4, f32]))  # noqa: F405
+
+
+@kernel
+def unknown_word(x: ptr[f32]):
+    addf(1.0, 2.0, rounding_mode="up")  # noqa: F405
+
+
+def test_types_that_do_not_fit_say_what_was_found_and_expected() -> None:
+    assert "the shapes (4,) and (8,) cannot be broadcast" in refused(no_common_shape, "load(x + arange(4)) +")
+    assert "expected 32 rows in the second matrix, found 64" in refused(product_of_wrong_shapes, "a @ b")
+    assert "all dimensions must be powers of two, got 3" in refused(odd_tile, "tile[3, f32]")
+    text = refused(stores_another_type, "store(view")
+    assert "a tile<32xf32> cannot be stored as tile<32xf16>; convert it with .to(f16)" in text
+    assert "found a tile<4xi1> as a condition, expected a number" in refused(condition_of_a_tile, "v > 0")
+    assert "found 2 indices of a tile, expected 1" in refused(too_many_indices, "load(view, (0")
+    assert "expected '!cuda_tile.tile<4xf16>'" in refused(raw_op_of_two_types, "addf(zeros")
+    text = refused(unknown_word, 'addf(1.0, 2.0, rounding_mode="up")')
+    assert "found 'up' as 'rounding_mode', expected one of nearest_even, zero" in text
+
+
+@kernel
+def changes_its_type(x: ptr[f32], n: i32):
+    v = load(x + arange(4))
+    for _ in range(n):
+        v = v.to(f16)
+    store(x + arange(4), v)
+
+
+@kernel
+def carries_a_view(x: ptr[f32], n: i32):
+    view = make_partition_view(x, [64], tile=(32,))
+    for _ in range(n):
+        view = make_partition_view(x, [32], tile=(32,))
+    load(view, 0)
+
+
+@kernel
+def only_in_the_loop(x: ptr[f32], n: i32):
+    for i in range(n):
+        last = i.to(f32)
+    store(x, last)
+
+
+@kernel
+def only_on_one_side(x: ptr[f32], n: i32):
+    if n > 0:
+        value = 1.0
+    store(x, value)
+
+
+@kernel
+def two_types(x: ptr[f32], n: i32):
+    if n > 0:
+        value = load(x)
+    else:
+        value = load(x).to(f16)
+    store(x, value.to(f32))
+
+
+def test_variables_of_loops_and_branches() -> None:
+    text = refused(changes_its_type, "for _ in range(n)")
+    assert "'v' is a tile<4xf32> before the loop and a tile<4xf16> after an iteration" in text
+    assert "loops carry only tiles and numbers" in refused(carries_a_view, "view, 0)")
+    assert "'last' has no value here: it is assigned only in the loop in line" in refused(
+        only_in_the_loop, "last)"
+    )
+    assert "it is assigned on only one side of the 'if' in line" in refused(only_on_one_side, "value)")
+    assert "'value' is a tile<f32> on one side of the 'if' and a tile<f16> on the other" in refused(
+        two_types, "if n > 0"
+    )
+
+
+@kernel
+def without_a_type(x):
+    pass
+
+
+@kernel
+def with_a_wrong_type(x: 3):  # type: ignore[valid-type]
+    pass
+
+
+@kernel
+def with_a_constant(x: ptr[f32], size: constexpr):
+    store(x + arange(size), 1.0)
+
+
+@kernel
+def takes_an_array(x: array[f32, 2]):
+    store(x.pointer, 1.0)
+
+
+def test_parameters() -> None:
+    assert "the parameter 'x' has no type" in refused(without_a_type, "x)")
+    assert "the type of 'x': found 3, expected a type such as ptr[f16]" in refused(with_a_wrong_type, "3)")
+    assert "the constexpr parameter 'size' has no value" in refused(with_a_constant, "def with_a_constant")
+    assert "found 'many', expected a number" in refused(with_a_constant, "arange(size)", size="many")
+    import numpy as np
+
+    x = np.zeros(8, np.float32)
+    with pytest.raises(tt.DiagnosticError, match=r"'other' is no constexpr parameter; found size"):
+        with_a_constant.bind(other=3)
+    with pytest.raises(tt.DiagnosticError, match="missing a required argument: 'size'"):
+        with_a_constant[1](x)
+    with pytest.raises(tt.DiagnosticError, match="found an array of 1 dimensions, expected 2"):
+        takes_an_array[1](x)
+    with pytest.raises(
+        tt.DiagnosticError, match=r"found the strides \(1, 4\), expected the last one to be 1"
+    ):
+        takes_an_array[1](np.zeros((4, 4), np.float32).T)
+    with pytest.raises(tt.DiagnosticError, match=r"is a kernel; expected takes_an_array\[grid\]"):
+        takes_an_array(x)
+
+
+def helper(x):
+    return x.nothing
+
+
+@kernel
+def error_in_a_function(x: ptr[f32]):
+    store(x, helper(load(x)))
+
+
+def recursive(x):
+    return recursive(x)
+
+
+@kernel
+def calls_itself(x: ptr[f32]):
+    store(x, recursive(1.0))
+
+
+def early(x):
+    if x > 0:
+        return x
+    return -x
+
+
+@kernel
+def returns_early(x: ptr[f32]):
+    store(x, early(load(x)))
+
+
+def test_an_error_in_a_function_is_at_the_line_of_the_function() -> None:
+    with pytest.raises(tt.DiagnosticError, match="a tile<f32> has no attribute 'nothing'") as found:
+        tt.compile(error_in_a_function)
+    place = found.value.diagnostics[0].location
+    assert place is not None
+    assert place.start() == (__file__, inspect.getsourcelines(helper)[1] + 1, 12)
+    with pytest.raises(tt.DiagnosticError, match="recursion is not supported"):
+        tt.compile(calls_itself)
+    with pytest.raises(tt.DiagnosticError, match="assign the value to a variable, and return it at the end"):
+        tt.compile(returns_early)
+
+
+def test_a_function_of_the_dsl_outside_of_a_kernel_says_so() -> None:
+    with pytest.raises(ValueError, match="can only be used in a function with @kernel"):
+        zeros(tile[4, f32])
+
+
+def test_a_kernel_without_source_is_refused() -> None:
+    space: dict[str, Any] = {"ptr": ptr, "f32": f32}
+    exec("def k(x: ptr[f32]):\n    pass", space)
+    with pytest.raises(tt.DiagnosticError, match="the source of 'k' cannot be read"):
+        tt.compile(kernel(space["k"]))

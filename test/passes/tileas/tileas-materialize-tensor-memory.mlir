@@ -1,0 +1,127 @@
+// RUN: tessera-opt %s --tileas-materialize-tensor-memory --split-input-file --verify-diagnostics=only-expected --remarks=text -o %t
+// RUN: filecheck %s --input-file %t
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<128x64xf32>
+
+// Three agents: loads, products, and what uses the sums. A loop of an unknown number of iterations may leave no sums.
+// CHECK-LABEL: nv_tileaa.func @gemm
+// CHECK: create_pipeline stages = 4, producers = 1, consumers = 1
+// CHECK: %[[FULL:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4
+// CHECK: %[[D:.*]] = nv_tileas.alloc_tmem : !nv_tileas.tmem<1x128x64xf32
+// CHECK: agent_switch num_warps = [1, 1, 4] warp_id = [0, 1, 2] {
+// CHECK: scf.for
+// CHECK-COUNT-2: nv_tileas.async.tiled_tma_load
+// CHECK: }, {
+// CHECK: %[[T:.*]] = nv_tileas.async.pipeline.producer_acquire %[[FULL]]
+// CHECK: scf.for %[[K:.*]] = %[[LOWER:.*]] to
+// CHECK: %[[S:.*]] = nv_tileas.async.pipeline.consumer_wait
+// CHECK: %[[MORE:.*]] = arith.cmpi ne, %[[K]], %[[LOWER]]
+// CHECK: nv_tileas.async.umma %{{.*}}, %{{.*}}, %[[D]], %{{.*}} accumulate %[[MORE]]
+// CHECK: nv_tileas.async.pipeline.consumer_release %[[S]] products
+// CHECK: nv_tileas.async.pipeline.producer_commit %[[T]]
+// CHECK: }, {
+// CHECK-NOT: scf.for
+// CHECK: %[[W:.*]] = nv_tileas.async.pipeline.consumer_wait %[[FULL]]
+// CHECK: %[[R:.*]] = scf.if
+// CHECK: nv_tileas.tmem_load %[[D]]
+// CHECK: else
+// CHECK: arith.constant dense<0.000000e+00>
+// CHECK: nv_tileas.async.pipeline.consumer_release %[[W]]{{$}}
+// CHECK: nv_tileas.tiled_store %{{.*}}, %[[R]]
+// CHECK: nv_tileas.dealloc_tmem %[[D]]
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @gemm(%p: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
+    %i = arith.constant dense<0.0> : !acc
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
+      %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x64xf16>, tensor<64x64xf16>, !acc
+      scf.yield %d : !acc
+    }
+    %w = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<128x64xf32>
+
+// Products without a loop add up in one buffer; what the first one adds to is added to their sums.
+// CHECK-LABEL: nv_tileaa.func @chain
+// CHECK: }, {
+// CHECK: %[[FIRST:.*]] = arith.constant false
+// CHECK: accumulate %[[FIRST]]
+// CHECK: %[[MORE:.*]] = arith.constant true
+// CHECK: accumulate %[[MORE]]
+// CHECK: producer_commit
+// CHECK: }, {
+// CHECK: %[[S:.*]] = nv_tileas.tmem_load
+// CHECK: arith.addf %[[S]]
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @chain(%p: !llvm.ptr<1>, %m: i32, %s: i32, %g: f32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
+    %i = nv_tileaa.splat %g : f32 -> !acc
+    %x, %xt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+    %y, %yt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
+    %d = nv_tileas.dot %x, %y, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x64xf16>, tensor<64x64xf16>, !acc
+    %e, %et = nv_tileas.tiled_load %v[%z, %o], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+    %f, %ft = nv_tileas.tiled_load %v[%o, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
+    %h = nv_tileas.dot %e, %f, %d {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x64xf16>, tensor<64x64xf16>, !acc
+    %w = nv_tileas.tiled_store %c[%z, %z], %h, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<32x64xf32>
+
+// CHECK-LABEL: nv_tileaa.func @rows
+// CHECK-NOT: agent_switch
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @rows(%x: f16) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %a = nv_tileaa.splat %x : f16 -> tensor<32x64xf16>
+    %b = nv_tileaa.splat %x : f16 -> tensor<64x64xf16>
+    %c = arith.constant dense<0.0> : !acc
+    // expected-remark @below {{multiplies 32x64x64; tcgen05.mma has 64 or 128 rows, at least 16 columns and 16 terms}}
+    %d = nv_tileas.dot %a, %b, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<32x64xf16>, tensor<64x64xf16>, !acc
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!tok = !nv_tileaa.mem_token
+!acc = tensor<64x64xf32>
+
+// CHECK-LABEL: nv_tileaa.func @computed
+// CHECK-NOT: agent_switch
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @computed(%x: f16) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %a = nv_tileaa.splat %x : f16 -> tensor<64x64xf16>
+    %c = arith.constant dense<0.0> : !acc
+    // expected-remark @below {{has a left operand that is computed, or has other uses; TMA does not bring it}}
+    %d = nv_tileas.dot %a, %a, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
+    nv_tileaa.return
+  }
+}

@@ -1,0 +1,88 @@
+"""Products that become TMA and tcgen05.mma by themselves: right on the simulated GPU, for every type and order."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from programs import assembled, compiled, fresh_seed
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from programs_of_products import Product
+from test_mutants import is_found, mutants
+from test_products import check
+
+TARGET = "sm_100a"
+
+PRODUCTS = {
+    "f16": Product(m=128, n=128),
+    "f16, 64 rows": Product(m=64, n=64),
+    "f16 sums": Product(m=128, n=32, accumulator="f16"),
+    "f16 sums, 64 rows": Product(m=64, n=32, accumulator="f16"),
+    "bf16": Product("bf16", m=128, n=32),
+    "tf32": Product("tf32", m=128, k=32, b_t="permute"),
+    "f8": Product("f8E4M3FN", m=128, k=128, b_t="permute"),
+    "f8 through a view": Product("f8E5M2", m=64, k=64, b_t="view"),
+    "f8 along N": Product("f8E4M3FN", m=128, n=64, k=64),
+    "f8 along N and M": Product("f8E5M2", m=128, n=32, a_t="permute"),
+    "f8, f16 sums": Product("f8E5M2", "f16", m=128, k=64, b_t="permute"),
+    "i8": Product("i8", "i32", m=128, k=128, b_t="view"),
+    "i8 along N": Product("i8", "i32", m=128, n=128, k=64),
+    "u8": Product("i8", "i32", k=64, b_t="view", signs="unsigned unsigned"),
+    "u8 by i8": Product("i8", "i32", m=128, k=64, b_t="permute", signs="unsigned signed"),
+    "two tiles of rows": Product(m=256, n=128, k=32),
+    "256 columns": Product(m=128, n=256, k=32),
+    "a transposed": Product(a_t="permute", m=128, n=32),
+    "a through a view": Product(a_t="view", m=128),
+    "b transposed": Product(b_t="permute", m=128, n=128),
+    "both": Product(a_t="view", b_t="permute", m=128, n=16, k=32),
+    "several tiles": Product(outer=True, m=128, n=32),
+    "several tiles of 64 rows": Product(outer=True, m=64, n=64),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_are_in_tensor_memory(name: str) -> None:
+    ptx = compiled(PRODUCTS[name].text(), TARGET).ptx
+    assert "tcgen05.mma" in ptx and "cp.async.bulk.tensor" in ptx
+    assert "mma.sync" not in ptx and "cp.async.cg" not in ptx
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_results(name: str) -> None:
+    """Over two whole tiles along each axis, or over edges within tiles."""
+    rng = np.random.default_rng(fresh_seed())
+    check(PRODUCTS[name], bool(rng.integers(2)), str(rng.choice(["late", "early"])), rng, TARGET)
+
+
+@pytest.mark.parametrize("name", ["f16", "f16, 64 rows", "several tiles"])
+def test_ptxas_assembles_them_without_a_warning(name: str) -> None:
+    used = assembled(compiled(PRODUCTS[name].text(), TARGET).ptx, TARGET)
+    assert used.report is not None
+    assert used.warnings == []
+    assert {(r.spill_stores, r.spill_loads) for r in used.report.entries.values()} == {(0, 0)}
+
+
+def test_what_tensor_cores_do_not_support_stays_with_mma_sync() -> None:
+    """32 rows; factors that are computed; sums that take more columns than there are."""
+    for product in (Product(m=32), Product(m=128, b_twice=True), Product(m=512, n=256, k=16)):
+        ptx = compiled(product.text(), TARGET).ptx
+        assert "tcgen05" not in ptx and "mma.sync" in ptx
+
+
+def test_every_synchronization_is_needed() -> None:
+    """Four tiles one after the other use both stages of the sums twice."""
+    product = Product(m=64, n=32, k=32, outer=True, steps=6)
+    made = compiled(
+        product.text().replace("%columns = constant <i32: 2>", "%columns = constant <i32: 4>"), TARGET
+    )
+    assert not is_found(made.ptx, made.manifest, product, TARGET)
+    missed = [what for what, ptx in mutants(made.ptx) if not is_found(ptx, made.manifest, product, TARGET)]
+    # The fence of the second pipeline is one for both; other CTAs need the permit.
+    assert sorted(what.split(".")[0:2] for what in missed) == [
+        ["fence", "mbarrier_init"],
+        ["tcgen05", "relinquish_alloc_permit"],
+    ]

@@ -1,0 +1,101 @@
+"""What a report records of a compilation, and the bounds of the page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tessera_tools.cli import opt, translate
+from tessera_tools.parser import parse_module
+from tessera_tools.report import Recording, op_graph, report_page
+from tessera_tools.report.lines import Lines, lines_of_text, printed
+from tessera_tools.report.page import MOST_LINES
+
+SOURCE = b"""\
+func.func @f(%a: i32) -> i32 {
+  %b = arith.addi %a, %a : i32
+  %c = arith.addi %a, %a : i32
+  %d = arith.muli %b, %c : i32
+  return %d : i32
+}
+"""
+
+
+def test_printed_lines_know_the_source_line_of_their_op() -> None:
+    lines = printed(parse_module(SOURCE, "f.mlir"), {})
+    found = {text.split(" = ")[0].strip(): key for text, key in zip(lines.texts, lines.keys, strict=True)}
+    assert found["%b"] == "f.mlir:2"
+    assert found["%d"] == "f.mlir:4"
+
+
+def test_instructions_of_ptx_have_the_line_of_their_loc() -> None:
+    text = '\t.file\t1 "a/f.mlir"\n.visible .entry f()\n{\n\t.loc\t1 7 3\n\tadd.s32 %r1, %r2, %r3;\n$L:\n\tret;\n}\n'
+    lines = lines_of_text("ptx", text, {"f.mlir": "f.mlir"})
+    keys = dict(zip((line.strip() for line in lines.texts), lines.keys, strict=True))
+    assert keys["add.s32 %r1, %r2, %r3;"] == "f.mlir:7"
+    assert keys["$L:"] == ""
+    assert not any(".loc" in line for line in lines.texts)
+
+
+def test_a_long_stage_is_cut_and_the_page_says_so() -> None:
+    recording = Recording("long.mlir", "sm_80")
+    count = MOST_LINES + 7
+    recording.stages["ptx"] = Lines(["x"] * count, [""] * count, list(range(1, count + 1)))
+    page = report_page(recording)
+    assert f"PTX: 7 of {count:,} lines" in page
+
+
+def test_the_page_escapes_names() -> None:
+    page = report_page(Recording("<img src=x onerror=alert(1)>", '"><script>'))
+    assert "<img" not in page
+    assert '"><script>' not in page
+
+
+def test_a_failed_run_writes_no_page(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("old")
+    assert opt.run(["--canonicalize", f"--report={page}"], b"foo.bar").exit_code == 1
+    assert translate.run(["--mlir-to-ptx", f"--report={page}"], b"foo.bar").exit_code == 1
+    assert page.read_text() == "old"
+
+
+def test_the_report_of_several_parts_is_refused(tmp_path: Path) -> None:
+    done = opt.run(["-", "--split-input-file", f"--report={tmp_path / 'a.html'}"], SOURCE)
+    assert done.exit_code == 1
+    assert b"--report is of one module" in done.stderr
+
+
+def test_diff_prints_what_passes_changed() -> None:
+    done = opt.run(["--cse", "--canonicalize", "--mlir-print-ir-diff"], SOURCE)
+    dumped = done.stderr.decode()
+    assert dumped.count("IR Diff After") == 1  # canonicalize changes nothing
+    assert "// -----// IR Diff After CSE (cse)" in dumped
+    assert "\n-    %c = arith.addi %a, %a : i32\n" in dumped
+
+
+def test_the_graph_has_a_node_for_each_op_and_an_edge_for_each_use() -> None:
+    dot = op_graph(parse_module(SOURCE, "f.mlir"))
+    assert dot.count("arith.addi") == 2
+    assert dot.count(" -> ") == 2 + 2 + 2 + 1
+    assert 'label = "%b"' in dot
+
+
+@pytest.mark.parametrize("name", ["a.dot", "a.svg"])
+def test_view_op_graph_writes_a_file(name: str, tmp_path: Path) -> None:
+    if name.endswith(".svg"):
+        from oracles import require_tool
+
+        require_tool("dot")
+    path = tmp_path / name
+    done = opt.run([f"--view-op-graph={path}"], SOURCE)
+    assert done.exit_code == 0, done.stderr.decode()
+    assert ("<svg" if name.endswith(".svg") else "digraph G") in path.read_text()
+
+
+def test_svg_without_graphviz_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    done = opt.run([f"--view-op-graph={tmp_path / 'a.svg'}"], SOURCE)
+    assert done.exit_code == 1
+    assert b"needs Graphviz's 'dot'" in done.stderr
+    assert not (tmp_path / "a.svg").exists()
