@@ -105,6 +105,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "it makes the loop that the other pass lowers",
     ),
     ("tileas-resolve-program-ids", "tileas-schedule", "agents are made of loops with bounds"),
+    (
+        "tileas-resolve-program-ids",
+        "tileas-materialize-tensor-memory",
+        "a CTA makes its barriers and takes tensor memory once, in front of the loop over programs",
+    ),
     ("tileas-resolve-program-ids", "tileas-assign-layouts", "the counter of programs is an atomic operation"),
     ("tileas-cut-products", "tileas-promote-accumulators", "a part may have registers for its sums twice"),
     ("tileas-prepare-for-scheduling", "tileas-swap-operands", "each product has loads of its own"),

@@ -314,8 +314,8 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
 
 
 def _blackwell(steps: Sequence[str]) -> Sequence[str]:
-    """The passes on nv_tileas with agents of tensor memory first."""
-    first = steps.index("tileas-slicing") + 1
+    """The passes on nv_tileas with agents of tensor memory as soon as the loops over programs have bounds."""
+    first = steps.index(_PROGRAMS) + 1
     return (*steps[:first], TENSOR_MEMORY, _UNITS, _BOUNDARY, *steps[first:])
 
 

@@ -62,6 +62,10 @@ FOR = f"""%r = for %i in (%zero to %n, step %one) : tile<i32> iter_values(%acc =
     {PRODUCT}
     continue %next : {C}
   }}"""
+PLAIN = f"""%r = for %i in (%zero to %n, step %one) : tile<i32> iter_values(%acc = %start) -> ({C}) {{
+    {PRODUCT}
+    continue %next : {C}
+  }}"""
 BRANCH = f"""%r = for %i in (%zero to %n, step %one) : tile<i32> iter_values(%acc = %start) -> ({C}) {{
     %skipped = cmpi equal %i, %skip, signed : tile<i32> -> tile<i1>
     %chosen = if %skipped -> ({C}) {{
@@ -110,6 +114,21 @@ def test_a_while_loop_is_pipelined_as_a_for_loop() -> None:
     for n in (0, 1, STEPS):
         exact = a[:, : n * K].astype(np.float64) @ b[: n * K].astype(np.float64)
         *_, found = run(kernel(plain), encode("f16", a), encode("f16", b), np.zeros((M, N), np.float32), n, 0)
+        np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-3)
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_sums_that_start_from_a_constant(target: str, mode: str) -> None:
+    """wgmma adds to registers that have the constant before its fence."""
+    text = kernel(PLAIN).replace("<f32: 0.0>", "<f32: 2.5>")
+    assert ("wgmma" in compiled(text, target).ptx) == (target == "sm_90a")
+    rng = np.random.default_rng(fresh_seed())
+    a, b = rng.standard_normal((M, K * STEPS)), rng.standard_normal((K * STEPS, N))
+    a, b = a.astype(np.float16), b.astype(np.float16)
+    for n in (0, 1, STEPS):
+        exact = a[:, : n * K].astype(np.float64) @ b[: n * K].astype(np.float64) + 2.5
+        *_, found = run(text, a, b, np.zeros((M, N), np.float32), n, 0, target=target, mode=mode)
         np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-3)
 
 

@@ -180,6 +180,26 @@ def test_agents_stay_as_well() -> None:
     assembled(made.ptx, "sm_90a")
 
 
+def test_tensor_memory_stays_as_well() -> None:
+    """A CTA makes its barriers and takes tensor memory once, for all of its programs."""
+    made = compiled(GEMM, "sm_100a", persistent="static")
+    assert "tcgen05.mma" in made.ptx and "cp.async.bulk.tensor" in made.ptx
+    rng = np.random.default_rng(fresh_seed())
+    a, b = random("f16", (192, 64), rng), random("f16", (64, 192), rng)
+    args = arguments(a, b, empty("f16", (192, 192)))
+    options: dict[str, Any] = {"target": "sm_100a", "grid": (3, 3), "persistent": "static"}
+    for mode in ("late", "early"):
+        found = launch(GEMM, *args, **options, resident=1, mode=mode)[0][2]
+        np.testing.assert_allclose(found.astype(np.float64), a.astype(np.float64) @ b, atol=0.05, rtol=1e-2)
+
+
+@pytest.mark.parametrize("persistent", ["counter", "cancel"])
+def test_programs_without_bounds_have_no_tensor_memory(persistent: str) -> None:
+    """Each agent would take its own numbers."""
+    ptx = compiled(GEMM, "sm_100a", persistent=persistent).ptx
+    assert "tcgen05" not in ptx and "mma.sync" in ptx
+
+
 @pytest.mark.parametrize("cluster", ["2x1", "2x2", pytest.param("4x2", marks=pytest.mark.slow)])
 def test_gemm_with_clusters(cluster: str) -> None:
     rng = np.random.default_rng(fresh_seed())

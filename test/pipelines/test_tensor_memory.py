@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Products that become TMA and tcgen05.mma by themselves: right on the simulated GPU, for every type and order."""
 
 from __future__ import annotations
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import assembled, compiled, fresh_seed
+from programs import assembled, compiled, fresh_seed, launch
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -71,6 +72,43 @@ def test_what_tensor_cores_do_not_support_stays_with_mma_sync() -> None:
     for product in (Product(m=32), Product(m=128, b_twice=True), Product(m=512, n=256, k=16)):
         ptx = compiled(product.text(), TARGET).ptx
         assert "tcgen05" not in ptx and "mma.sync" in ptx
+
+
+ROW_MAXIMA = """
+entry @kernel(%ap: tile<ptr<f16>>, %bp: tile<ptr<f16>>, %cp: tile<ptr<f32>>) {
+  %token = make_token : token
+  %i, %j, %unused = get_tile_block_id : tile<i32>
+  %zero = constant <f32: 0.0> : tile<64x64xf32>
+  %ax = assume div_by<16>, %ap : tile<ptr<f16>>
+  %bx = assume div_by<16>, %bp : tile<ptr<f16>>
+  %av = make_tensor_view %ax, shape = [128, 32], strides = [32, 1] : tensor_view<128x32xf16, strides=[32,1]>
+  %bv = make_tensor_view %bx, shape = [32, 64], strides = [64, 1] : tensor_view<32x64xf16, strides=[64,1]>
+  %cv = make_tensor_view %cp, shape = [128], strides = [1] : tensor_view<128xf32, strides=[1]>
+  %at = make_partition_view %av : partition_view<tile=(64x32), tensor_view<128x32xf16, strides=[32,1]>>
+  %bt = make_partition_view %bv : partition_view<tile=(32x64), tensor_view<32x64xf16, strides=[64,1]>>
+  %ct = make_partition_view %cv : partition_view<tile=(64), tensor_view<128xf32, strides=[1]>>
+  %a, %a_done = load_view_tko weak %at[%i, %j] token = %token : partition_view<tile=(64x32), tensor_view<128x32xf16, strides=[32,1]>>, tile<i32> -> tile<64x32xf16>, token
+  %b, %b_done = load_view_tko weak %bt[%j, %j] token = %token : partition_view<tile=(32x64), tensor_view<32x64xf16, strides=[64,1]>>, tile<i32> -> tile<32x64xf16>, token
+  %sums = mmaf %a, %b, %zero : tile<64x32xf16>, tile<32x64xf16>, tile<64x64xf32>
+  %maxima = reduce %sums dim=1 identities=[0xff800000 : f32] : tile<64x64xf32> -> tile<64xf32>
+  (%x: tile<f32>, %y: tile<f32>) {
+    %larger = maxf %x, %y : tile<f32>
+    yield %larger : tile<f32>
+  }
+  %done = store_view_tko weak %maxima, %ct[%i] token = %token : tile<64xf32>, partition_view<tile=(64), tensor_view<128xf32, strides=[1]>>, tile<i32> -> token
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("cluster", ["1x1", "1x2"])
+def test_ctas_that_exchange_values_have_no_agents(cluster: str) -> None:
+    """All threads of a CTA wait at the barrier of the exchange."""
+    assert ("tcgen05" in compiled(ROW_MAXIMA, TARGET, cluster=cluster).ptx) == (cluster == "1x1")
+    rng = np.random.default_rng(fresh_seed())
+    a, b = rng.standard_normal((128, 32)).astype(np.float16), rng.standard_normal((32, 64)).astype(np.float16)
+    arrays, _ = launch(ROW_MAXIMA, a, b, np.zeros(128, np.float32), target=TARGET, grid=(2,), cluster=cluster)
+    np.testing.assert_allclose(arrays[2], (a.astype(np.float64) @ b).max(1), rtol=1e-3, atol=1e-3)
 
 
 def test_every_synchronization_is_needed() -> None:

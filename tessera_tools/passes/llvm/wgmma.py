@@ -1,6 +1,7 @@
 """Products by wgmma: descriptors of matrices in shared memory, accumulators that pass through the waits.
 
-    async.dot        wgmma.fence; for each 64 rows, n columns and step along K: wgmma.mma_async; wgmma.commit_group
+    async.dot        wgmma.fence, with the accumulators as tied operands; for each 64 rows, n columns and step along K:
+                     wgmma.mma_async; wgmma.commit_group
                      promoted: these for each 64 rows and n columns alone, from zero, then wait_group and an f32 add
     async.dot_wait   wgmma.wait_group as inline assembly with the accumulators as tied operands: they are not read
     before
@@ -103,7 +104,14 @@ def async_dot(low: Lowering, op: nv_tileas.AsyncDot) -> None:
                     sums = tied(e, added, accumulator.type, "")
                 current[i] = sums
     else:
-        e.nvvm("wgmma.fence.aligned")
+        if zero:
+            e.nvvm("wgmma.fence.aligned")
+        else:
+            # LLVM would write constants to the registers behind a fence that does not name them.
+            fenced = iter(
+                tied(e, [v for p in pieces for v in p], accumulator.type, "wgmma.fence.sync.aligned;")
+            )
+            current = [[next(fenced) for _ in piece] for piece in pieces]
         for start in range(0, depth, k):
             for i in range(len(places)):
                 current[i] = add(i, start, current[i])

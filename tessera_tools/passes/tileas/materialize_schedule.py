@@ -44,7 +44,14 @@ from tessera_tools.passes.tileas.fills import (
 )
 from tessera_tools.passes.tileas.overlap import Schedules
 from tessera_tools.passes.tileas.producer_slice import Slice
-from tessera_tools.passes.tileas.products import FEWEST_STAGES, MOST_TERMS, AsyncProduct, Choice, choose
+from tessera_tools.passes.tileas.products import (
+    FEWEST_STAGES,
+    MOST_TERMS,
+    AsyncProduct,
+    Choice,
+    check_exchanges,
+    choose,
+)
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.streams import choose_streams
 from tessera_tools.planning.kernel import kernels_with
@@ -115,9 +122,7 @@ def _specialized(
     `begun` if something may have changed by then.
     """
     banned: dict[Operation, Missed] = {}
-    for op in function.walk():
-        if isinstance(op, nv_tileas.ClusterReduce):
-            raise Missed(op, "exchanges values between CTAs, at a barrier of all their threads")
+    check_exchanges(function)
     while True:
         try:
             choice = choose(function, banned) if multiplies else choose_streams(function, target, banned)

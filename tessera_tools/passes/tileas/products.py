@@ -258,6 +258,13 @@ def asynchronous_products(function: nv_tileaa.Func, target: Target) -> Choice | 
         return None
 
 
+def check_exchanges(function: nv_tileaa.Func) -> None:
+    """Raises Missed if the CTAs of a cluster exchange values, for which all of their threads wait."""
+    for op in function.walk():
+        if isinstance(op, nv_tileas.ClusterReduce):
+            raise Missed(op, "exchanges values between CTAs, at a barrier of all their threads")
+
+
 def check_exits(function: nv_tileaa.Func) -> None:
     """Missed where a kernel ends within a branch or a loop."""
     for op in function.walk():

@@ -28,6 +28,7 @@ from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.passes.tileas.products import (
     AsyncProduct,
     Choice,
+    check_exchanges,
     check_exits,
     loops_around,
     trace_load,
@@ -123,6 +124,7 @@ def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
     if not dots:
         raise Missed(function, "has no product")
     check_exits(function)
+    check_exchanges(function)
     facts, order = Facts(), MemoryOrder()
     found: dict[nv_tileas.Dot, UmmaProduct] = {}
     refused: dict[nv_tileas.Dot, Missed] = {}
