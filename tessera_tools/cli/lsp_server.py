@@ -22,7 +22,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from tessera_tools import __version__
-from tessera_tools.editor.service import Settings
+from tessera_tools.editor.service import MOST_DOCUMENTS, Settings
 from tessera_tools.editor.structure import TOKEN_MODIFIERS, TOKEN_TYPES
 from tessera_tools.editor.text import Json
 from tessera_tools.process import end, spawn
@@ -80,7 +80,12 @@ class Connection:
                         await self._start()
                     if document is not None and self.has.get(document[0]) != document[1]:
                         await self._exchange("open", {"uri": document[0], "text": document[2]})
+                    if document is not None:
+                        self.has.pop(document[0], None)
                         self.has[document[0]] = document[1]
+                        # The worker forgets the ones used least recently; one that it keeps is its own.
+                        while len(self.has) >= MOST_DOCUMENTS:
+                            del self.has[next(iter(self.has))]
                     return await self._exchange(method, params)
             except TimeoutError:
                 self.stop()
@@ -366,6 +371,8 @@ def _closed(server: Server, params: lsp.DidCloseTextDocumentParams) -> None:
     if task is not None:
         task.cancel()
     server.hopeless.pop(uri, None)
+    # The version of a document that is opened again may be the same, with another text.
+    server.connection.has.pop(uri, None)
     server.publish(uri, 0, [])
 
 

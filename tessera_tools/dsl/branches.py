@@ -35,6 +35,8 @@ class Exit:
     types: list[TileType]
     adaptable: set[str]
     """The carried variables that are numbers of Python before the loop, whose type is not settled yet."""
+    fixed: dict[str, Any] = field(default_factory=dict[str, Any])
+    """Variables that the body assigns and that are live at its head, but that no loop can carry: views, tuples."""
     next: Callable[[], list[Value]] | None = None
     """The values of `continue` before the carried ones."""
 
@@ -230,6 +232,15 @@ class Branches(Expressions):
         """The values of the carried variables and tokens here, in the types that the loop has for them."""
         found: list[Value] = []
         with self.at(node):
+            for name, was in loop.fixed.items():
+                now = self.frame.variables.get(name, was)
+                if isinstance(now, Missing):
+                    raise Refusal(f"'{name}' has no value at the end of the iteration: {now.reason}")
+                if not _same(now, was):
+                    raise Refusal(
+                        f"'{name}' is {describe(was)} before the loop, which assigns {describe(now)}; "
+                        "loops carry only tiles and numbers"
+                    )
             for name, kind in zip(loop.carried, loop.types, strict=True):
                 value = self.frame.variables.get(name)
                 if isinstance(value, Missing):
@@ -258,6 +269,17 @@ class Branches(Expressions):
             f"'{name}' is a {expected.short_text()} before the loop and a {found.short_text()} after an iteration; "
             "expected one type"
         )
+
+
+def _same(now: Any, was: Any) -> bool:
+    """Whether two values that are known at compile time are the same one."""
+    if now is was:
+        return True
+    if type(now) is not type(was) or isinstance(now, Runtime):
+        return False
+    if isinstance(now, tuple | list):
+        return len(now) == len(was) and all(_same(a, b) for a, b in zip(now, was, strict=True))
+    return isinstance(now, bool | int | float | str | range) and now == was
 
 
 def _rank_of(kind: Type) -> int:

@@ -206,6 +206,14 @@ class Expressions:
             value = self.evaluate(part.value if isinstance(part, ast.FormattedValue) else part)
             if isinstance(value, Runtime):
                 raise Refusal(f"a {value} is not known when the kernel is compiled; print it with a format")
+            if isinstance(part, ast.FormattedValue):
+                convert = {"r": repr, "s": str, "a": ascii}.get(
+                    chr(part.conversion) if part.conversion > 0 else ""
+                )
+                spec = (
+                    self._joinedstr(part.format_spec) if isinstance(part.format_spec, ast.JoinedStr) else ""
+                )
+                value = format(convert(value) if convert is not None else value, spec)
             text += str(value)
         return text
 
@@ -288,6 +296,12 @@ class Expressions:
             value = self.evaluate(part)
             if not isinstance(value, Runtime):
                 if bool(value) is not is_and:
+                    if isinstance(result, Tile) and not isinstance(value, bool):
+                        raise self.refuse(
+                            part, f"found {describe(value)} after a value that is known only when the kernel runs; "
+                            "'and' and 'or' combine conditions",
+                            "write a if condition else b to choose a value",
+                        )  # fmt: skip
                     return value
                 if not isinstance(result, Tile):
                     result = value

@@ -10,7 +10,6 @@ import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 from tessera_tools.api.arrays import ArrayView, describe
@@ -156,11 +155,7 @@ class Function:
                 and isinstance(value, int)
             ):
                 facts.append((name, Facts(divisor=VECTOR if value % VECTOR == 0 and value > 0 else 0)))
-        ordered = sorted((view.bounds, name) for name, view in views)
-        shared = [
-            (first, second) for ((_, end), first), ((begin, _), second) in pairwise(ordered) if begin < end
-        ]
-        return Signature(tuple(constants), tuple(facts), tuple(shared))
+        return Signature(tuple(constants), tuple(facts), _overlapping(views))
 
     def _module(self, signature: Signature) -> Operation:
         """The module of one version. Raises DiagnosticError."""
@@ -248,7 +243,7 @@ class Launch:
         named = {name: options.pop(name) for name in list(options) if name in parameters}
         bound = function._bound(args, named)
         signature = function._signature(bound)
-        key = (signature, target)
+        key = (signature, tuple((name, _identity(value)) for name, value in signature.constants), target)
         try:
             kernel = function._compiled.get(key)
         except TypeError:
@@ -293,6 +288,25 @@ def _evaluated(text: str, names: Mapping[str, Any]) -> Any:
         return text.strip("'\"")
 
 
+def _overlapping(views: Sequence[tuple[str, ArrayView]]) -> tuple[tuple[str, str], ...]:
+    """Pairs of arrays that share memory, enough of them to connect all that do."""
+    found: list[tuple[str, str]] = []
+    farthest, owner = 0, ""
+    for (begin, end), name in sorted((view.bounds, name) for name, view in views):
+        if owner and begin < farthest:
+            found.append((owner, name))
+        if end > farthest:
+            farthest, owner = end, name
+    return tuple(found)
+
+
+def _identity(value: Any) -> Any:
+    """A key of a constant: 1, 1.0 and True are three constants, and so are 0.0 and -0.0."""
+    if isinstance(value, tuple):
+        return tuple(_identity(part) for part in value)
+    return (type(value), value.hex() if isinstance(value, float) else value)
+
+
 def _check_constant(name: str, value: Any) -> None:
     try:
         hash(value)
@@ -304,7 +318,11 @@ def _alignment(view: ArrayView, kind: Any) -> int:
     """16 if the address is, and for an array also its rows and its last extent; otherwise 0."""
     numbers = [view.address]
     if isinstance(kind, ArrayType):
-        numbers += [stride * view.itemsize for stride in view.strides if stride != 1]
+        numbers += [
+            stride * view.itemsize
+            for stride, known in zip(view.strides, kind.strides, strict=False)
+            if known == DYNAMIC
+        ]
         numbers.append(view.shape[-1] * view.itemsize if view.shape else 0)
     return VECTOR if all(number % VECTOR == 0 for number in numbers) else 0
 

@@ -24,7 +24,7 @@ from tessera_tools.dialects.cuda_tile.types import (
     scalar,
 )
 from tessera_tools.dsl import ops
-from tessera_tools.dsl.emitter import current
+from tessera_tools.dsl.emitter import current, number_fits
 from tessera_tools.dsl.types import Dtype, type_of
 from tessera_tools.dsl.values import (
     Tile,
@@ -401,6 +401,9 @@ def constant(values: Any, type: Any) -> Tile:
     if isinstance(element, FloatType):
         bits = [floats.encode(float(value), element.keyword) for value in flat]
     else:
+        wrong = [value for value in flat if not number_fits(value, element)]
+        if wrong:
+            raise Refusal(f"{wrong[0]!r} is not a number of the type {element}")
         bits = [int(value) & ((1 << element.width) - 1) for value in flat]  # type: ignore[attr-defined]
     return wrap(current().insert(ct.Constant(DenseElementsAttr.of(kind, bits), result=kind)).result)
 

@@ -93,15 +93,17 @@ class Loops(Branches):
             raise self.refuse(node.orelse[0], "'else' of a loop is not supported")
         return self._endless(node, None, None)
 
-    def _carry(self, node: ast.For | ast.While, counter: str | None) -> tuple[list[str], dict[str, Any]]:
-        """The variables that a loop carries, with their values before it."""
+    def _carry(self, node: ast.For | ast.While, counter: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The variables that a loop carries, with their values before it, and those that it cannot carry."""
         live = self.frame.source.liveness.head[node]
         found: dict[str, Any] = {}
+        fixed: dict[str, Any] = {}
         for name in assigned(node.body):
             value = self.frame.variables.get(name, NOTHING)
-            if name in live and name != counter and isinstance(value, Tile | bool | int | float):
-                found[name] = value
-        return list(found), found
+            if name not in live or name == counter or value is NOTHING or isinstance(value, Missing):
+                continue
+            (found if isinstance(value, Tile | bool | int | float) else fixed)[name] = value
+        return found, fixed
 
     def _built(
         self,
@@ -110,13 +112,14 @@ class Loops(Branches):
         build: Callable[[Exit, list[Value], dict[str, Any]], ct.For | ct.Loop],
     ) -> bool:
         """Build a loop; again if a number that it carries turns out to have another type."""
-        names, before = self._carry(node, counter)
+        before, fixed = self._carry(node, counter)
+        names = list(before)
         keys = self.emitter.memory.keys_of(node)
         types = {name: self._first_type(before[name]) for name in names}
         adaptable = {name for name in names if not isinstance(before[name], Tile)}
         outside, unrolled = self.state(), self.unrolled
         while True:
-            exit = Exit(node, names, keys, [types[name] for name in names], adaptable)
+            exit = Exit(node, names, keys, [types[name] for name in names], adaptable, fixed)
             try:
                 inits = [self._initial(before[name], types[name]) for name in names]
                 made = build(exit, [*inits, *map(self.emitter.token, keys)], before)

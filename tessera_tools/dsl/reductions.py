@@ -13,7 +13,7 @@ from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects.cuda_tile.types import TileType, scalar
 from tessera_tools.dsl import ops
-from tessera_tools.dsl.emitter import current
+from tessera_tools.dsl.emitter import current, number_fits
 from tessera_tools.dsl.library import axis_of, maximum, minimum
 from tessera_tools.dsl.values import Tile, as_tile, describe, wrap
 from tessera_tools.dsl.values import reshape as reshaped
@@ -63,6 +63,8 @@ def _aggregate(
                 f"the function of a reduction gives a {value}, expected a {scalar(element).short_text()}"
             )
         emitter.insert(ct.Yield([value.ir]))
+    if not isinstance(element, FloatType) and not number_fits(identity, element):
+        raise Refusal(f"the identity {describe(identity)} is not a number of the type {element}")
     number: Any = (
         FloatAttr.of(float(identity), element)
         if isinstance(element, FloatType)

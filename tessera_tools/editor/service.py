@@ -22,10 +22,10 @@ from tessera_tools.editor.lowered import Lowered
 from tessera_tools.editor.program import Program
 from tessera_tools.editor.text import Json
 
-__all__ = ["Service", "Settings"]
+__all__ = ["MOST_DOCUMENTS", "Service", "Settings"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_MOST_DOCUMENTS = 16
+MOST_DOCUMENTS = 16
 """How many documents are kept; the ones used least recently are forgotten."""
 
 
@@ -95,7 +95,7 @@ class Service:
         """Take the text of a document; it replaces the previous one."""
         self._forget(uri)
         self._documents[uri] = Document(uri, _SURROGATE.sub("�", text), self.encoding)
-        while len(self._documents) > _MOST_DOCUMENTS:
+        while len(self._documents) > MOST_DOCUMENTS:
             self._forget(next(iter(self._documents)))
 
     def _forget(self, uri: str) -> None:

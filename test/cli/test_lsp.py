@@ -48,6 +48,29 @@ def test_errors_come_and_go_while_the_text_changes(client: Client) -> None:
     assert client.diagnostics(URI) == []
 
 
+def test_a_document_that_is_opened_again_may_have_the_same_version(client: Client) -> None:
+    uri = "file:///folder/again.mlir"
+    for name in ("first", "second"):
+        text = f"func.func @{name}() {{\n  return\n}}\n"
+        client.notify(
+            "textDocument/didOpen",
+            {"textDocument": {"uri": uri, "languageId": "mlir", "version": 1, "text": text}},
+        )
+        assert client.request("textDocument/documentSymbol", about(uri))[0]["name"] == f"@{name}"
+        client.notify("textDocument/didClose", about(uri))
+
+
+def test_many_documents_may_be_open(client: Client) -> None:
+    uris = [f"file:///folder/many{number}.mlir" for number in range(20)]
+    for number, uri in enumerate(uris):
+        client.open(uri, f"func.func @f{number}() {{\n  return\n}}\n")
+    for _ in range(2):
+        for number, uri in enumerate(uris):
+            assert client.request("textDocument/documentSymbol", about(uri))[0]["name"] == f"@f{number}"
+    for uri in uris:
+        client.notify("textDocument/didClose", about(uri))
+
+
 def test_an_incremental_change_after_characters_of_two_units(client: Client) -> None:
     uri = "file:///folder/unicode.mlir"
     client.open(uri, 'func.func @f() attributes {a = "😀"} {\n  return\n}\n')

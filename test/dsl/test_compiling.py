@@ -12,6 +12,7 @@ import tessera_tools as tt
 from tessera_tools.dsl import (
     arange,
     array,
+    constexpr,
     f16,
     f32,
     i32,
@@ -115,6 +116,44 @@ def test_one_version_is_compiled_for_each_signature(arrays: list[Any]) -> None:
     assert len(fill._compiled) == 1
     fill[1](x, 1.0, 16)
     assert len(fill._compiled) == 2
+
+
+@kernel
+def quotient(x: ptr[f32], by: constexpr):
+    store(x, load(x) / by)
+
+
+def test_constants_that_are_equal_but_not_the_same_are_compiled_apart() -> None:
+    x = np.ones(1, np.float32)
+    quotient[1](x, 0.0)
+    assert x[0] == np.inf
+    x[0] = 1
+    quotient[1](x, -0.0)
+    assert x[0] == -np.inf
+    quotient[1](x, 1), quotient[1](x, 1.0), quotient[1](x, True)
+    assert len(quotient._compiled) == 5
+
+
+@kernel
+def windows(x: array[f32, 2], y: array[f32, 2]):
+    tile = load(make_partition_view(x, tile=(16, 16)), (0, 0))
+    store(make_partition_view(y, tile=(16, 16)), (0, 0), tile)
+
+
+def test_rows_that_overlap_are_not_taken_for_aligned_ones() -> None:
+    x = np.lib.stride_tricks.sliding_window_view(np.arange(31, dtype=np.float32), 16)
+    y = np.zeros((16, 16), np.float32)
+    windows[1](x, y)
+    assert np.array_equal(x, y)
+
+
+@kernel
+def formatted(x: ptr[f32]):
+    print(f"{3.14159:.2f} {'a'!r}")
+
+
+def test_text_is_formatted_as_in_python() -> None:
+    assert formatted[1](np.zeros(1, np.float32)).output == "3.14 'a'\n"
 
 
 def test_an_access_out_of_bounds_is_found_at_the_python_line() -> None:

@@ -9,7 +9,19 @@ import pytest
 
 import tessera_tools as tt
 from tessera_tools.dsl import *  # noqa: F403
-from tessera_tools.dsl import arange, constexpr, f32, i32, kernel, load, ptr, static_range, store, zeros
+from tessera_tools.dsl import (
+    arange,
+    array,
+    constexpr,
+    f32,
+    i32,
+    kernel,
+    load,
+    ptr,
+    static_range,
+    store,
+    zeros,
+)
 
 
 @pytest.fixture
@@ -229,6 +241,18 @@ def test_arrays_of_a_launch_that_share_memory_are_ordered() -> None:
     text = tt.to_text(copies.__tessera_module__((x, x))[0])
     assert "join_tokens" in text
     assert "join_tokens" not in tt.to_text(copies.__tessera_module__((x, x.copy()))[0])
+
+
+@kernel
+def three(a: array[i32, 1], b: array[i32, 1], c: array[i32, 1]):
+    pass
+
+
+def test_an_array_that_holds_several_others_shares_memory_with_each() -> None:
+    x = np.zeros(64, np.int32)
+    bound = {"a": x, "b": x[4:8], "c": x[16:20]}
+    assert three._signature(bound).shared == (("a", "b"), ("a", "c"))
+    assert three._signature({**bound, "a": x[60:]}).shared == ()
 
 
 @kernel
