@@ -120,7 +120,12 @@ def _split_aggregate(slot: llvm.Alloca) -> Sequence[Operation]:
     numbers = {use.owner: _field_of(use.owner) for use in slot.res.uses}
     parts = {
         number: llvm.Alloca(
-            slot.array_size, elem_type=TypeAttr(fields[number]), res=slot.res.type, location=slot.location
+            slot.array_size,
+            # Accesses may rely on the alignment of the whole.
+            alignment=slot.alignment,
+            elem_type=TypeAttr(fields[number]),
+            res=slot.res.type,
+            location=slot.location,
         )
         for number in sorted(set(numbers.values()))
     }

@@ -54,6 +54,16 @@ llvm.func @start(%x: f32) {
   llvm.return
 }
 
+// The alignment of the whole is kept, because accesses may rely on it.
+// CHECK-LABEL: @aligned
+// CHECK: llvm.alloca %{{.*}} x f32 {alignment = 16 : i64}
+llvm.func @aligned(%x: f32) {
+  %1 = llvm.mlir.constant(1 : i32) : i32
+  %m = llvm.alloca %1 x !llvm.array<4 x f32> {alignment = 16 : i64} : (i32) -> !llvm.ptr
+  llvm.store %x, %m {alignment = 16 : i64} : f32, !llvm.ptr
+  llvm.return
+}
+
 // The rest stays whole: an element that is not constant,
 // CHECK-LABEL: @dynamic
 // CHECK: memref.alloca() : memref<4xi32>
