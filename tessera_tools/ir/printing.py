@@ -218,10 +218,10 @@ class Printer:
 
     # -- operations
 
-    def operation(self, op: Operation) -> None:
+    def operation(self, op: Operation, *, name_results: bool = True) -> None:
         """One operation, without indentation and newline."""
         out = self._out
-        results = op.results
+        results = op.results if name_results else ()
         if results:
             names = self.scope.values
             if len(results) == 1:

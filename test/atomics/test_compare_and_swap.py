@@ -124,5 +124,4 @@ def test_a_lock_keeps_tile_blocks_apart(target: str, schedule: str) -> None:
 
 
 def test_the_tools_take_a_lock() -> None:
-    for target in TARGETS:
-        check_tools(LOCK, target)
+    check_tools(LOCK, *TARGETS)

@@ -86,6 +86,5 @@ def test_what_is_released_is_seen_by_all_threads_that_acquire(release: str, acqu
         assert np.array_equal(out, np.arange(256))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_the_tools_take_a_message(target: str) -> None:
-    check_tools(MESSAGE.replace("RELEASE", RELEASES["add"]).replace("ACQUIRE", ACQUIRES["swap"]), target)
+def test_the_tools_take_a_message() -> None:
+    check_tools(MESSAGE.replace("RELEASE", RELEASES["add"]).replace("ACQUIRE", ACQUIRES["swap"]), *TARGETS)

@@ -199,6 +199,5 @@ def test_tiles_of_every_width_flow_around_a_loop(element: str) -> None:
         assert after.tobytes() == halves.tobytes()
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_the_tools_take_early_returns(target: str) -> None:
-    check_tools(kernel(f"  if %neg {{ return }}\n  %t = {store('%a', '%c2')}"), target)
+def test_the_tools_take_early_returns() -> None:
+    check_tools(kernel(f"  if %neg {{ return }}\n  %t = {store('%a', '%c2')}"), *TARGETS)

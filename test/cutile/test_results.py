@@ -80,8 +80,7 @@ def test_results(name: str, ragged: bool) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_upstream_tools_take_every_kernel(name: str) -> None:
     text = print_op(read_bytecode(newest(name).read_bytes(), name))
-    for target in TARGETS[name in SINCE_SM_90 :]:
-        check_tools(text, target)
+    check_tools(text, *TARGETS[name in SINCE_SM_90 :])
 
 
 @pytest.mark.parametrize("target", TARGETS)

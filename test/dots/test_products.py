@@ -136,8 +136,6 @@ def _as(element: str, codes: Any) -> Any:
     return codes.view(empty(element, (1,)).dtype)
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_tools_take_every_instruction(target: str) -> None:
-    for element, accumulator in FLOATS:
-        check_tools(text_of(shapes_of(32, 16, 64), element, accumulator), target)
-    check_tools(text_of(shapes_of(32, 16, 64), "i8", "i32", "mmai", "signed unsigned"), target)
+def test_tools_take_every_instruction() -> None:
+    texts = [text_of(shapes_of(32, 16, 64), element, accumulator) for element, accumulator in FLOATS]
+    check_tools([*texts, text_of(shapes_of(32, 16, 64), "i8", "i32", "mmai", "signed unsigned")], *TARGETS)

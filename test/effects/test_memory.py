@@ -148,5 +148,4 @@ cuda_tile.module @m {{
     assert out[:16].tobytes() == numbers.tobytes()
     assert out[16:].tobytes() == numbers[::-1].tobytes()
     assert kept.tobytes() == numbers.tobytes()
-    for target in ("sm_80", "sm_120a"):
-        check_tools(text, target)
+    check_tools(text, "sm_80", "sm_120a")

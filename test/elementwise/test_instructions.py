@@ -54,10 +54,9 @@ DIRECTED = [
 ]
 
 
-@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("element", FLOATS)
-def test_upstream_and_ptxas_take_every_op(element: str, target: str) -> None:
-    check_tools(text([*FUNCTIONS, *DIRECTED], element, (32,), 2), target)
+def test_upstream_and_ptxas_take_every_op(element: str) -> None:
+    check_tools(text([*FUNCTIONS, *DIRECTED], element, (32,), 2), *TARGETS)
 
 
 def test_upstream_translates_the_intrinsics() -> None:

@@ -129,5 +129,4 @@ def test_elements_of_any_width(element: str, kind: str) -> None:
 def test_every_target_takes_it(name: str, target: str) -> None:
     case, indices = CASES[name]
     case.check_load(indices, np.random.default_rng(fresh_seed()), target)
-    for store in (False, True):
-        check_tools(case.program(store), target)
+    check_tools([case.program(store) for store in (False, True)], target)

@@ -54,7 +54,5 @@ def test_a_row_takes_five_shuffles_and_one_exchange_a_reduction(text: str):
     assert ptx.count("bar.sync") == 2
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("text", [SOFTMAX, LAYER_NORM], ids=["softmax", "layer_norm"])
-def test_other_tools_take_row_kernels(text: str, target: str):
-    check_tools(text, target)
+def test_other_tools_take_row_kernels():
+    check_tools([SOFTMAX, LAYER_NORM], *TARGETS)

@@ -138,8 +138,7 @@ def test_chain_of_rearrangements_is_taken_by_the_tools() -> None:
         {"x": ("f16", (64, 32))},
         {"y": ("f16", (4096,))},
     )
-    for target in TARGETS:
-        check_tools(text, target)
+    check_tools(text, *TARGETS)
     rng = np.random.default_rng(fresh_seed())
     x = random("f16", (64, 32), rng)
     y = run(text, x, empty("f16", (4096,)))[-1]

@@ -31,12 +31,12 @@ ALIGNED = tuple(name for name in GEMMS if name != "stage1")
 
 @once_in_a_run
 def compiled(name: str, target: str) -> Compiled:
-    """Every stage of a kernel."""
+    """A kernel's SASS, and the stages that are IR."""
     ptxas = require_tool("ptxas")
     require_tool("nvdisasm")
     path = KERNELS[name]
     module = parse_module((ROOT / path).read_text(), path)
-    return compile_module(module, Options(lookup(target), until="sass", ptxas=ptxas, all_stages=True))
+    return compile_module(module, Options(lookup(target), until="sass", ptxas=ptxas, keep_stages=True))
 
 
 @functools.cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import shutil
 import subprocess
@@ -55,6 +56,12 @@ def pack(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "pack"
 
 
+@functools.cache
+def compiled(program: str | bytes, abi: str = "default") -> tt.Kernel:
+    """What the driver runs for a cubin; many tests run the same."""
+    return tt.compile(program, "sm_90a", abi=abi)
+
+
 def driver_of(
     pack: Path, monkeypatch: pytest.MonkeyPatch, *, tileiras: dict[str, str] | None = None
 ) -> FakeDriver:
@@ -66,17 +73,17 @@ def driver_of(
         if case.name in CASES:
             bytecode = export(case.program)
             ours = (pack / "ours" / f"{case.program}.cubin").read_bytes()
-            driver.cubins[ours] = (tt.compile(bytecode, "sm_90a").ptx, 0)
+            driver.cubins[ours] = (compiled(bytecode).ptx, 0)
             theirs = pack / "theirs" / f"{case.program}.cubin"
             if theirs.exists():
-                plain = tt.compile(bytecode, "sm_90a", abi="plain")
+                plain = compiled(bytecode, "plain")
                 ptx = (tileiras or {}).get(case.program, plain.ptx)
                 driver.cubins[theirs.read_bytes()] = (ptx, plain.manifest.kernels[0].dynamic_shared)
     for who in ("ours", "theirs"):
         path = pack / who / f"test_{TEST}.cubin"
         if path.exists():
             source = (ROOT / "test" / "corpus" / f"{TEST}.mlir").read_bytes()
-            driver.cubins[path.read_bytes()] = (tt.compile(source.decode(), "sm_90a", abi="plain").ptx, 0)
+            driver.cubins[path.read_bytes()] = (compiled(source.decode(), "plain").ptx, 0)
     return driver
 
 
@@ -141,7 +148,7 @@ def test_inputs_and_references_are_those_of_numpy(pack: Path, monkeypatch: pytes
 def test_a_wrong_result_is_reported_and_not_timed(pack: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from gpu_kernels import export
 
-    plain = tt.compile(export("vector_add_f32"), "sm_90a", abi="plain").ptx
+    plain = compiled(export("vector_add_f32"), "plain").ptx
     assert "add.rn.f32" in plain
     driver_of(pack, monkeypatch, tileiras={"vector_add_f32": plain.replace("add.rn.f32", "sub.rn.f32")})
     record = measured(pack, f"--only=^{CASES[0]}$")["cases"][CASES[0]]

@@ -166,15 +166,17 @@ class OuterProduct(Op, name="vector.outerproduct", traits=(PURE,)):
 class ContractSyntax(CustomDirective, name="Contract"):
     """`{indexing_maps = […], iterator_types = ["parallel", …], kind = …} %a, %b, %c : …, … into …`"""
 
-    grammar = 'custom: (ATTR_DICT | ATTRIBUTE) VALUE "," VALUE "," VALUE ":" TYPE "," TYPE "into" TYPE'
+    grammar = (
+        'custom: (ATTR_DICT | ATTRIBUTE) VALUE "," VALUE "," VALUE attr_dict ":" TYPE "," TYPE "into" TYPE'
+    )
 
     def read(self, state: OpState, node: Node) -> None:
-        attributes, lhs, rhs, acc, *types = node
+        attributes, lhs, rhs, acc, rest, *types = node
         if isinstance(attributes, DictionaryAttr):
             attributes = dict(attributes.entries)
         if not isinstance(attributes, dict):
             raise state.error(lhs, f"expected a dictionary of attributes, found {attributes}")
-        for key, value in attributes.items():
+        for key, value in {**attributes, **rest}.items():
             if key == "iterator_types" and isinstance(value, ArrayAttr):
                 words = (IteratorTypeAttr(a.value) if isinstance(a, StringAttr) else a for a in value)
                 value = ArrayAttr(tuple(words))
@@ -189,10 +191,10 @@ class ContractSyntax(CustomDirective, name="Contract"):
         iterators = (StringAttr(a.value) for a in op.iterator_types)
         shown["iterator_types"] = ArrayAttr(tuple(iterators))
         shown["kind"] = op.kind
-        rest = {k: v for k, v in sorted(shown.items()) if k not in op.inherent_attributes}
-        known = {k: shown[k] for k in ("indexing_maps", "iterator_types", "kind")}
-        p.write(f" {p.dictionary({**known, **rest})}")
-        p.write(f" {p.names([op.lhs, op.rhs, op.acc])} : {p.type(op.lhs.type)}, {p.type(op.rhs.type)}")
+        known = ("indexing_maps", "iterator_types", "kind")
+        p.write(f" {p.dictionary({k: shown[k] for k in known})} {p.names([op.lhs, op.rhs, op.acc])}")
+        p.attr_dict(op, known)
+        p.write(f" : {p.type(op.lhs.type)}, {p.type(op.rhs.type)}")
         p.write(f" into {p.type(op.result.type)}")
 
 

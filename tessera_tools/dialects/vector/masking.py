@@ -88,7 +88,8 @@ custom_results: "->" types -> present | -> absent
             p.write(f", {p.name(op.passthru)}")
         p.write(" { ")
         masked = op.masked
-        p.operation(masked if masked is not None else next(iter(op.body.entry)))
+        # The results of the masked op are those of this one; upstream does not name them again.
+        p.operation(masked or next(iter(op.body.entry)), name_results=False)
         p.write(" }")
         p.attr_dict(op)
         p.write(f" : {p.type(op.mask.type)}")

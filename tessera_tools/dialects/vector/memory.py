@@ -157,9 +157,7 @@ def _verify_packed(op: ExpandLoad | CompressStore, vector: VectorType, noun: str
     if op.base.type.element is not vector.element:
         raise op.error(f"base and {noun} element type should match")
     if op.mask.type.shape != vector.shape:
-        raise op.error(
-            f"expected {'valueToStore' if noun == 'valueToStore' else 'result'} dim to match mask dim"
-        )
+        raise op.error(f"expected {noun} dim to match mask dim")
 
 
 class ExpandLoad(

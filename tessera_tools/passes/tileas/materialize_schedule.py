@@ -218,8 +218,8 @@ class Kernel:
             return f"one more would take {one_more} bytes of shared memory, and pipelines have {self.room}"
         return "as many as are needed"
 
-    def run(self) -> None:
-        """Rewrite the kernel."""
+    def begin(self) -> tuple[list[Operation], Builder]:
+        """Split the kernel and declare its pipelines; what is not the producer's, and a builder before the end."""
         if "nv_tileaa.occupancy" in self.function.attributes:
             raise Missed(
                 self.function, "has an occupancy hint, which fixes the register count of all threads"
@@ -230,6 +230,11 @@ class Kernel:
         before = Builder.before(end)
         for pipeline in self.pipelines:
             self.declare(pipeline, before)
+        return own, before
+
+    def run(self) -> None:
+        """Rewrite the kernel."""
+        own, before = self.begin()
         producer, consumer = Block(), Block()
         for op in own:
             op.detach()

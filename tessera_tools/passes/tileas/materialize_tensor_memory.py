@@ -132,16 +132,7 @@ class _TensorKernel(Kernel):
 
     def run(self) -> None:
         """Rewrite the kernel."""
-        if "nv_tileaa.occupancy" in self.function.attributes:
-            raise Missed(
-                self.function, "has an occupancy hint, which fixes the register count of all threads"
-            )
-        end = self.top.last_op
-        assert end is not None
-        own = self.split()
-        before = Builder.before(end)
-        for pipeline in self.pipelines:
-            self.declare(pipeline, before)
+        own, before = self.begin()
         for one in self.sums:
             made = nv_tileas.CreatePipeline(
                 i32(one.of.stages),

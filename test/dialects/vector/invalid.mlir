@@ -312,3 +312,94 @@ func.func @bitcast_width(%a: vector<4x8xf32>) {
   %0 = vector.bitcast %a : vector<4x8xf32> to vector<4x8xf16>
   return
 }
+
+// -----
+
+func.func @f(%a: vector<8xi32>, %m: vector<16xi1>) {
+  // expected-error @below {{expects a 'vector<8xi1>' mask for the maskable operation}}
+  %0 = vector.mask %m { vector.reduction <add>, %a : vector<8xi32> into i32 } : vector<16xi1> -> i32
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8xf32>, %m: vector<8xi1>) {
+  // expected-error @below {{expects a MaskableOpInterface within the mask region}}
+  %0 = vector.mask %m { arith.addf %a, %a : vector<8xf32> } : vector<8xi1> -> vector<8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8xf32>, %m: vector<8xi1>, %b: memref<?xf32>, %i: index) {
+  // expected-error @below {{expects only one operation to mask}}
+  vector.mask %m {
+    vector.transfer_write %a, %b[%i] : vector<8xf32>, memref<?xf32>
+    vector.transfer_write %a, %b[%i] : vector<8xf32>, memref<?xf32>
+  } : vector<8xi1>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<8xf32>, %m: vector<8xi1>) {
+  // expected-error @below {{expects a result if passthru operand is provided}}
+  vector.mask %m, %a { } : vector<8xi1>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<2x3xf32>, %b: vector<3xf32>) {
+  // expected-error @below {{reduction dimension 5 has to be less than 2}}
+  %0:2 = vector.scan <add>, %a, %b {inclusive = true, reduction_dim = 5} : vector<2x3xf32>, vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: vector<2x3xf32>, %b: vector<2xf32>) {
+  // expected-error @below {{incompatible input/initial value shapes}}
+  %0:2 = vector.scan <add>, %a, %b {inclusive = true, reduction_dim = 0} : vector<2x3xf32>, vector<2xf32>
+  return
+}
+
+// -----
+
+func.func @f(%b: memref<?xf64>, %i: index, %m: vector<16xi1>, %p: vector<16xf32>) {
+  // expected-error @below {{base and result element type should match}}
+  %0 = vector.expandload %b[%i], %m, %p : memref<?xf64>, vector<16xi1>, vector<16xf32> into vector<16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%b: memref<?xf32>, %i: index, %m: vector<17xi1>, %p: vector<16xf32>) {
+  // expected-error @below {{expected valueToStore dim to match mask dim}}
+  vector.compressstore %b[%i], %m, %p : memref<?xf32>, vector<17xi1>, vector<16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%b: memref<?x?xf32>, %i: index, %m: vector<16xi1>, %p: vector<16xf32>) {
+  // expected-error @below {{requires 2 indices}}
+  vector.compressstore %b[%i], %m, %p : memref<?x?xf32>, vector<16xi1>, vector<16xf32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<[16]xi32>) {
+  // expected-error @below {{position is a multiple of the result length}}
+  %0 = vector.scalable.extract %v[5] : vector<4xi32> from vector<[16]xi32>
+  return
+}
+
+// -----
+
+func.func @f(%v: vector<[16]xi32>, %s: vector<4xi32>) {
+  // expected-error @below {{position is a multiple of the source length}}
+  %0 = vector.scalable.insert %s, %v[2] : vector<4xi32> into vector<[16]xi32>
+  return
+}

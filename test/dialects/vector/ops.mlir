@@ -44,4 +44,19 @@ module {
     vector.print %arg1 : vector<4xf32>
     return
   }
+  func.func @masks(%arg0: vector<8xi1>, %arg1: vector<8xf32>, %arg2: f32, %arg3: memref<?xf32>, %arg4: index, %arg5: vector<8xf32>, %arg6: vector<[4]xf32>, %arg7: vector<2x3xf32>, %arg8: vector<2xf32>) -> f32 {
+    %0 = vector.mask %arg0 { vector.reduction <add>, %arg1 : vector<8xf32> into f32 } : vector<8xi1> -> f32
+    %1 = vector.mask %arg0, %arg5 { vector.transfer_read %arg3[%arg4], %arg2 : memref<?xf32>, vector<8xf32> } : vector<8xi1> -> vector<8xf32>
+    vector.mask %arg0 { vector.transfer_write %arg1, %arg3[%arg4] : vector<8xf32>, memref<?xf32> } : vector<8xi1>
+    vector.mask %arg0 { vector.yield } : vector<8xi1>
+    %2 = vector.mask %arg0 { vector.yield %arg1 : vector<8xf32> } : vector<8xi1> -> vector<8xf32>
+    %3 = vector.expandload %arg3[%arg4], %arg0, %arg5 : memref<?xf32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
+    vector.compressstore %arg3[%arg4], %arg0, %arg1 : memref<?xf32>, vector<8xi1>, vector<8xf32>
+    %vscale = vector.vscale
+    %4 = vector.scalable.extract %arg6[8] : vector<8xf32> from vector<[4]xf32>
+    %5 = vector.scalable.insert %arg1, %arg6[8] : vector<8xf32> into vector<[4]xf32>
+    %dest, %accumulated_value = vector.scan <add>, %arg7, %arg8 {inclusive = true, reduction_dim = 1 : i64} : vector<2x3xf32>, vector<2xf32>
+    %6 = vector.contract {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>], iterator_types = ["reduction"], kind = #vector.kind<add>} %arg1, %arg1, %arg2 {first = 1 : i32} : vector<8xf32>, vector<8xf32> into f32
+    return %0 : f32
+  }
 }
