@@ -132,5 +132,41 @@ def test_sums_that_start_from_a_constant(target: str, mode: str) -> None:
         np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-3)
 
 
+@pytest.mark.parametrize("mode", ["late", "early"])
+@pytest.mark.parametrize("factor", ["constant", "computed"])
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_factor_of_constants(target: str, factor: str, mode: str) -> None:
+    """A is all 1.5, or 1 below the diagonal and 0 elsewhere: LLVM shares its constants."""
+    ints = f"tile<{M}x{K}xi32>"
+    made = {
+        "constant": f"%a = constant <f16: 1.5> : {A}",
+        "computed": f"""%rows0 = iota : tile<{M}xi32>
+    %rows1 = reshape %rows0 : tile<{M}xi32> -> tile<{M}x1xi32>
+    %rows = broadcast %rows1 : tile<{M}x1xi32> -> {ints}
+    %columns0 = iota : tile<{K}xi32>
+    %columns1 = reshape %columns0 : tile<{K}xi32> -> tile<1x{K}xi32>
+    %columns2 = broadcast %columns1 : tile<1x{K}xi32> -> {ints}
+    %width = constant <i32: {K}> : tile<i32>
+    %before0 = muli %i, %width : tile<i32>
+    %before1 = reshape %before0 : tile<i32> -> tile<1x1xi32>
+    %before = broadcast %before1 : tile<1x1xi32> -> {ints}
+    %columns = addi %columns2, %before : {ints}
+    %below = cmpi greater_than_or_equal %rows, %columns, signed : {ints} -> tile<{M}x{K}xi1>
+    %ones = constant <f16: 1.0> : {A}
+    %zeros = constant <f16: 0.0> : {A}
+    %a = select %below, %ones, %zeros : tile<{M}x{K}xi1>, {A}""",
+    }[factor]
+    text = kernel(PLAIN).replace(load("a", A_PART, "%zero, %i", A), made + "\n")
+    assert ("wgmma" in compiled(text, target).ptx) == (target == "sm_90a")
+    rng = np.random.default_rng(fresh_seed())
+    a = np.full((M, K * STEPS), 1.5) if factor == "constant" else np.tri(M, K * STEPS)
+    b = rng.standard_normal((K * STEPS, N)).astype(np.float16)
+    for n in (0, 1, STEPS):
+        exact = a[:, : n * K] @ b[: n * K].astype(np.float64)
+        given = np.zeros(a.shape, np.float16), b, np.zeros((M, N), np.float32)
+        *_, found = run(text, *given, n, 0, target=target, mode=mode)
+        np.testing.assert_allclose(found, exact, rtol=1e-4, atol=1e-3)
+
+
 def test_the_tools_take_products_in_loops_that_are_left_early() -> None:
     check_tools(kernel(WHILE), *TARGETS)

@@ -157,7 +157,12 @@ def _fragments(low: Lowering, op: nv_tileas.AsyncDot) -> dict[tuple[int, int], l
     """A's registers, four words for each 64 rows and step along K, by the coordinates of the first."""
     e, tile = low.e, low.tile(op.a)
     per = 32 // (8 * element_bytes(op.a.type.element))
-    words = tile.words(e)
+    # No other instruction uses these registers before the products are complete: LLVM would write those of constants
+    # behind the fence, share them, and compute the words of the next product before the wait for this one.
+    made = tile.words(e)
+    count = len(made)
+    copies = " ".join(f"mov.b32 ${i}, ${count + i};" for i in range(count))
+    words = assembly(e, copies, ["=&r"] * count + ["r"] * count, made, [I32] * count)
     found: dict[tuple[int, int], list[Value]] = {}
     for register, place in enumerate(_places(nv_tileas.layout_of(op.a.type))):
         if register % (4 * per) == 0:
