@@ -262,7 +262,7 @@ def test_the_dumps_of_passes_are_those_of_tessera_opt() -> None:
     ours = opt(["--tessera-pipeline=sm_80", *options], KERNEL).stderr.decode()
     assert err == ours
     assert err.startswith(
-        '// -----// IR Dump After tileas-assign-layouts (tileas-assign-layouts) //----- //\n"'
+        "// -----// IR Dump After tileas-assign-layouts (tileas-assign-layouts) //----- //\n#layout = "
     )
 
 
