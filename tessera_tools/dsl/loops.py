@@ -13,7 +13,7 @@ from tessera_tools.dsl import library
 from tessera_tools.dsl.branches import NOTHING, Branches, Exit, Retry, State, Unrolled
 from tessera_tools.dsl.expressions import Missing
 from tessera_tools.dsl.liveness import assigned, leaves
-from tessera_tools.dsl.values import Runtime, Tile, as_tile, describe, natural_type, together, wrap
+from tessera_tools.dsl.values import UNSIGNED, Runtime, Tile, as_tile, describe, natural_type, together, wrap
 from tessera_tools.ir.core import Block, Region, Value
 from tessera_tools.ir.types import IntegerType
 
@@ -163,14 +163,20 @@ class Loops(Branches):
                 [*(v.type for v in first), *kinds], [self.emitter.location] * (len(first) + len(kinds))
             )
             if bounds is not None:
-                step = bounds[2]
-                exit.next = lambda: [(wrap(block.arguments[0]) + step).ir]
+                _, last, step = bounds
+                exit.next = lambda: [self._advanced(wrap(block.arguments[0]), last, step).ir]
             self._iteration(
                 node, block, exit, before, counter, lambda: self._tested(node, exit, bounds, block)
             )
             return ct.Loop([*first, *inits], resultValues=kinds, body=Region([block]))
 
         return self._built(node, counter, build)
+
+    def _advanced(self, counter: Tile, last: Tile, step: Tile) -> Tile:
+        """The counter of the next iteration: `last`, if a whole step would wrap around."""
+        distance = last - counter
+        # The distance is positive, but may need all bits.
+        return counter + wrap(self.emitter.insert(ct.MinI(step.ir, distance.ir, UNSIGNED)).result)
 
     def _tested(self, node: ast.For | ast.While, exit: Exit, bounds: Any, block: Block) -> None:
         """At the head of an iteration: leave the loop if it is over."""

@@ -39,7 +39,7 @@ __all__ = [
     "wrap",
 ]
 
-SIGNED = ct.SignednessAttr("signed")
+SIGNED, UNSIGNED = ct.SignednessAttr("signed"), ct.SignednessAttr("unsigned")
 Number = bool | int | float
 
 
@@ -350,7 +350,7 @@ def convert(tile: Tile, element: Type) -> Tile:
     if isinstance(old, PointerType) or isinstance(element, PointerType):
         raise Refusal(f"a {tile} cannot be converted to {short_text(element)}; use ptr_to_ptr or ptr_to_int")
     kind = TileType(tile.shape, element)
-    sign = ct.SignednessAttr("unsigned") if old is I1 else SIGNED
+    sign = UNSIGNED if old is I1 else SIGNED
     if element is I1:
         return tile != 0
     if isinstance(old, FloatType):

@@ -82,6 +82,24 @@ def test_a_counted_loop_is_left_by_break(random: np.random.Generator) -> None:
 
 
 @kernel
+def counted(out: ptr[i32], first: i32, last: i32, step: i32):
+    count = 0
+    for _i in range(first, last, step):
+        count += 1
+        if count == 9:
+            break
+    store(out, count)
+
+
+@pytest.mark.parametrize(
+    "bounds",
+    [(2**31 - 2, 2**31 - 1, 2), (-(2**31), 2**31 - 1, 2**30), (5, 5, 7), (0, 100, 99), (0, 100, 100)],
+)
+def test_a_loop_that_may_be_left_does_not_wrap_around(bounds: tuple[int, int, int]) -> None:
+    assert run(counted, *bounds)[0] == len(range(*bounds))
+
+
+@kernel
 def sum_of_odd(out: ptr[i32], n: i32):
     total = 0
     for i in range(n):
