@@ -8,6 +8,7 @@ Mark and sweep, so that values that only use each other around a loop are also e
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 
 from tessera_tools.ir.core import Block, BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.dominance import reverse_postorder
@@ -170,37 +171,58 @@ def erase_dead(root: Operation) -> Counter[str]:
                         dead_ops.append(inner)
                     elif inner.regions:
                         work.append(inner)
-    for argument in reversed(dead_arguments):
-        erased["arguments"] += _drop_argument(argument, marker)
     for op in dead_ops:
         op.drop_all_references()
+    # Arguments may be passed to each other in circles: no branch passes any of them before the first is erased.
+    droppable = _droppable(dead_arguments, marker)
+    dropped = [argument for argument in reversed(dead_arguments) if argument in droppable]
+    for argument in dropped:
+        for terminator, position in _incoming(argument, marker):
+            operands = _branch_operands(terminator, position) or []
+            del operands[argument.index]
+            terminator.set_branch_operands(position, operands)  # type: ignore[attr-defined]
+    for argument in dropped:
+        argument.block.erase_argument(argument.index)
     for op in dead_ops:
         op.detach()
-        erased["ops"] += 1
+    erased["ops"] += len(dead_ops)
+    erased["arguments"] += len(dropped)
     return erased
 
 
-def _drop_argument(argument: BlockArgument, marker: _Marker) -> int:
-    """Remove a dead argument and the operands that branches pass to it; 0 if a branch cannot be changed."""
-    block = argument.block
-    assert block.parent is not None
-    incoming = marker.branches_to(block.parent).get(block, [])
-    if any(_branch_operands(terminator, i) is None for terminator, i in incoming):
-        return 0
-    for use in argument.uses:
-        # Its users are also dead, or are branches that forward it to another dead argument.
-        if use.owner in marker.ops and use.index not in _forwarded(use.owner):
-            return 0
-    for terminator, position in incoming:
-        operands = _branch_operands(terminator, position) or []
-        del operands[argument.index]
-        terminator.set_branch_operands(position, operands)  # type: ignore[attr-defined]
-    if argument.has_uses:
-        # Only ops that are about to be erased still refer to it.
-        for use in list(argument.uses):
-            if use.owner not in marker.ops:
-                use.owner.drop_all_references()
-    if not argument.has_uses:
-        block.erase_argument(argument.index)
-        return 1
-    return 0
+def _incoming(argument: BlockArgument, marker: _Marker) -> list[tuple[Operation, int]]:
+    """The branches to an argument's block, each with the number of the successor."""
+    assert argument.block.parent is not None
+    return marker.branches_to(argument.block.parent).get(argument.block, [])
+
+
+def _droppable(arguments: Sequence[BlockArgument], marker: _Marker) -> set[BlockArgument]:
+    """The dead arguments that every branch can cease to pass, and that are passed to no argument that remains."""
+    found = {
+        argument
+        for argument in arguments
+        if all(_branch_operands(*branch) is not None for branch in _incoming(argument, marker))
+    }
+    while True:
+        passed = {
+            value
+            for region in {argument.block.parent for argument in found}
+            if region is not None
+            for block, branches in marker.branches_to(region).items()
+            for terminator, position in branches
+            for target, value in zip(
+                reversed(block.arguments),
+                reversed(_branch_operands(terminator, position) or []),
+                strict=False,
+            )
+            if target not in found
+        }
+        kept = {a for a in found if a not in passed and not _is_read(a, marker)}
+        if kept == found:
+            return found
+        found = kept
+
+
+def _is_read(argument: BlockArgument, marker: _Marker) -> bool:
+    """True if a live op does more with an argument than pass it on."""
+    return any(use.owner in marker.ops and use.index not in _forwarded(use.owner) for use in argument.uses)

@@ -124,6 +124,10 @@ class Mask(
         ]
 
     def verify_op(self) -> None:
+        if self.body.entry.arguments:
+            raise self.error("expects a region without arguments")
+        if self.passthru is not None and not self.results:
+            raise self.error("expects a result if passthru operand is provided")
         ops = list(self.body.entry)
         if not ops or not isinstance(ops[-1], Yield):
             raise self.error("expects a terminator within the mask region")
@@ -132,6 +136,8 @@ class Mask(
             raise self.error("expects only one operation to mask")
         if len(end.operands) != len(self.results):
             raise self.error("expects number of results to match mask region yield operands")
+        if [value.type for value in end.operands] != self.result_types:
+            raise self.error("expects result types to match the types of mask region yield operands")
         masked = self.masked
         if masked is None:
             return

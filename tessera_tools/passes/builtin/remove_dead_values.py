@@ -24,7 +24,7 @@ from tessera_tools.ir.interfaces import BranchLike, HasFlow
 from tessera_tools.ir.rewriter import Rewriter
 from tessera_tools.ir.symbols import symbol_name
 from tessera_tools.ir.traits import Terminator
-from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.calls import known_calls
 from tessera_tools.passes.liveness import erase_dead, may_go
 
@@ -44,6 +44,10 @@ class RemoveDeadValues(Pass):
         "num-results": "Number of results removed from functions",
         "num-ops": "Number of operations erased",
     }
+
+    canonicalize: bool = option(
+        True, "remove what loops and conditionals take or return in vain; else it is poison"
+    )
 
     def run(self, op: Operation, context: PassContext) -> bool:
         needed = _Needed(op)
@@ -71,7 +75,7 @@ class RemoveDeadValues(Pass):
             again = bool(erased.total())
             for inner in list(op.walk()):
                 # An op around it may have been replaced since the walk.
-                if isinstance(inner, HasFlow) and inner.parent is not None:
+                if self.canonicalize and isinstance(inner, HasFlow) and inner.parent is not None:
                     again |= (
                         unread_places.match_and_rewrite(inner, Rewriter(InsertionPoint(inner.parent, inner)))
                         is True

@@ -117,3 +117,21 @@ llvm.func @ordered_loads(%p: !llvm.ptr) {
   %3 = llvm.load %p : !llvm.ptr -> i32
   llvm.return
 }
+
+// Arguments that blocks only pass to each other, in a circle, are dead.
+// CHECK-LABEL: func.func @circle
+// CHECK: cf.br ^[[HEAD:bb[0-9]+]]
+// CHECK: ^[[HEAD]]:
+// CHECK: cf.br ^[[LATCH:bb[0-9]+]]
+// CHECK: ^[[LATCH]]:
+// CHECK: cf.cond_br %c, ^[[HEAD]], ^[[EXIT:bb[0-9]+]]
+// CHECK: ^[[EXIT]]:
+func.func @circle(%c: i1, %x: i32) {
+  cf.br ^head(%x : i32)
+^head(%a: i32):
+  cf.br ^latch(%a, %x : i32, i32)
+^latch(%b: i32, %d: i32):
+  cf.cond_br %c, ^head(%b : i32), ^exit(%b : i32)
+^exit(%e: i32):
+  return
+}

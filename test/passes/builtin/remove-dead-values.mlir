@@ -1,4 +1,10 @@
 // RUN: tessera-opt %s --remove-dead-values | filecheck %s
+// RUN: tessera-opt %s --remove-dead-values=canonicalize=false | filecheck %s --check-prefix=POISON
+
+// The loop stays as it is, with poison for what nobody needs.
+// POISON-LABEL: @loop
+// POISON: %[[P:.*]] = ub.poison : i32
+// POISON: scf.for {{.*}} iter_args(%s = %x, %t = %[[P]]) -> (i32, i32)
 
 // CHECK: func.func private @callee(%a: i32 {x.kept}) -> i32 {
 // CHECK-NOT: muli
