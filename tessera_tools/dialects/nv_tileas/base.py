@@ -59,7 +59,26 @@ class SharedAttr(LayoutAttr, name="nv_tileas.shared"):
             )
 
 
-class SmemType(ShapedType, name="nv_tileas.smem"):
+class StagedType(ShapedType):
+    """The base of buffers of several stages: the first extent is their number, the others are those of the tile."""
+
+    @property
+    def stages(self) -> int:
+        return self.shape[0]
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The shape of one stage."""
+        return self.shape[1:]
+
+    def verify_tile(self, layout: LinearLayout) -> None:
+        """Raises ValueError unless a layout is one of the tile."""
+        shape = tuple(size for _, size in layout.outs)
+        if shape != self.tile:
+            raise ValueError(f"the layout has shape {list(shape)}, the tile is {list(self.tile)}")
+
+
+class SmemType(StagedType, name="nv_tileas.smem"):
     """`!nv_tileas.smem<3x128x64xf16, #nv_tileas.shared<…>>`: stages of one tile in shared memory."""
 
     layout: SharedAttr | None = None
@@ -73,18 +92,7 @@ class SmemType(ShapedType, name="nv_tileas.smem"):
         if self.rank < 2 or not self.is_static:
             raise ValueError("shared memory needs static extents, the number of stages first")
         if self.layout is not None:
-            shape = tuple(size for _, size in self.layout.layout.outs)
-            if shape != self.shape[1:]:
-                raise ValueError(f"the layout has shape {list(shape)}, the tile is {list(self.shape[1:])}")
-
-    @property
-    def stages(self) -> int:
-        return self.shape[0]
-
-    @property
-    def tile(self) -> tuple[int, ...]:
-        """The shape of one stage."""
-        return self.shape[1:]
+            self.verify_tile(self.layout.layout)
 
     @classmethod
     def parse(cls, s: Scanner) -> SmemType:

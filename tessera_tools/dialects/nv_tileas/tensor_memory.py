@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.atoms import UMMA, MmaAtom, check_emitter, signless
-from tessera_tools.dialects.nv_tileas.base import SMEM, LayoutAttr
+from tessera_tools.dialects.nv_tileas.base import SMEM, LayoutAttr, StagedType
 from tessera_tools.dialects.nv_tileas.pipelines import STAGE
 from tessera_tools.ir.effects import Resource
-from tessera_tools.ir.types import I1, IntegerType, ShapedType, bit_width
+from tessera_tools.ir.types import I1, IntegerType, bit_width
 from tessera_tools.layout.tensor_memory import LANES, accumulator
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
@@ -58,7 +58,7 @@ class TensorAttr(LayoutAttr, name="nv_tileas.tensor"):
             )
 
 
-class TmemType(ShapedType, name="nv_tileas.tmem"):
+class TmemType(StagedType, name="nv_tileas.tmem"):
     """`!nv_tileas.tmem<1x128x256xf32, #nv_tileas.tensor<…>>`: stages of one tile in tensor memory, an element in 32
     bits."""
 
@@ -76,18 +76,7 @@ class TmemType(ShapedType, name="nv_tileas.tmem"):
             )
         if bit_width(self.element) not in (16, 32):
             raise ValueError(f"an element in tensor memory has 16 or 32 bits, {self.element} has not")
-        shape = tuple(size for _, size in self.layout.layout.outs)
-        if shape != self.tile:
-            raise ValueError(f"the layout has shape {list(shape)}, the tile is {list(self.tile)}")
-
-    @property
-    def stages(self) -> int:
-        return self.shape[0]
-
-    @property
-    def tile(self) -> tuple[int, ...]:
-        """The shape of one stage."""
-        return self.shape[1:]
+        self.verify_tile(self.layout.layout)
 
     @property
     def stage_columns(self) -> int:
