@@ -39,10 +39,10 @@ class _Tracing(Printer):
         super().__init__()
         self.begins: list[tuple[int, str]] = []
 
-    def operation(self, op: Operation) -> None:
+    def operation(self, op: Operation, *, name_results: bool = True) -> None:
         place = op.location.start()
         self.begins.append((len(self._out), f"{place[0]}:{place[1]}" if place is not None else ""))
-        super().operation(op)
+        super().operation(op, name_results=name_results)
 
 
 def printed(op: Operation, aliases: dict[str, str]) -> Lines:
