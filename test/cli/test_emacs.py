@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from oracles import missing, require_tool
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -38,10 +40,9 @@ def emacs(*arguments: str | Path, **environment: str) -> subprocess.CompletedPro
 
 def needs(package: str) -> None:
     """Skip the test without Emacs and a package."""
-    if shutil.which("emacs") is None:
-        pytest.skip("Emacs is not installed")
+    require_tool("emacs")
     if emacs("--eval", "(package-initialize)", "--eval", f"(require '{package})").returncode:
-        pytest.skip(f"Emacs has no {package}")
+        missing(package, f"Debian's package elpa-{package}")
 
 
 @pytest.fixture(scope="module", params=["eglot", "lsp-mode"])
@@ -100,8 +101,7 @@ def test_an_operation_is_a_keyword(seen: dict[str, Any]) -> None:
 
 
 def test_the_mode_is_compiled_without_warnings(tmp_path: Path) -> None:
-    if shutil.which("emacs") is None:
-        pytest.skip("Emacs is not installed")
+    require_tool("emacs")
     shutil.copy(MODE, tmp_path)
     done = emacs(
         "--eval", "(setq byte-compile-error-on-warn t)", "-f", "batch-byte-compile", tmp_path / MODE.name

