@@ -15,13 +15,14 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from lsprotocol import types as lsp
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from tessera_tools import __version__
+from tessera_tools.cli.lsp_stream import Messages
 from tessera_tools.editor.service import MOST_DOCUMENTS, Settings
 from tessera_tools.editor.structure import TOKEN_MODIFIERS, TOKEN_TYPES
 from tessera_tools.editor.text import Json
@@ -284,13 +285,16 @@ _REPORTED = frozenset({lsp.TEXT_DOCUMENT_RENAME})
 
 
 def serve(limits: Limits) -> None:
-    """Serve one editor on stdin and stdout until it ends."""
+    """Serve one editor on stdin and stdout until it ends. Raises DiagnosticError if stdin has no messages."""
     stdout = os.fdopen(os.dup(1), "wb")
     # The protocol has the descriptor to itself: whatever is printed goes to stderr.
     os.dup2(2, 1)
     # What goes wrong is in the response to the editor, or a message to it; pygls logs it with a traceback, too.
     logging.getLogger("pygls").setLevel(logging.CRITICAL + 1)
-    make_server(limits).start_io(sys.stdin.buffer, stdout)
+    messages = Messages(sys.stdin.buffer)
+    make_server(limits).start_io(cast(BinaryIO, messages), stdout)
+    if messages.failure is not None:
+        raise messages.failure
 
 
 def make_server(limits: Limits) -> Server:

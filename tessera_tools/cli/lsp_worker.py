@@ -76,7 +76,8 @@ class Worker:
         text, path = params["text"], params["path"]
         lines = Text(text, self.service.encoding)
         found: list[Json] = []
-        for one in check_python(text, path, self.service.settings.run_python):
+        settings = self.service.settings
+        for one in check_python(text, path, settings.run_python, settings.gpu):
             place = one.location.start() if one.location is not None else None
             here = place is not None and place[0] == path
             line = place[1] - 1 if place is not None and here else 0

@@ -14,7 +14,7 @@ from typing import Any
 
 from tessera_tools.api.arrays import ArrayView, describe
 from tessera_tools.api.compiling import Kernel, compile
-from tessera_tools.diagnostics import Refusal, error
+from tessera_tools.diagnostics import DiagnosticError, Refusal, error
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects.cuda_tile.types import PointerType, scalar
 from tessera_tools.dsl import library
@@ -105,6 +105,18 @@ class Function:
                     source.location(source.node), f"'{name}' is no constexpr parameter; found {listed}"
                 )
         return found
+
+    def open_constants(self) -> list[str]:
+        """The `constexpr` parameters without values: only a launch, or `bind`, gives them.
+
+        Empty, too, if the parameters have errors: compiling the kernel reports them.
+        """
+        given = {**self._default_constants(), **self._constants}
+        try:
+            parameters = self._parameters()
+        except DiagnosticError:
+            return []
+        return [n for n, kind in parameters.items() if isinstance(kind, _CONSTEXPR) and n not in given]
 
     @property
     def file(self) -> str:

@@ -58,14 +58,28 @@ def read_function(function: Callable[..., Any]) -> Source:
     """The syntax of a function. Raises DiagnosticError if it has no source, as one made by `exec`."""
     if not isinstance(function, FunctionType):
         raise error(None, f"found {function!r}, expected a function of Python")
-    node, indent, first, lines, liveness = _syntax(function.__code__)
+    node, indent, first, lines, liveness = _syntax(_Code(function.__code__))
     names = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
     return Source(node, function.__code__.co_filename, first - 1, indent, names, liveness, lines)
 
 
+class _Code:
+    """A code object as a key: itself only. Python compares what code computes, not its file or its annotations."""
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Code) and self.code is other.code
+
+    def __hash__(self) -> int:
+        return id(self.code)
+
+
 @lru_cache(maxsize=512)
-def _syntax(code: CodeType) -> tuple[ast.FunctionDef, int, int, tuple[str, ...], Liveness]:
+def _syntax(key: _Code) -> tuple[ast.FunctionDef, int, int, tuple[str, ...], Liveness]:
     """The syntax of a function, its indentation, its first line in the file, and its lines without indentation."""
+    code = key.code
     where = Position(code.co_filename, code.co_firstlineno, 1)
     try:
         lines, first = inspect.getsourcelines(code)

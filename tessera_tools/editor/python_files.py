@@ -1,7 +1,8 @@
 """Diagnostics of Python files with kernels: their syntax, and if the user allows it, the errors of compiling them.
 
 A cuTile kernel is compiled for the arguments of a comment: `# tessera-check: add(f32[4096], f32[4096], 1024)`.
-An array is its element type and extents; a number, True or False is itself.
+An array is its element type and extents; a number, True or False is itself. A kernel of `tessera_tools.dsl` declares
+its types, so that it needs a comment only for `constexpr` parameters without values.
 
 Nothing of a file is executed unless `run` is true: to have its kernels, the file must be imported.
 """
@@ -37,8 +38,8 @@ def has_kernels(text: str) -> bool:
     return "cuda.tile" in text or "tessera_tools" in text
 
 
-def check_python(text: str, path: str, run: bool) -> list[Diagnostic]:
-    """The errors of a Python file. With `run`, the file is executed, and the kernels of its checks are compiled."""
+def check_python(text: str, path: str, run: bool, gpu: str = "sm_90a") -> list[Diagnostic]:
+    """The errors of a Python file. With `run`, the file is executed, and its kernels are compiled for `gpu`."""
     try:
         tree = ast.parse(text, path)
         compiled = compile(text, path, "exec", dont_inherit=True)
@@ -51,9 +52,18 @@ def check_python(text: str, path: str, run: bool) -> list[Diagnostic]:
     checks = list(_checks(text, path))
     found = [one for one in checks if isinstance(one, Diagnostic)]
     wanted = [one for one in checks if isinstance(one, _Check)]
-    if wanted:
-        found += _compile(text, path, compiled, tree, wanted)
+    if wanted or _imports_dsl(tree):
+        found += _compile(text, path, compiled, wanted, gpu)
     return found
+
+
+def _imports_dsl(tree: ast.Module) -> bool:
+    """True if a file may have kernels that need no comment."""
+    return any(
+        (isinstance(node, ast.ImportFrom) and (node.module or "").startswith("tessera_tools"))
+        or (isinstance(node, ast.Import) and any(one.name.startswith("tessera_tools") for one in node.names))
+        for node in ast.walk(tree)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +118,8 @@ def _arguments(text: str) -> Iterator[Any]:
             yield float(number) if "." in number else int(number)
 
 
-def _compile(
-    text: str, path: str, code: types.CodeType, tree: ast.Module, checks: list[_Check]
-) -> list[Diagnostic]:
+def _compile(text: str, path: str, code: types.CodeType, checks: list[_Check], gpu: str) -> list[Diagnostic]:
     """Import the text as a module, and compile the kernels."""
-    from tessera_tools.api.compiling import compile as compile_kernel
 
     # cuTile and errors read the source by the file's name; the text may not be saved yet.
     linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
@@ -125,18 +132,41 @@ def _compile(
     except BaseException as failure:
         return [_failure(failure, path, "the file cannot be imported")]
     found: list[Diagnostic] = []
+    checked: set[str] = set()
     for check in checks:
         kernel = module.__dict__.get(check.kernel)
         if kernel is None:
             found.append(Diagnostic("error", check.position, f"the file defines no kernel '{check.kernel}'"))
             continue
-        try:
-            compile_kernel(kernel, args=check.arguments)
-        except DiagnosticError as failure:
-            found += failure.diagnostics
-        except Exception as failure:
-            found.append(_failure(failure, path, f"'{check.kernel}' cannot be compiled"))
-    return found
+        checked.add(check.kernel)
+        found += _errors(kernel, check.kernel, check.arguments, path, gpu)
+    for name, kernel in _declared_kernels(module, path):
+        if name not in checked:
+            found += _errors(kernel, name, None, path, gpu)
+    # Several versions of a kernel may have the same error.
+    return list({(str(one.location), one.message): one for one in found}.values())
+
+
+def _declared_kernels(module: types.ModuleType, path: str) -> Iterator[tuple[str, Any]]:
+    """The kernels of `tessera_tools.dsl` that the file itself defines, and that need no values."""
+    from tessera_tools.dsl.function import Function
+
+    for name, value in list(module.__dict__.items()):
+        if isinstance(value, Function) and value.file == path and not value.open_constants():
+            yield name, value
+
+
+def _errors(kernel: Any, name: str, arguments: list[Any] | None, path: str, gpu: str) -> list[Diagnostic]:
+    """The errors of compiling a kernel."""
+    from tessera_tools.api.compiling import compile as compile_kernel
+
+    try:
+        compile_kernel(kernel, gpu, args=arguments)
+    except DiagnosticError as failure:
+        return list(failure.diagnostics)
+    except Exception as failure:
+        return [_failure(failure, path, f"'{name}' cannot be compiled")]
+    return []
 
 
 def _failure(failure: BaseException, path: str, doing: str) -> Diagnostic:

@@ -202,6 +202,56 @@ def test_python_files_have_syntax_errors_and_are_not_executed(client: Client, tm
     assert len(client.diagnostics(path.as_uri())) == 1
 
 
+DSL = """\
+from tessera_tools.dsl import array, f32, kernel, load, make_partition_view, program_id, store
+
+
+@kernel
+def twice(a: array[f32], c: array[f32]):
+    i = program_id(0)
+    x = load(make_partition_view(a, tile=1024), i)
+    store(make_partition_view(c, tile=1024), i, x + {})
+"""
+CUTILE = """\
+import cuda.tile as ct
+
+
+# tessera-check: twice(f32[4096], f32[4096], 1024)
+@ct.kernel
+def twice(a, c, T: ct.Constant[int]):
+    x = ct.load(a, index=(ct.bid(0),), shape=(T,))
+    ct.store(c, index=(ct.bid(0),), tile=x + {})
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("text", [DSL, CUTILE], ids=["dsl", "cutile"])
+def test_kernels_of_python_files_are_compiled_when_they_are_saved(text: str, tmp_path: Path) -> None:
+    pytest.importorskip("cuda.tile")
+    client = Client(settings={"python": {"execute": True}})
+    uri = (tmp_path / "kernel.py").as_uri()
+    client.open(uri, text.format("x"), "python")
+    assert client.diagnostics(uri) == []
+    client.change(uri, {"text": text.format("unknown")})
+    client.notify("textDocument/didSave", about(uri))
+    (found,) = client.diagnostics(uri)
+    assert found["range"]["start"]["line"] == 7
+    assert "unknown" in found["message"]
+    assert client.close() == 0
+    assert client.garbage == b""
+
+
+@pytest.mark.slow
+def test_a_python_file_that_does_not_end_is_stopped(tmp_path: Path) -> None:
+    client = Client("--time-limit=0.3", settings={"python": {"execute": True}})
+    uri = (tmp_path / "kernel.py").as_uri()
+    client.open(uri, "import tessera_tools\nprint('noise')\nwhile True:\n    pass\n", "python")
+    (found,) = client.diagnostics(uri)
+    assert "stopped after 6 s" in found["message"]
+    assert client.close() == 0
+    assert client.garbage == b""
+
+
 def test_every_prefix_of_a_program(client: Client) -> None:
     uri = "file:///folder/prefix.mlir"
     client.open(uri, "")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import runpy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -343,3 +345,20 @@ def test_a_kernel_without_source_is_refused() -> None:
     exec("def k(x: ptr[f32]):\n    pass", space)
     with pytest.raises(tt.DiagnosticError, match="the source of 'k' cannot be read"):
         tt.compile(kernel(space["k"]))
+
+
+def test_two_files_with_the_same_code_have_their_own_syntax(tmp_path: Path) -> None:
+    """Python compares code objects without their annotations and files."""
+    text = "from tessera_tools.dsl import *\n\n\n@kernel\ndef f(x{}):\n    store(x, 1.0)\n"
+    found: list[str] = []
+    for name, annotation in (("typed", ": ptr[f32]"), ("untyped", "")):
+        path = tmp_path / f"{name}.py"
+        path.write_text(text.format(annotation))
+        names = runpy.run_path(str(path))
+        try:
+            tt.compile(names["f"], "sm_80")
+            found.append("")
+        except tt.DiagnosticError as failure:
+            found.append(str(failure))
+    assert found[0] == ""
+    assert f"{tmp_path / 'untyped.py'}:5:7: error: the parameter 'x' has no type" in found[1]

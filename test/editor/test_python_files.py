@@ -83,6 +83,62 @@ def test_a_check_that_is_wrong(check: str, message: str, tmp_path: Path) -> None
     assert message in found
 
 
+DSL = """\
+from tessera_tools.dsl import array, constexpr, f32, kernel, load, make_partition_view, program_id, store
+
+
+@kernel
+def twice(a: array[f32], c: array[f32]):
+    tiles = make_partition_view(a, tile=1024)
+    i = program_id(0)
+    x = load(tiles, i)
+    store(make_partition_view(c, tile=1024), i, x + x)
+"""
+
+
+def test_a_kernel_with_declared_types_needs_no_check(tmp_path: Path) -> None:
+    path = str(tmp_path / "good.py")
+    assert check_python(DSL, path, run=True) == []
+    assert lines(check_python(DSL.replace("x + x", "x + unknown"), path, run=True)) == [
+        (9, "unknown name 'unknown'")
+    ]
+
+
+def test_every_kernel_of_a_file_is_compiled(tmp_path: Path) -> None:
+    first = DSL.replace("tile=1024)\n    i", "tile=1000)\n    i")
+    second = DSL[DSL.index("\n@kernel") :].replace("twice", "thrice").replace("x + x", "x + unknown")
+    found = lines(check_python(first + second, str(tmp_path / "k.py"), run=True))
+    assert [line for line, _ in found] == [6, 16]
+
+
+def test_a_kernel_with_an_open_constant_needs_a_check(tmp_path: Path) -> None:
+    text = DSL.replace("c: array[f32]", "c: array[f32], T: constexpr").replace("1024", "T")
+    path = str(tmp_path / "k.py")
+    assert check_python(text, path, run=True) == []
+    checked = "# tessera-check: twice(f32[64], f32[64], {})\n"
+    assert check_python(checked.format(16) + text, path, run=True) == []
+    found = lines(check_python(checked.format(17) + text, path, run=True))
+    assert [line for line, _ in found] == [7]
+
+
+def test_a_parameter_without_a_type(tmp_path: Path) -> None:
+    text = DSL.replace("c: array[f32]", "c")
+    ((line, message),) = lines(check_python(text, str(tmp_path / "k.py"), run=True))
+    assert line == 5
+    assert "the parameter 'c' has no type" in message
+
+
+def test_kernels_are_compiled_for_the_gpu(tmp_path: Path) -> None:
+    ((_, message),) = lines(check_python(DSL, str(tmp_path / "k.py"), run=True, gpu="sm_1"))
+    assert "sm_1" in message
+
+
+def test_kernels_of_other_files_are_theirs(tmp_path: Path) -> None:
+    (tmp_path / "other_kernels.py").write_text(DSL.replace("x + x", "x + unknown"))
+    text = "import tessera_tools\nfrom other_kernels import twice\n"
+    assert check_python(text, str(tmp_path / "k.py"), run=True) == []
+
+
 def test_a_file_that_fails_when_it_is_imported(tmp_path: Path) -> None:
     text = "import cuda.tile\n# tessera-check: f(1)\n\nraise OSError('no')\n"
     pytest.importorskip("cuda.tile")
