@@ -44,6 +44,7 @@ FLAGS = SHARED_FLAGS | INSPECTION_FLAGS | {
 VALUES: dict[str, tuple[str, str, str | None]] = {
     **shared(SHARED_VALUES, "o", "color", "report"),
     **INSPECTION_VALUES,
+    "irdl-file": ("FILE", "load the dialects that FILE defines in irdl, which the input may use", None),
     "output-split-marker": ("MARKER", "the line between the outputs of chunks (default: that of the input)", None),
     "pass-pipeline": ("TEXT", "the pass pipeline to run, e.g. 'builtin.module(func.func(canonicalize,cse))'", None),
     **REMARK_OPTIONS,

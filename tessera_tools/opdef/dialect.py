@@ -7,7 +7,8 @@ the module is imported on the first use of one of its ops, types or attributes.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,6 +83,18 @@ def by_word(*classes: type[Attribute]) -> dict[str, Any]:
 
 
 _loaded: dict[str, Dialect] = {}
+
+
+@contextmanager
+def loaded_dialects(dialects: Iterable[Dialect]) -> Iterator[None]:
+    """Let `find_dialect` find these dialects, which have no module, until the `with` block ends."""
+    added = {dialect.name: dialect for dialect in dialects}
+    _loaded.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            del _loaded[name]
 
 
 def find_dialect(name: str) -> Dialect | None:
