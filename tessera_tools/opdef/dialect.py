@@ -34,7 +34,7 @@ class Dialect:
     canonicalizers: the module whose `canonicalizers` are the patterns of the ops; `patterns` imports it.
     is_complete: every op of the dialect is declared, so an unknown one is an error even if unregistered ops are
     allowed.
-    inline_ok: the inliner may move this dialect's ops to other functions.
+    inline_ok: the inliner may move this dialect's ops to other functions; or whether it may move an op.
     """
 
     name: str
@@ -46,7 +46,7 @@ class Dialect:
     rules: str = ""
     canonicalizers: str = ""
     is_complete: bool = False
-    inline_ok: bool = True
+    inline_ok: bool | Callable[[Operation], bool] = True
     upgrade: Callable[[Operation], object] | None = None
     op_attributes: Mapping[str, OpRule] = field(default_factory=dict)
     parameter_attributes: Mapping[str, ParameterRule] = field(default_factory=dict)
