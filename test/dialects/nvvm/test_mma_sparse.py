@@ -128,7 +128,7 @@ def test_every_variant_of_the_isa_is_assembled(target: str) -> None:
     assert done.exit_code == 0, done.stderr.decode()
     ptx = done.stdout.decode()
     assert len(re.findall(r"^\s*mma\.", ptx, re.MULTILINE)) == len(variants)
-    assert assembled(ptx, target).cubin
+    assembled(ptx, target)  # raises what ptxas says
 
 
 FP8 = next(v for v in sparse_variants() if "e4m3" in v.attributes)
