@@ -8,7 +8,8 @@
 The consumer is the program without its loads and products.  The producer is that of tileas-materialize-schedule.  The
 multiplier has the products, and a copy of the loops and branches around them, with what determines their bounds.  Each
 accumulation (umma_products.py) is a stage of a pipeline: it is full when the products are complete that add up in it,
-and empty when the consumer has loaded the sums.
+and empty when the consumer has loaded the sums.  A factor that the consumer computes is a stage of a pipeline, too:
+it is full when the consumer has stored it, and empty when the product is complete.
 """
 
 from __future__ import annotations
@@ -24,13 +25,20 @@ from tessera_tools.ir.types import I1, I64, FloatType, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.agent_control import State, copied, rewritten
-from tessera_tools.passes.tileas.box_stages import first, following
+from tessera_tools.passes.tileas.box_stages import Pipeline, declare, fill, first, following
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.explain_agents import explain_fillers, explain_stages
+from tessera_tools.passes.tileas.fills import BoxLoad
 from tessera_tools.passes.tileas.materialize_schedule import Kernel
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
-from tessera_tools.passes.tileas.umma_products import Accumulation, UmmaChoice, UmmaProduct, choose_umma
+from tessera_tools.passes.tileas.umma_products import (
+    Accumulation,
+    Handed,
+    UmmaChoice,
+    UmmaProduct,
+    choose_umma,
+)
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import tile_text
 from tessera_tools.target import Feature, Target
@@ -106,7 +114,6 @@ class _TensorKernel(Kernel):
 
     def __init__(self, function: nv_tileaa.Func, choice: UmmaChoice, target: Target) -> None:
         super().__init__(function, choice, target)
-        self.readers = 1
         self.sums = [_Sums(one) for one in choice.accumulations]
         self.begins = {one.of.begin: one for one in self.sums}
         self.ends = {one.of.end: one for one in self.sums}
@@ -115,6 +122,17 @@ class _TensorKernel(Kernel):
         for one in self.sums:
             # The loop that adds up carries no iterator of its own sums.
             self.places[one] = one.of.end if one.of.loop is None else _around(one.of.loop)
+        self.handed = {
+            factor: Pipeline([factor], product)
+            for product in choice.products
+            if isinstance(product, UmmaProduct)
+            for factor in product.handed.values()
+        }
+        """The pipelines of factors that the consumer computes."""
+        self.handed_before: dict[Operation, list[Handed]] = {}
+        for factor, pipeline in self.handed.items():
+            self.places[pipeline] = _around(factor.before) if factor.before.regions else factor.before
+            self.handed_before.setdefault(factor.before, []).append(factor)
         self.multiplied = Slice([])
         for product in choice.products:
             self.multiplied.around(product.dot, product.dot)
@@ -126,6 +144,10 @@ class _TensorKernel(Kernel):
                 "is in a loop or branch that depends on what the consumer computes, which the agent that multiplies "
                 "does not know in this version",
             )
+
+    def readers(self, pipeline: Pipeline) -> int:
+        """The multiplier, or each warp that reads a tile."""
+        return self.warps if pipeline.read else 1
 
     def share(self) -> None:
         """Each CTA of a cluster loads its own tiles."""
@@ -148,16 +170,29 @@ class _TensorKernel(Kernel):
         before.insert(alloc)
         for one, buffer in zip(self.sums, alloc.results, strict=True):
             one.buffer = buffer
+        for factor, pipeline in self.handed.items():
+            pipeline.brought[factor] = declare(factor, 1, before)
+            made = nv_tileas.CreatePipeline(
+                i32(1),
+                i32(pipeline.arrivals(self.warps)),
+                i32(1),
+                None,
+                res=nv_tileas.PipelineTokenType(),
+                location=pipeline.user.location,
+            )
+            pipeline.token = before.insert(made).res
         producer, multiplier, consumer = Block(), Block(), Block()
         for op in own:
             op.detach()
             consumer.append(op)
+        few, many = self.choice.registers or (0, 0)
         switch = nv_tileas.AgentSwitch.create(
             [],
             [],
             {
                 "num_warps": DenseArrayAttr(I64, (self.producers, 1, self.warps)),
                 "warp_id": DenseArrayAttr(I64, (0, self.producers, self.producers + 1)),
+                **({"registers": DenseArrayAttr(I64, (few, few, many))} if few else {}),
             },
             [Region([producer]), Region([multiplier]), Region([consumer])],
             location=location,
@@ -178,7 +213,8 @@ class _TensorKernel(Kernel):
     def multiply_all(self, source: Block, target: Block) -> None:
         """The multiplier's code: a copy of loops and branches, with the products."""
         builder = Builder.at_end(target, self.function.location)
-        state = self.iterators(builder, [*self.pipelines, *self.sums])
+        multiplied = [p for p in self.pipelines if not p.read]
+        state = self.iterators(builder, [*multiplied, *self.handed.values(), *self.sums])
         mapping = IRMapping()
         if self.multiplied.loads:
             none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
@@ -189,10 +225,14 @@ class _TensorKernel(Kernel):
     def copy_products(self, source: Block, builder: Builder, mapping: IRMapping, state: State) -> None:
         """Copy the needed ops and the products of a block."""
         held: list[Value] = []
-        left = {p: list(p.loads) for p in self.pipelines if p.block is source}
+        left = {p: list(p.loads) for p in self.pipelines if p.block is source and not p.read}
         for op in source:
+            read: list[Value] = []
             if op in self.multiplied.ops:
                 builder.insert(op.clone(mapping))
+            for factor in self.handed_before.get(op, ()):
+                token = self.wait(self.handed[factor], builder, state)
+                (read if op in self.by_product else held).append(token)
             if (one := self.begins.get(op)) is not None:
                 acquired = nv_tileas.ProducerAcquire(
                     one.token, state[one], res=nv_tileas.ProducerTokenType(), location=op.location
@@ -201,13 +241,20 @@ class _TensorKernel(Kernel):
             found = self.by_load.get(op)
             if found is not None:
                 pipeline, load = found
-                left[pipeline].remove(load)
-                if not left[pipeline] and not pipeline.is_inside:
-                    held.append(self.wait(pipeline, builder, state))
+                if pipeline in left:
+                    left[pipeline].remove(load)
+                    if not left[pipeline] and not pipeline.is_inside:
+                        held.append(self.wait(pipeline, builder, state))
             elif isinstance(op, scf.For | scf.If) and op in self.multiplied.control:
                 copied(op, self.multiplied, builder, mapping, state, self.places, self.copy_products)
             elif isinstance(op, nv_tileas.Dot) and op in self.by_product:
-                self.start_product(self.by_product[op], builder, mapping, state)
+                product = self.by_product[op]
+                own = next((p for p in self.pipelines if p.product is product and p.is_inside), None)
+                if own is not None:
+                    read.append(self.wait(own, builder, state))
+                self.start_product(product, builder, mapping, state)
+                for token in read:
+                    builder.insert(nv_tileas.ConsumerRelease(token, UNIT, location=op.location))
             if (one := self.ends.get(op)) is not None:
                 builder.insert(nv_tileas.ProducerCommit(one.filled, location=op.location))
                 state[one] = following(state[one], builder)
@@ -215,12 +262,13 @@ class _TensorKernel(Kernel):
             builder.insert(nv_tileas.ConsumerRelease(token, UNIT))
 
     def start_product(self, product: UmmaProduct, builder: Builder, mapping: IRMapping, state: State) -> None:
-        """One product, and the release of the stages that only it reads."""
+        """One product."""
         dot = product.dot
         location = dot.location
-        own = next((p for p in self.pipelines if p.product is product and p.is_inside), None)
-        token = self.wait(own, builder, state) if own is not None else None
-        a, b = (self.views[load] for load in product.loads)
+        a, b = (
+            self.views[load if load is not None else product.handed[position]]
+            for position, load in enumerate((product.a, product.b))
+        )
         one = self.by_dot[dot]
         builder.insert(
             nv_tileas.Umma(
@@ -235,8 +283,6 @@ class _TensorKernel(Kernel):
                 location=location,
             )
         )
-        if token is not None:
-            builder.insert(nv_tileas.ConsumerRelease(token, UNIT, location=location))
 
     def adds(self, one: Accumulation, product: UmmaProduct, builder: Builder, mapping: IRMapping) -> Value:
         """Whether a product adds to the sums, or is the first of them."""
@@ -254,7 +300,8 @@ class _TensorKernel(Kernel):
     def consume(self, block: Block) -> None:
         """Rewrite the program to the consumer's code, in place."""
         start = Builder.at_start(block, self.function.location)
-        state = self.iterators(start, list(self.sums))
+        read = [p for p in self.pipelines if p.read]
+        state = self.iterators(start, [*read, *self.handed.values(), *self.sums])
         Builder.at_end(block, self.function.location).insert(nv_tileas.Yield([]))
         self.rewrite(block, state)
         for one in self.sums:
@@ -276,16 +323,30 @@ class _TensorKernel(Kernel):
         erase_dead(self.function)
 
     def rewrite(self, block: Block, state: State) -> None:
-        """Replace the sums of a block and of the loops in it."""
+        """Replace the sums of a block and of the loops in it; read and hand over what products multiply."""
         for op in list(block):
+            for factor in self.handed_before.get(op, ()):
+                self.hand_over(self.handed[factor], Builder.before(op), state)
             one = self.ends.get(op)
-            if isinstance(op, scf.For | scf.If):
+            found = self.by_load.get(op)
+            if found is not None and found[0].read:
+                pipeline, load = found
+                assert isinstance(load, BoxLoad)
+                self.read(pipeline, load, Builder.before(op), state)
+            elif isinstance(op, scf.For | scf.If):
                 made = rewritten(op, state, self.places, self.rewrite)
                 if one is not None:
-                    self.drop_sums(one.of, cast(scf.For, made))
+                    one.of.loop = cast(scf.For, made)
+                    self.drop_sums(one.of, one.of.loop)
                     self.take_sums(one, made.results[one.of.number], made, state)
             elif one is not None:
                 self.take_sums(one, one.of.last.res, op, state)
+
+    def hand_over(self, pipeline: Pipeline, builder: Builder, state: State) -> None:
+        """Store a factor to a stage, from which the multiplier reads it."""
+        iterator = state[pipeline]
+        fill(pipeline.token, iterator, pipeline.brought, lambda value: value, builder, self.warps)
+        state[pipeline] = following(iterator, builder)
 
     def drop_sums(self, one: Accumulation, loop: scf.For) -> None:
         """The loop carries its sums no more."""
@@ -333,9 +394,9 @@ class _TensorKernel(Kernel):
         return branch.results[0]
 
 
-def _around(loop: scf.For) -> Operation:
-    assert loop.parent_op is not None
-    return loop.parent_op
+def _around(op: Operation) -> Operation:
+    assert op.parent_op is not None
+    return op.parent_op
 
 
 def _runs(loop: scf.For) -> bool:

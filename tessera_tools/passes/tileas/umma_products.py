@@ -3,13 +3,15 @@
     for %k iter_args(%s = %c) { %d = dot %a, %b, %s; yield %d }     one accumulation: the loop, its sums from zero, + %c
     %d = dot %a, %b, %c; %e = dot %x, %y, %d                        one accumulation: both products, + %c
 
-TMA brings both factors of such a product to shared memory.  Its sums start from zero; what a product adds to is added
+TMA brings the factors of such a product to shared memory, or the consumer computes them and hands them over: from
+tiles that TMA brings to it, from other sums, as in attention.  Sums start from zero; what a product adds to is added
 to the sums behind them.  Products in one loop run by tcgen05.mma together or not at all: otherwise the threads that
 compute the others would wait for them in each iteration.  Where a product does not, a `Missed` has the reason.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +25,16 @@ from tessera_tools.dialects.cute import CuteMmaAtomAttr
 from tessera_tools.dialects.nv_tileas import TmemType, allocated_columns, umma_layout
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.passes.tileas.boxes import Missed
-from tessera_tools.passes.tileas.fills import SIDES, BoxLoad, box_load, check_order
+from tessera_tools.passes.tileas.fills import (
+    SIDES,
+    BoxLoad,
+    ThreadFill,
+    box_load,
+    check_order,
+    loads_of,
+    read_load,
+    staged_layout,
+)
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.passes.tileas.products import (
     AsyncProduct,
@@ -32,6 +43,7 @@ from tessera_tools.passes.tileas.products import (
     check_exits,
     loops_around,
     trace_load,
+    without_sign,
 )
 from tessera_tools.target import Target
 
@@ -42,9 +54,36 @@ _MOST_COLUMNS = 256
 _WARPGROUPS = ((1, 64), (2, 128), (4, 64))
 """(warpgroups that load the sums, limit of registers of a thread for those of one accumulation)."""
 
+_REGISTERS = {1: (0, 255), 2: (40, 232), 4: (40, 112)}
+"""Registers of the threads of producer and multiplier, which share a warpgroup, and of a consumer, by number of consumer
+warpgroups; 0 where there are enough for all."""
 
+
+@dataclass(eq=False)
+class Handed(ThreadFill):
+    """A factor that the consumer computes, and hands to the multiplier in a stage of shared memory."""
+
+    position: int = 0
+    """Which factor of its product it is."""
+    before: Any = None
+    """The op in the block of the factor before which the consumer hands it over: the product, or a loop around it."""
+
+    @property
+    def value(self) -> Value:
+        """The factor, before inversions of its sign."""
+        return without_sign(self.load.operand(self.position))[0]
+
+
+@dataclass(eq=False)
 class UmmaProduct(AsyncProduct):
-    """A product by tcgen05.mma, whose factors TMA brings."""
+    """A product by tcgen05.mma."""
+
+    handed: Mapping[int, Handed] = field(default_factory=dict[int, Handed])
+    """The factors that TMA does not bring, by position."""
+
+    @property
+    def staged(self) -> list[int]:
+        return list(self.handed)
 
     def atom(self) -> CuteMmaAtomAttr:
         """The instruction."""
@@ -112,9 +151,8 @@ class UmmaChoice(Choice):
     accumulations: list[Accumulation] = field(default_factory=list[Accumulation])
 
     @property
-    def registers(self) -> tuple[int, int] | None:
-        """There are enough for all agents."""
-        return None
+    def _registers(self) -> tuple[int, int]:
+        return _REGISTERS[self.groups]
 
 
 def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
@@ -139,6 +177,8 @@ def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
             refused[dot] = Missed(dot, f"is in a loop with a product that {refusal.why}")
     if not found:
         raise next(iter(refused.values()))
+    if not any(product.loads or product.read for product in found.values()):
+        raise Missed(dots[0], "has no operand that TMA brings")
     choice = UmmaChoice(products=list(found.values()), refused=list(refused.values()))
     choice.accumulations = _accumulations(found)
     for one in choice.accumulations:
@@ -178,17 +218,45 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         if not isinstance(around, scf.For | scf.If):
             raise Missed(dot, f"is nested in a '{around.name}', which agents do not support in this version")
         around = around.parent_op
-    factors: list[BoxLoad] = []
+    factors: list[BoxLoad | None] = []
+    read: list[BoxLoad] = []
+    handed: dict[int, Handed] = {}
     for position in (0, 1):
         traced = trace_load(dot, position)
-        if traced is None:
-            raise Missed(
-                dot,
-                f"has a {SIDES[position]} operand that is computed, or has other uses; TMA does not bring it",
-            )
-        factors.append(box_load(dot, position, *traced, facts, order, _TRANSPOSED))
+        try:
+            if traced is None:
+                raise Missed(dot, f"has a {SIDES[position]} operand that is computed, or has other uses")
+            factors.append(box_load(dot, position, *traced, facts, order, _TRANSPOSED))
+        except Missed as refusal:
+            factors.append(None)
+            handed[position] = _handed(dot, position, read, facts, order, refusal)
     a, b = factors
-    return UmmaProduct(dot, columns, (4, 1), a, b)
+    return UmmaProduct(dot, columns, (4, 1), a, b, read=read, handed=handed)
+
+
+def _handed(
+    dot: nv_tileas.Dot,
+    position: int,
+    read: list[BoxLoad],
+    facts: Facts,
+    order: MemoryOrder,
+    refusal: Missed,
+) -> Handed:
+    """A factor that the consumer hands over, for the reason of `refusal`; the tiles from which it computes it are added
+    to `read`.  Raises Missed if tcgen05.mma could not read it, or TMA does not bring the tiles."""
+    memory, swizzle = staged_layout(dot, position)
+    for load in loads_of(dot, position):
+        if not isinstance(load, nv_tileas.TiledLoad):
+            raise Missed(load, "loads through pointers what a product multiplies, which TMA does not")
+        if not any(load is other.load for other in read):
+            read.append(read_load(dot, load, facts, order))
+    value, signs = without_sign(dot.operand(position))
+    before: Operation = dot
+    block = value.block if isinstance(value, BlockArgument) else value.defining_op.parent  # type: ignore[union-attr]
+    while before.parent is not block:
+        assert before.parent_op is not None
+        before = before.parent_op
+    return Handed(dot, memory, swizzle, signs, False, refusal.why, position=position, before=before)
 
 
 def _row(dot: nv_tileas.Dot, target: Target) -> Product:
