@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,7 @@ def is_found(ptx: str, manifest: Any, kernel: Attention) -> bool:
     rng = np.random.default_rng(fresh_seed())
     for mode in ("late", "early"):
         gpu = device("sim", gpu_name=TARGET, processes=1)
-        args, expected = kernel.case(kernel.rows, 4 * kernel.keys, rng)
+        args, expected = kernel.case(kernel.rows, 11 * kernel.keys, rng)
         buffers = {i: gpu.buffer(a, f"argument {i}") for i, a in enumerate(args) if isinstance(a, np.ndarray)}
         given = [buffers.get(i, a) for i, a in enumerate(args)]
         try:
@@ -77,8 +78,9 @@ def test_every_synchronization_is_needed() -> None:
     made = compiled(kernel.text(), TARGET)
     assert not is_found(made.ptx, made.manifest, kernel)
     missed = [what for what, ptx in mutants(made.ptx) if not is_found(ptx, made.manifest, kernel)]
+    words = Counter(what.split()[0].split("cta_group")[0].rstrip(".;") for what in missed)
     # The fence of one pipeline's barriers is one for all; other CTAs need the permit.
-    assert {".".join(what.split(".")[0:2]).split()[0] for what in missed} <= {
-        "fence.mbarrier_init",
-        "tcgen05.relinquish_alloc_permit",
-    }
+    del words["fence.mbarrier_init.release.cluster"], words["tcgen05.relinquish_alloc_permit"]
+    # The probabilities of an iteration come after the sums of the last but one, whose stage is the same; nobody waits
+    # for what the consumer releases last.
+    assert words == {"wait": 1, "tcgen05.fence::before_thread_sync": 2, "mbarrier.arrive.shared.b64": 1}

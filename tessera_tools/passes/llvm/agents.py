@@ -16,6 +16,7 @@ A pipeline's barriers are contiguous: full 0 … n-1, empty 0 … n-1.  PTX ISA,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from tessera_tools.diagnostics import Refusal
@@ -283,7 +284,7 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
             e.open(split)
         e.block = entry
         _request_registers(low, [units[number] for number in crew], end)
-        for number, other in zip(crew, crew[1:], strict=False):
+        for number, other in pairwise(crew):
             entry, rest = e.new_block(), e.new_block()
             branch_if(low, e.icmp("ult", warp, units[other].first_warp), entry, rest)
             e.block = entry

@@ -54,9 +54,11 @@ _MOST_COLUMNS = 256
 _WARPGROUPS = ((1, 64), (2, 128), (4, 64))
 """(warpgroups that load the sums, limit of registers of a thread for those of one accumulation)."""
 
+_MOST_AGENTS = 3
+"""Agents that multiply, which share a warpgroup with the producer."""
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (40, 112)}
-"""Registers of the threads of producer and multiplier, which share a warpgroup, and of a consumer, by number of consumer
-warpgroups; 0 where there are enough for all."""
+"""Registers of the threads of producer and multipliers, which share a warpgroup, and of a consumer, by number of
+consumer warpgroups; 0 where there are enough for all."""
 
 
 @dataclass(eq=False)
@@ -105,8 +107,11 @@ class Accumulation:
     loop: scf.For | None = None
     """The loop whose iterations add up."""
     number: int = 0
-    """Which of the values that it carries the sums are."""
+    """Which of the values that the loop, or one around the products, carries the sums are."""
     stages: int = 1
+    agent: int = 0
+    """Which of the agents that multiply: one that waits for what the consumer computes from the sums of others does not
+    keep those from multiplying ahead."""
 
     @property
     def first(self) -> nv_tileas.Dot:
@@ -137,11 +142,35 @@ class Accumulation:
         return splat_of(constant_of(self.start)) == 0
 
     @property
+    def used_first(self) -> Operation | None:
+        """The op in the next iteration that first uses the sums of products that wait for other sums, if they are
+        used for nothing but what the products then add to; None otherwise."""
+        loop, end = self.last.parent_op, self.last.res
+        if self.agent == 0 or self.loop is not None or not isinstance(loop, scf.For) or not end.has_one_use:
+            return None
+        numbers = [n for n, value in enumerate(loop.yielded) if value is end]
+        if not numbers:
+            return None
+        users = [_within(user, loop) for user in loop.iter_args[numbers[0]].users]
+        if not users or not all(user.is_before_in_block(self.first) for user in users):
+            return None
+        self.number = numbers[0]
+        return next(op for op in loop.body.entry if op in users)
+
+    @property
     def type(self) -> TmemType:
         """The buffer."""
         type: Any = self.first.c.type
         layout = umma_layout(type.shape, instruction_rows(self.first))
         return TmemType((self.stages, *type.shape), type.element, layout)
+
+
+def _within(op: Operation, loop: scf.For) -> Operation:
+    """The op of a loop's block in which an op stands."""
+    while op.parent_op is not loop:
+        assert op.parent_op is not None
+        op = op.parent_op
+    return op
 
 
 @dataclass(eq=False)
@@ -185,6 +214,7 @@ def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
         for load in (load for product in one.products for load in product.loads):
             # The consumer waits for the sums, not for the tiles.
             check_order(load.load, one.end, order)
+    _divide(choice.accumulations)
     _reserve(choice.accumulations, target)
     choice.groups = _warpgroups(function, choice.accumulations)
     return choice
@@ -312,6 +342,30 @@ def _find_loop(chain: Accumulation) -> None:
     number = start.index - 1
     if loop.yielded[number] is end.res:
         chain.loop, chain.number = loop, number
+
+
+def _divide(accumulations: list[Accumulation]) -> None:
+    """Give products in loops whose factors are computed from sums another agent than those that leave the sums."""
+    agents: dict[Operation, int] = {}
+    for one in accumulations:
+        if loops_around(one.end):
+            factors = [factor.value for product in one.products for factor in product.handed.values()]
+            before = (agents[op] + 1 for op in _computed_from(factors) if op in agents)
+            one.agent = min(max(before, default=0), _MOST_AGENTS - 1)
+        agents.update((product.dot, one.agent) for product in one.products)
+
+
+def _computed_from(values: list[Value]) -> set[Operation]:
+    """The ops of the same iteration from which values are computed."""
+    found: set[Operation] = set()
+    work = list(values)
+    while work:
+        op = work.pop().defining_op
+        if op is not None and op not in found:
+            inner = [op, *op.walk()]
+            found.update(inner)
+            work += [value for other in inner for value in other.operands]
+    return found
 
 
 # -- resources
