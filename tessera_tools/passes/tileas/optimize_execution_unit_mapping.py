@@ -84,7 +84,9 @@ class Mapping:
         for i in order:
             warps = switch.num_warps.values[i]
             registers = switch.registers.values[i] if switch.registers is not None else 0
-            starts[i] = _rounded(cursor, WARPS_OF_WARPGROUP if registers != shared else min(warps, WARPS_OF_WARPGROUP))
+            starts[i] = _rounded(
+                cursor, WARPS_OF_WARPGROUP if registers != shared else min(warps, WARPS_OF_WARPGROUP)
+            )
             cursor = starts[i] + warps
             # A group is shared by agents that do not fill it.
             shared = registers if warps % WARPS_OF_WARPGROUP else 0
