@@ -344,17 +344,12 @@ class Session:
     def _run_recorded(self, pipeline: Pipeline, module: Operation, name: str) -> None:
         """Run the passes, and make the page of --report."""
         from tessera_tools.emit.driver import declared_target
-        from tessera_tools.passes.charts import recording_charts
-        from tessera_tools.report import Recorder, Recording, add_source, report_page
+        from tessera_tools.report import Recording, recorded, report_page
 
         self._recording = Recording(name, declared_target(module) or "no target yet")
-        recorder = Recorder(self._recording)
-        with recording_charts() as charts:
+        with recorded(self._recording, module, self.source_text or None) as recorder:
             self._run_passes(pipeline, module, (recorder,))
-        recorder.finish(module)
-        self._recording.charts = charts
         self._recording.target = declared_target(module) or self._recording.target
-        add_source(self._recording, self.source_text or None)
         self._page = report_page(self._recording)
 
     def _run_passes(

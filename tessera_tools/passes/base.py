@@ -61,14 +61,16 @@ class OptionError(ValueError):
         self.name = name
 
 
-def option(default: Any, summary: str, *, choices: tuple[str, ...] = ()) -> Any:
+def option(default: Any, summary: str, *, choices: tuple[str, ...] = (), writes_file: bool = False) -> Any:
     """A dataclass field that is a command-line option.
 
     The option has the type of `default` (bool, int, str, or a tuple of str for a comma-separated list).
-    `choices` are the valid values of a str option. On the command line, a trailing underscore of the field's name is
-    dropped, and other underscores become hyphens.
+    `choices` are the valid values of a str option. One that `writes_file` is the path of a file to write. On the
+    command line, a trailing underscore of the field's name is dropped, and other underscores become hyphens.
     """
-    return field(default=default, metadata={"summary": summary, "choices": choices})
+    return field(
+        default=default, metadata={"summary": summary, "choices": choices, "writes_file": writes_file}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class OptionInfo:
     default: Any
     summary: str
     choices: tuple[str, ...]
+    writes_file: bool
 
     def read(self, text: str) -> Any:
         """The value of `text`. Raises OptionError."""
@@ -275,6 +278,7 @@ class Pass:
                 entry.default,
                 entry.metadata.get("summary", ""),
                 entry.metadata.get("choices", ()),
+                entry.metadata.get("writes_file", False),
             )
 
     @classmethod
