@@ -140,6 +140,7 @@ class PassManager:
         )
         with self._scope(pass_.shown, id(pass_)):
             runs(pass_.name)
+            changed = False
             try:
                 changed = executes("pass-execution") and pass_.run(op, context) is not False
             except DiagnosticError as failure:
