@@ -6,8 +6,8 @@ version.py  container.py   sections, strings, dialects, op names      cursor.py 
 forms.py  builtin.py  llvm.py   encodings of attributes and types     entries.py      their table
 properties.py   encodings of the properties of upstream's ops         use_lists.py  resources.py  numbering.py
 
-Attributes and types without an encoding are text. Ops of dialects that upstream does not have are written as unregistered
-ones, which `mlir-opt --allow-unregistered-dialect` reads. Names of values are not part of the format.
+Attributes and types without an encoding are text. Ops of dialects that upstream does not have are written as
+unregistered ones, which `mlir-opt --allow-unregistered-dialect` reads. Names of values are not part of the format.
 """
 
 from __future__ import annotations

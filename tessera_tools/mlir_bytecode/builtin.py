@@ -285,7 +285,7 @@ def _read_resource(e: EntryReader) -> tuple[str, str | None]:
 
 
 _RESOURCE = Member(_read_resource, lambda e, a: e.w.varint(e.resource(a)))
-_SHAPED = type_of(ty.ShapedType, "a shaped type")  # type: ignore[type-abstract]
+_SHAPED = type_of(ty.ShapedType, "a shaped type")
 _ELEMENTS = attribute_of(ba.DenseElementsAttr, "dense elements")
 
 

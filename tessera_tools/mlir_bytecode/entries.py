@@ -1,6 +1,6 @@
 """The attributes and types of a file, each read when it is first used, and what it refers to before it.
 
-    offsets: attributes │ types │ groups (dialect, count, entry (size, encoded or text) …)       entries: bytes, in order
+    offsets: attributes │ types │ groups (dialect, count, entry (size, encoded or text) …)     entries: bytes, in order
 
 Entries that refer to each other are read with an explicit stack. How deep they nest and how long they are when written
 out are limited as in text.

@@ -39,7 +39,9 @@ _LANGUAGES = dict(
         ),
         1,
     )
-) | {0x2A: "C_plus_plus_17", 0x2B: "C_plus_plus_20", 0x2C: "C17", 0x2D: "Fortran18", 0x30: "HIP", 0x33: "Mojo"}  # fmt: skip
+) | {
+    0x2A: "C_plus_plus_17", 0x2B: "C_plus_plus_20", 0x2C: "C17", 0x2D: "Fortran18", 0x30: "HIP", 0x33: "Mojo",
+}  # fmt: skip
 _ENCODINGS = {0: ""} | dict(
     enumerate(
         (
@@ -52,7 +54,7 @@ _ENCODINGS = {0: ""} | dict(
 )  # fmt: skip
 _TAGS = {0x00: "null", 0x12: "string_type", 0x24: "base_type", 0x3B: "unspecified_type"}
 _CONVENTIONS = {
-    0: "", 1: "normal", 2: "program", 3: "nocall", 4: "pass_by_reference", 5: "pass_by_value", 0xC7: "LLVM_DeviceKernel",
+    0: "", 1: "normal", 2: "program", 3: "nocall", 4: "pass_by_reference", 5: "pass_by_value",
 }  # fmt: skip
 _EMISSIONS = dict(enumerate(("None", "Full", "LineTablesOnly", "DebugDirectivesOnly")))
 _NAME_TABLES = dict(enumerate(("Default", "GNU", "None", "Apple")))
@@ -187,7 +189,8 @@ _FORMS: dict[type[Attribute], Form] = {
         18, di.LoopAnnotationAttr, disableNonforced=_OPTIONAL_BOOL,
         vectorize=optional_attribute_of(di.LoopVectorizeAttr, "a vectorization"),
         interleave=optional_attribute_of(di.LoopInterleaveAttr, "an interleaving"),
-        unroll=optional_attribute_of(di.LoopUnrollAttr, "an unrolling"), _unroll_and_jam=_none("unroll-and-jam of a loop"),
+        unroll=optional_attribute_of(di.LoopUnrollAttr, "an unrolling"),
+        _unroll_and_jam=_none("unroll-and-jam of a loop"),
         licm=optional_attribute_of(di.LoopLICMAttr, "a loop-invariant code motion"),
         _distribute=_none("distribution of a loop"),
         pipeline=optional_attribute_of(di.LoopPipelineAttr, "a pipelining"), _peeled=_none("peeling of a loop"),

@@ -17,7 +17,7 @@ from tessera_tools.ir.location import UNKNOWN
 from tessera_tools.ir.types import OpaqueType
 from tessera_tools.mlir_bytecode.entries import FORMS
 from tessera_tools.mlir_bytecode.forms import EntryWriter, Form
-from tessera_tools.mlir_bytecode.properties import UPSTREAM, Part, as_upstream, property_values
+from tessera_tools.mlir_bytecode.properties import UPSTREAM, Part, merged, property_values
 from tessera_tools.mlir_bytecode.version import ELIDED_LOCATIONS, NATIVE_PROPERTIES
 
 
@@ -114,7 +114,7 @@ class Written:
             elif op.properties:
                 self.properties = DictionaryAttr.of(op.properties)
         elif version < NATIVE_PROPERTIES:
-            attributes = as_upstream(op, attributes)
+            attributes = merged(op, version) if is_upstream(op) else attributes
         else:
             inherent = {k: v for k, v in attributes.items() if k in op.inherent_attributes}
             if is_upstream(op):

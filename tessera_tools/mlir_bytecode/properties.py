@@ -2,8 +2,8 @@
 
     attributes by name: required ones as numbers, optional ones as numbers with a flag │ segment sizes
 
-From version 6 on, segment sizes are sparse arrays of numbers at the end; in version 5 they are attributes, among the others
-by name. Exceptions are listed here. Source: OpDefinitionsGen.cpp of mlir-tblgen 22.
+From version 6 on, segment sizes are sparse arrays of numbers at the end; in version 5 they are attributes, among the
+others by name. Exceptions are listed here. Source: OpDefinitionsGen.cpp of mlir-tblgen 22.
 """
 
 from __future__ import annotations
@@ -11,13 +11,12 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from tessera_tools.dialects.llvm.attributes import OverflowFlagsAttr
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I32
 from tessera_tools.mlir_bytecode.forms import EntryReader, EntryWriter
-from tessera_tools.mlir_bytecode.version import NATIVE_SEGMENTS
+from tessera_tools.mlir_bytecode.version import NATIVE_PROPERTIES, NATIVE_SEGMENTS
 from tessera_tools.opdef import Op
 
 UPSTREAM = frozenset(
@@ -64,7 +63,11 @@ def _plan(op_class: type[Op], version: int) -> tuple[Part, ...]:
     definition, name = op_class.definition, op_class.name
     number = _NUMBERS.get(name)
     parts = [
-        Part(field.key, "attribute" if field.arity == "single" else "optional", field.default)
+        Part(
+            field.key,
+            "attribute" if field.arity == "single" else "optional",
+            field.default,
+        )
         for field in definition.attributes
         if field.key in op_class.inherent_attributes and field.key != number
     ]
@@ -106,7 +109,7 @@ def read_properties(e: EntryReader, op_class: type[Op], version: int) -> dict[st
         else:
             fields = op_class.definition.operands if part.key == _SEGMENTS[0] else op_class.definition.results
             value = DenseArrayAttr(I32, _read_sparse(e, len(fields)))
-        if value is not None and value is not part.default:
+        if value is not None:
             found[part.key] = value
     if e.c.remaining:
         e.c.fail(f"{e.c.remaining} unexpected bytes after the properties of '{op_class.name}'")
@@ -116,7 +119,7 @@ def read_properties(e: EntryReader, op_class: type[Op], version: int) -> dict[st
 def property_values(op: Operation, version: int) -> list[tuple[Part, Any]]:
     """The properties of an op of a dialect that upstream has. Raises DiagnosticError if a required one is missing."""
     found: list[tuple[Part, Any]] = []
-    for part in _plan(type(op), version):  # type: ignore[arg-type]
+    for part in _plan(type(op), version):
         value = op.attributes.get(part.key, part.default)
         if value is None and part.coding != "optional":
             raise op.error(f"cannot be written: requires attribute '{part.key}'")
@@ -137,31 +140,32 @@ def write_properties(e: EntryWriter, values: list[tuple[Part, Any]]) -> None:
             _write_sparse(e, value.values)
 
 
-def as_attributes(op_class: type[Op], attributes: dict[str, Attribute]) -> dict[str, Attribute]:
-    """Attributes from text or from a version without properties, as ops hold them: numbers are numbers, and what is
-    the default is left out."""
-    number = _NUMBERS.get(op_class.name)
-    flags = attributes.get(number) if number is not None else None
-    if isinstance(flags, OverflowFlagsAttr):
-        words = flags.value.split(", ")
-        attributes[number] = IntegerAttr(("nsw" in words) + 2 * ("nuw" in words), I32)  # type: ignore[index]
+def without_defaults(op_class: type[Op], attributes: dict[str, Attribute]) -> dict[str, Attribute]:
+    """Attributes from a file as ops hold them: without those that have their default value."""
     for field in op_class.definition.attributes:
         if field.default is not None and attributes.get(field.key) is field.default:
             del attributes[field.key]
     return attributes
 
 
-def as_upstream(op: Operation, attributes: dict[str, Attribute]) -> dict[str, Attribute]:
-    """The attributes of an op for a version without properties, as upstream holds them."""
-    if _NUMBERS.get(op.name) == "overflowFlags":
-        bits = attributes.get("overflowFlags")
-        if isinstance(bits, IntegerAttr):
-            words = [word for bit, word in enumerate(("nsw", "nuw")) if bits.value >> bit & 1]
-            return {**attributes, "overflowFlags": OverflowFlagsAttr.of(*words or ("none",))}
+def merged(op: Operation, version: int) -> dict[str, Attribute]:
+    """All attributes of an op for a version without properties, with the defaults, as upstream holds them.
+
+    Raises DiagnosticError for a property that is a number: those versions have only attributes.
+    """
+    attributes = dict(op.attributes)
+    for part in _plan(type(op), version):
+        if part.coding == "number" and part.key in attributes:
+            raise op.error(
+                f"cannot be written: version {version} of bytecode has no '{part.key}'; use version "
+                f"{NATIVE_PROPERTIES} or newer"
+            )
+        if part.coding != "number" and part.default is not None:
+            attributes.setdefault(part.key, part.default)
     return attributes
 
 
-# -- sparse arrays: a count and a flag, then the numbers; or, with the flag, the bits of an index, then numbers with indices
+# -- sparse arrays: a count and a flag, then the numbers; or the bits of an index, then numbers with their indices
 
 
 def _read_sparse(e: EntryReader, size: int) -> tuple[int, ...]:

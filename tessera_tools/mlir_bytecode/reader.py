@@ -21,7 +21,7 @@ from tessera_tools.ir.types import NONE
 from tessera_tools.mlir_bytecode.container import Container, OpName, read_section
 from tessera_tools.mlir_bytecode.cursor import Cursor
 from tessera_tools.mlir_bytecode.entries import EntryTable
-from tessera_tools.mlir_bytecode.properties import UPSTREAM, as_attributes, has_properties, read_properties
+from tessera_tools.mlir_bytecode.properties import UPSTREAM, has_properties, read_properties, without_defaults
 from tessera_tools.mlir_bytecode.resources import Resources
 from tessera_tools.mlir_bytecode.use_lists import CANONICAL, UseListOrder, apply_orders, read_orders
 from tessera_tools.mlir_bytecode.version import (
@@ -307,8 +307,8 @@ class Reader:
         else:
             for key in properties.keys() & attributes.keys():
                 c.fail(f"'{key}' is both a property and an attribute of '{name.name}'", at=at)
-            merged = as_attributes(op_class, {**attributes, **properties})
-            op = op_class.create(operands, types, merged, regions, successors, location)
+            held = without_defaults(op_class, {**attributes, **properties})
+            op = op_class.create(operands, types, held, regions, successors, location)
         state.blocks[state.block].append(op)
         if op.results and not state.outermost:
             self._define(op.results, c)

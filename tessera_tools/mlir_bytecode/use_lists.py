@@ -1,12 +1,14 @@
 """The order of the uses of a value, where it is not that of a parsed text: the last use first.
 
-[values] │ [value] │ count, pairs? │ numbers      `order[i]` is the place of the i-th use of the parsed order; or pairs of
-                                              a use and its place, for uses at other places
+[values] │ [value] │ count, pairs? │ numbers
+
+`numbers[i]` is the place of use `i` of the parsed order; or they are pairs of a use and its place, for those that move.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from tessera_tools.bytecode.cursor import malformed
@@ -96,7 +98,7 @@ def orders_of(values: Iterable[Value], numbers: Mapping[Operation, int]) -> dict
         if first is None or first._next is None:
             continue
         keys = [_use_number(use, numbers) for use in value.uses]
-        if any(a < b for a, b in zip(keys, keys[1:], strict=False)):
+        if any(a < b for a, b in pairwise(keys)):
             found[index] = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)
     return found
 

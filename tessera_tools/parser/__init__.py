@@ -107,9 +107,7 @@ def parse_type(
         return _whole(scanner, scanner.type(), "type")
 
 
-def _scanner(
-    text: str, filename: str, allow_unregistered: bool, resources: dict[str, str] | None
-) -> Scanner:
+def _scanner(text: str, filename: str, allow_unregistered: bool, resources: dict[str, str] | None) -> Scanner:
     from tessera_tools.parser.scanner import Scanner
     from tessera_tools.parser.source import Source
 
