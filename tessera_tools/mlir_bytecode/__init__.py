@@ -33,10 +33,8 @@ def read_mlir_bytecode(
     from tessera_tools.diagnostics import DiagnosticError
     from tessera_tools.ir.verifier import verify_or_raise
     from tessera_tools.mlir_bytecode.reader import Reader
-    from tessera_tools.opdef.dialect import upgrade_spelling
 
     module = Reader(data, filename, allow_unregistered=allow_unregistered).module()
-    upgrade_spelling(module)
     if verify:
         try:
             verify_or_raise(module)

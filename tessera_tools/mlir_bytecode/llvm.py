@@ -214,9 +214,12 @@ def _refuse(name: str) -> Callable[..., Any]:
 
 
 def _code(a: Any) -> int | None:
-    """The code of an attribute; None if it holds a name that has no number here, and is written as text."""
+    """The code of an attribute; None if it holds what the encoding cannot represent, and is written as text."""
     form = _FORMS.get(type(a))
     if form is None or getattr(a, "splitDebugFilename", None) is not None:
+        return None
+    # Upstream has only fused locations here.
+    if any(not isinstance(getattr(a, key, None), FusedLoc | None) for key in ("startLoc", "endLoc")):
         return None
     for member, value in zip(form.members, form.split(a), strict=True):
         if member in _NAMED and value not in _NAMED[member]:
