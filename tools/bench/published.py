@@ -261,7 +261,9 @@ def row_of(kernel: dict[str, Any], checkouts: dict[str, Path], python: str) -> R
             ptx = compiled_cuda(path, kernel, Path(name))
     estimate = Launch(kernel, ptx).run(kernel, shared)
     clock = kernel.get("clock_mhz", estimate.table.value("clock_mhz"))
-    seconds = estimate.cycles / clock / 1e6 + kernel.get("launch_us", estimate.table.value("launch_us")) * 1e-6
+    seconds = (
+        estimate.cycles / clock / 1e6 + kernel.get("launch_us", estimate.table.value("launch_us")) * 1e-6
+    )
     scale = 1e12 if kernel["unit"] == "TFLOP/s" else 1e9
     work = prod(kernel["work"])
     return Row(
