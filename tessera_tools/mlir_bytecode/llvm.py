@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tessera_tools.dialects.llvm import debug_info as di
+from tessera_tools.dialects.llvm import loops
 from tessera_tools.ir import builtin_attributes as ba
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.location import FusedLoc
@@ -185,15 +186,15 @@ _FORMS: dict[type[Attribute], Form] = {
         17, di.DISubroutineTypeAttr, callingConvention=_word("calling convention", _CONVENTIONS, "DW_CC_"),
         types=_OPTIONAL_LIST,
     ),
-    di.LoopAnnotationAttr: _record(
-        18, di.LoopAnnotationAttr, disableNonforced=_OPTIONAL_BOOL,
-        vectorize=optional_attribute_of(di.LoopVectorizeAttr, "a vectorization"),
-        interleave=optional_attribute_of(di.LoopInterleaveAttr, "an interleaving"),
-        unroll=optional_attribute_of(di.LoopUnrollAttr, "an unrolling"),
+    loops.LoopAnnotationAttr: _record(
+        18, loops.LoopAnnotationAttr, disableNonforced=_OPTIONAL_BOOL,
+        vectorize=optional_attribute_of(loops.LoopVectorizeAttr, "a vectorization"),
+        interleave=optional_attribute_of(loops.LoopInterleaveAttr, "an interleaving"),
+        unroll=optional_attribute_of(loops.LoopUnrollAttr, "an unrolling"),
         _unroll_and_jam=_none("unroll-and-jam of a loop"),
-        licm=optional_attribute_of(di.LoopLICMAttr, "a loop-invariant code motion"),
+        licm=optional_attribute_of(loops.LoopLICMAttr, "a loop-invariant code motion"),
         _distribute=_none("distribution of a loop"),
-        pipeline=optional_attribute_of(di.LoopPipelineAttr, "a pipelining"), _peeled=_none("peeling of a loop"),
+        pipeline=optional_attribute_of(loops.LoopPipelineAttr, "a pipelining"), _peeled=_none("peeling of a loop"),
         _unswitch=_none("unswitching of a loop"), mustProgress=_OPTIONAL_BOOL, isVectorized=_OPTIONAL_BOOL,
         startLoc=_OPTIONAL_FUSED, endLoc=_OPTIONAL_FUSED, _accesses=_no_list("parallel accesses of a loop"),
     ),
