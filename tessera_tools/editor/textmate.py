@@ -170,7 +170,9 @@ def _declared_operations(dialects: list[Dialect]) -> list[Rule]:
 
 
 def _types(dialects: list[Dialect]) -> list[Rule]:
-    words = rf"(?:{_any(WORD_TYPES)}|[su]?i[0-9]+)"
+    # Integers have any width; the table has those that this process has read, too.
+    integer = r"[su]?i[0-9]+"
+    words = rf"(?:{_any(word for word in WORD_TYPES if not re.fullmatch(integer, word))}|{integer})"
     shaped = rf"(?:{_any((*SHAPED_TYPES, *SHORT_TYPES))})(?=<)"
     rules: list[Rule] = [
         {
