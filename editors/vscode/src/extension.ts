@@ -47,6 +47,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
       }
     }),
   );
+  context.subscriptions.push(vscode.workspace.onDidOpenTextDocument(() => start(results)));
   await start(results);
 }
 
@@ -64,8 +65,16 @@ async function restart(results: Results): Promise<void> {
   await start(results);
 }
 
+/** Start the server as soon as a document is open that it serves. */
 async function start(results: Results): Promise<void> {
   const settings = vscode.workspace.getConfiguration("tessera");
+  const python = settings.get<boolean>("python.execute", false);
+  const served = vscode.workspace.textDocuments.some(
+    ({ languageId }) => languageId === "mlir" || (python && languageId === "python"),
+  );
+  if (client !== undefined || !served) {
+    return;
+  }
   const path = settings.get<string>("server.path", "tessera-lsp");
   const server: Executable = {
     command: path,
@@ -73,7 +82,7 @@ async function start(results: Results): Promise<void> {
     transport: TransportKind.stdio,
   };
   const selector = ["file", "untitled", STAGE].map((scheme) => ({ scheme, language: "mlir" }));
-  if (settings.get<boolean>("python.execute", false)) {
+  if (python) {
     selector.push({ scheme: "file", language: "python" });
   }
   const options: LanguageClientOptions = {
