@@ -9,6 +9,7 @@ import textmate from "vscode-textmate";
 const require = createRequire(import.meta.url);
 const FILES = {
   "source.mlir": "../syntaxes/mlir.tmLanguage.json",
+  "source.ptx": "../syntaxes/ptx.tmLanguage.json",
   "markdown.mlir.codeblock": "../syntaxes/markdown.mlir.tmLanguage.json",
 };
 
@@ -38,13 +39,13 @@ export async function tokenize(text, scope = "source.mlir") {
     state = read.ruleStack;
     return read.tokens.map((token) => ({
       text: line.slice(token.startIndex, token.endIndex),
-      scope: token.scopes.at(-1).replace(/\.mlir$/, ""),
+      scope: token.scopes.at(-1).replace(/\.(mlir|ptx)$/, ""),
       scopes: token.scopes,
     }));
   });
 }
 
 /** The scope of the last token with this text; undefined if no token has it. */
-export async function scopeOf(word, text) {
-  return (await tokenize(text)).flat().findLast((token) => token.text === word)?.scope;
+export async function scopeOf(word, text, scope = "source.mlir") {
+  return (await tokenize(text, scope)).flat().findLast((token) => token.text === word)?.scope;
 }

@@ -146,3 +146,23 @@ describe("Markdown", () => {
     assert.ok(!lines[3].some((token) => token.scope === "keyword.control"));
   });
 });
+
+describe("PTX", () => {
+  const cases = [
+    [".visible .entry vector_add(", "vector_add", "entity.name.function"],
+    ["ld.param.b64 %rd7, [vector_add_param_0];", "ld.param.b64", "support.function.instruction"],
+    ["wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {%f1}, %rd1;", "%rd1", "variable.other.register"],
+    ["cp.async.bulk.tensor.2d.shared::cluster.global [%r1], [%rd1];", "%r1", "variable.other.register"],
+    ["@%p1 bra $L__BB0_2;", "@%p1", "keyword.control.predicate"],
+    ["@%p1 bra $L__BB0_2;", "bra", "keyword.control"],
+    ["$L__BB0_2:", "$L__BB0_2", "entity.name.label"],
+    ["mov.u32 %r14, %ctaid.x;", "%ctaid.x", "variable.language.special"],
+    [".reg .pred %p<7>;", ".pred", "storage.type"],
+    [".target sm_90a", ".target", "storage.modifier"],
+    ["mov.f32 %f1, 0f3F800000;", "0f3F800000", "constant.numeric"],
+    ["add.s32 %r1, %r2, -16; // next", "// next", "comment.line.double-slash"],
+  ];
+  for (const [line, word, scope] of cases) {
+    it(`${word} in: ${line}`, async () => assert.equal(await scopeOf(word, line, "source.ptx"), scope));
+  }
+});
