@@ -33,7 +33,7 @@ KERNELS = {
 def test_both_products_are_in_tensor_memory(name: str) -> None:
     """Nothing spills, with the registers that consumers of several warpgroups request."""
     made = compiled(KERNELS[name].text(), TARGET).ptx
-    assert "tcgen05.mma" in made and "mma.sync" not in made
+    assert "tcgen05.mma" in made and "tcgen05.st" in made and "mma.sync" not in made
     used = assembled(made, TARGET)
     assert used.report is not None
     assert used.warnings == []
@@ -82,5 +82,10 @@ def test_every_synchronization_is_needed() -> None:
     # The fence of one pipeline's barriers is one for all; other CTAs need the permit.
     del words["fence.mbarrier_init.release.cluster"], words["tcgen05.relinquish_alloc_permit"]
     # The probabilities of an iteration come after the sums of the last but one, whose stage is the same; nobody waits
-    # for what the consumer releases last.
-    assert words == {"wait": 1, "tcgen05.fence::before_thread_sync": 2, "mbarrier.arrive.shared.b64": 1}
+    # for what the consumer releases last. Fences follow each of two waits, and what the scores' wait has ordered.
+    assert words == {
+        "wait": 1,
+        "tcgen05.fence::after_thread_sync": 3,
+        "tcgen05.fence::before_thread_sync": 2,
+        "mbarrier.arrive.shared.b64": 1,
+    }

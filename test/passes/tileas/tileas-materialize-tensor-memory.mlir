@@ -152,8 +152,7 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
 // CHECK: nv_tileas.tmem_load
 // CHECK: arith.truncf
 // CHECK: produce_one %[[P]]
-// CHECK: nv_tileas.store
-// CHECK: nv_tileas.fence_proxy
+// CHECK: nv_tileas.tmem_store
 // CHECK: %[[MORE:.*]] = arith.cmpi ne, %[[K]], %[[LOWER]]
 // CHECK: %[[NOW:.*]]:2 = scf.if %[[MORE]]
 // CHECK: consumer_wait %[[O]]
