@@ -62,8 +62,8 @@ _MOST_COLUMNS = 256
 _WARPGROUPS = ((1, 64), (2, 128), (4, 64))
 """(warpgroups that load the sums, limit of registers of a thread for those of one accumulation)."""
 
-_RESERVED = ((2, 2, True), (2, 1, True), (2, 2, False), (2, 1, False), (1, 1, True), (1, 1, False))
-"""(stages of sums in loops, of those that are taken an iteration later, factors in tensor memory), the best first."""
+_RESERVED = ((2, True), (2, False), (1, True), (1, False))
+"""(stages of sums in loops, whether factors are in tensor memory), the best first."""
 _MOST_AGENTS = 3
 """Agents that multiply, which share a warpgroup with the producer."""
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (40, 112)}
@@ -398,15 +398,15 @@ def _computed_from(values: list[Value]) -> set[Operation]:
 
 def _reserve(accumulations: list[Accumulation], target: Target) -> None:
     """Give accumulations in loops a second stage, and factors that may be there a stage in tensor memory, if there are
-    columns for it.  Raises Missed if there are not enough columns of tensor memory."""
+    columns for it.  Sums that are taken an iteration later are taken before the next ones begin: one stage is enough.
+    Raises Missed if there are not enough columns of tensor memory."""
     products = [product for one in accumulations for product in one.products]
     factors = [f for product in products for f in product.handed.values() if f.may_be_in_tensor]
-    for stages, of_deferred, in_tensor in _RESERVED:
+    for stages, in_tensor in _RESERVED:
         for factor in factors:
             factor.in_tensor = in_tensor
         for one in accumulations:
-            wanted = stages if one.used_first is None else of_deferred
-            one.stages = wanted if loops_around(one.end) else 1
+            one.stages = stages if loops_around(one.end) and one.used_first is None else 1
         columns = sum(one.type.columns for one in accumulations)
         columns += sum(factor.tensor_type.columns for factor in factors if in_tensor)
         if columns <= target.tmem_columns:
