@@ -45,8 +45,8 @@ HEAD = """<!-- Made by tools/bench/tensor_memory.py; do not edit. -->
 
 The products of the corpus as they stand in the cubins of this compiler and of tileiras {version}, both for sm_100. The
 figures are counts of instructions in SASS: products (`UTC…MMA`), loads and stores of tensor memory (`LDTM`, `STTM`),
-commits (`UTCBAR`), waits for mbarriers, TMA, and `mma.sync` beside them. `columns` are those of the allocation of tensor
-memory. The counts say how a kernel is built, not how fast it is: nothing has been measured on such a GPU.
+commits (`UTCBAR`), waits for mbarriers, TMA, and `mma.sync` beside them. `columns` are those of the allocation of
+tensor memory. The counts say how a kernel is built, not how fast it is: nothing has been measured on such a GPU.
 
 `python tools/bench/tensor_memory.py` makes this page.
 
