@@ -288,7 +288,7 @@ function show(answer, ran) {
   if (data.stages.length) link(data);
   if (errors) say(plural(errors, "error"), "error");
   else if (ran && answer.run) say(answer.run.summary || "The run has failed.", answer.run.status ? "error" : "good");
-  else say(data.passes.length ? plural(data.passes.length, "pass").replace("passs", "passes") : "Compiled", "good");
+  else say(data.passes.length ? data.passes.length === 1 ? "1 pass" : `${data.passes.length} passes` : "Compiled", "good");
 }
 
 function insert(into, markup) {
