@@ -145,9 +145,15 @@ function makeControl(option) {
   controls.set(option.name, control);
   control.addEventListener("input", () => (option.group === "run" ? save() : change()));
   if (isGpu) return null;
-  const label = element("label");
-  label.append(element("span", "", spelled(option.name)), control, element("small", "", option.help));
-  return label;
+  control.id = `option-${option.name}`;
+  const made = element("div", "option");
+  const label = element("label", "", spelled(option.name));
+  label.htmlFor = control.id;
+  const help = element("small", "", option.help);
+  help.id = `help-${option.name}`;
+  control.setAttribute("aria-describedby", help.id);
+  made.append(label, control, help);
+  return made;
 }
 
 function current() {
