@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tessera_tools.api.inputs import find_target, kind_of, parse_input
-from tessera_tools.bytecode.version import is_bytecode
+from tessera_tools.api.inputs import find_target, is_binary, kind_of, parse_input
 from tessera_tools.diagnostics import error
 from tessera_tools.emit.compiled import Options
 from tessera_tools.ir.core import Operation
@@ -64,7 +63,7 @@ def record_input(
         return recording
     module = parse_input(read, name, **parsing)
     source = None
-    if not is_bytecode(read):
+    if not is_binary(read):
         verify_or_raise(module)
         source = read.decode("utf-8", "replace")
     record_module(module, recording, chosen(declared_target(module)), source)

@@ -7,8 +7,14 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input, tuned_for_input
-from tessera_tools.bytecode.version import is_bytecode
+from tessera_tools.api.inputs import (
+    DEFAULT_GPU,
+    find_target,
+    is_binary,
+    kind_of,
+    parse_input,
+    tuned_for_input,
+)
 from tessera_tools.cli.common import (
     FAILED,
     internal_fault,
@@ -137,7 +143,7 @@ class Session:
                 f"'{name}' is a cubin, which cannot be compiled further",
                 "expected bytecode, MLIR, LLVM IR or PTX",
             )
-        if not is_bytecode(data):
+        if not is_binary(data):
             self.sources.add(name, data.decode("utf-8", "replace"))
         if self.options["tuned"] is not None:
             self._use_tuned(name, data)
@@ -185,7 +191,7 @@ class Session:
             target_of_text,
         )
 
-        binary = is_bytecode(data)
+        binary = is_binary(data)
         text = "" if binary else data.decode("utf-8", "replace")
         kind = kind_of(name, data)
         if kind != "mlir":
@@ -244,7 +250,7 @@ class Session:
             allow_unregistered=self.options["allow_unregistered_dialect"],
             implicit_index_constants=self.options["implicit_index_constants"],
         )
-        if not is_bytecode(data):
+        if not is_binary(data):
             verify_or_raise(module)
         return module
 

@@ -133,7 +133,7 @@ def measure_nothing(module: Operation, target: Target) -> Mapping[str, Measured]
     return {}
 
 
-def run_no_pipeline(text: str, op: Operation) -> None:
+def run_no_pipeline(text: str, op: Operation) -> bool:
     """Where there is no pass manager."""
     raise InternalFault(Diagnostic("error", op.location, f"no pass manager can run the pipeline '{text}'"))
 
@@ -152,7 +152,7 @@ class PassContext:
     def __init__(
         self,
         counters: Counter[str] | None = None,
-        runner: Callable[[str, Operation], None] = run_no_pipeline,
+        runner: Callable[[str, Operation], bool] = run_no_pipeline,
         measure: Measure = measure_nothing,
         *,
         explains: bool = False,
@@ -234,12 +234,12 @@ class PassContext:
                 op.location, message, rule=rule, category=category, function=name, kind=kind, notes=notes
             )
 
-    def run_pipeline(self, text: str, op: Operation) -> None:
-        """Run a pipeline on `op`, a descendant of the pass's op, with the same instrumentation.
+    def run_pipeline(self, text: str, op: Operation) -> bool:
+        """Run a pipeline on `op`, a descendant of the pass's op, with the same instrumentation. False means no change.
 
         `text` is the text between the parentheses: `canonicalize,cse`.
         """
-        self._runner(text, op)
+        return self._runner(text, op)
 
 
 @dataclass(frozen=True)
