@@ -29,7 +29,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tessera_tools.bytecode.version import is_bytecode
+from tessera_tools.api.inputs import is_binary, parse_input
 from tessera_tools.cli.common import read_input, write_stderr
 from tessera_tools.cli.play_options import described
 from tessera_tools.cli.play_pool import BusyError, FailedError, Limits, Pool
@@ -254,11 +254,10 @@ async def _while_connected(request: Request, work: Any) -> bytes:
 def read_program(path: str, most: int) -> str:
     """The text of the program that the page begins with; bytecode becomes text. Raises DiagnosticError."""
     name, data = read_input(path)
-    if is_bytecode(data):
-        from tessera_tools.bytecode import read_bytecode
+    if is_binary(data):
         from tessera_tools.ir.printing import print_op
 
-        data = f"{print_op(read_bytecode(data, name))}\n".encode()
+        data = f"{print_op(parse_input(data, name))}\n".encode()
     if len(data) > most:
         raise error(None, f"'{name}' has {len(data):,} bytes; the page takes at most {most:,}")
     try:
