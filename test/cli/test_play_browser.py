@@ -165,6 +165,11 @@ def test_each_pass_has_its_diff(show: Any) -> None:
     page.keyboard.press("End")
     assert page.locator('.pass[aria-selected="true"]').inner_text().startswith("cse")
     expect(page.locator("#diff")).to_contain_text("This pass changed nothing")
+    # It stays selected when the program changes.
+    replace(page, SMALL)
+    expect(page.locator("#status")).to_have_class("busy")
+    expect(page.locator("#status")).to_have_class("good")
+    assert page.locator('.pass[aria-selected="true"]').inner_text().startswith("cse")
 
 
 # -- errors
@@ -232,8 +237,9 @@ def test_findings_are_at_their_lines(show: Any) -> None:
     page = show({"program": VECTOR_ADD, "arguments": arguments.replace(" ", "\n"), "tab": "run"})
     page.locator("#program").focus()
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#ran")).to_contain_text("Run: finding")
+    expect(page.locator("#ran")).to_contain_text("Run: findings")
     assert "load" in page.locator(".line", has=page.locator(".told.error")).inner_text()
+    assert page.locator(".wavy").inner_text().startswith("%")
     finding = page.locator("#findings .finding").first
     assert "out-of-bounds" in finding.inner_text()
     finding.hover()
