@@ -121,11 +121,12 @@ def make_app(
             return JSONResponse({"failed": "the request took too long to arrive"}, 408)
         except ClientDisconnect:
             return Response(status_code=400)
-        if body is None:
-            return JSONResponse({"failed": f"larger than {limits.program:,} bytes"}, 413)
-        line = _request(body)
-        if line is None:
+        data = _request(body) if body is not None else None
+        if body is None or (data is not None and len(str(data.get("program"))) > limits.program):
+            return JSONResponse({"failed": f"the program has more than {limits.program:,} characters"}, 413)
+        if data is None:
             return JSONResponse({"failed": "this is no request of the page"}, 400)
+        line = json.dumps(data).encode()
         try:
             return Response(await _while_connected(request, pool.answer(line)), media_type="application/json")
         except FailedError as failure:
@@ -222,13 +223,13 @@ async def _body(request: Request, most: int) -> bytes | None:
     return bytes(body)
 
 
-def _request(body: bytes) -> bytes | None:
-    """The request as one line; None if it is not an object in JSON."""
+def _request(body: bytes) -> dict[str, Any] | None:
+    """The request; None if it is not an object in JSON."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    return json.dumps(data).encode() if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else None
 
 
 async def _while_connected(request: Request, work: Any) -> bytes:

@@ -164,6 +164,7 @@ def test_the_page_allows_nothing_from_elsewhere(server: PlayServer) -> None:
 
 def test_large_and_broken_requests_are_refused(server: PlayServer) -> None:
     assert server.post(b"x" * (3 << 20))[0] == 413
+    assert server.post(json.dumps({"program": "x" * ((1 << 20) + 1)}).encode())[0] == 413
     for body in (b"", b"x", b"[]", b"[" * 100_000, b'{"program": 1' + b"0" * 5000 + b"}", b"\xff"):
         assert server.post(body)[0] == 400, body[:20]
     answer = json.loads(server.post(b'{"program": 1}')[1])
