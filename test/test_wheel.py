@@ -86,6 +86,17 @@ def test_it_holds_the_grammars_and_their_tables(wheel: Path) -> None:
     assert {f"tessera_tools/_grammar/{name}" for name in grammars} <= names
 
 
+def test_it_holds_the_page_to_play_and_its_examples(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {
+        f"tessera_tools/cli/static/{name}" for name in ("play.html", "play.css", "play.js", "editor.js")
+    } <= names
+    examples = {path.name for path in (ROOT / "examples").glob("*.mlir")}
+    assert {
+        name.removeprefix("tessera_tools/_examples/") for name in names if "/_examples/" in name
+    } == examples
+
+
 def test_tessera_opt_works_from_it(installed: Path, tmp_path: Path) -> None:
     done = run([str(installed / "tessera-opt"), str(EXAMPLE)], tmp_path)
     assert "entry @gemm(" in done.stdout

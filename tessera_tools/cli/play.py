@@ -20,7 +20,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "memory-limit": ("MIB", "memory of each process of a request, in MiB (default: 4096)", None),
     "parallel": ("N", "requests that are answered at the same time; others wait (default: 2)", None),
     "port": ("N", "the port to listen on; 0 is any free one (default: 8421)", None),
-    "time-limit": ("SECONDS", "time for one request: a compilation and a run (default: 30)", None),
+    "time-limit": ("SECONDS", "time for one request: a compilation and a run (default: 60)", None),
 }
 
 KINDS = {
@@ -71,7 +71,7 @@ def execute(argv: list[str]) -> int:
 
     path = None if options["input"] == "-" else options["input"]
     limits = Limits(
-        seconds=30.0 if options["time_limit"] is None else options["time_limit"],
+        seconds=60.0 if options["time_limit"] is None else options["time_limit"],
         memory=options["memory_limit"] or 4096,
         parallel=options["parallel"] or 2,
         program=_LARGEST,

@@ -121,8 +121,9 @@ class Worker:
 
     def stop(self) -> None:
         """End the process with its children, and remove its files."""
-        if self._ready.done() and not self._ready.cancelled():
-            self._ready.exception()  # nobody may have asked for it
+        if self._ready.done():
+            with suppress(BaseException):
+                self._ready.exception()  # nobody may have asked for it
         self._ready.cancel()
         end(self._pid)
         for transport in self._transports:

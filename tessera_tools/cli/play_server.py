@@ -29,7 +29,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from tessera_tools.bytecode.version import is_bytecode
+from tessera_tools.api.inputs import is_binary, parse_input
 from tessera_tools.cli.common import read_input, write_stderr
 from tessera_tools.cli.play_options import described
 from tessera_tools.cli.play_pool import BusyError, FailedError, Limits, Pool
@@ -121,11 +121,12 @@ def make_app(
             return JSONResponse({"failed": "the request took too long to arrive"}, 408)
         except ClientDisconnect:
             return Response(status_code=400)
-        if body is None:
-            return JSONResponse({"failed": f"larger than {limits.program:,} bytes"}, 413)
-        line = _request(body)
-        if line is None:
+        data = _request(body) if body is not None else None
+        if body is None or (data is not None and len(str(data.get("program"))) > limits.program):
+            return JSONResponse({"failed": f"the program has more than {limits.program:,} characters"}, 413)
+        if data is None:
             return JSONResponse({"failed": "this is no request of the page"}, 400)
+        line = json.dumps(data).encode()
         try:
             return Response(await _while_connected(request, pool.answer(line)), media_type="application/json")
         except FailedError as failure:
@@ -222,13 +223,13 @@ async def _body(request: Request, most: int) -> bytes | None:
     return bytes(body)
 
 
-def _request(body: bytes) -> bytes | None:
-    """The request as one line; None if it is not an object in JSON."""
+def _request(body: bytes) -> dict[str, Any] | None:
+    """The request; None if it is not an object in JSON."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    return json.dumps(data).encode() if isinstance(data, dict) else None
+    return data if isinstance(data, dict) else None
 
 
 async def _while_connected(request: Request, work: Any) -> bytes:
@@ -254,11 +255,10 @@ async def _while_connected(request: Request, work: Any) -> bytes:
 def read_program(path: str, most: int) -> str:
     """The text of the program that the page begins with; bytecode becomes text. Raises DiagnosticError."""
     name, data = read_input(path)
-    if is_bytecode(data):
-        from tessera_tools.bytecode import read_bytecode
+    if is_binary(data):
         from tessera_tools.ir.printing import print_op
 
-        data = f"{print_op(read_bytecode(data, name))}\n".encode()
+        data = f"{print_op(parse_input(data, name))}\n".encode()
     if len(data) > most:
         raise error(None, f"'{name}' has {len(data):,} bytes; the page takes at most {most:,}")
     try:

@@ -19,6 +19,8 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, BinaryIO
 
+import click
+
 from tessera_tools.api.inputs import find_target, kind_of, parse_input
 from tessera_tools.api.reports import clock_of, findings_of
 from tessera_tools.cli import run as run_command
@@ -81,6 +83,8 @@ def answer(request: Mapping[str, Any]) -> Json:
             ran, clock, findings = _run(program, given, _text(request, "arguments"), launch)
     except DiagnosticError as failure:
         told += failure.diagnostics
+    except click.ClickException as failure:
+        told.append(Diagnostic("error", None, failure.format_message()))
     except MemoryError:
         told.append(Diagnostic("error", None, "out of memory; --memory-limit allows more"))
     except RecursionError:

@@ -96,7 +96,8 @@ class Editor {
       const { node, text } = this.lines[number - 1];
       const severity = found.some((one) => one.severity === "error") ? "error" : found[0].severity;
       node.dataset.severity = severity;
-      const at = Math.min(found[0].column - 1, Math.max(text.length - 1, 0));
+      const column = Math.max(found[0].column - 1, text.search(/\S/));
+      const at = Math.min(column, Math.max(text.length - 1, 0));
       const word = /^[%@^!#]?[\w$.-]+/.exec(text.slice(at));
       const end = at + (word ? word[0].length : 1);
       const wavy = element("span", `wavy ${severity}`, text.slice(at, end));

@@ -145,9 +145,15 @@ function makeControl(option) {
   controls.set(option.name, control);
   control.addEventListener("input", () => (option.group === "run" ? save() : change()));
   if (isGpu) return null;
-  const label = element("label");
-  label.append(element("span", "", spelled(option.name)), control, element("small", "", option.help));
-  return label;
+  control.id = `option-${option.name}`;
+  const made = element("div", "option");
+  const label = element("label", "", spelled(option.name));
+  label.htmlFor = control.id;
+  const help = element("small", "", option.help);
+  help.id = `help-${option.name}`;
+  control.setAttribute("aria-describedby", help.id);
+  made.append(label, control, help);
+  return made;
 }
 
 function current() {
@@ -287,8 +293,8 @@ function show(answer, ran) {
   showProblems(ran ? data.findings : []);
   if (data.stages.length) link(data);
   if (errors) say(plural(errors, "error"), "error");
-  else if (ran && answer.run) say(answer.run.summary || "The run has failed.", answer.run.status ? "error" : "good");
-  else say(data.passes.length ? plural(data.passes.length, "pass").replace("passs", "passes") : "Compiled", "good");
+  else if (ran && answer.run) say(`Run: ${outcomeOf(answer.run)}`, answer.run.status ? "error" : "good");
+  else say(data.passes.length ? data.passes.length === 1 ? "1 pass" : `${data.passes.length} passes` : "Compiled", "good");
 }
 
 function insert(into, markup) {
@@ -299,7 +305,7 @@ function insert(into, markup) {
 
 function showSections(answer) {
   const { data } = answer;
-  const chosen = find("passlist") ? find("passlist").dataset.pass : "";
+  const chosen = find("passlist") ? find("passlist").dataset.chosen : "";
   const sections = new Map(answer.sections.map(([id, , markup]) => [id, markup]));
   for (const [id] of TABS) {
     if (id === "run") continue;
@@ -335,6 +341,8 @@ function showSections(answer) {
   }
 }
 
+const outcomeOf = (run) => ({ 0: "success", 2: "wrong answer", 3: "findings" })[run.status] || "error";
+
 function showRun(answer) {
   const ran = find("ran");
   ran.replaceChildren();
@@ -344,8 +352,7 @@ function showRun(answer) {
     ran.append(element("p", "hint", "The program has errors."));
     return;
   }
-  const outcome = { 0: "success", 1: "error", 2: "wrong answer", 3: "finding" }[answer.run.status] || "error";
-  ran.append(element("h3", answer.run.status ? "bad" : "good", `Run: ${outcome}`));
+  ran.append(element("h3", answer.run.status ? "bad" : "good", `Run: ${outcomeOf(answer.run)}`));
   const output = element("pre", "chart output", answer.run.output);
   output.tabIndex = 0;
   output.setAttribute("aria-label", "Output of the run");

@@ -196,7 +196,8 @@ function walk(lines) {
 
 // -- passes
 
-// The passes with their times, and the diff of the selected one; `chosen` is the name of the one to select, if it is there.
+// The passes with their times, and the diff of the selected one. What a person selects is the list's `data-chosen`, which
+// may be given as `chosen` later: it is selected again if it is still there.
 function passList(passes, list, diff, chosen) {
   const most = Math.max(...passes.map((one) => one.ms), 0.01);
   const options = passes.map((one, number) => {
@@ -207,7 +208,7 @@ function passList(passes, list, diff, chosen) {
     const bar = element("i");
     bar.style.width = `${(100 * one.ms) / most}%`;
     option.append(bar);
-    option.addEventListener("click", () => select(number));
+    option.addEventListener("click", () => choose(number));
     list.append(option);
     return option;
   });
@@ -221,7 +222,6 @@ function passList(passes, list, diff, chosen) {
     if (option.offsetTop < list.scrollTop + list.offsetTop || option.offsetTop + 24 > list.scrollTop + list.offsetTop + list.clientHeight)
       list.scrollTop = option.offsetTop - list.offsetTop - list.clientHeight / 2;
     const one = passes[selected];
-    list.dataset.pass = one.name;
     diff.replaceChildren();
     if (!one.changed) diff.append(element("div", "hunk", "This pass changed nothing."));
     for (const line of one.diff) {
@@ -230,14 +230,19 @@ function passList(passes, list, diff, chosen) {
     }
     if (one.note) diff.append(element("div", "hunk", one.note));
   };
+  const choose = (number) => {
+    select(number);
+    list.dataset.chosen = `${selected} ${passes[selected].name}`;
+  };
   list.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1, Home: -1e9, End: 1e9 }[event.key];
     if (step === undefined) return;
-    select(selected + step);
+    choose(selected + step);
     event.preventDefault();
   });
-  const wanted = chosen ? passes.findIndex((one) => one.name === chosen) : -1;
-  select(Math.max(0, wanted >= 0 ? wanted : passes.findIndex((one) => one.diff.length > 0)));
+  const wanted = chosen ? passes.findIndex((one, number) => `${number} ${one.name}` === chosen) : -1;
+  if (wanted >= 0) choose(wanted);
+  else select(Math.max(0, passes.findIndex((one) => one.diff.length > 0)));
 }
 
 // -- remarks
