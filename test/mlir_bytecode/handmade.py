@@ -1,6 +1,6 @@
 """Files made by hand, byte by byte, with what no writer writes.
 
-    file(entries=[attribute("builtin", 7)], ops=[op(0, …)])     strings are added as they are used
+file(entries=[attribute("builtin", 7)], ops=[op(0, …)])     strings are added as they are used
 """
 
 from __future__ import annotations

@@ -45,7 +45,9 @@ def test_signed_integers(value: int) -> None:
 
 @pytest.mark.parametrize("data", ["", "02", "0000", "80ffff"])
 def test_an_integer_that_ends_too_early(data: str) -> None:
-    with pytest.raises(DiagnosticError, match="malformed bytecode at byte 0: (unexpected end|an integer takes)"):
+    with pytest.raises(
+        DiagnosticError, match="malformed bytecode at byte 0: (unexpected end|an integer takes)"
+    ):
         read(bytes.fromhex(data)).varint()
 
 

@@ -17,12 +17,14 @@ VERSIONS = range(VERSION + 1)
 ATTRIBUTES = {
     "numbers": "1, 1 : index, -7 : si8, 200 : ui8, true, false, 0 : i1, 123456789012345678901234567890 : i128, "
     "-1 : i100, 0 : i100, -9223372036854775808, 18446744073709551615 : ui64, -3 : i3, 5 : si64",
-    "floats": "1.5, 1.0e-45 : f32, -0.0 : f64, 3.140625 : bf16, 0x7FC00001 : f32, 1.0 : f80, 1.0 : f128, 1.5 : f8E4M3FN",
+    "floats": "1.5, 1.0e-45 : f32, -0.0 : f64, 3.140625 : bf16, 0x7FC00001 : f32, 1.0 : f80, 1.0 : f128, "
+    "1.5 : f8E4M3FN",
     "strings": '"text" : i32, "", "\\09tab \\"quoted\\" \\FF", unit',
     "symbols": '@a, @a::@b::@c, @"odd name"',
     "containers": "[], [1, [2, {a = 1, b}]], {}, i32, (i32) -> f32",
     "arrays": "array<i64: 1, -2>, array<i1: true, false>, array<f32: 1.0, 0x7FC00001>, array<i8>, array<i16: -1>",
-    "dense": "dense<[1, 2]> : tensor<2xi32>, dense<1> : vector<4xi8>, dense<> : tensor<0xf32>, dense<2.0> : tensor<bf16>, "
+    "dense": "dense<[1, 2]> : tensor<2xi32>, dense<1> : vector<4xi8>, dense<> : tensor<0xf32>, "
+    "dense<2.0> : tensor<bf16>, "
     "dense<(1.0,2.0)> : tensor<2xcomplex<f32>>, dense<[1, -2, 3]> : tensor<3xi4>, dense<7> : tensor<2xindex>",
     "bits": "dense<true> : tensor<9xi1>, dense<false> : tensor<2xi1>, dense<[true, false, true]> : tensor<3xi1>, "
     "dense<[true, false, false, false, false, false, false, false, true]> : tensor<9xi1>, dense<> : tensor<0xi1>",
@@ -177,13 +179,17 @@ def test_properties_and_attributes_stay_apart(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(5))
 def test_versions_without_properties_refuse_flags_that_they_cannot_hold(version: int) -> None:
-    with pytest.raises(DiagnosticError, match=f"version {version} of bytecode has no 'overflowFlags'; use version 5"):
+    with pytest.raises(
+        DiagnosticError, match=f"version {version} of bytecode has no 'overflowFlags'; use version 5"
+    ):
         write_mlir_bytecode(parsed(PROPERTIES), version)
 
 
 @pytest.mark.parametrize("version", [-1, 7])
 def test_an_unsupported_version(version: int) -> None:
-    with pytest.raises(DiagnosticError, match=rf"unsupported version requested {version}, must be in range \[0, 6\]"):
+    with pytest.raises(
+        DiagnosticError, match=rf"unsupported version requested {version}, must be in range \[0, 6\]"
+    ):
         write_mlir_bytecode(parsed(""), version)
 
 
