@@ -358,10 +358,11 @@ _ATTRIBUTES = (
     Form(22, (STRING_ATTRIBUTE, listed(NUMBER, "numbers")), _range, _split_range),
 )
 
+# `distinct` attributes are written as text, which keeps their numbers.
 _ATTRIBUTE_CODES: dict[type[Attribute], int] = {
     ba.ArrayAttr: 0, ba.DictionaryAttr: 1, ba.TypeAttr: 6, ba.UnitAttr: 7, ba.IntegerAttr: 8, ba.FloatAttr: 9,
     loc.CallSiteLoc: 10, loc.FileLineColLoc: 11, loc.NameLoc: 14, loc.UnknownLoc: 15, ba.DenseResourceAttr: 16,
-    ba.DenseArrayAttr: 17, ba.DenseElementsAttr: 18, ba.SparseElementsAttr: 20, ba.DistinctAttr: 21,
+    ba.DenseArrayAttr: 17, ba.DenseElementsAttr: 18, ba.SparseElementsAttr: 20,
     loc.FileRangeLoc: 22,
 }  # fmt: skip
 
