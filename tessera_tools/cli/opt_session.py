@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
 from tessera_tools.api.inputs import is_binary, parse_input
@@ -76,10 +76,28 @@ class Session:
         self.failed = False
         with progress(lambda: self.doing):
             try:
-                return self._run()
+                with self._dialects_of_file():
+                    return self._run()
             except DiagnosticError as failure:
                 report(failure.diagnostics, self.sources, self.color)
                 return FAILED
+
+    @contextlib.contextmanager
+    def _dialects_of_file(self) -> Iterator[None]:
+        """With the dialects of --irdl-file, if it is given. Raises DiagnosticError."""
+        if self.options["irdl_file"] is None:
+            yield
+            return
+        from tessera_tools.dialects.irdl.loading import dialects_of
+        from tessera_tools.opdef.dialect import loaded_dialects
+        from tessera_tools.parser import parse_module
+
+        name, data = read_input(self.options["irdl_file"])
+        self.sources.add(name, data.decode("utf-8", "replace"))
+        definitions = parse_module(data, name)
+        _verify(definitions)
+        with loaded_dialects(dialects_of(definitions)):
+            yield
 
     def _run(self) -> int:
         options = self.options
@@ -351,17 +369,12 @@ class Session:
     def _run_recorded(self, pipeline: Pipeline, module: Operation, name: str) -> None:
         """Run the passes, and make the page of --report."""
         from tessera_tools.emit.driver import declared_target
-        from tessera_tools.passes.charts import recording_charts
-        from tessera_tools.report import Recorder, Recording, add_source, report_page
+        from tessera_tools.report import Recording, recorded, report_page
 
         self._recording = Recording(name, declared_target(module) or "no target yet")
-        recorder = Recorder(self._recording)
-        with recording_charts() as charts:
+        with recorded(self._recording, module, self.source_text or None) as recorder:
             self._run_passes(pipeline, module, (recorder,))
-        recorder.finish(module)
-        self._recording.charts = charts
         self._recording.target = declared_target(module) or self._recording.target
-        add_source(self._recording, self.source_text or None)
         self._page = report_page(self._recording)
 
     def _run_passes(
@@ -396,6 +409,8 @@ class Session:
     def _reproduce(self, ir: str, pipeline: str) -> str:
         """Write a reproducer; returns the note with its path."""
         flags = ["--allow-unregistered-dialect"] if self.options["allow_unregistered_dialect"] else []
+        if self.options["irdl_file"] is not None:
+            flags.append(f"--irdl-file={self.options['irdl_file']}")
         ir, pipeline = self.inspection.reproducer(ir, pipeline)
         reproducer = Reproducer(pipeline, self.inspection.verify_each)
         return write_reproducer(self.options["crash_reproducer"], ir, reproducer, flags)

@@ -43,7 +43,8 @@ NO_TENSOR_ELEMENT = (*NO_MEMREF_ELEMENT, ty.MemRefType, ty.UnrankedMemRefType)
 NO_VECTOR_ELEMENT = (*NO_TENSOR_ELEMENT, ty.VectorType, ty.ComplexType)
 """Builtin types that cannot be nested in another type; types of dialects can."""
 
-_SHAPED = {"tensor", "vector", "memref", "tuple", "complex"}
+SHAPED_TYPES = frozenset({"tensor", "vector", "memref", "tuple", "complex"})
+"""Types of MLIR with parameters in angle brackets."""
 
 
 class TypeScanner(TextScanner):
@@ -107,7 +108,7 @@ class TypeScanner(TextScanner):
                 lambda: ty.IntegerType(int(integer.group(2)), sign), start
             )
             return known
-        if word in _SHAPED:
+        if word in SHAPED_TYPES:
             self.at = match.end()
             self.nest()
             found = getattr(self, f"_{word}_type")(start)

@@ -24,8 +24,8 @@ ATTRIBUTES = {
     "containers": "[], [1, [2, {a = 1, b}]], {}, i32, (i32) -> f32",
     "arrays": "array<i64: 1, -2>, array<i1: true, false>, array<f32: 1.0, 0x7FC00001>, array<i8>, array<i16: -1>",
     "dense": "dense<[1, 2]> : tensor<2xi32>, dense<1> : vector<4xi8>, dense<> : tensor<0xf32>, "
-    "dense<2.0> : tensor<bf16>, "
-    "dense<(1.0,2.0)> : tensor<2xcomplex<f32>>, dense<[1, -2, 3]> : tensor<3xi4>, dense<7> : tensor<2xindex>",
+    "dense<2.0> : tensor<bf16>, dense<(1.0,2.0)> : tensor<2xcomplex<f32>>, "
+    "dense<[1, -2, 3]> : tensor<3xi4>, dense<7> : tensor<2xindex>",
     "bits": "dense<true> : tensor<9xi1>, dense<false> : tensor<2xi1>, dense<[true, false, true]> : tensor<3xi1>, "
     "dense<[true, false, false, false, false, false, false, false, true]> : tensor<9xi1>, dense<> : tensor<0xi1>",
     "sparse": "sparse<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>, sparse<> : tensor<3xf32>",

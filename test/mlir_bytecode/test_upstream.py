@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,13 @@ def test_upstream_dialects(path: Path) -> None:
     )  # fmt: skip
 
 
-SHAPES = ("#nvvm.shape<m = 16, n = 8, k = 8>", "#nvvm.ld_st_matrix_shape<m = 8, n = 8>")
+WRITTEN = (
+    "!llvm.func<void ()>",
+    "#nvvm.shape<m = 16, n = 8, k = 8>",
+    "#nvvm.ld_st_matrix_shape<m = 8, n = 8>",
+    "#llvm.alias_scope<id = distinct[0]<>, domain = <id = distinct[1]<>>>",
+    "#irdl<variadicity_array[ single]>",
+)
 
 
 def _samples() -> list[Attribute]:
@@ -117,7 +124,7 @@ def _samples() -> list[Attribute]:
         ba.TypeAttr(ty.I32), ba.TypeAttr(ty.FunctionType((), ())), map_, *map(ba.ArrayAttr, arrays),
         *(ba.DenseArrayAttr(t, (1,) * n) for t in (ty.I32, ty.I64, ty.I1) for n in (1, 3)),
         ba.DenseElementsAttr.of(ty.RankedTensorType((1,), ty.I32), [1]), ba.FloatAttr.of(0.5, ty.F64),
-        *map(parse_attribute, ("!llvm.func<void ()>", *SHAPES)), *words, *defaults,
+        *map(parse_attribute, WRITTEN), *words, *defaults,
     ]  # fmt: skip
 
 
@@ -145,6 +152,11 @@ def _with_all_attributes() -> tuple[list[str], list[str]]:
     return lines, missing
 
 
+def shown_attributes(op: Operation) -> dict[str, str]:
+    """The attributes as text, without the numbers of distinct ones."""
+    return {key: re.sub(r"distinct\[\d+\]", "distinct", str(value)) for key, value in op.attributes.items()}
+
+
 @pytest.mark.parametrize("version", [5, 6])
 def test_the_properties_of_all_declared_ops(version: int) -> None:
     """They are encoded in an order and form that upstream derives from its declarations, and we from ours."""
@@ -160,7 +172,8 @@ def test_the_properties_of_all_declared_ops(version: int) -> None:
     module = read_mlir_bytecode(theirs, "-", verify=False)
     expected = parse_module(text)
     for found, wanted in zip(module.walk(), expected.walk(), strict=True):
-        assert (found.name, found.attributes) == (wanted.name, wanted.attributes)
+        assert found.name == wanted.name
+        assert shown_attributes(found) == shown_attributes(wanted)
     ours = write_mlir_bytecode(module, version)
     assert mlir_opt(ours, *unverified, "--mlir-print-op-generic") == text
 
