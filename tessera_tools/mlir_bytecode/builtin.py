@@ -297,6 +297,10 @@ def _distinct(e: EntryReader) -> Any:
     return ba.DistinctAttr(e.tables.distinct(), None if referenced is ba.UNIT else referenced)
 
 
+def _refuse_strings(e: EntryReader) -> Any:
+    e.fail("dense elements that are strings are not supported; expected numbers")
+
+
 def _constant(value: Any) -> Callable[[], Any]:
     return lambda: value
 
@@ -348,6 +352,7 @@ _ATTRIBUTES = (
     Form(16, (_SHAPED, _RESOURCE), lambda t, r: ba.DenseResourceAttr(r[0], t, r[1]), lambda a: (a.type, a)),
     Form(17, (TYPE, NUMBER, BLOB), _array, _split_array),
     Form(18, (_SHAPED, BLOB), _dense, lambda a: (a.type, _raw(a))),
+    Form(19, (Member(_refuse_strings, lambda e, a: None),), lambda a: a, lambda a: (a,)),
     Form(20, (_SHAPED, _ELEMENTS, _ELEMENTS), _sparse, lambda a: (a.type, a.indices, a.values)),
     Form(
         21,

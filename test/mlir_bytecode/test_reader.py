@@ -147,6 +147,7 @@ NAME = varint(2, 3)
 @pytest.mark.parametrize(
     ("data", "message"),
     [
+        (entries(varint(19)), "dense elements that are strings are not supported; expected numbers"),
         (entries(varint(99)), "unknown attribute code 99 of dialect 'builtin'"),
         (entries(varint(1, 1, 2, 1), NAME), "attribute 1 contains itself"),
         (entries(dictionary(2, 3), NAME, varint(0, 1, 4), varint(0, 1, 3)), "attribute 3 contains itself"),
