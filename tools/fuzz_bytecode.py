@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Broken cuda_tile bytecode, by the hundred thousand: each file is refused with a byte offset, or is a verified module.
+"""Broken bytecode, by the hundred thousand: each file is refused with a byte offset, or is a verified module.
 
     test/cutile/*/*.tileirbc ──mutate──▶ bytes ──read_bytecode──▶ DiagnosticError with a position, or a module, which is
                                                                   written and read once more
 
-    python tools/fuzz_bytecode.py [--count 100000] [--seed N] [--jobs 1] [--keep FOLDER]
+    python tools/fuzz_bytecode.py [--mlir] [--count 100000] [--seed N] [--jobs 1] [--keep FOLDER]
+
+With --mlir, the files are MLIR bytecode of the programs of test/dialects.
 
 Mutations: bits flipped, bytes replaced, the end cut off, pieces repeated, removed or taken from another file,
 lengths and counts replaced by wrong ones (huge varints), and files of nested regions. Any other outcome than the
@@ -38,6 +40,9 @@ HUGE = (
     b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
     b"\x80\x80\x80\x80\x10",
     b"\xff\xff\x7f",
+    b"\x00" + b"\xff" * 8,
+    b"\x00\x00\x00\x00\x80\x00\x00\x00\x00",
+    b"\xf0\xff\xff\xff\xff",
 )
 """Wrong varints for a length or a count."""
 
@@ -134,11 +139,13 @@ class Outcome:
     """MB by which the peak of the process's memory grew."""
 
 
-def attempt(data: bytes) -> str:
+def attempt(data: bytes, mlir: bool) -> str:
     """Read one file: "refused" or "read". Raises AssertionError, or what the reader let through."""
     from tessera_tools.bytecode import Version, read_bytecode, write_bytecode
     from tessera_tools.diagnostics import DiagnosticError
 
+    if mlir:
+        return attempt_mlir(data)
     try:
         module = read_bytecode(data, "mutant.tileirbc")
     except DiagnosticError as failure:
@@ -154,17 +161,55 @@ def attempt(data: bytes) -> str:
     return "read"
 
 
-def run(first: int, count: int, files: list[bytes]) -> Outcome:
+def attempt_mlir(data: bytes) -> str:
+    """The same for MLIR bytecode."""
+    from tessera_tools.diagnostics import DiagnosticError
+    from tessera_tools.ir.printing import print_op
+    from tessera_tools.mlir_bytecode import read_mlir_bytecode, write_mlir_bytecode
+
+    try:
+        module = read_mlir_bytecode(data, "mutant.mlirbc", allow_unregistered=True)
+    except DiagnosticError as failure:
+        # The verifier names the place in the source if the file has it.
+        place = failure.diagnostics[0].location
+        assert place is not None and place.start() is not None, failure.diagnostics[0].message
+        return "refused"
+    print_op(module)
+    read_mlir_bytecode(write_mlir_bytecode(module), "again.mlirbc", allow_unregistered=True)
+    return "read"
+
+
+def mlir_files() -> list[bytes]:
+    """MLIR bytecode, in several versions, of the first program of the files of test/dialects."""
+    from tessera_tools.diagnostics import DiagnosticError
+    from tessera_tools.ir.verifier import verify
+    from tessera_tools.mlir_bytecode import write_mlir_bytecode
+    from tessera_tools.parser import parse_module
+    from tessera_tools.parser.source import split_input
+
+    found: list[bytes] = []
+    for path in sorted((ROOT / "test/dialects").rglob("*.mlir")):
+        try:
+            text = next(iter(split_input(path.read_text()))).text
+            module = parse_module(text, path.name, allow_unregistered=True)
+            if not verify(module):
+                found += [write_mlir_bytecode(module, version) for version in (6, 5)]
+        except DiagnosticError:
+            continue
+    return found
+
+
+def run(first: int, count: int, files: list[bytes], mlir: bool = False) -> Outcome:
     """Try the files of `count` seeds from `first`."""
     outcome = Outcome()
     for data in files:
-        attempt(data)
+        attempt(data, mlir)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for seed in range(first, first + count):
         data = mutant(seed, files)
         begin = time.process_time()
         try:
-            outcome.counts[attempt(data)] += 1
+            outcome.counts[attempt(data, mlir)] += 1
         except BaseException as failure:
             if isinstance(failure, KeyboardInterrupt):
                 raise
@@ -185,6 +230,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument("--mlir", action="store_true", help="MLIR bytecode")
     parser.add_argument("--count", type=int, default=100_000, help="how many files (100000)")
     parser.add_argument("--seed", type=int, default=None, help="the first file's seed (random)")
     parser.add_argument("--jobs", type=int, default=1, help="processes at once (1)")
@@ -192,11 +238,15 @@ def main() -> None:
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(1 << 31)
     files = [path.read_bytes() for path in sorted((ROOT / "test/cutile").glob("*/*.tileirbc"))]
+    if options.mlir:
+        files = mlir_files()
     print(f"seed {seed}, {options.count} files, mutants of {len(files)}", flush=True)
     total = Outcome()
     starts = range(seed, seed + options.count, CHUNK)
     with ProcessPoolExecutor(options.jobs, max_tasks_per_child=1) as pool:
-        runs = [pool.submit(run, at, min(CHUNK, seed + options.count - at), files) for at in starts]
+        runs = [
+            pool.submit(run, at, min(CHUNK, seed + options.count - at), files, options.mlir) for at in starts
+        ]
         for waiting in runs:
             one = waiting.result()
             total.counts += one.counts

@@ -251,7 +251,7 @@ def compile(
 ) -> Kernel:
     """Compile a tile program for a GPU; no GPU is needed.
 
-    source: the path of a file (`.mlir`, `.tileirbc`, `.ll`, `.ptx`), the text itself, bytecode, a module
+    source: the path of a file (`.mlir`, `.mlirbc`, `.tileirbc`, `.ll`, `.ptx`), the text itself, bytecode, a module
         (`tessera_tools.parse`), or a kernel of the package `cuda-tile` (`@ct.kernel`), which also needs `args`.
     target: `sm_80`, `sm_90a`, `H100` …; by default the target of the input, or sm_80.
     args: the arguments of a launch, for a cuTile kernel: their types, strides and constants are compiled in.
@@ -385,9 +385,10 @@ def _is_path(text: str) -> bool:
     """True if the text is the path of a file: it is one line, and has a known suffix or exists."""
     if "\n" in text or "{" in text:
         return False
-    return os.path.splitext(text)[1] in (".mlir", ".tileirbc", ".ll", ".ptx", ".cubin") or os.path.exists(
-        text
-    )
+    return os.path.splitext(text)[1] in _FILES or os.path.exists(text)
+
+
+_FILES = (".mlir", ".mlirbc", ".tileirbc", ".ll", ".ptx", ".cubin")
 
 
 def _module(read: bytes | Operation, label: str) -> Operation:

@@ -41,7 +41,7 @@ FLAGS = SHARED_FLAGS | INSPECTION_FLAGS | {
     "no-implicit-module": "use the file's only operation as the top level instead of adding a module",
     "run-reproducer": "run the pipeline stored in the input reproducer",
     "show-dialects": "list the registered dialects and exit",
-    "verify-roundtrip": "check that the printed input parses to the same IR",
+    "verify-roundtrip": "check that the text and the bytecode of the input are read as the same IR",
 }  # fmt: skip
 
 VALUES: dict[str, tuple[str, str, str | None]] = {

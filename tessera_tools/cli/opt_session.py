@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from tessera_tools.api.inputs import is_binary, parse_input
 from tessera_tools.cli.common import (
@@ -155,7 +155,7 @@ class Session:
             if options["emit_bytecode_version"] is not None or options["elide_resource_data_from_bytecode"]:
                 raise _plain("bytecode version while not emitting bytecode", "add --emit-bytecode")
             return
-        if (options["output"] or "-") == "-" and not options["f"] and sys.stdout.isatty():
+        if (options["output"] or "-") == "-" and not options["f"] and _stdout().isatty():
             raise _plain(
                 "refusing to write bytecode to a terminal", "specify an output file with -o, or use -f"
             )
@@ -414,6 +414,10 @@ class Session:
         ir, pipeline = self.inspection.reproducer(ir, pipeline)
         reproducer = Reproducer(pipeline, self.inspection.verify_each)
         return write_reproducer(self.options["crash_reproducer"], ir, reproducer, flags)
+
+
+def _stdout() -> TextIO:
+    return sys.stdout
 
 
 def _measure(module: Operation, target: Target) -> Mapping[str, Measured]:

@@ -1,6 +1,7 @@
-"""`--verify-roundtrip`: the text of a module parses to the same module, in each form.
+"""`--verify-roundtrip`: the text of a module, in each form, and its bytecode are read as the same module.
 
 module ──print: custom, generic, with locations──▶ text ──parse──▶ module ──print: generic, with locations──▶ the same?
+       ──────────────write──▶ bytecode ──read──▶ module, without names ──────────────▲
 """
 
 from __future__ import annotations
@@ -46,6 +47,42 @@ def check_round_trip(module: Operation, *, allow_unregistered: bool) -> None:
                 f"the {name} of the input parses to another module",
                 *_first_change(expected, found),
             )
+
+    _check_bytecode(module, allow_unregistered)
+
+
+def _check_bytecode(module: Operation, allow_unregistered: bool) -> None:
+    """The same for bytecode, in which values and blocks have no names."""
+    from tessera_tools.mlir_bytecode import read_mlir_bytecode, write_mlir_bytecode
+
+    unnamed = module.clone()
+    for op in (unnamed, *unnamed.walk()):
+        for result in op.results:
+            result.name_hint = None
+        for region in op.regions:
+            for block in region.blocks:
+                block.label = None
+                for argument in block.arguments:
+                    argument.name_hint = None
+    try:
+        again = read_mlir_bytecode(
+            write_mlir_bytecode(module), "<bytecode>", allow_unregistered=allow_unregistered, verify=False
+        )
+    except DiagnosticError as failure:
+        raise error(
+            module.location, f"the bytecode of the input cannot be read: {failure.diagnostics[0].message}"
+        ) from None
+    if module.name != "builtin.module":
+        only = again.regions[0].block.first_op
+        assert only is not None
+        again = only
+    expected, found = _fingerprint(unnamed), _fingerprint(again)
+    if found != expected:
+        raise error(
+            module.location,
+            "the bytecode of the input is read as another module",
+            *_first_change(expected, found),
+        )
 
 
 def _fingerprint(op: Operation) -> list[str]:

@@ -297,6 +297,10 @@ def _distinct(e: EntryReader) -> Any:
     return ba.DistinctAttr(e.tables.distinct(), None if referenced is ba.UNIT else referenced)
 
 
+def _refuse_strings(e: EntryReader) -> Any:
+    e.fail("dense elements that are strings are not supported; expected numbers")
+
+
 def _constant(value: Any) -> Callable[[], Any]:
     return lambda: value
 
@@ -348,6 +352,7 @@ _ATTRIBUTES = (
     Form(16, (_SHAPED, _RESOURCE), lambda t, r: ba.DenseResourceAttr(r[0], t, r[1]), lambda a: (a.type, a)),
     Form(17, (TYPE, NUMBER, BLOB), _array, _split_array),
     Form(18, (_SHAPED, BLOB), _dense, lambda a: (a.type, _raw(a))),
+    Form(19, (Member(_refuse_strings, lambda e, a: None),), lambda a: a, lambda a: (a,)),
     Form(20, (_SHAPED, _ELEMENTS, _ELEMENTS), _sparse, lambda a: (a.type, a.indices, a.values)),
     Form(
         21,
@@ -358,10 +363,11 @@ _ATTRIBUTES = (
     Form(22, (STRING_ATTRIBUTE, listed(NUMBER, "numbers")), _range, _split_range),
 )
 
+# `distinct` attributes are written as text, which keeps their numbers.
 _ATTRIBUTE_CODES: dict[type[Attribute], int] = {
     ba.ArrayAttr: 0, ba.DictionaryAttr: 1, ba.TypeAttr: 6, ba.UnitAttr: 7, ba.IntegerAttr: 8, ba.FloatAttr: 9,
     loc.CallSiteLoc: 10, loc.FileLineColLoc: 11, loc.NameLoc: 14, loc.UnknownLoc: 15, ba.DenseResourceAttr: 16,
-    ba.DenseArrayAttr: 17, ba.DenseElementsAttr: 18, ba.SparseElementsAttr: 20, ba.DistinctAttr: 21,
+    ba.DenseArrayAttr: 17, ba.DenseElementsAttr: 18, ba.SparseElementsAttr: 20,
     loc.FileRangeLoc: 22,
 }  # fmt: skip
 

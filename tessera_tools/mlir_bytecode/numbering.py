@@ -116,13 +116,17 @@ class Written:
         elif version < NATIVE_PROPERTIES:
             attributes = merged(op, version) if is_upstream(op) else attributes
         else:
-            inherent = {k: v for k, v in attributes.items() if k in op.inherent_attributes}
             if is_upstream(op):
                 self.native = property_values(op, version) or None
                 keys = {part.key for part, _ in self.native or ()}
             else:
+                # Defaults are written, as in the generic form.
+                keys = op.inherent_attributes
+                inherent = {k: v for k, v in attributes.items() if k in keys}
+                for field in op.definition.attributes:  # type: ignore[attr-defined]
+                    if field.default is not None:
+                        inherent.setdefault(field.key, field.default)
                 self.properties = DictionaryAttr.of(inherent) if inherent else None
-                keys = set(inherent)
             attributes = {k: v for k, v in attributes.items() if k not in keys}
         self.attributes = DictionaryAttr.of(attributes) if attributes else None
 

@@ -56,6 +56,13 @@ def test_text_and_parse_are_inverse() -> None:
     assert tt.to_text(tt.parse(text)) == text
 
 
+def test_parse_reads_mlir_bytecode() -> None:
+    from tessera_tools.mlir_bytecode import write_mlir_bytecode
+
+    module = tt.parse("func.func @f(%arg0: i32) -> i32 { return %arg0 : i32 }")
+    assert tt.to_text(tt.parse(write_mlir_bytecode(module))) == tt.to_text(module)
+
+
 def test_a_syntax_error_has_its_place() -> None:
     with pytest.raises(tt.DiagnosticError, match=r"f\.mlir:1:15: error: "):
         tt.parse("func.func @f( {", name="f.mlir")

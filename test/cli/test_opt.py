@@ -374,3 +374,68 @@ def test_a_full_disk_as_output() -> None:
 def test_broken_bytecode_is_told_by_its_magic_number() -> None:
     _, err = opt(stdin=b"\x7fTileIR\x00\x00", status=1)
     assert "<stdin>:1:10: error: malformed bytecode at byte 9: unexpected end of data; expected a byte" in err
+
+
+# -- MLIR bytecode
+
+
+def bytecode(*argv: str, stdin: bytes = TEXT) -> bytes:
+    """What `--emit-bytecode` writes to stdout."""
+    result = run(["--emit-bytecode", *argv], stdin)
+    assert result.exit_code == 0, result.stderr.decode()
+    return result.stdout
+
+
+@pytest.mark.parametrize("version", range(7))
+def test_bytecode_is_read_in_place_of_text(version: int) -> None:
+    data = bytecode(f"--emit-bytecode-version={version}")
+    assert data.startswith(b"ML\xefR" + bytes([version << 1 | 1]))
+    assert opt("-", stdin=data)[0] == opt("--mlir-print-local-scope", stdin=data)[0]
+    assert opt(stdin=data)[0].count("arith.constant 1 : i32") == 2
+
+
+def test_bytecode_is_read_from_a_file_and_runs_through_passes(tmp_path: Path) -> None:
+    (tmp_path / "f.mlirbc").write_bytes(bytecode())
+    out, _ = opt("f.mlirbc", "--canonicalize", "-o", "g.mlirbc", "--emit-bytecode", cwd=tmp_path)
+    assert out == ""
+    assert opt("g.mlirbc", cwd=tmp_path)[0].count("arith.addi") == 1
+
+
+def test_bytecode_keeps_the_locations_of_the_text() -> None:
+    out, _ = opt("--mlir-print-debuginfo", stdin=bytecode())
+    assert 'loc("<stdin>":5:8)' in out
+
+
+def test_bytecode_of_an_unsupported_version() -> None:
+    _, err = opt("--emit-bytecode", "--emit-bytecode-version=7", status=1)
+    assert "error: 'builtin.module' op unsupported version requested 7, must be in range [0, 6]" in err
+
+
+@pytest.mark.parametrize("option", ["--emit-bytecode-version=6", "--elide-resource-data-from-bytecode"])
+def test_options_of_bytecode_without_bytecode(option: str) -> None:
+    assert "error: bytecode version while not emitting bytecode" in opt(option, status=1)[1]
+
+
+def test_bytecode_is_not_written_to_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tessera_tools.cli import opt_session
+
+    class Terminal:
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(opt_session, "_stdout", Terminal)
+    _, err = opt("--emit-bytecode", status=1)
+    assert "error: refusing to write bytecode to a terminal" in err
+    assert "note: specify an output file with -o, or use -f" in err
+    assert bytecode("-f").startswith(b"ML\xefR")
+
+
+def test_broken_bytecode_names_the_byte() -> None:
+    _, err = opt(stdin=bytecode()[:-1], status=1)
+    assert re.search(r"<stdin>:1:\d+: error: malformed bytecode at byte \d+: ", err)
+
+
+def test_unregistered_ops_in_bytecode_must_be_allowed() -> None:
+    data = bytecode("--allow-unregistered-dialect", stdin=b'"t.op"() : () -> ()')
+    assert "op 't.op' has unregistered dialect 't'" in opt(stdin=data, status=1)[1]
+    assert '"t.op"() : () -> ()' in opt("--allow-unregistered-dialect", stdin=data)[0]

@@ -114,6 +114,16 @@ def test_bytecode_stays_bytecode_of_its_version(tmp_path: Path) -> None:
     assert "cuda_tile.mulf" not in names
 
 
+def test_mlir_bytecode_stays_mlir_bytecode(tmp_path: Path) -> None:
+    from tessera_tools.mlir_bytecode import read_mlir_bytecode, write_mlir_bytecode
+
+    (tmp_path / "k.mlirbc").write_bytes(write_mlir_bytecode(parse_module(KERNEL)))
+    reduce("k.mlirbc", "-o", "small.mlirbc", *TRANSLATE, cwd=tmp_path)
+    names = [op.name for op in read_mlir_bytecode((tmp_path / "small.mlirbc").read_bytes()).walk()]
+    assert "cuda_tile.print_tko" in names
+    assert "cuda_tile.mulf" not in names
+
+
 def test_a_finding_in_ptx(tmp_path: Path) -> None:
     (tmp_path / "k.ptx").write_text(RACE)
     run_ = ("--", "tessera-run", "--block=64", "--arg", "out=zeros:u32:1", "--param=out:ptr")

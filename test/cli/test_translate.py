@@ -41,6 +41,15 @@ def test_ptx_is_for_sm_80_unless_told() -> None:
     assert b".target sm_80" in out
 
 
+def test_mlir_bytecode_compiles_as_its_text_does() -> None:
+    from tessera_tools.mlir_bytecode import write_mlir_bytecode
+    from tessera_tools.parser import parse_module
+
+    text = (ROOT / "test" / "corpus" / "vector_add_f32.mlir").read_text()
+    data = write_mlir_bytecode(parse_module(text))
+    assert translate("--mlir-to-ptx", stdin=data)[0] == translate("--mlir-to-ptx", stdin=text.encode())[0]
+
+
 def test_mir() -> None:
     out, _ = translate("--mlir-to-mir")
     assert b"name:            vector_add" in out

@@ -216,6 +216,21 @@ def test_debug_information_keeps_what_is_distinct() -> None:
     assert (f.compileUnit.emissionKind, f.compileUnit.nameTableKind) == ("Full", "GNU")
 
 
+def test_all_parts_of_a_loop_annotation() -> None:
+    text = """
+    #parts = #llvm.loop_annotation<
+      disableNonforced = true, vectorize = <disable = false, width = 4 : i32>, interleave = <count = 2 : i32>,
+      unroll = <full = true>, unrollAndJam = <disable = true>, licm = <disable = true>,
+      distribute = <disable = true>, pipeline = <disable = true, initiationinterval = 2 : i32>,
+      peeled = <count = 3 : i32>, unswitch = <partialDisable = true>, mustProgress = true, isVectorized = false,
+      startLoc = loc(fused<"s">["a":1:2]), endLoc = loc(fused<"e">["a":3:4]),
+      parallelAccesses = #llvm.access_group<id = distinct[0]<>>>
+    "t.op"() {a = #parts} : () -> ()
+    """
+    module = parsed(text)
+    assert through_bytecode(module) == shown(module)
+
+
 def test_the_order_of_uses() -> None:
     seed = random.randrange(1 << 32)
     print("seed", seed)
