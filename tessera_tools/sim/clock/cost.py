@@ -73,7 +73,8 @@ _DOUBLE = {"DFMA", "DADD", "DMUL", "DSETP"}
 _ANCHORS = {
     "ld": ("LD", "ULD"), "st": ("ST",), "mma": ("HMMA", "IMMA", "DMMA", "QMMA"), "ldmatrix": ("LDSM",),
     "stmatrix": ("STSM",), "atom": ("ATOM",), "red": ("RED",), "ex2": ("MUFU",), "shfl": ("SHFL",),
-    "wgmma": ("HGMMA", "IGMMA", "QGMMA"), "tcgen05": ("UTC", "LDT", "STT"), "cp": ("LDGSTS", "UTMALDG", "UTMASTG", "UBLKCP"), "bar": ("BAR",),
+    "wgmma": ("HGMMA", "IGMMA", "QGMMA"), "tcgen05": ("UTC", "LDT", "STT"),
+    "cp": ("LDGSTS", "UTMALDG", "UTMASTG", "UBLKCP"), "bar": ("BAR",),
 }  # fmt: skip
 _WORK = _ANCHORS | {"mbarrier": ("SYNCS",), "barrier": ("BAR",)}
 """The opcodes that tell where an instruction is; ptxas may move the others of its line, such as those of an address."""

@@ -486,7 +486,8 @@ class _Replay:
             for phase in arrives:
                 # A multicast writes the shared memory of each CTA that it reaches.
                 target = self.home.get(phase[1], sm)
-                done = there + target.shared.write(at, size) - at + value["tma_latency"]
+                # What arrives is written while the rest is on its way.
+                done = max(there, target.shared.write(at, size)) + value["tma_latency"]
                 self.show(target, phase[1], "TMA", f"load {size:,.0f} bytes", begin, done)
                 self.signal(phase, done)
         else:
