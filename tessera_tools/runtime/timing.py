@@ -36,6 +36,10 @@ MOST_STEPS = 4_000_000
 _MOST_SURVEY_STEPS = 200_000
 _MOST_WINDOW = 256
 """Laps of a window that all windows are multiples of."""
+_MOST_TOGETHER = 8
+"""SMs, or clusters, of a large grid that are replayed together."""
+_STEPS_TOGETHER = 60_000
+"""Warp instructions that these execute, at most, in one wave."""
 _MOST_CLUSTERS = 16
 """Clusters of a grid that is simulated whole."""
 _L1_SHARED = {"sm_80": 192 << 10, "sm_90": 256 << 10, "sm_100": 256 << 10}
@@ -197,17 +201,21 @@ def _extrapolated(
     fits: int,
     l1_bytes: int,
 ) -> Estimate:
-    """One SM, or those of a cluster, with as many CTAs as the others; the grid is the mean of a few such."""
+    """A few SMs, or those of a few clusters, with as many CTAs as the others; the grid is the mean of a few such."""
     sms = int(made.table.value("sms"))
     groups = max(1, sms // launch.size)
     copies = min(fits, -(-launch.count // groups))
     active = min(groups, launch.count)
     at_once = min(active * copies, launch.count)
+    # SMs that share DRAM load while others compute, which an SM with a share of its own cannot.
+    steps = sum(len(trace.steps) for trace in traces) // len(sampled) * copies
+    together = max(1, min(_MOST_TOGETHER, _STEPS_TOGETHER // max(steps, 1), active))
     parts = _fresh(made, launch, [trace for trace in traces if trace.cluster == sampled[0]], at_once)
 
     def run(some: Sequence[Trace], number: int, copies: int, active: int) -> Timeline:
-        held = residents(some, number, copies, parts)
-        return replay(held, found, made.table, resident=fits, l1_bytes=l1_bytes, share=1 / active)
+        group = min(together, active)
+        held = residents(some, number, copies * group, parts)
+        return replay(held, found, made.table, resident=fits, l1_bytes=l1_bytes, share=group / active)
 
     def wave(number: int, copies: int, active: int) -> Timeline:
         some = [trace for trace in traces if trace.cluster == number]
@@ -232,7 +240,7 @@ def _extrapolated(
     made.cycles = mean + further * (whole - 1) + last * further / mean if whole else last
     made.waves = launch.count / (active * copies)
     made.simulated = len(sampled) * launch.size
-    made.scale = launch.count / copies
+    made.scale = launch.count / (copies * min(together, active))
     made.flops = Counter({unit: count * launch.count // len(sampled) for unit, count in made.flops.items()})
     return made
 
