@@ -134,7 +134,7 @@ KINDS = {option: kind for option, kind in SHARED_KINDS.items() if option != "clu
     "seed": click.IntRange(0, (1 << 63) - 1),
     "shared": click.IntRange(0, 1 << 31),
     "time-limit": Number(0, min_open=True),
-    "timing-clock": click.FloatRange(100, 10_000),
+    "timing-clock": Number(100, 10_000),
     "transport": ("auto", "mpi", "torch"),
 }
 
