@@ -92,7 +92,7 @@ def trials(path: str) -> list[tuple[Any, ...]]:
     return rows
 
 
-def known(config: dict[str, int], *, shapes: str = SHAPES, path: str = "t.sqlite") -> None:
+def known(config: dict[str, Any], *, shapes: str = SHAPES, path: str = "t.sqlite") -> None:
     """Write a result for examples/vector_add.mlir on sm_80."""
     text = print_op(tt.parse_file(VECTOR_ADD[0]))
     database = Database(path, create=True)

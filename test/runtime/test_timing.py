@@ -32,7 +32,7 @@ from tessera_tools.runtime.timing_report import (
     warp_lines,
 )
 from tessera_tools.sim.clock.cost import Cost
-from tessera_tools.sim.clock.record import Step, Trace, Umma
+from tessera_tools.sim.clock.record import Step, Trace
 from tessera_tools.sim.clock.replay import replay
 from tessera_tools.sim.clock.timeline import Timeline, WarpTime
 from tessera_tools.target import lookup
@@ -217,112 +217,6 @@ def test_a_multicast_writes_the_shared_memory_of_each_cta_at_once() -> None:
     assert bulk(2) == pytest.approx(170 + 30 + 128, abs=80)
 
 
-def interval(m: int, n: int, *, pair: bool = False, in_tensor_memory: bool = False) -> float:
-    """Cycles from one tcgen05.mma to the next, of many with operands of 16 bits."""
-    table = timing(lookup("sm_100a"))
-    assert table is not None
-    rows = m // 2 if pair else m
-    work = (rows if pair else 128) * n * 16
-    feed = (0 if in_tensor_memory else 32 * rows) + 32 * n // (2 if pair else 1)
-    costs = {0: Cost(1.0, (), 4.0, "umma", (), ()), 1: Cost(1.0, (), 4.0, "umma.commit", (), ())}
-    costs[2] = Cost(1.0, (), 4.0, "phase.wait", (), ())
-
-    def cycles(count: int) -> float:
-        traces = [Trace(0, 0, 0), Trace(1, 0, 0)]
-        for _ in range(count):
-            step = Step(0)
-            step.product = Umma(work, feed, (0, 1) if pair else (0,), in_tensor_memory)
-            traces[0].steps.append(step)
-        commit, wait = Step(1), Step(2)
-        commit.arrives = (("mbarrier", 0, 0, 0),)
-        wait.waits = commit.arrives[0]
-        traces[0].steps += [commit, wait]
-        return replay(traces, costs, table, resident=1, l1_bytes=65536).cycles
-
-    return (cycles(40) - cycles(20)) / 20
-
-
-@pytest.mark.parametrize(
-    ("m", "n", "options", "cycles"),
-    [
-        (64, 64, {}, 32), (64, 256, {}, 128), (128, 64, {}, 48), (128, 128, {}, 64), (128, 256, {}, 128),
-        (128, 64, {"in_tensor_memory": True}, 32), (128, 256, {"in_tensor_memory": True}, 128),
-        (128, 128, {"pair": True}, 32), (128, 256, {"pair": True}, 64), (256, 128, {"pair": True}, 64),
-        (256, 256, {"pair": True}, 128),
-    ],
-)  # fmt: skip
-def test_tcgen05_mma_runs_at_the_measured_rate(m: int, n: int, options: Any, cycles: float) -> None:
-    """SemiAnalysisAI/microbench-blackwell, umma_latency: from shared or tensor memory, by one CTA or two."""
-    assert interval(m, n, **options) == pytest.approx(cycles, rel=0.02)
-
-
-GEMM = """\
-cuda_tile.module @m {
-  entry @gemm(%pointer: tile<ptr<f16>>, %other: tile<ptr<f16>>, %result: tile<ptr<f16>>) {
-    %a = assume div_by<16>, %pointer : tile<ptr<f16>>
-    %b = assume div_by<16>, %other : tile<ptr<f16>>
-    %c = assume div_by<16>, %result : tile<ptr<f16>>
-    %A = make_tensor_view %a, shape = [1024, 512], strides = [512, 1] : tensor_view<1024x512xf16, strides=[512,1]>
-    %B = make_tensor_view %b, shape = [1024, 512], strides = [512, 1] : tensor_view<1024x512xf16, strides=[512,1]>
-    %C = make_tensor_view %c, shape = [1024, 1024], strides = [1024, 1] : tensor_view<1024x1024xf16, strides=[1024,1]>
-    %pa = make_partition_view %A : partition_view<tile=(128x64), tensor_view<1024x512xf16, strides=[512,1]>>
-    %pb = make_partition_view %B
-      : partition_view<tile=(128x64), tensor_view<1024x512xf16, strides=[512,1]>>
-    %pc = make_partition_view %C : partition_view<tile=(128x128), tensor_view<1024x1024xf16, strides=[1024,1]>>
-    %x, %y, %z = get_tile_block_id : tile<i32>
-    %zero = constant <i32: 0> : tile<i32>
-    %one = constant <i32: 1> : tile<i32>
-    %eight = constant <i32: 8> : tile<i32>
-    %none = constant <f32: 0.0> : tile<128x128xf32>
-    %sum = for %k in (%zero to %eight, step %one) : tile<i32>
-        iter_values(%s = %none) -> (tile<128x128xf32>) {
-      %l, %t = load_view_tko weak %pa[%x, %k]
-        : partition_view<tile=(128x64), tensor_view<1024x512xf16, strides=[512,1]>>, tile<i32>
-        -> tile<128x64xf16>, token
-      %r, %u = load_view_tko weak %pb[%y, %k]
-        : partition_view<tile=(128x64), tensor_view<1024x512xf16, strides=[512,1]>>, tile<i32>
-        -> tile<128x64xf16>, token
-      %q = permute %r [1, 0] : tile<128x64xf16> -> tile<64x128xf16>
-      %m = mmaf %l, %q, %s : tile<128x64xf16>, tile<64x128xf16>, tile<128x128xf32>
-      continue %m : tile<128x128xf32>
-    }
-    %h = ftof %sum : tile<128x128xf32> -> tile<128x128xf16>
-    %v = store_view_tko weak %h, %pc[%x, %y]
-      : tile<128x128xf16>, partition_view<tile=(128x128), tensor_view<1024x1024xf16, strides=[1024,1]>>, tile<i32>
-      -> token
-    return
-  }
-}
-"""
-
-
-@pytest.fixture(scope="module")
-def blackwell() -> Estimate:
-    """A GEMM by tcgen05.mma of 64 CTAs."""
-    kernel = tt.compile(GEMM, "sm_100a")
-    assert "tcgen05.mma" in kernel.ptx
-    arrays = [np.zeros((1024, 512), np.float16), np.zeros((1024, 512), np.float16)]
-    found = kernel[(8, 8)](*arrays, np.zeros((1024, 1024), np.float16), timing=True).estimate
-    assert found is not None
-    return found
-
-
-def test_a_kernel_for_tcgen05_is_timed(blackwell: Estimate) -> None:
-    assert [role.name for role in timing_report.roles(blackwell)] == ["consumer", "producer", "warps"]
-    assert blackwell.flops["tcgen05.mma"] == 2 * 1024 * 1024 * 512
-    # 32 products of 64 cycles by each CTA, on its own SM, and the loads before them.
-    assert 32 * 64 + 900 < blackwell.cycles < 12_000
-    assert summary(blackwell)[0].startswith("estimate for B200 at 1965 MHz")
-    assert ElementTree.fromstring(timeline_svg(blackwell)).tag.endswith("svg")
-    assert any(event["name"] == "tcgen05.mma" for event in trace_events(blackwell)["traceEvents"])
-
-
-def test_its_roof_is_that_of_the_tensor_cores(blackwell: Estimate) -> None:
-    under = roofline(blackwell)
-    assert under is not None
-    assert under.compute == pytest.approx(2 * 4096 * 148 * 1.965e9)
-
-
 def test_a_slower_clock_takes_longer_where_instructions_bound_the_kernel() -> None:
     device = runtime.device("sim")
     module = device.load(HEAD.format(target="sm_80") + BODY.format(code=chain(512)))
@@ -344,57 +238,6 @@ def test_dram_does_not_depend_on_the_clock_of_the_sms() -> None:
     assert half.value("dram_latency") == pytest.approx(near + (far - near) / 2)
     assert half.value("l2_latency") == near
     assert half.value("dram_chip_gbs") == table.value("dram_chip_gbs")
-
-
-def test_the_clock_of_the_sms_is_an_option() -> None:
-    done = run([*COMMAND, "--timing-clock=1200"])
-    assert done.exit_code == 0, done.stderr
-    assert done.stdout.startswith(b"estimate for H100 SXM at 1200 MHz: ")
-
-
-@pytest.mark.parametrize("given", ["0", "-5", "nan", "fast", "99999"])
-def test_a_clock_that_no_gpu_has_is_refused(given: str) -> None:
-    done = run([*COMMAND, f"--timing-clock={given}"])
-    assert done.exit_code == 1
-    assert b"--timing-clock" in done.stderr and b"Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("option", ["--timing", "--timing-svg", "--timing-trace"])
-@pytest.mark.parametrize("place", ["none/t.out", "folder", "/proc/1/none", "x" * 300])
-def test_a_file_that_cannot_be_written_is_an_error(
-    option: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "folder").mkdir()
-    done = run([*(part for part in COMMAND if part != "--timing"), f"{option}={place}"])
-    assert done.exit_code == 1
-    assert b"error: " in done.stderr
-    assert b"Traceback" not in done.stderr
-    assert b"internal fault" not in done.stderr
-    assert [path.name for path in tmp_path.rglob("*")] == ["folder"]
-
-
-@pytest.mark.parametrize("name", ["$", "_", "k" * 3000, "alert$1$_script"])
-def test_any_name_of_a_kernel_gives_valid_pictures(name: str, tmp_path: Path) -> None:
-    text = HEAD.format(target="sm_90a") + BODY.format(code=chain(8)).replace("entry k(", f"entry {name}(")
-    (tmp_path / "<img src=x onerror=alert(1)>&'\".ptx").write_text(text)
-    source, page = tmp_path / "<img src=x onerror=alert(1)>&'\".ptx", tmp_path / "report.html"
-    done = run([
-        str(source), "--arg=o=zeros:f32:32", "--block=32", f"--timing={tmp_path}/t.json",
-        f"--timing-svg={tmp_path}/t.svg", f"--timing-trace={tmp_path}/p.json", f"--report={page}",
-    ])  # fmt: skip
-    assert done.exit_code == 0, done.stderr
-    assert json.loads((tmp_path / "t.json").read_text())["ctas"] == 1
-    assert json.loads((tmp_path / "p.json").read_text())["traceEvents"]
-    assert ElementTree.parse(tmp_path / "t.svg").getroot().tag.endswith("svg")
-    assert "<img src=x" not in page.read_text()
-
-
-def test_a_picture_of_a_long_launch_is_bounded() -> None:
-    """A picture has what a screen shows, and a trace a number of slices that the viewer opens."""
-    found = estimate(chain(16) + "  bar.sync 0;\n" * 400, threads=1024)
-    assert len(trace_events(found)["traceEvents"]) < 300_000
-    assert len(timeline_svg(found)) < 5_000_000
 
 
 def test_a_target_without_a_table_is_refused() -> None:
