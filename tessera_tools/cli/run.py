@@ -107,6 +107,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         "estimate how long the launch takes on the GPU, and why; with FILE, write the estimate as JSON (`-`: stdout)",
         "",
     ),
+    "timing-clock": ("MHZ", "clock of the SMs for --timing (default: the boost clock of the product)", None),
     "timing-svg": ("FILE", "estimate as --timing does, and write the timeline of one SM as a picture", None),
     "timing-trace": (
         "FILE",
@@ -133,6 +134,7 @@ KINDS = {option: kind for option, kind in SHARED_KINDS.items() if option != "clu
     "seed": click.IntRange(0, (1 << 63) - 1),
     "shared": click.IntRange(0, 1 << 31),
     "time-limit": Number(0, min_open=True),
+    "timing-clock": Number(100, 10_000),
     "transport": ("auto", "mpi", "torch"),
 }
 

@@ -87,7 +87,9 @@ class Session:
 
     def _run(self) -> int:
         options = self.options
-        if options["timing"] is None and any(options[f"timing_{what}"] for what in ("svg", "trace", "warps")):
+        if options["timing"] is None and any(
+            options[f"timing_{what}"] for what in ("svg", "trace", "warps", "clock")
+        ):
             options["timing"] = ""
         if options["timing"] is not None:
             for name in ("out", "expect", "stats", "schedules", "modes", "ranks"):
@@ -246,6 +248,7 @@ class Session:
                 "time_limit": options["time_limit"],
                 "processes": self._processes(),
                 "timing": options["timing"] is not None,
+                "clock_mhz": options["timing_clock"],
                 "watch": watch,
             }
         with watch:

@@ -96,6 +96,7 @@ COMMAND_LINE = CommandLine(
     repeated=REPEATED,
     kinds=KINDS,
     width=120,
+    first=("arg", "launch", "grid", "gpu-name", "o", "search", "measure", "most", "seed", "processes"),
 )
 
 

@@ -94,6 +94,7 @@ class SimulatedKernel(interface.Kernel):
         seed = int(settings.pop("seed", 0))
         if settings.pop("timing", False):
             return self._time(grid, block, cluster, shared, args, settings)
+        settings.pop("clock_mhz", None)
         begin = time.perf_counter()
         launch = PartialLaunch(
             self.owner.inner,
@@ -134,7 +135,7 @@ class SimulatedKernel(interface.Kernel):
         from tessera_tools.runtime.timing import MOST_STEPS, TimedLaunch, check_timed, estimate
         from tessera_tools.sim.clock.record import Recorder
 
-        target, table = check_timed(self.owner.target)
+        target, table = check_timed(self.owner.target, settings.pop("clock_mhz", None))
         seed = int(settings.pop("seed", 0))
         begin = time.perf_counter()
         limit = min(int(settings.pop("max_instructions", MAX_INSTRUCTIONS)), MOST_STEPS)
@@ -217,6 +218,7 @@ class SimulatedDevice(interface.Device):
     max_instructions, time_limit: warp instructions and seconds after which a launch ends with the finding `limit`.
     stats: enable counters (sim/counters.py).
     timing: estimate how long the launch takes on the GPU (sim/clock); it runs in the mode `early` then.
+    clock_mhz: the clock of its SMs, if it is not that of the clock's table.
     processes: maximum number of processes for a launch with independent clusters (workers.py).
     """
 
@@ -233,6 +235,7 @@ class SimulatedDevice(interface.Device):
             "stats",
             "processes",
             "timing",
+            "clock_mhz",
             "watch",
         }
         if unknown:

@@ -36,10 +36,15 @@ MOST_STEPS = 4_000_000
 _MOST_SURVEY_STEPS = 200_000
 _MOST_WINDOW = 256
 """Laps of a window that all windows are multiples of."""
+_MOST_TOGETHER = 8
+"""SMs, or clusters, of a large grid that are replayed together."""
+_STEPS_TOGETHER = 60_000
+"""Warp instructions that these execute, at most, in one wave."""
 _MOST_CLUSTERS = 16
 """Clusters of a grid that is simulated whole."""
-_L1_SHARED = {"sm_80": 192 << 10, "sm_90": 256 << 10}
-"""Bytes of an SM that L1 and shared memory divide (CUDA C++ Programming Guide, "Compute Capability 8.0", "9.0")."""
+_L1_SHARED = {"sm_80": 192 << 10, "sm_90": 256 << 10, "sm_100": 256 << 10}
+"""Bytes of an SM that L1 and shared memory divide (CUDA C++ Programming Guide, "Compute Capability 8.0", "9.0",
+"10.0")."""
 
 
 @dataclass(slots=True)
@@ -78,8 +83,8 @@ class Estimate:
         return self.cycles / self.table.value("clock_mhz") / 1e6
 
 
-def check_timed(target: Target | None) -> tuple[Target, Timing]:
-    """The target with its table. Raises DiagnosticError for one that the clock does not know."""
+def check_timed(target: Target | None, clock_mhz: float | None = None) -> tuple[Target, Timing]:
+    """The target with its table, at the given clock. Raises DiagnosticError for one that the clock does not know."""
     table = timing(target) if target is not None else None
     if target is None or table is None:
         known = ", ".join(one.name for one in targets() if timing(one) is not None)
@@ -87,7 +92,7 @@ def check_timed(target: Target | None) -> tuple[Target, Timing]:
         raise error(
             None, f"the clock has no table for {name}; expected one of {known}", "choose with --gpu-name"
         )
-    return target, table
+    return target, table if clock_mhz is None else table.at(clock_mhz)
 
 
 class TimedLaunch(PartialLaunch):
@@ -196,20 +201,25 @@ def _extrapolated(
     fits: int,
     l1_bytes: int,
 ) -> Estimate:
-    """One SM, or those of a cluster, with as many CTAs as the others; the grid is the mean of a few such."""
+    """A few SMs, or those of a few clusters, with as many CTAs as the others; the grid is the mean of a few such."""
     sms = int(made.table.value("sms"))
     groups = max(1, sms // launch.size)
     copies = min(fits, -(-launch.count // groups))
     active = min(groups, launch.count)
     at_once = min(active * copies, launch.count)
+    # SMs that share DRAM load while others compute, which an SM with a share of its own cannot.
+    steps = sum(len(trace.steps) for trace in traces) // len(sampled) * copies
+    together = max(1, min(_MOST_TOGETHER, _STEPS_TOGETHER // max(steps, 1), active))
     parts = _fresh(made, launch, [trace for trace in traces if trace.cluster == sampled[0]], at_once)
 
-    def wave(number: int, copies: int, active: int) -> Timeline:
-        def run(some: Sequence[Trace]) -> Timeline:
-            held = residents(some, number, copies, parts)
-            return replay(held, found, made.table, resident=fits, l1_bytes=l1_bytes, share=1 / active)
+    def run(some: Sequence[Trace], number: int, copies: int, active: int) -> Timeline:
+        group = min(together, active)
+        held = residents(some, number, copies * group, parts)
+        return replay(held, found, made.table, resident=fits, l1_bytes=l1_bytes, share=group / active)
 
-        return stretched([trace for trace in traces if trace.cluster == number], run)
+    def wave(number: int, copies: int, active: int) -> Timeline:
+        some = [trace for trace in traces if trace.cluster == number]
+        return stretched(some, lambda some: run(some, number, copies, active))
 
     whole = launch.count // (active * copies)
     replayed = sampled[:1] if alike(traces, sampled) else sampled
@@ -218,7 +228,11 @@ def _extrapolated(
     # A CTA starts as soon as another has ended: what a further wave takes is less than what the first one does.
     further = mean
     if whole > 1:
-        further = wave(replayed[0], 2 * copies, active).cycles / timelines[0].cycles * mean - mean
+        first = timelines[0]
+        two = run(traces, replayed[0], 2 * copies, active).simulated
+        # Its loops skip what those of the first one do. The difference of two replays of two waves would tell this too,
+        # but CTAs that drift apart make it uncertain, and it counts as often as laps are missing.
+        further = (two - first.simulated + first.cycles - first.simulated) / first.cycles * mean
     # The last wave has the GPU for itself.
     left = launch.count % (active * copies)
     last = wave(replayed[-1], -(-left // active), min(active, left)).cycles if left else 0.0
@@ -226,7 +240,7 @@ def _extrapolated(
     made.cycles = mean + further * (whole - 1) + last * further / mean if whole else last
     made.waves = launch.count / (active * copies)
     made.simulated = len(sampled) * launch.size
-    made.scale = launch.count / copies
+    made.scale = launch.count / (copies * min(together, active))
     made.flops = Counter({unit: count * launch.count // len(sampled) for unit, count in made.flops.items()})
     return made
 

@@ -25,9 +25,9 @@ _WINDOW = 6000
 """Cycles that the picture shows of a longer launch, around its middle."""
 _ROOF_HEIGHT = 240
 _COLORS = {
-    "issue": "#4c9f70", "wgmma": "#7b4fa3", "mma": "#7b4fa3", "full": "#e0a63a", "empty": "#d9c48f",
-    "memory": "#c8553d", "shared": "#3f7fbf", "tensor": "#b9a3cc", "barrier": "#8f8f8f", "arithmetic": "#cfe3d6",
-    "atomic": "#a03b2a",
+    "issue": "#4c9f70", "wgmma": "#7b4fa3", "mma": "#7b4fa3", "tcgen05.mma": "#7b4fa3",
+    "full": "#e0a63a", "empty": "#d9c48f", "memory": "#c8553d", "shared": "#3f7fbf", "tensor": "#b9a3cc",
+    "barrier": "#8f8f8f", "arithmetic": "#cfe3d6", "atomic": "#a03b2a",
 }  # fmt: skip
 _TMA, _OTHER = "#2f6f9f", "#d8d8d8"
 _MEANINGS = {

@@ -39,6 +39,7 @@ _UNITS = {
     "l2": "L2 bandwidth",
     "dram": "DRAM bandwidth",
     "fma": "FMA units",
+    "multiply": "integer multipliers",
     "alu": "ALU",
     "half": "packed half units",
     "special": "MUFU",
@@ -56,7 +57,7 @@ _SHOWN = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """Warps that do the same: `producer` issues TMA, `consumer` issues wgmma."""
+    """Warps that do the same: `producer` issues TMA, `consumer` issues wgmma or tcgen05.mma."""
 
     name: str
     warps: int
@@ -125,7 +126,7 @@ def roofline(estimate: Estimate) -> Roofline | None:
     if not flops:
         return None
     rate = "fma_rate"
-    if estimate.flops["wgmma"]:
+    if estimate.flops["wgmma"] or estimate.flops["tcgen05.mma"]:
         rate = "tensor_f16"
     elif estimate.flops["mma.sync"]:
         rate = "mma_f16" if "mma_f16" in table.numbers else "tensor_f16"

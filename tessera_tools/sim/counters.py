@@ -72,6 +72,13 @@ class Counters:
         """Count `count` bytes of a bulk copy; `places` are addresses of global memory, at least one of each sector."""
         self.bytes[what] += count
 
+    def umma(self, work: float, feed: int, ctas: tuple[int, ...], *, in_tensor_memory: bool) -> None:
+        """The current instruction starts a tcgen05.mma or tcgen05.cp of the CTAs (sim/clock)."""
+
+    def tensor_memory(self, what: str, count: int) -> None:
+        """Count `count` bytes that a warp moves between registers and tensor memory."""
+        self.bytes[what] += count
+
     def repeat(self, count: int) -> None:
         """The current instruction executes `count` successive ones."""
 

@@ -17,12 +17,16 @@ nearest architecture, or follows from the others.  No number is fitted to a kern
     [WP]         NVIDIA's architecture white papers, as openxla/xla cites them
     [AS]         configurations of Accel-Sim
     [TS]         tile-ai/TileSight: measured tables
+    [SA]         SemiAnalysisAI/microbench-blackwell: measurements on B200
+    [SD]         cicuvc/nvidia-sass-document, notes on sm_80: pipes of A100 by Nsight Compute's counters
+    [NV]         a developer of Nsight Compute in NVIDIA's forum, topic 302018: which pipes execute what
+    [TR]         latencies of a compiler for B200 in facebookexperimental/triton, LatencyModel.cpp
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tessera_tools.target.table import Target
 
@@ -49,6 +53,19 @@ class Timing:
         """The number called `name`. KeyError if there is none."""
         return self.numbers[name].value
 
+    def at(self, clock_mhz: float) -> Timing:
+        """The same GPU with its SMs at another clock; DRAM does not change.
+
+        The latency of DRAM is counted in cycles of the SM: what it takes beyond L2 changes with the clock.
+        """
+        factor = clock_mhz / self.value("clock_mhz")
+        near, far = self.value("l2_latency"), self.numbers["dram_latency"]
+        changed = {
+            "clock_mhz": Number(clock_mhz, "given by the user"),
+            "dram_latency": replace(far, value=near + (far.value - near) * factor),
+        }
+        return replace(self, numbers={**self.numbers, **changed})
+
 
 def _known(**numbers: tuple[float, str]) -> dict[str, Number]:
     return {name: Number(value, source) for name, (value, source) in numbers.items()}
@@ -64,6 +81,7 @@ _COMMON = {
         shared_bytes=(128, "[SUN]: ldmatrix reaches 127.8 bytes a cycle"),
         # Rates, in lanes.
         integer_rate=(64, "[CG]: 32-bit integer add, compare, logic"),
+        multiply_rate=(64, "[CG]: 32-bit integer multiply-add, by the FMA units [NV]"),
         special_rate=(16, "[CG]: elementary functions"),
         shuffle_rate=(32, "[CG]: warp shuffle"),
         # Latencies.
@@ -95,7 +113,7 @@ _A100 = Timing(
             clock_mhz=(1410, "[WP]: boost"),
             fma_rate=(64, "[CG]"),
             half_rate=(256, "[CG]: packed f16, in elements"),
-            convert_rate=(16, "[CG]"),
+            convert_rate=(64, "[SD]: F2FP counts as an instruction of the ALU, and takes 2 cycles of it"),
             tensor_f16=(1024, "[WP]: multiply-adds a cycle; [SUN] measures 1004"),
             mma_latency=(17, "[SUN] Table 3: 24.7 less the 8 cycles of one m16n8k16"),
             l1_latency=(37.9, "[HP1]"),
@@ -145,7 +163,52 @@ _H100 = Timing(
     },
 )
 
-_TABLE: Mapping[str, Timing] = {"sm_80": _A100, "sm_90": _H100}
+_B200 = Timing(
+    "B200",
+    {
+        **_COMMON,
+        **_known(
+            sms=(148, "[SA]"),
+            clock_mhz=(
+                1965,
+                "[SA]: the clock of its measurements; long products run slower, which nobody has published",
+            ),
+            fma_rate=(128, "[CG]"),
+            tensor_f16=(4096, "[SA]: 8153 operations a cycle of tcgen05.mma, one CTA, 128x256"),
+            umma_latency=(
+                136,
+                "[SA]: of 264 cycles from issue to the wait for its commit, less the 128 it takes",
+            ),
+            umma_latency_tmem=(104, "[SA]: the same with A in tensor memory"),
+            umma_pair_latency=(170, "[SA]: the same for two CTAs"),
+            l2_bytes=(126.5 * (1 << 20), "[SA]"),
+            l2_chip_rate=(10260, "[TS]: 20160 GB/s at 1.965 GHz"),
+            dram_chip_gbs=(7260, "[SA]: by TMA; [TS] reads 6955 GB/s"),
+            tmem_read=(466, "[TS]: bytes a cycle"),
+            tmem_write=(1024, "[TS]: bytes a cycle"),
+        ),
+        **_guessed(
+            half_rate=(256, "H100"),
+            convert_rate=(32, "[QRC] on B300: 26 a cycle, packed"),
+            mma_f16=(1024, "[QRC] on B300: 578 TFLOP/s, 23 % of tcgen05.mma"),
+            mma_latency=(12, "[QRC] on B300: 20.1 less the 8 cycles of one m16n8k16"),
+            l1_latency=(40, "[QRC] on B300: 38 to 47"),
+            shared_latency=(29, "[QRC] on B300"),
+            l2_latency=(305, "[QRC] on B300: 300 to 310"),
+            dram_latency=(730, "[SA]: 900 cycles of the smallest TMA copy, less that of TMA"),
+            dram_turnaround=(0.105, "[QRC] on B300: a copy runs at 95 % of the read stream"),
+            tma_latency=(170, "H100"),
+            tma_issue=(30, "[TR]"),
+            cp_async_latency=(60, "H100"),
+            tmem_load_latency=(
+                30,
+                "not published alone; [TR] has 179 cycles for 128x64, most of which is bandwidth",
+            ),
+        ),
+    },
+)
+
+_TABLE: Mapping[str, Timing] = {"sm_80": _A100, "sm_90": _H100, "sm_100": _B200}
 
 
 def timing(target: Target) -> Timing | None:

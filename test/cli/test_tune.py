@@ -6,6 +6,9 @@ import importlib.util
 import json
 import os
 import sqlite3
+import subprocess
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -89,7 +92,7 @@ def trials(path: str) -> list[tuple[Any, ...]]:
     return rows
 
 
-def known(config: dict[str, int], *, shapes: str = SHAPES, path: str = "t.sqlite") -> None:
+def known(config: dict[str, Any], *, shapes: str = SHAPES, path: str = "t.sqlite") -> None:
     """Write a result for examples/vector_add.mlir on sm_80."""
     text = print_op(tt.parse_file(VECTOR_ADD[0]))
     database = Database(path, create=True)
@@ -200,6 +203,65 @@ def test_an_interrupted_search_is_resumed(monkeypatch: pytest.MonkeyPatch) -> No
     assert done.exit_code == 130
     assert "interrupted after 2 candidates; run the same command to resume" in done.stderr.decode()
     assert "7 configurations (4 now)" in tuned(*VECTOR_ADD, "--search=num-warps")
+
+
+COMMAND = [sys.executable, "-m", "tessera_tools.cli.tune", "--gpu-name=sm_80", "--search=num-warps"]
+
+
+def written(path: Path) -> int:
+    """How many trials a search that runs has written."""
+    try:
+        return len(trials(str(path)))
+    except sqlite3.Error:
+        return 0
+
+
+def result(output: str) -> str:
+    """The line with what a search has found."""
+    return next(line for line in output.splitlines() if ", untuned " in line)
+
+
+@pytest.mark.slow
+def test_a_search_that_was_killed_is_resumed_with_the_same_result(folder: Path) -> None:
+    whole = result(tuned(*VECTOR_ADD, "--search=num-warps", "-o", "whole.sqlite"))
+    with subprocess.Popen([*COMMAND, *VECTOR_ADD, "-o", "t.sqlite", "--processes=1"]) as search:
+        for _ in range(6000):
+            if written(folder / "t.sqlite") >= 3 or search.poll() is not None:
+                break
+            time.sleep(0.01)
+        search.kill()
+    assert len(trials("t.sqlite")) >= 3
+    assert result(tuned(*VECTOR_ADD, "--search=num-warps")) == whole
+    assert trials("t.sqlite") == trials("whole.sqlite")
+
+
+@pytest.mark.slow
+def test_two_searches_may_share_a_file() -> None:
+    searches = [
+        subprocess.Popen([*COMMAND, *VECTOR_ADD, "-o", "t.sqlite", "--processes=1"], stdout=subprocess.PIPE)
+        for _ in range(2)
+    ]
+    found = {result(search.communicate()[0].decode()) for search in searches}
+    assert [search.returncode for search in searches] == [0, 0]
+    assert len(found) == 1
+    assert len(trials("t.sqlite")) == 7
+
+
+def test_a_file_that_cannot_be_written_is_an_error_before_the_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    known({})
+    connect = sqlite3.connect
+    # Permissions do not bind the superuser: the file is opened as one that may not be written.
+    monkeypatch.setattr(
+        sqlite3, "connect", lambda name, **options: connect(name.replace("mode=rwc", "mode=ro"), **options)
+    )
+    told = refused(*VECTOR_ADD, "--search=num-warps")
+    assert "cannot use the tuning results 't.sqlite': attempt to write a readonly database" in told
+    assert trials("t.sqlite") == []
+
+
+def test_a_file_in_a_missing_folder_is_an_error() -> None:
+    told = refused(*VECTOR_ADD, "--search=num-warps", "-o", "none/t.sqlite")
+    assert "error: cannot use the tuning results 'none/t.sqlite': unable to open database file" in told
 
 
 def test_other_arguments_are_another_search() -> None:

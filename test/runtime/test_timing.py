@@ -217,9 +217,32 @@ def test_a_multicast_writes_the_shared_memory_of_each_cta_at_once() -> None:
     assert bulk(2) == pytest.approx(170 + 30 + 128, abs=80)
 
 
+def test_a_slower_clock_takes_longer_where_instructions_bound_the_kernel() -> None:
+    device = runtime.device("sim")
+    module = device.load(HEAD.format(target="sm_80") + BODY.format(code=chain(512)))
+    times: list[float] = []
+    for clock in (1410, 705):
+        out = device.buffer(np.zeros(32, np.float32), "out")
+        found = module.kernel("k").launch((1,), [out], block=(32,), timing=True, clock_mhz=clock).estimate
+        assert found is not None
+        assert as_data(found)["clock_mhz"] == clock
+        times.append(found.seconds)
+    assert times[1] == pytest.approx(2 * times[0], rel=0.15)
+
+
+def test_dram_does_not_depend_on_the_clock_of_the_sms() -> None:
+    table = timing(lookup("sm_80"))
+    assert table is not None
+    half = table.at(table.value("clock_mhz") / 2)
+    far, near = table.value("dram_latency"), table.value("l2_latency")
+    assert half.value("dram_latency") == pytest.approx(near + (far - near) / 2)
+    assert half.value("l2_latency") == near
+    assert half.value("dram_chip_gbs") == table.value("dram_chip_gbs")
+
+
 def test_a_target_without_a_table_is_refused() -> None:
     with pytest.raises(
-        DiagnosticError, match=r"the clock has no table for sm_86; expected one of sm_80, sm_90"
+        DiagnosticError, match=r"the clock has no table for sm_86; expected one of sm_80, sm_90, sm_100"
     ):
         estimate(chain(1), target="sm_86")
 

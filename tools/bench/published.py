@@ -244,7 +244,14 @@ class Launch:
         args = [self.argument(one) for one in kernel["args"]]
         # Triton adds pointers to scratch memory, which these kernels do not use.
         args += [0] * (len(found.signature.wanted) - len(args))
-        result = found.launch(kernel["grid"], args, block=(kernel["block"],), shared=shared, timing=True)
+        result = found.launch(
+            kernel["grid"],
+            args,
+            block=(kernel["block"],),
+            shared=shared,
+            timing=True,
+            clock_mhz=kernel.get("clock_mhz"),
+        )
         if result.estimate is None:
             raise Refused(result.findings.of("error")[0].message)
         return result.estimate
@@ -260,10 +267,7 @@ def row_of(kernel: dict[str, Any], checkouts: dict[str, Path], python: str) -> R
         else:
             ptx = compiled_cuda(path, kernel, Path(name))
     estimate = Launch(kernel, ptx).run(kernel, shared)
-    clock = kernel.get("clock_mhz", estimate.table.value("clock_mhz"))
-    seconds = (
-        estimate.cycles / clock / 1e6 + kernel.get("launch_us", estimate.table.value("launch_us")) * 1e-6
-    )
+    seconds = estimate.seconds + kernel.get("launch_us", estimate.table.value("launch_us")) * 1e-6
     scale = 1e12 if kernel["unit"] == "TFLOP/s" else 1e9
     work = prod(kernel["work"])
     return Row(

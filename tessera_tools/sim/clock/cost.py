@@ -63,8 +63,9 @@ _FMA = {"FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2"}
 _HALF = {"HFMA2", "HADD2", "HMUL2", "HMNMX2", "HSETP2", "HSET2"}
 _ALU = {
     "IADD3", "IADD", "LOP3", "LOP", "SHF", "SHL", "SHR", "ISETP", "FSETP", "SEL", "FSEL", "FMNMX", "IMNMX", "VIMNMX",
-    "PRMT", "LEA", "MOV", "P2R", "R2P", "PLOP3", "IABS", "FSET", "BMSK", "SGXT", "LEPC", "VIADD", "VIADDMNMX", "IMAD",
+    "PRMT", "LEA", "MOV", "P2R", "R2P", "PLOP3", "IABS", "FSET", "BMSK", "SGXT", "LEPC", "VIADD", "VIADDMNMX",
 }  # fmt: skip
+_MULTIPLY = {"IMAD", "IMUL", "IDP"}
 _SPECIAL = {"MUFU", "POPC", "FLO", "BREV", "F2I", "I2F", "F2F", "FRND", "I2FP"}
 _CONVERT = {"F2FP"}
 _SHUFFLE = {"SHFL", "REDUX", "MATCH"}
@@ -72,7 +73,8 @@ _DOUBLE = {"DFMA", "DADD", "DMUL", "DSETP"}
 _ANCHORS = {
     "ld": ("LD", "ULD"), "st": ("ST",), "mma": ("HMMA", "IMMA", "DMMA", "QMMA"), "ldmatrix": ("LDSM",),
     "stmatrix": ("STSM",), "atom": ("ATOM",), "red": ("RED",), "ex2": ("MUFU",), "shfl": ("SHFL",),
-    "wgmma": ("HGMMA", "IGMMA", "QGMMA"), "cp": ("LDGSTS", "UTMALDG", "UTMASTG", "UBLKCP"), "bar": ("BAR",),
+    "wgmma": ("HGMMA", "IGMMA", "QGMMA"), "tcgen05": ("UTC", "LDT", "STT"),
+    "cp": ("LDGSTS", "UTMALDG", "UTMASTG", "UBLKCP"), "bar": ("BAR",),
 }  # fmt: skip
 _WORK = _ANCHORS | {"mbarrier": ("SYNCS",), "barrier": ("BAR",)}
 """The opcodes that tell where an instruction is; ptxas may move the others of its line, such as those of an address."""
@@ -183,6 +185,7 @@ def _cost(inst: Instruction, opcodes: Mapping[str, float], table: Timing, place:
     rates = {
         "fma": value("fma_rate"),
         "half": value("half_rate") / 2,
+        "multiply": value("multiply_rate"),
         "alu": value("integer_rate"),
         "special": value("special_rate"),
         "convert": value("convert_rate"),
@@ -194,6 +197,13 @@ def _cost(inst: Instruction, opcodes: Mapping[str, float], table: Timing, place:
     for opcode, number in opcodes.items():
         slots += number
         unit = _unit(opcode.split(".")[0])
+        if unit == "multiply":
+            # By the FMA units, or by one half of them if they are as many again.
+            busy["fma"] += number * 32 * per / rates["fma"]
+            if rates["fma"] == rates["multiply"]:
+                continue
+        elif unit == "convert" and rates["convert"] == rates["alu"]:
+            unit = "alu"
         if unit is not None:
             busy[unit] += number * 32 * per / rates[unit]
     latency = value("arithmetic_latency")
@@ -213,6 +223,7 @@ def _cost(inst: Instruction, opcodes: Mapping[str, float], table: Timing, place:
 def _unit(opcode: str) -> str | None:
     for unit, opcodes in (
         ("fma", _FMA),
+        ("multiply", _MULTIPLY),
         ("alu", _ALU),
         ("half", _HALF),
         ("special", _SPECIAL),
@@ -298,6 +309,13 @@ _GLOBAL = {
     "ld": "load.global", "ldu": "load.global", "st": "store.global", "atom": "atomic", "red": "store.global",
 }  # fmt: skip
 _STARTS = (
+    ("tcgen05.mma", "umma"),
+    ("tcgen05.cp", "umma"),
+    ("tcgen05.commit", "umma.commit"),
+    ("tcgen05.ld", "tmem.load"),
+    ("tcgen05.st", "tmem.store"),
+    ("tcgen05.wait", "tmem.wait"),
+    ("clusterlaunchcontrol.try_cancel", "cancel"),
     ("wgmma.commit_group", "wgmma.commit"),
     ("wgmma.wait_group", "wgmma.wait"),
     ("cp.async.commit_group", "copy.commit"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,17 +24,29 @@ if TYPE_CHECKING:
     from tessera_tools.sim.clock.steady import Cut, Steady
     from tessera_tools.sim.decode import Execute
 
-__all__ = ["Recorder", "Step", "Trace", "may_poll", "may_write"]
+__all__ = ["Recorder", "Step", "Trace", "Umma", "may_poll", "may_write"]
 
 Phase = tuple[str, int, int, int]
 """A phase of an mbarrier ("mbarrier", CTA, shared byte, phase), of a barrier ("barrier", CTA, number, generation), or a
 write to memory that others poll ("write", CTA, sector, number)."""
 
 
+class Umma(NamedTuple):
+    """What the tensor cores of an SM do for one tcgen05.mma, which may have a CTA of a pair on each of two SMs."""
+
+    work: float
+    """Multiply-adds of 16-bit numbers that take as long; 0 for a copy to tensor memory."""
+    feed: int
+    """Bytes of shared memory that each SM reads."""
+    ctas: tuple[int, ...]
+    in_tensor_memory: bool
+    """A is in tensor memory."""
+
+
 class Step:
     """One instruction that a warp executed."""
 
-    __slots__ = ("arrives", "bytes", "count", "fresh", "pc", "sectors", "waits", "wavefronts")
+    __slots__ = ("arrives", "bytes", "count", "fresh", "pc", "product", "sectors", "waits", "wavefronts")
 
     def __init__(self, pc: int) -> None:
         self.pc = pc
@@ -48,6 +60,8 @@ class Step:
         """The part of the sectors that comes from DRAM for this access and not for that of another SM."""
         self.bytes = 0
         """That a bulk copy moves."""
+        self.product: Umma | None = None
+        """Of tcgen05.mma and tcgen05.cp."""
         self.arrives: tuple[Phase, ...] = ()
         """Phases that it signals."""
         self.waits: Phase | None = None
@@ -61,7 +75,7 @@ class Step:
             self.sectors,
             self.fresh,
         )
-        one.bytes, one.arrives, one.waits = self.bytes, self.arrives, self.waits
+        one.bytes, one.arrives, one.waits, one.product = self.bytes, self.arrives, self.waits, self.product
         return one
 
 
@@ -203,6 +217,13 @@ class Recorder(Counters):
     def _touch(self, found: Any) -> None:
         step = self.step
         step.sectors = found if step.sectors is None else np.union1d(step.sectors, found)
+
+    def umma(self, work: float, feed: int, ctas: tuple[int, ...], *, in_tensor_memory: bool) -> None:
+        self.step.product = Umma(work, feed, ctas, in_tensor_memory)
+
+    def tensor_memory(self, what: str, count: int) -> None:
+        Counters.tensor_memory(self, what, count)
+        self.step.bytes += count
 
     def repeat(self, count: int) -> None:
         self.step.count = count

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 
 from tessera_tools.diagnostics import error
 from tessera_tools.sim.clock.cost import Cost, Register
-from tessera_tools.sim.clock.record import Phase, Step, Trace, arrivals
+from tessera_tools.sim.clock.record import Phase, Step, Trace, Umma, arrivals
 from tessera_tools.sim.clock.timeline import Slice, Timeline, WarpTime
 from tessera_tools.sim.clock.units import SECTOR, Cache, Partition, Port, Sm
 from tessera_tools.target.timing import Timing
@@ -32,7 +32,7 @@ _POLLING = {"phase.wait", "load.global", "atomic"}
 class _Warp:
     __slots__ = (
         "bulk", "bulk_groups", "copies", "copy_groups", "cta", "index", "lane", "parked_at", "partition", "products",
-        "product_groups", "registers", "sm", "steps", "tags", "tensor_lane", "time",
+        "product_groups", "registers", "sm", "steps", "tags", "tensor_lane", "time", "tmem",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +53,7 @@ class _Warp:
         self.copy_groups: list[float] = []
         self.product_groups: list[float] = []
         self.bulk_groups: list[float] = []
+        self.tmem: list[float] = []
 
 
 class _Replay:
@@ -157,7 +158,7 @@ class _Replay:
     def begin(self, trace: Trace, sm: Sm, at: float) -> None:
         steps = self.ordered(trace)
         kinds = {self.costs[pc].kind for pc, _ in steps}
-        role = "consumer" if "wgmma" in kinds else "producer" if "bulk" in kinds else "warps"
+        role = "consumer" if kinds & {"wgmma", "umma"} else "producer" if "bulk" in kinds else "warps"
         time = WarpTime(trace.cta, trace.warp, role, at)
         self.result.warps.append(time)
         partition = sm.partitions[sm.warps % len(sm.partitions)]
@@ -271,7 +272,7 @@ class _Replay:
         for one in self.open.values():
             self.keep(one)
         # What was written last is still on its way when the last warp ends.
-        result.cycles = max(result.cycles, self.l2.free, self.dram.free)
+        result.cycles = result.simulated = max(result.cycles, self.l2.free, self.dram.free)
         for sm in self.sms:
             if sm.warps:
                 result.sms += 1
@@ -306,6 +307,7 @@ class _Replay:
                 "wgmma.wait": (warp.product_groups, "tensor"),
                 "copy.wait": (warp.copy_groups, "memory"),
                 "bulk.wait": (warp.bulk_groups, "bulk store"),
+                "tmem.wait": (warp.tmem, "tensor memory"),
             }[kind]
             due = groups[: max(0, len(groups) - cost.group)]
             if due and max(due) > ready:
@@ -377,6 +379,21 @@ class _Replay:
             return done, "tensor", following
         if kind == "wgmma.commit":
             warp.product_groups.append(warp.products)
+        elif kind == "umma":
+            if step is not None and step.product is not None:
+                self.umma(warp, step.product, at)
+        elif kind == "umma.commit":
+            for phase in step.arrives if step is not None else ():
+                self.signal(phase, max(at, warp.products))
+        elif kind in ("tmem.load", "tmem.store"):
+            amount = step.bytes if step is not None else 0
+            done = sm.tmem.take(at, amount / value["tmem_read" if kind == "tmem.load" else "tmem_write"])
+            done += value["tmem_load_latency"]
+            warp.tmem[:] = [max([done, *warp.tmem])]
+            return done, "tensor memory", following
+        elif kind == "cancel":
+            for phase in step.arrives if step is not None else ():
+                self.signal(phase, at + value["l2_latency"])
         elif kind == "load.shared":
             return (
                 sm.shared.take(at, value["shared_bytes"] * max(waves, 1)) + value["shared_latency"],
@@ -438,6 +455,25 @@ class _Replay:
         self.wait(warp, "barrier", at, over)
         return over, "barrier", over
 
+    def umma(self, warp: _Warp, product: Umma, at: float) -> None:
+        """A tcgen05.mma by the tensor cores of the SMs of its CTAs, which begin and end together."""
+        value = self.value
+        cycles = product.work / value["tensor_f16"]
+        homes = [self.home.get(cta, warp.sm) for cta in product.ctas]
+        begin = done = max(at, *(one.tensor.free for sm in homes for one in sm.partitions))
+        for sm, cta in zip(homes, product.ctas, strict=True):
+            fed = sm.shared.take(begin, product.feed)
+            done = max(done, fed, *(partition.tensor.take(begin, cycles) for partition in sm.partitions))
+            self.show(sm, cta, "tensor", "tcgen05.mma", begin, begin + cycles)
+        for sm in homes:
+            for partition in sm.partitions:
+                partition.tensor.free = done
+        latency = "umma_latency_tmem" if product.in_tensor_memory else "umma_latency"
+        if len(homes) > 1:
+            latency = "umma_pair_latency"
+        # The wait for its mbarrier is counted where a warp waits.
+        warp.products = max(warp.products, done + value[latency] - value["mbarrier_wait"])
+
     def bulk(self, warp: _Warp, step: Step | None, sectors: Sequence[int], at: float) -> None:
         """A copy of the TMA unit."""
         value, sm = self.value, warp.sm
@@ -450,7 +486,8 @@ class _Replay:
             for phase in arrives:
                 # A multicast writes the shared memory of each CTA that it reaches.
                 target = self.home.get(phase[1], sm)
-                done = there + target.shared.write(at, size) - at + value["tma_latency"]
+                # What arrives is written while the rest is on its way.
+                done = max(there, target.shared.write(at, size)) + value["tma_latency"]
                 self.show(target, phase[1], "TMA", f"load {size:,.0f} bytes", begin, done)
                 self.signal(phase, done)
         else:

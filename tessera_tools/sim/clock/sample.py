@@ -66,9 +66,11 @@ def residents(traces: Sequence[Trace], cluster: int, copies: int, fresh: Mapping
 
 def _copied(step: Step, copy: int, ranks: dict[int, int], base: int, fresh: float) -> Step:
     """The step in a copy of its cluster, whose CTAs have the numbers from `base`."""
-    if step.sectors is None and not step.arrives and step.waits is None:
+    if step.sectors is None and not step.arrives and step.waits is None and step.product is None:
         return step
     one = step.like()
+    if step.product is not None:
+        one.product = step.product._replace(ctas=tuple(ranks[cta] + base for cta in step.product.ctas))
     if step.sectors is not None:
         one.sectors = step.sectors + _APART * np.uint64(copy)
         one.fresh = fresh

@@ -54,7 +54,7 @@ def _more(whole: Timeline, found: Timeline, part: Timeline, times: float) -> Tim
 
     made = Timeline(
         resident=whole.resident, sms=whole.sms, waves=whole.waves, slices=whole.slices, cut=whole.cut,
-        stages=whole.stages, stage_bytes=whole.stage_bytes,
+        stages=whole.stages, stage_bytes=whole.stage_bytes, simulated=whole.simulated,
     )  # fmt: skip
     made.cycles, made.l2_bytes, made.dram_bytes = longer("cycles"), longer("l2_bytes"), longer("dram_bytes")
     for unit, cycles in whole.busy.items():

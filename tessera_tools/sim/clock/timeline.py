@@ -40,6 +40,8 @@ class Timeline:
     """The result of a replay, in cycles and bytes."""
 
     cycles: float = 0.0
+    simulated: float = 0.0
+    """Cycles without the laps of loops that were skipped."""
     warps: list[WarpTime] = field(default_factory=list[WarpTime])
     busy: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     """Cycles that units were busy, over all SMs: `issue`, `fma`, `tensor`, `shared`, `l2`, `dram` …"""

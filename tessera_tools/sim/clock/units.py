@@ -104,12 +104,13 @@ class Partition:
 
 
 class Sm:
-    __slots__ = ("bulk", "l1", "partitions", "room", "shared", "warps")
+    __slots__ = ("bulk", "l1", "partitions", "room", "shared", "tmem", "warps")
 
     def __init__(self, table: Timing, room: int, l1_bytes: float) -> None:
         self.partitions = [Partition() for _ in range(int(table.value("schedulers")))]
         self.shared = SharedPort(table.value("shared_bytes"), table.value("bulk_share"))
         self.bulk = Port(1.0)
+        self.tmem = Port(1.0)
         self.l1 = Cache(l1_bytes)
         self.room = room
         self.warps = 0

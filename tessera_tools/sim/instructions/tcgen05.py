@@ -95,6 +95,8 @@ def cp(ctx: Context) -> Execute:
 
         if warp.stats is not None:
             warp.stats.bytes["tcgen05.cp"] += 16 * rows * chunks * len(ctas)
+            numbers = tuple(cta.number for cta in ctas)
+            warp.stats.umma(0.0, 16 * rows * chunks, numbers, in_tensor_memory=False)
         issue(use, ctas, [(cta, units) for cta in ctas], run)
 
     return lane_by_lane(one)

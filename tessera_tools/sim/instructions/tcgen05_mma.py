@@ -231,7 +231,17 @@ class _Product:
             return
         if warp.stats is not None:
             warp.stats.flops["tcgen05.mma"] += 2 * inst.m * inst.n * inst.k
-        issue(use, ctas, part.reads, part.run)
+            # Every K is 32 bytes: 16 numbers of 16 bits. One CTA uses all lanes for its rows; 64 rows take as long.
+            work = (128 if self.group == 1 else rows) * inst.n * 16
+            numbers = tuple(cta.number for cta in ctas)
+            feed = sum(16 * units.size for _, units in part.reads) // len(ctas)
+            warp.stats.umma(work, feed, numbers, in_tensor_memory=not part.a_units)
+        # A launch that is timed has no results.
+        issue(use, ctas, part.reads, part.run if not warp.cta.cluster.launch.timed else _nothing)
+
+
+def _nothing() -> None:
+    """What a product computes if only its time matters."""
 
 
 class _Part:

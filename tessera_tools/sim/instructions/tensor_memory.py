@@ -414,7 +414,7 @@ def _load(ctx: Context, access: _Access, target: Operand, result: Operand | None
         values = _of(memory, access, cells)
         reduced = None if extra is None else (extra, reduce(values))
         if warp.stats is not None:
-            warp.stats.bytes["tcgen05.ld"] += 4 * values.size
+            warp.stats.tensor_memory("tcgen05.ld", 4 * values.size)
         _loads(warp).append(_Load(registers, access.line, slots, values, reduced))
         if not warp.cta.cluster.engine.early:
             warp.registers[32][slots] = _POISON
@@ -465,7 +465,7 @@ def store(ctx: Context) -> Execute:
             values = np.stack([values & np.uint32(0xFFFF), values >> np.uint32(16)], axis=-1)
         memory.data[cells] = values
         if warp.stats is not None:
-            warp.stats.bytes["tcgen05.st"] += 4 * values.size
+            warp.stats.tensor_memory("tcgen05.st", 4 * values.size)
 
     return execute
 
