@@ -16,7 +16,7 @@ CLUSTER_PROGRAMS = "nv_tileas.cluster_programs"
 """The attribute of a kernel each of whose clusters runs several programs: how many along the first two axes."""
 BLOCKS = "blocks:"
 """How the option `cluster` begins for clusters of several tile blocks."""
-STATIC, COUNTER, CANCEL = "static", "counter", "cancel"
+NEVER, STATIC, COUNTER, CANCEL = "never", "static", "counter", "cancel"
 SCHEDULERS = (STATIC, COUNTER, CANCEL)
 
 
@@ -25,6 +25,7 @@ class Persistent:
     """The hidden parameters of a persistent kernel, by number."""
 
     scheduler: str
+    """`never`: each cluster runs the programs of one place, and ends."""
     grid: tuple[int, int, int] | None
     """The extents of the grid that the caller asks for: i32.  None: the grid of the launch is that one."""
     counter: int | None = None

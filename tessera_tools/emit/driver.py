@@ -169,8 +169,8 @@ def _steps(options: Options, stage: Stage) -> list[Step]:
         raise error(None, f"persistent={options.persistent} cannot be followed: {why}")
     persistent = "never" if options.persistent == "auto" else options.persistent
     if options.cluster.startswith(BLOCKS):
-        if options.persistent not in ("auto", "static"):
-            why = "the CTAs of a cluster take their tile blocks with a stride; expected persistent=static"
+        if options.persistent not in ("auto", "never", "static"):
+            why = "the CTAs of a cluster take their tile blocks with a stride; expected never or static"
             raise error(
                 None, f"cluster={options.cluster} cannot be had with persistent={options.persistent}: {why}"
             )
@@ -179,7 +179,6 @@ def _steps(options: Options, stage: Stage) -> list[Step]:
                 None,
                 f"cluster={options.cluster} cannot be followed: the plain ABI has no parameters for the grid",
             )
-        persistent = "static"
     return pipeline_for(
         options.target.name,
         stage,

@@ -373,7 +373,8 @@ def pipeline_for(
     programs = [f"scheduler={persistent}"] * (persistent not in ("never", "static"))
     programs += [f"raster={raster}"] * (raster != "rows")
     left_out = {_PERSISTENT} if persistent == "never" else set()
-    left_out |= {_PROGRAMS} if persistent == "never" and raster == "rows" else set()
+    alone = persistent == "never" and raster == "rows" and not cluster.startswith("blocks:")
+    left_out |= {_PROGRAMS} if alone else set()
     left_out |= set() if agents else set(HIDDEN)
     words = {
         "TARGET": target,

@@ -97,6 +97,16 @@ class _Varying:
             # A loop may end at any branch inside.
             branches = (scf.If, nv_tileaa.If, scf.Condition)
             return self.of_all(inner.condition for inner in op.walk() if isinstance(inner, branches))
+        if isinstance(op, nv_tileaa.Func):
+            # An early return ends the program.
+            ends = (one for one in op.walk() if isinstance(one, nv_tileaa.Return) and one.parent_op is not op)
+            found = 0
+            for one in ends:
+                parent = one.parent_op
+                while parent is not None and parent is not op:
+                    found |= self.of_control(parent)
+                    parent = parent.parent_op
+            return found
         return 0
 
     def visit(self, op: Operation) -> None:

@@ -23,6 +23,7 @@ from tessera_tools.analysis.persistent import (
     CANCEL,
     CLUSTER_PROGRAMS,
     COUNTER,
+    NEVER,
     PERSISTENT,
     SCHEDULERS,
     STATIC,
@@ -78,10 +79,8 @@ class ResolveProgramIds(Pass):
         for function in kernels(op):
             loop = _loop_of(function)
             if loop is None and programs_of(function) is not None:
-                raise function.error(
-                    "has clusters of several programs, but is not persistent; run --tileas-dynamic-persistent first"
-                )
-            if loop is None:
+                _once(function, raster)
+            elif loop is None:
                 _reorder(function, raster)
             elif self.scheduler == STATIC:
                 _static(function, loop, raster)
@@ -154,6 +153,14 @@ class _Grid:
         for op in self.asked:
             _replace(op, [self.extents[op.axis.value]])
 
+    def own(self, place: tuple[Value, Value], builder: Builder, scope: Operation) -> tuple[Value, Value]:
+        """The place of the program of this CTA, for that of its cluster. The stores of a scope are only executed if
+        there is such a program."""
+        assert self.cluster is not None
+        x, y, exists = own_place(builder, place, self.cluster, (self.extents[0], self.extents[1]))
+        store_only_if(scope, exists)
+        return x, y
+
     @staticmethod
     def _in_clusters(n: Numbers, extent: Value, count: int) -> Value:
         return n.div(n.add(extent, n.constant(count - 1)), n.constant(count)) if count > 1 else extent
@@ -199,6 +206,22 @@ def _reorder(function: nv_tileaa.Func, raster: Raster) -> None:
             _replace(op, [at[op.axis.value]])
 
 
+def _once(function: nv_tileaa.Func, raster: Raster) -> None:
+    """The programs of clusters that run several, one in each CTA: a kernel that is not persistent."""
+    queries: list[nv_tileaa.GetProgramId] = _queries(function, nv_tileaa.GetProgramId)
+    grid = _hidden_grid(function, NEVER)
+    places = [grid.builder.insert(nv_tileaa.GetProgramId(i32(axis), res=I32)).res for axis in range(3)]
+    columns, rows, _ = grid.places
+    if raster.kind != ROWS:
+        number = grid.numbers.add(places[0], grid.numbers.mul(places[1], columns))
+        places[:2] = program_at(raster, number, columns, rows, grid.builder)
+    at = grid.own((places[0], places[1]), grid.builder, function)
+    for op in queries:
+        _replace(op, [(*at, places[2])[op.axis.value]])
+    grid.answer()
+    function.attributes.pop(CLUSTER_PROGRAMS, None)
+
+
 def _coordinates(loop: Any, program: Value, grid: _Grid, raster: Raster) -> None:
     """Replace the queries of a loop over programs by arithmetic on the number of one."""
     queries = [op for op in loop.walk() if isinstance(op, nv_tileaa.GetProgramId)]
@@ -218,21 +241,24 @@ def _coordinates(loop: Any, program: Value, grid: _Grid, raster: Raster) -> None
         if 1 in used:
             at[1] = n.rem(n.div(program, columns), rows)
     if grid.cluster is not None:
-        inside = (grid.extents[0], grid.extents[1])
-        at[0], at[1], exists = own_place(builder, (at[0], at[1]), grid.cluster, inside)
-        store_only_if(loop, exists)
+        at[0], at[1] = grid.own((at[0], at[1]), builder, loop)
     for op in queries:
         _replace(op, [at[op.axis.value]])
 
 
-def _hidden(function: nv_tileaa.Func, scheduler: str) -> tuple[_Grid, Value, Value]:
-    """The grid as parameters, the number of the first program, and the CTAs of the launch."""
+def _hidden_grid(function: nv_tileaa.Func, scheduler: str) -> _Grid:
+    """The grid as parameters."""
     count = len(function.signature.inputs)
     grid = _Grid(function, hidden=True)
     blocks = programs_of(function) or (1, 1)
-    function.attributes[PERSISTENT] = Persistent(
-        scheduler, (count, count + 1, count + 2), None, blocks
-    ).attribute()
+    made = Persistent(scheduler, (count, count + 1, count + 2), None, blocks)
+    function.attributes[PERSISTENT] = made.attribute()
+    return grid
+
+
+def _hidden(function: nv_tileaa.Func, scheduler: str) -> tuple[_Grid, Value, Value]:
+    """The grid as parameters, the number of the first program, and the CTAs of the launch."""
+    grid = _hidden_grid(function, scheduler)
     own = grid.builder.insert(nv_tileaa.GetProgramId(i32(0), res=I32)).res
     ctas = grid.builder.insert(nv_tileaa.GetNumPrograms(i32(0), res=I32)).res
     return grid, grid.assumed(own, MOST_RESIDENT, 0), grid.assumed(ctas, MOST_RESIDENT)
