@@ -210,7 +210,9 @@ def _once(function: nv_tileaa.Func, raster: Raster) -> None:
     """The programs of clusters that run several, one in each CTA: a kernel that is not persistent."""
     queries: list[nv_tileaa.GetProgramId] = _queries(function, nv_tileaa.GetProgramId)
     grid = _hidden_grid(function, NEVER)
-    places: list[Value] = [grid.builder.insert(nv_tileaa.GetProgramId(i32(axis), res=I32)).res for axis in range(3)]
+    places: list[Value] = [
+        grid.builder.insert(nv_tileaa.GetProgramId(i32(axis), res=I32)).res for axis in range(3)
+    ]
     columns, rows, _ = grid.places
     if raster.kind != ROWS:
         number = grid.numbers.add(places[0], grid.numbers.mul(places[1], columns))
