@@ -12,6 +12,10 @@ from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr, Integ
 
 PERSISTENT = "nv_tileaa.persistent"
 """Attribute of a kernel: how it gets the numbers of its programs."""
+WANTED = "nv_tileas.persistent_if_auto"
+"""The attribute of a kernel whose price is lower if it is persistent, with its programs in columns."""
+ANY, LARGE = LAUNCHES = ("any", "large")
+"""Which launches a kernel is compiled for: `large` ones have more tile blocks than CTAs that run at once."""
 CLUSTER_PROGRAMS = "nv_tileas.cluster_programs"
 """The attribute of a kernel each of whose clusters runs several programs: how many along the first two axes."""
 BLOCKS = "blocks:"

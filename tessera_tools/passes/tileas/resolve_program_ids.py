@@ -27,6 +27,7 @@ from tessera_tools.analysis.persistent import (
     PERSISTENT,
     SCHEDULERS,
     STATIC,
+    WANTED,
     Persistent,
 )
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
@@ -45,12 +46,13 @@ from tessera_tools.passes.tileas.cluster_programs import (
     programs_of,
     store_only_if,
 )
-from tessera_tools.passes.tileas.raster import ROWS, Numbers, Raster, program_at, read_raster
+from tessera_tools.passes.tileas.raster import GROUPED, ROWS, Numbers, Raster, program_at, read_raster
 from tessera_tools.planning.kernel import kernel_spec, kernels, target_of
 from tessera_tools.target import Feature
 from tessera_tools.target.grids import MOST_PROGRAMS, MOST_RESIDENT
 
 _NUMBER_OPS = (nv_tileaa.FirstProgramId, nv_tileaa.IsValidProgramId, nv_tileaa.CancelNextProgramId)
+AUTO, _WIDTH = "auto", 8
 _LARGEST = (MOST_PROGRAMS, 65535, 65535)
 """Extents of a grid."""
 
@@ -67,10 +69,13 @@ class ResolveProgramIds(Pass):
     statistics: ClassVar = {"resolved": "kernels that get numbers of programs"}
 
     scheduler: str = option(STATIC, "what gives persistent CTAs their next programs", choices=SCHEDULERS)
-    raster: str = option(ROWS, "the order of programs: rows, grouped:N or hilbert:N")
+    raster: str = option(
+        ROWS,
+        "the order of programs: rows, grouped:N or hilbert:N; auto: grouped for kernels that plan-cta made persistent",
+    )
 
     def run(self, op: Operation, context: PassContext) -> None:
-        raster = read_raster(self.raster)
+        raster = read_raster(ROWS if self.raster == AUTO else self.raster)
         if raster is None:
             raise op.error(
                 f"option raster={self.raster} is invalid; expected rows, grouped, grouped:N, hilbert, or hilbert:N "
@@ -78,14 +83,16 @@ class ResolveProgramIds(Pass):
             )
         for function in kernels(op):
             loop = _loop_of(function)
+            wanted = function.attributes.pop(WANTED, None) is not None
+            order = Raster(GROUPED, _WIDTH) if wanted and self.raster == AUTO else raster
             if loop is None and programs_of(function) is not None:
-                _once(function, raster)
+                _once(function, order)
             elif loop is None:
-                _reorder(function, raster)
+                _reorder(function, order)
             elif self.scheduler == STATIC:
-                _static(function, loop, raster)
+                _static(function, loop, order)
             else:
-                _dynamic(function, loop, raster, self.scheduler)
+                _dynamic(function, loop, order, self.scheduler)
             context.count("resolved", int(loop is not None))
 
 
