@@ -24,7 +24,7 @@ from tessera_tools.emit.tunables import given_config, is_of_compiler
 from tessera_tools.target import Target, lookup
 from tessera_tools.target.timing import timing
 
-__all__ = ["Loaded", "load_input", "registers"]
+__all__ = ["Loaded", "fills", "load_input", "registers"]
 
 
 @dataclass(slots=True)
@@ -78,7 +78,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
             entry=options["entry"],
             shapes=options.get("shapes"),
         )
-    if options.get("launches") is None and _fills(options["grid"], target):
+    if options.get("launches") is None and fills(options["grid"], target):
         config["launches"] = LARGE
     # Line information has no run-time cost, and lets findings report source lines.
     asked = Options(
@@ -105,7 +105,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
     )
 
 
-def _fills(grid: str | None, target: Target | None) -> bool:
+def fills(grid: str | None, target: Target | None) -> bool:
     """Whether a launch of `--grid` has more tile blocks than the GPU has SMs, twice over."""
     table = timing(target) if target is not None else None
     extents = re.findall(r"\d{1,10}", grid or "")

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from programs import assembled, compiled, empty, fresh_seed, launch, launch_ptx, random
 
-from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.cli.run_input import fills
+from tessera_tools.diagnostics import DiagnosticError, collect
 from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.parser import parse_module
 from tessera_tools.target import lookup
@@ -173,6 +174,67 @@ def test_a_loop_that_is_not_equally_long_in_all_ctas_shares_nothing(bound: str, 
     if not shared:
         sums = np.concatenate([0 * sums[:64], a[64:, :64].astype(np.float64) @ b[:64]])
     np.testing.assert_allclose(c[0][2].astype(np.float64), sums, atol=0.05, rtol=1e-2)
+
+
+# -- the choice by price
+
+
+def remarks(text: str, **options: Any) -> list[str]:
+    """What the compiler says about clusters."""
+    with collect() as told:
+        made = Options(lookup("sm_90a"), until="llvm", explains=True, launches="large", **options)
+        compile_module(parse_module(text, "program.mlir"), made)
+    return [one.message for one in told if "cluster" in one.message]
+
+
+def test_a_product_that_l2_bounds_gets_clusters_for_large_launches() -> None:
+    """A step reads 8 KiB, for which L2 takes 190 cycles, and 6 KiB with clusters."""
+    found = remarks(GEMM)
+    assert any(
+        "142 cycles a step with clusters of 2 x 1 tile blocks, whose CTAs stay" in one for one in found
+    )
+    assert any("190 without" in one for one in found) and any("share 1 of the tiles" in one for one in found)
+    made = compiled(GEMM, "sm_90a", launches="large")
+    assert (made.manifest.kernels[0].persistent or made).scheduler == "static"
+    assert compiled(GEMM, "sm_90a").manifest.kernels[0].persistent is None
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_large_launches_have_the_same_results(mode: str) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    a, b = random("f16", (200, 96), rng), random("f16", (96, 136), rng)
+    args = arguments(a, b, empty("f16", (200, 136)))
+    options: dict[str, Any] = {"target": "sm_90a", "grid": (4, 3), "mode": mode}
+    plain, large = (launch(GEMM, *args, **options, launches=which)[0][2] for which in ("any", "large"))
+    np.testing.assert_array_equal(plain, large)
+
+
+def test_kernels_that_l2_does_not_bound_stay_as_they_are() -> None:
+    """Causal attention has loops of different lengths in the CTAs of a cluster, and a softmax has no product."""
+    attention = (CORPUS / "attention_causal_f16_d64.mlir").read_text()
+    for text in (attention, SOFTMAX):
+        assert compiled(text, "sm_90a", launches="large").ptx == compiled(text, "sm_90a").ptx
+
+
+def test_options_decide_over_the_price() -> None:
+    assert compiled(GEMM, "sm_90a", launches="large", cluster="1x1").manifest.kernels[0].cluster == (1, 1, 1)
+    kernel = compiled(GEMM, "sm_90a", launches="large", persistent="never").manifest.kernels[0]
+    assert kernel.cluster == (2, 1, 1) and kernel.persistent is not None
+    assert kernel.persistent.scheduler == "never"
+    assert compiled(GEMM, "sm_90a", launches="large", persistent="counter").manifest.kernels[0].cluster == (
+        1,
+        1,
+        1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("grid", "large"), [("263", False), ("132,2", True), ("4,4,20", True), (None, False)]
+)
+def test_tessera_run_knows_how_large_its_launch_is(grid: str | None, large: bool) -> None:
+    """An H100 has 132 SMs."""
+    assert fills(grid, lookup("sm_90a")) == large
+    assert not fills(grid, lookup("sm_120a")), "the clock does not know it"
 
 
 # -- synchronization
