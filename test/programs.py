@@ -77,6 +77,7 @@ def compiled(
     cluster: str = "auto",
     persistent: str = "auto",
     raster: str = "auto",
+    launches: str = "any",
 ) -> Compiled:
     """Compile cuda_tile text to PTX, once for each target. Raises DiagnosticError."""
     options = Options(
@@ -87,8 +88,9 @@ def compiled(
         cluster=cluster,
         persistent=persistent,
         raster=raster,
+        launches=launches,
     )
-    made_by = (compiled, text, target, level, ping_pong, cluster, persistent, raster)
+    made_by = (compiled, text, target, level, ping_pong, cluster, persistent, raster, launches)
     return compiled_module(parse_module(text, "program.mlir"), options, made_by)
 
 
@@ -131,6 +133,7 @@ def launch(
     cluster: str = "auto",
     persistent: str = "auto",
     raster: str = "auto",
+    launches: str = "any",
     **options: Any,
 ) -> tuple[list[Array], Result]:
     """Compile and run a program; (the arrays afterwards, the launch's result).
@@ -140,7 +143,7 @@ def launch(
     array for each array among `args`; the caller's stay as they are. `seed` is the schedule's, a fresh one unless
     told, and printed; `options` are SimulatedDevice's (mode, stats, …). Asserts that there are no findings.
     """
-    made = compiled(text, target, level, ping_pong, cluster, persistent, raster)
+    made = compiled(text, target, level, ping_pong, cluster, persistent, raster, launches)
     seed = fresh_seed("schedule") if seed is None else seed
     arrays, result = launch_ptx(
         made, args, target, grid, file="program.ptx", entry=entry, seed=seed, **options

@@ -12,11 +12,15 @@ from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr, Integ
 
 PERSISTENT = "nv_tileaa.persistent"
 """Attribute of a kernel: how it gets the numbers of its programs."""
+WANTED = "nv_tileas.persistent_if_auto"
+"""The attribute of a kernel whose price is lower if it is persistent, with its programs in columns."""
+ANY, LARGE = LAUNCHES = ("any", "large")
+"""Which launches a kernel is compiled for: `large` ones have more tile blocks than CTAs that run at once."""
 CLUSTER_PROGRAMS = "nv_tileas.cluster_programs"
 """The attribute of a kernel each of whose clusters runs several programs: how many along the first two axes."""
 BLOCKS = "blocks:"
 """How the option `cluster` begins for clusters of several tile blocks."""
-STATIC, COUNTER, CANCEL = "static", "counter", "cancel"
+NEVER, STATIC, COUNTER, CANCEL = "never", "static", "counter", "cancel"
 SCHEDULERS = (STATIC, COUNTER, CANCEL)
 
 
@@ -25,6 +29,7 @@ class Persistent:
     """The hidden parameters of a persistent kernel, by number."""
 
     scheduler: str
+    """`never`: each cluster runs the programs of one place, and ends."""
     grid: tuple[int, int, int] | None
     """The extents of the grid that the caller asks for: i32.  None: the grid of the launch is that one."""
     counter: int | None = None

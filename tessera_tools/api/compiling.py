@@ -239,6 +239,7 @@ def compile(
     cluster: str = "auto",
     persistent: str = "auto",
     raster: str = "auto",
+    launches: str = "any",
     num_stages: int = 0,
     tuned: str | os.PathLike[str] | None = None,
     shapes: str | None = None,
@@ -263,6 +264,8 @@ def compile(
     persistent: what gives a CTA its next tile block: `static` (a stride), `counter` (in memory), `cancel` (cluster
         launch control); `never` launches a CTA for each.
     raster: the order of tile blocks in the grid: `rows`, `grouped:N` or `hilbert:N`.
+    launches: `large` if launches have more tile blocks than run at once: clusters of tile blocks and persistence are
+        then chosen where they take less time.
     num_stages: iterations of a loop whose tiles are in shared memory at the same time; 0 chooses.
     tuned: a file of tessera-tune's results, which choose the options above; a warning if it has none for this kernel.
     shapes: the class of shapes in that file, if it has several.
@@ -286,10 +289,8 @@ def compile(
         raise error(None, f"the abi is '{abi}'; expected default or plain")
     if ping_pong not in ("auto", "always", "never"):
         raise error(None, f"ping_pong is '{ping_pong}'; expected auto, always or never")
-    for name_, given_, expected in (
-        ("persistent", persistent, TUNABLES[-2]),
-        ("raster", raster, TUNABLES[-1]),
-    ):
+    for name_, given_ in (("persistent", persistent), ("raster", raster), ("launches", launches)):
+        (expected,) = (one for one in TUNABLES if one.name == name_)
         if given_ not in expected.words:
             raise error(None, f"{name_} is '{given_}'; expected one of {', '.join(expected.words)}")
     wanted = find_target(target) if target is not None else None
@@ -304,6 +305,7 @@ def compile(
         "cluster": cluster,
         "persistent": persistent,
         "raster": raster,
+        "launches": launches,
     }
     config = given_config(given)
     told: list[Diagnostic] = []

@@ -6,9 +6,12 @@ FILE ──kind──▶ compile to PTX (and a cubin for cuda) ──▶ Loaded(
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Any
 
+from tessera_tools.analysis.persistent import LARGE
 from tessera_tools.api.inputs import (
     DEFAULT_GPU,
     find_target,
@@ -25,8 +28,9 @@ from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.tunables import given_config, is_of_compiler
 from tessera_tools.target import Target, lookup
+from tessera_tools.target.timing import timing
 
-__all__ = ["Loaded", "load_input", "registers"]
+__all__ = ["Loaded", "fills", "load_input", "registers"]
 
 
 @dataclass(slots=True)
@@ -67,7 +71,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         given = options["manifest"]
         manifest = _manifest(given) if given is not None else _adjacent_manifest(name, text)
         return Loaded(name, text, manifest, False, target, data)
-    config = given_config(options)
+    config: dict[str, Any] = given_config(options)
     if not is_of_compiler(config.get("cluster")):
         config.pop("cluster", None)
     if options.get("tuned") is not None:
@@ -80,6 +84,8 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
             entry=options["entry"],
             shapes=options.get("shapes"),
         )
+    if options.get("launches") is None and fills(options["grid"], target):
+        config["launches"] = LARGE
     # Line information has no run-time cost, and lets findings report source lines.
     asked = Options(
         target or find_target(DEFAULT_GPU),
@@ -103,6 +109,13 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         data,
         asked,
     )
+
+
+def fills(grid: str | None, target: Target | None) -> bool:
+    """Whether a launch of `--grid` has more tile blocks than the GPU has SMs, twice over."""
+    table = timing(target) if target is not None else None
+    extents = re.findall(r"\d{1,10}", grid or "")
+    return table is not None and prod(map(int, extents)) >= 2 * table.value("sms")
 
 
 def _compile_text(data: bytes, name: str, target: Target | None, options: Options) -> Compiled:

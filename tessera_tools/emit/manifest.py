@@ -86,7 +86,7 @@ class Persistent:
     `grid` are the indices of the i32 parameters that receive the extents of the grid that the caller asked for; without
     it, the launch has that grid, and CTAs cancel the launch of others. `counter`, if any, is the index of a pointer to
     4 zero bytes, which each launch has for itself. `blocks` are the tile blocks of a cluster along the first two axes,
-    if its CTAs run one each.
+    if its CTAs run one each; with the scheduler `never`, one cluster is started for each so many tile blocks.
     """
 
     scheduler: str
@@ -94,11 +94,11 @@ class Persistent:
     counter: int | None = None
     blocks: tuple[int, int] = (1, 1)
 
-    def clusters(self, grid: Shape) -> int:
-        """The CTAs, or clusters, that a grid of tile blocks needs."""
+    def clusters(self, grid: Shape) -> Shape:
+        """The extents of a grid of tile blocks, in CTAs or clusters."""
         x, y, z = grid
         columns, rows = self.blocks
-        return -(-x // columns) * -(-y // rows) * z
+        return -(-x // columns), -(-y // rows), z
 
     @property
     def parameters(self) -> tuple[int, ...]:

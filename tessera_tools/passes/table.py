@@ -249,7 +249,7 @@ class Step:
 
 
 _MASKS = "tileas-guard-masks"
-_PERSISTENT = "tileas-dynamic-persistent"
+_PERSISTENT = "tileas-dynamic-persistentWANTED"
 _PROGRAMS = "tileas-resolve-program-idsPROGRAMS"
 _PIPELINE = "tileas-materialize-pipelineSTAGES"
 
@@ -258,7 +258,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
     "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasFORM"),
     "nv_tileas": (
-        "plan-cta",
+        "plan-ctaLAUNCHES",
         "tileas-slicing",
         _PERSISTENT,
         _PROGRAMS,
@@ -358,26 +358,32 @@ def pipeline_for(
     num_stages: int = 0,
     ping_pong: str = "auto",
     cluster: str = "auto",
-    persistent: str = "never",
-    raster: str = "rows",
+    persistent: str = "auto",
+    raster: str = "auto",
+    large: bool = False,
 ) -> list[Step]:
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
     by the conversion to nv_tileas); with agents where the target has them, by default, and then for so many warpgroups
     of consumers (0: chosen by the products); with so many stages of loops (0: as many as fit); whose consumers take
     turns `always`, `never`, or where that takes less time (`auto`); with tile blocks of as many CTAs as `cluster` says,
     rows x columns, or hints (`auto`); whose CTAs get one program after another as `persistent` says, or `never`, in the
-    order `raster`."""
+    order `raster`; for `large` launches, plan-cta chooses what is left to it (`auto`)."""
     steps = PIPELINES[target]
     form = [f"num-warps={num_warps}"] * bool(num_warps) + [f"cluster={cluster}"] * (cluster != "auto")
     groups = f" num-consumer-warpgroups={num_consumer_warpgroups}" if num_consumer_warpgroups else ""
     stages = f"num-stages={num_stages}" if num_stages else ""
-    programs = [f"scheduler={persistent}"] * (persistent not in ("never", "static"))
-    programs += [f"raster={raster}"] * (raster != "rows")
-    left_out = {_PERSISTENT} if persistent == "never" else set()
-    left_out |= {_PROGRAMS} if persistent == "never" and raster == "rows" else set()
+    programs = [f"scheduler={persistent}"] * (persistent not in ("auto", "never", "static"))
+    # plan-cta may choose clusters of tile blocks, and that CTAs stay for several.
+    priced = large and agents and cluster == "auto" and persistent in ("auto", "never", "static")
+    programs += [f"raster={raster}"] * (raster != "rows" and (raster != "auto" or priced))
+    left_out = {_PERSISTENT} if persistent == "never" or (persistent == "auto" and not priced) else set()
+    plain = not programs and not cluster.startswith("blocks:") and persistent in ("auto", "never")
+    left_out |= {_PROGRAMS} if plain and not priced else set()
     left_out |= set() if agents else set(HIDDEN)
     words = {
         "TARGET": target,
+        "LAUNCHES": "{launches=large}" if priced else "",
+        "WANTED": "{only-wanted}" if persistent == "auto" else "",
         "FORM": f"{{{' '.join(form)}}}" if form else "",
         "GROUPS": groups,
         "TURNS": f" ping-pong={ping_pong}" if ping_pong != "auto" else "",

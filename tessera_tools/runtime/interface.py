@@ -145,11 +145,13 @@ class Kernel(ABC):
         blocks = shape_of(grid, "grid")
         packed = self._pack(list(args), blocks)
         if signature.persistent is not None:
-            ctas = self._resident(
-                prod(blocks), signature.persistent.clusters(blocks), size, amount, clusters, resident
-            )
+            needed = signature.persistent.clusters(blocks)
+            ctas = self._resident(prod(blocks), prod(needed), size, amount, clusters, resident)
             # Without parameters for it, the grid is that of the launch.
-            blocks = (ctas, 1, 1) if signature.persistent.grid is not None else blocks
+            if signature.persistent.scheduler == "never":
+                blocks = needed
+            elif signature.persistent.grid is not None:
+                blocks = (ctas, 1, 1)
         return blocks, size, clusters, amount, packed
 
     def _resident(

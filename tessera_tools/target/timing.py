@@ -88,6 +88,7 @@ _COMMON = {
         arithmetic_latency=(4, "[AMP] Table II: dependent FFMA, IADD"),
         special_latency=(18, "[AMP] Table V: ex2, lg2"),
         bulk_share=(0.5, "[FV]: with TMA at once, wgmma is 1.05 times slower and TMA 1.25 times"),
+        dsmem_latency=(181, "[HPL], [HP2] 7.1: a load from the other CTA of a cluster of 2"),
         wavefront=(2, "[SUN] Table 10: each further way of a bank conflict, seen by one warp"),
     ),
     **_guessed(

@@ -119,6 +119,10 @@ def test_the_text_ends_with_a_newline_and_names_its_schema():
             "kernel 0 'gemm': persistent: parameter 0 is ptr; expected a parameter of type i32",
         ),
         (
+            broken("kernels", 0, "persistent", value={"scheduler": "never", "blocks": [2, 0]}),
+            "persistent: the field 'blocks' is a list of 2; expected two positive numbers of tile blocks",
+        ),
+        (
             broken("kernels", 0, "persistent", value={"scheduler": "static", "grid": [1, 1, 1]}),
             "persistent: a parameter is named twice; expected one for each extent",
         ),

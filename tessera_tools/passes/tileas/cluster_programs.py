@@ -40,20 +40,27 @@ def rank_bits(programs: tuple[int, int]) -> tuple[int, int]:
     return columns - 1, prod(programs) - columns if rows > 1 else 0
 
 
-def share_loads(function: nv_tileaa.Func, programs: tuple[int, int]) -> list[Operation]:
-    """Mark the loads that CTAs of a cluster share; returns them."""
+def share_loads(function: nv_tileaa.Func, programs: tuple[int, int]) -> int:
+    """Mark the loads that CTAs of a cluster share; returns how many they are."""
+    found = shared_by(function, programs)
+    for op, bits in found.items():
+        op.attributes[nv_tileas.SHARED_BY] = i64(bits)
+    return len(found)
+
+
+def shared_by(function: nv_tileaa.Func, programs: tuple[int, int]) -> dict[nv_tileas.TiledLoad, int]:
+    """The loads that CTAs of a cluster may share, with the bits in which the ranks of these CTAs differ."""
     varying = _Varying(function, rank_bits(programs))
     order = MemoryOrder()
     every = prod(programs) - 1
-    shared: list[Operation] = []
+    shared: dict[nv_tileas.TiledLoad, int] = {}
     for op in function.walk():
         if not isinstance(op, nv_tileas.TiledLoad):
             continue
         bits = every & ~varying.of_use(op)
         # A load behind a store of the program would have to wait for the stores of the other ones.
         if bits and not any(writes_memory(before) for before in order.before(op)):
-            op.attributes[nv_tileas.SHARED_BY] = i64(bits)
-            shared.append(op)
+            shared[op] = bits
     return shared
 
 
@@ -97,6 +104,16 @@ class _Varying:
             # A loop may end at any branch inside.
             branches = (scf.If, nv_tileaa.If, scf.Condition)
             return self.of_all(inner.condition for inner in op.walk() if isinstance(inner, branches))
+        if isinstance(op, nv_tileaa.Func):
+            # An early return ends the program.
+            ends = (one for one in op.walk() if isinstance(one, nv_tileaa.Return) and one.parent_op is not op)
+            found = 0
+            for one in ends:
+                parent = one.parent_op
+                while parent is not None and parent is not op:
+                    found |= self.of_control(parent)
+                    parent = parent.parent_op
+            return found
         return 0
 
     def visit(self, op: Operation) -> None:

@@ -22,12 +22,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from tessera_tools.analysis.persistent import WANTED
 from tessera_tools.diagnostics import Diagnostic, emit
 from tessera_tools.dialects import nv_tileaa, scf
 from tessera_tools.ir.core import Block, Builder, Operation, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I1, I32, RankedTensorType
-from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.planning.kernel import kernel_spec, kernels
 
 
@@ -42,9 +43,13 @@ class DynamicPersistent(Pass):
     ensures: ClassVar = "the body of each kernel is a loop over the numbers of programs"
     statistics: ClassVar = {"persistent": "kernels that became persistent"}
 
+    only_wanted: bool = option(False, "only kernels for which plan-cta has chosen it")
+
     def run(self, op: Operation, context: PassContext) -> None:
         for function in kernels(op):
             kernel_spec(function)
+            if self.only_wanted and WANTED not in function.attributes:
+                continue
             if is_persistent(function):
                 emit(Diagnostic("warning", function.location, "Kernel is already dynamic persistent"))
                 continue

@@ -21,12 +21,14 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
+from tessera_tools.analysis.persistent import ANY, CLUSTER_PROGRAMS, LARGE, LAUNCHES, WANTED
 from tessera_tools.dialects import nv_tileaa, nv_tileas
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr
+from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.traits import Terminator
-from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.tileas.cluster_price import choose_blocks
 from tessera_tools.passes.tileas.cluster_programs import programs_of, share_loads
 from tessera_tools.passes.tileas.cta_arms import BACKWARD, DIRECTION, FORWARD, Conflict
 from tessera_tools.passes.tileas.cta_layouts import (
@@ -70,12 +72,18 @@ class PlanCTA(Pass):
     ensures: ClassVar = "kernels with a cluster work on the tiles of one CTA; others are unchanged"
     statistics: ClassVar = {"planned": "kernels with a cluster", "shared": "loads that CTAs share"}
 
+    launches: str = option(
+        ANY, "large chooses clusters of tile blocks for launches that fill the GPU", choices=LAUNCHES
+    )
     stop: str = option("", "where to stop, to look at the IR: 'seeds', 'layouts'; '' goes on to the end")
 
     def run(self, op: Operation, context: PassContext) -> None:
         if self.stop not in _STOPS:
             raise op.error(f"option stop={self.stop} is invalid; expected seeds or layouts")
         for function in kernels(op):
+            spec = function.kernel_spec
+            if spec is not None and prod(spec.cluster) == 1 and self.launches == LARGE:
+                self.choose(function, spec, target_of(op), context)
             spec = function.kernel_spec
             if spec is None or prod(spec.cluster) == 1:
                 continue
@@ -132,14 +140,44 @@ class PlanCTA(Pass):
             )
             context.passed(function, text, "cluster", "schedule")
 
+    def choose(
+        self, function: nv_tileaa.Func, spec: nv_tileaa.KernelSpecAttr, target: Target, context: PassContext
+    ) -> None:
+        """Give a kernel clusters of tile blocks if they take less time."""
+        if not target.has(Feature.WGMMA) or PARTS in function.attributes:
+            return
+        choice = choose_blocks(function, target)
+        if choice is None:
+            return
+        columns, rows = choice.shape
+        what = f"{choice.cycles:,.0f} cycles a step with clusters of {columns} x {rows} tile blocks"
+        try:
+            check_effects(function, ordered=False)
+        except Conflict as problem:
+            text = f"would take {what}, but {problem.op.name} {problem.why}"
+            context.missed(problem.op, text, "cluster", "schedule", function=function)
+            return
+        function.attributes[CLUSTER_PROGRAMS] = DenseArrayAttr(I64, choice.shape)
+        function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(
+            spec.num_warps, (columns * rows, 1, 1)
+        )
+        stays = not any(
+            isinstance(op, nv_tileaa.Return) and op.parent_op is not function for op in function.walk()
+        )
+        if stays:
+            function.attributes[WANTED] = UNIT
+        then = ", whose CTAs stay for the next ones" if stays else ""
+        text = f"{what}{then}, {choice.plain:,.0f} without: L2 bounds it"
+        context.passed(function, text, "cluster", "schedule")
+
     def share(self, function: nv_tileaa.Func, programs: tuple[int, int], context: PassContext) -> None:
         """Let the CTAs of a cluster, which run a program each, share loads."""
         shared = share_loads(function, programs)
         context.count("planned")
-        context.count("shared", len(shared))
+        context.count("shared", shared)
         text = (
-            f"each cluster has the CTAs of {programs[0]} x {programs[1]} tile blocks, as set by the option cluster; "
-            f"they share {len(shared)} of the tiles that they load"
+            f"each cluster has the CTAs of {programs[0]} x {programs[1]} tile blocks; they share {shared} of the tiles "
+            "that they load"
         )
         context.passed(function, text, "cluster", "schedule")
 

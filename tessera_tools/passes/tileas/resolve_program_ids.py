@@ -23,9 +23,11 @@ from tessera_tools.analysis.persistent import (
     CANCEL,
     CLUSTER_PROGRAMS,
     COUNTER,
+    NEVER,
     PERSISTENT,
     SCHEDULERS,
     STATIC,
+    WANTED,
     Persistent,
 )
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
@@ -44,12 +46,13 @@ from tessera_tools.passes.tileas.cluster_programs import (
     programs_of,
     store_only_if,
 )
-from tessera_tools.passes.tileas.raster import ROWS, Numbers, Raster, program_at, read_raster
+from tessera_tools.passes.tileas.raster import GROUPED, ROWS, Numbers, Raster, program_at, read_raster
 from tessera_tools.planning.kernel import kernel_spec, kernels, target_of
 from tessera_tools.target import Feature
 from tessera_tools.target.grids import MOST_PROGRAMS, MOST_RESIDENT
 
 _NUMBER_OPS = (nv_tileaa.FirstProgramId, nv_tileaa.IsValidProgramId, nv_tileaa.CancelNextProgramId)
+AUTO, _WIDTH = "auto", 8
 _LARGEST = (MOST_PROGRAMS, 65535, 65535)
 """Extents of a grid."""
 
@@ -66,10 +69,13 @@ class ResolveProgramIds(Pass):
     statistics: ClassVar = {"resolved": "kernels that get numbers of programs"}
 
     scheduler: str = option(STATIC, "what gives persistent CTAs their next programs", choices=SCHEDULERS)
-    raster: str = option(ROWS, "the order of programs: rows, grouped:N or hilbert:N")
+    raster: str = option(
+        ROWS,
+        "the order of programs: rows, grouped:N or hilbert:N; auto: grouped for kernels that plan-cta made persistent",
+    )
 
     def run(self, op: Operation, context: PassContext) -> None:
-        raster = read_raster(self.raster)
+        raster = read_raster(ROWS if self.raster == AUTO else self.raster)
         if raster is None:
             raise op.error(
                 f"option raster={self.raster} is invalid; expected rows, grouped, grouped:N, hilbert, or hilbert:N "
@@ -77,16 +83,16 @@ class ResolveProgramIds(Pass):
             )
         for function in kernels(op):
             loop = _loop_of(function)
+            wanted = function.attributes.pop(WANTED, None) is not None
+            order = Raster(GROUPED, _WIDTH) if wanted and self.raster == AUTO else raster
             if loop is None and programs_of(function) is not None:
-                raise function.error(
-                    "has clusters of several programs, but is not persistent; run --tileas-dynamic-persistent first"
-                )
-            if loop is None:
-                _reorder(function, raster)
+                _once(function, order)
+            elif loop is None:
+                _reorder(function, order)
             elif self.scheduler == STATIC:
-                _static(function, loop, raster)
+                _static(function, loop, order)
             else:
-                _dynamic(function, loop, raster, self.scheduler)
+                _dynamic(function, loop, order, self.scheduler)
             context.count("resolved", int(loop is not None))
 
 
@@ -154,6 +160,14 @@ class _Grid:
         for op in self.asked:
             _replace(op, [self.extents[op.axis.value]])
 
+    def own(self, place: tuple[Value, Value], builder: Builder, scope: Operation) -> tuple[Value, Value]:
+        """The place of the program of this CTA, for that of its cluster. The stores of a scope are only executed if
+        there is such a program."""
+        assert self.cluster is not None
+        x, y, exists = own_place(builder, place, self.cluster, (self.extents[0], self.extents[1]))
+        store_only_if(scope, exists)
+        return x, y
+
     @staticmethod
     def _in_clusters(n: Numbers, extent: Value, count: int) -> Value:
         return n.div(n.add(extent, n.constant(count - 1)), n.constant(count)) if count > 1 else extent
@@ -199,6 +213,24 @@ def _reorder(function: nv_tileaa.Func, raster: Raster) -> None:
             _replace(op, [at[op.axis.value]])
 
 
+def _once(function: nv_tileaa.Func, raster: Raster) -> None:
+    """The programs of clusters that run several, one in each CTA: a kernel that is not persistent."""
+    queries: list[nv_tileaa.GetProgramId] = _queries(function, nv_tileaa.GetProgramId)
+    grid = _hidden_grid(function, NEVER)
+    places: list[Value] = [
+        grid.builder.insert(nv_tileaa.GetProgramId(i32(axis), res=I32)).res for axis in range(3)
+    ]
+    columns, rows, _ = grid.places
+    if raster.kind != ROWS:
+        number = grid.numbers.add(places[0], grid.numbers.mul(places[1], columns))
+        places[:2] = program_at(raster, number, columns, rows, grid.builder)
+    at = grid.own((places[0], places[1]), grid.builder, function)
+    for op in queries:
+        _replace(op, [(*at, places[2])[op.axis.value]])
+    grid.answer()
+    function.attributes.pop(CLUSTER_PROGRAMS, None)
+
+
 def _coordinates(loop: Any, program: Value, grid: _Grid, raster: Raster) -> None:
     """Replace the queries of a loop over programs by arithmetic on the number of one."""
     queries = [op for op in loop.walk() if isinstance(op, nv_tileaa.GetProgramId)]
@@ -218,21 +250,24 @@ def _coordinates(loop: Any, program: Value, grid: _Grid, raster: Raster) -> None
         if 1 in used:
             at[1] = n.rem(n.div(program, columns), rows)
     if grid.cluster is not None:
-        inside = (grid.extents[0], grid.extents[1])
-        at[0], at[1], exists = own_place(builder, (at[0], at[1]), grid.cluster, inside)
-        store_only_if(loop, exists)
+        at[0], at[1] = grid.own((at[0], at[1]), builder, loop)
     for op in queries:
         _replace(op, [at[op.axis.value]])
 
 
-def _hidden(function: nv_tileaa.Func, scheduler: str) -> tuple[_Grid, Value, Value]:
-    """The grid as parameters, the number of the first program, and the CTAs of the launch."""
+def _hidden_grid(function: nv_tileaa.Func, scheduler: str) -> _Grid:
+    """The grid as parameters."""
     count = len(function.signature.inputs)
     grid = _Grid(function, hidden=True)
     blocks = programs_of(function) or (1, 1)
-    function.attributes[PERSISTENT] = Persistent(
-        scheduler, (count, count + 1, count + 2), None, blocks
-    ).attribute()
+    made = Persistent(scheduler, (count, count + 1, count + 2), None, blocks)
+    function.attributes[PERSISTENT] = made.attribute()
+    return grid
+
+
+def _hidden(function: nv_tileaa.Func, scheduler: str) -> tuple[_Grid, Value, Value]:
+    """The grid as parameters, the number of the first program, and the CTAs of the launch."""
+    grid = _hidden_grid(function, scheduler)
     own = grid.builder.insert(nv_tileaa.GetProgramId(i32(0), res=I32)).res
     ctas = grid.builder.insert(nv_tileaa.GetNumPrograms(i32(0), res=I32)).res
     return grid, grid.assumed(own, MOST_RESIDENT, 0), grid.assumed(ctas, MOST_RESIDENT)

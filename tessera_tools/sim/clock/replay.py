@@ -428,7 +428,9 @@ class _Replay:
         elif kind in ("phase.arrive", "copy.arrive"):
             when = max(at, warp.copies) if kind == "copy.arrive" else at
             for phase in step.arrives if step is not None else ():
-                self.signal(phase, when + value["mbarrier_arrive"])
+                # At the barrier of another CTA of the cluster, the arrival is half of a round trip later.
+                way = value["dsmem_latency"] / 2 if phase[1] != warp.cta else 0.0
+                self.signal(phase, when + value["mbarrier_arrive"] + way)
             return at + value["mbarrier_arrive"], "mbarrier", following
         elif kind == "phase.wait":
             return at + value["mbarrier_wait"], "mbarrier", following
