@@ -318,14 +318,19 @@ def _last_dimension(type: Any, change: Callable[[int], int]) -> Type | None:
     return vector_of([*dims[:-1], (change(dims[-1][0]), dims[-1][1])], type.element)
 
 
+def _interleaved(type: Any) -> Type | None:
+    """A vector of twice as many elements; that of single elements has a dimension."""
+    if isinstance(type, VectorType) and not type.shape:
+        return VectorType((2,), type.element)
+    return _last_dimension(type, lambda n: 2 * n)
+
+
 class Interleave(Op, name="vector.interleave", traits=(PURE,)):
     """The elements of two vectors in turn."""
 
     lhs = operand(ANY_VECTOR)
     rhs = operand(same_as("lhs"))
-    result = result(
-        derived("twice 'lhs' in its last dimension", lambda t: _last_dimension(t, lambda n: 2 * n), "lhs")
-    )
+    result = result(derived("twice 'lhs' in its last dimension", _interleaved, "lhs"))
     assembly = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
 
 

@@ -345,8 +345,6 @@ def _verify_transfer(op: TransferRead | TransferWrite) -> None:
         if isinstance(shaped.element, VectorType):
             raise op.error("does not support masks with vector element type")
         expected = transfer_mask(entry, vector)
-        if isinstance(expected, VectorType) and not expected.shape:
-            expected = VectorType((1,), I1)
         if op.mask.type is not expected:
             raise op.error(
                 f"inferred mask type ('{expected}') and mask operand type ('{op.mask.type}') don't match"
@@ -423,13 +421,13 @@ custom_mask: "," VALUE -> present | -> absent
 
 def transfer_mask(entry: Attribute | None, vector: VectorType) -> Type:
     """The mask of a transfer by a permutation map: i1 for each element that is read, before broadcasts and
-    transpositions."""
+    transpositions. A single element without dimensions has a mask with one."""
     if not isinstance(entry, AffineMapAttr):
         return vector_of(dims_of(vector), I1)
     pairs = [
         (e.value, d) for e, d in zip(entry.map.results, dims_of(vector), strict=False) if e.kind == "dim"
     ]
-    return vector_of([dim for _, dim in sorted(pairs)], I1)
+    return vector_of([dim for _, dim in sorted(pairs)] or [(1, False)], I1)
 
 
 class TransferRead(Op, name="vector.transfer_read", traits=(READ,)):
