@@ -163,6 +163,12 @@ def test_a_run_line_runs_on_the_text_of_the_editor(client: Client, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("uri", ["file:///no/such/folder/never_saved.mlir", "untitled:Untitled-1"])
+def test_a_run_line_of_a_text_without_a_folder(client: Client, uri: str) -> None:
+    client.open(uri, f"// RUN: tessera-opt %s\n{PROGRAM}")
+    assert command(client, "tessera.runLine", uri=uri, line=0)["status"] == 0
+
+
 def test_a_run_line_that_fails_names_the_file(client: Client, tmp_path: Path) -> None:
     path = tmp_path / "wrong.mlir"
     client.open(path.as_uri(), "// RUN: tessera-opt %s\noops\n")
@@ -246,6 +252,19 @@ def test_settings_come_at_the_start_and_later() -> None:
     assert client.request("textDocument/inlayHint", everything) == []
     client.notify("workspace/didChangeConfiguration", {"settings": {"tessera": {"gpu": "no such GPU"}}})
     assert [one["label"] for one in client.request("textDocument/inlayHint", everything)] == [": i1"]
+    assert client.close() == 0
+
+
+@pytest.mark.parametrize("settings", [{}, None, [], {"python": {"execute": True}}, {"tessera": None}])
+def test_settings_of_others_change_nothing(settings: Any) -> None:
+    client = Client(settings={"inlayHints": {"types": False}})
+    client.open(URI, "func.func @f(%a: i32) {\n  %c = arith.cmpi slt, %a, %a : i32\n  return\n}\n")
+    client.notify("workspace/didChangeConfiguration", {"settings": settings})
+    everything = {
+        **about(URI),
+        "range": {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}},
+    }
+    assert client.request("textDocument/inlayHint", everything) == []
     assert client.close() == 0
 
 
