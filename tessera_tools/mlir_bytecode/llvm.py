@@ -109,17 +109,6 @@ def _write_optional_list(e: EntryWriter, values: Sequence[Attribute]) -> None:
         _OPTIONALS.write(e, values)
 
 
-def _none(noun: str) -> Member:
-    """A part that attributes have upstream but not here: absent."""
-
-    def read(e: EntryReader) -> None:
-        at = e.c.pos
-        if e.c.flagged()[1]:
-            e.c.fail(f"{noun} is not supported", at=at)
-
-    return Member(read, lambda e, value: e.w.varint(0))
-
-
 def _no_list(noun: str) -> Member:
     def read(e: EntryReader) -> None:
         at = e.c.pos
@@ -191,12 +180,14 @@ _FORMS: dict[type[Attribute], Form] = {
         vectorize=optional_attribute_of(loops.LoopVectorizeAttr, "a vectorization"),
         interleave=optional_attribute_of(loops.LoopInterleaveAttr, "an interleaving"),
         unroll=optional_attribute_of(loops.LoopUnrollAttr, "an unrolling"),
-        _unroll_and_jam=_none("unroll-and-jam of a loop"),
+        unrollAndJam=optional_attribute_of(loops.LoopUnrollAndJamAttr, "an unroll-and-jam"),
         licm=optional_attribute_of(loops.LoopLICMAttr, "a loop-invariant code motion"),
-        _distribute=_none("distribution of a loop"),
-        pipeline=optional_attribute_of(loops.LoopPipelineAttr, "a pipelining"), _peeled=_none("peeling of a loop"),
-        _unswitch=_none("unswitching of a loop"), mustProgress=_OPTIONAL_BOOL, isVectorized=_OPTIONAL_BOOL,
-        startLoc=_OPTIONAL_FUSED, endLoc=_OPTIONAL_FUSED, _accesses=_no_list("parallel accesses of a loop"),
+        distribute=optional_attribute_of(loops.LoopDistributeAttr, "a distribution"),
+        pipeline=optional_attribute_of(loops.LoopPipelineAttr, "a pipelining"),
+        peeled=optional_attribute_of(loops.LoopPeeledAttr, "a peeling"),
+        unswitch=optional_attribute_of(loops.LoopUnswitchAttr, "an unswitching"),
+        mustProgress=_OPTIONAL_BOOL, isVectorized=_OPTIONAL_BOOL,
+        startLoc=_OPTIONAL_FUSED, endLoc=_OPTIONAL_FUSED, parallelAccesses=_OPTIONAL_LIST,
     ),
 }  # fmt: skip
 

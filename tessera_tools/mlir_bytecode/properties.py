@@ -20,7 +20,7 @@ from tessera_tools.mlir_bytecode.version import NATIVE_PROPERTIES, NATIVE_SEGMEN
 from tessera_tools.opdef import Op
 
 UPSTREAM = frozenset(
-    {"arith", "builtin", "cf", "func", "gpu", "llvm", "math", "memref", "nvvm", "scf", "ub", "vector"}
+    {"arith", "builtin", "cf", "func", "gpu", "irdl", "llvm", "math", "memref", "nvvm", "scf", "ub", "vector"}
 )
 """The dialects that upstream registers too. The ops of others are written as unregistered ones."""
 
