@@ -179,7 +179,14 @@ class AttributeRef(Directive):
         try:
             state.attributes[self.field.key] = self.field.kind.build(read)
         except (ValueError, OverflowError) as problem:
-            raise state.error(_first_token(read), str(problem)) from None
+            cases, token = self.field.kind.detail, _first_token(read)
+            message = str(problem)
+            if isinstance(cases, dict) and token is not None:
+                message = (
+                    "expected string or keyword containing one of the following enum values for attribute "
+                    f"'{self.field.key}' [{', '.join(cases)}], found '{token.text}'"
+                )
+            raise state.error(token, message) from None
 
     def write(self, p: Printer, op: Op) -> None:
         if self.silent:

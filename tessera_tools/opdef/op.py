@@ -197,16 +197,16 @@ class OpDefinition:
     def _verify_counts(self, op: Operation) -> None:
         if self._fixed:
             if len(op._operands) != len(self.operands):
-                raise op.error(f"requires {len(self.operands)} operands, but found {len(op._operands)}")
+                raise op.error(_count_message("operand", len(self.operands), len(op._operands)))
             if len(op.results) != len(self.results):
-                raise op.error(f"requires {len(self.results)} results, but found {len(op.results)}")
+                raise op.error(_count_message("result", len(self.results), len(op.results)))
         else:
             self._verify_segments(op, self.operands, len(op._operands), self.operand_segments, 0, "operand")
             self._verify_segments(op, self.results, len(op.results), self.result_segments, 1, "result")
         if len(op.regions) != len(self.regions) and not (
             self.regions and self.regions[-1].arity == "variadic"
         ):
-            raise op.error(f"requires {len(self.regions)} regions, but found {len(op.regions)}")
+            raise op.error(_count_message("region", len(self.regions), len(op.regions)))
         if len(op.successors) != len(self.successors) and not (
             self.successors and self.successors[-1].arity == "variadic"
         ):
@@ -234,8 +234,8 @@ class OpDefinition:
         variable = [f for f in fields if f.arity != "single"]
         most = least + (1 if variable and variable[0].arity == "optional" else 0)
         if count < least or (not (variable and variable[0].arity == "variadic") and count > most):
-            bound = f"{least}" if least == most and not variable else f"{least} or more"
-            raise op.error(f"requires {bound} {noun}s, but found {count}")
+            open_ended = least != most or bool(variable)
+            raise op.error(_count_message(noun, least, count, or_more=open_ended))
 
     def _verify_span(self, op: Operation, field: Any) -> None:
         start, count = field.span(op)
@@ -279,6 +279,19 @@ class OpDefinition:
     def _reject(self, op: Operation, field: Field, index: int, summary: str, type: Type) -> None:
         noun = "operand" if isinstance(field, OperandField) else "result"
         raise op.error(f"{noun} #{index} must be {summary}, but got '{type}'")
+
+
+def _count_message(noun: str, expected: int, found: int, *, or_more: bool = False) -> str:
+    """MLIR's words for a wrong number of operands, results or regions, and the number that was found."""
+    if or_more:
+        what = f"expected {expected} or more {noun}s"
+    elif expected == 0:
+        what = f"requires zero {noun}s"
+    elif expected == 1:
+        what = "requires a single operand" if noun == "operand" else f"requires one {noun}"
+    else:
+        what = f"expected {expected} {noun}s"
+    return f"{what}, but found {found}"
 
 
 class _OpMeta(type):

@@ -14,6 +14,7 @@ import pytest
 
 from oracles import require_tool
 from tessera_tools.ir.printing import print_op
+from tessera_tools.mlir_bytecode import write_mlir_bytecode
 from tessera_tools.parser import parse_module
 
 HERE = Path(__file__).parent
@@ -61,3 +62,14 @@ def test_upstream_says_the_same_of_invalid_programs(dialect: str) -> None:
     command = [require_tool("mlir-opt-22"), str(path), "--split-input-file", "--verify-diagnostics"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("dialect", UPSTREAM)
+def test_upstream_reads_our_bytecode_as_the_same_program(dialect: str, tmp_path: Path) -> None:
+    text = program(dialect)
+    path = tmp_path / "ours.mlirbc"
+    path.write_bytes(write_mlir_bytecode(parse_module(text, f"{dialect}/ops.mlir")))
+    command = [require_tool("mlir-opt-22"), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == mlir_opt(text)

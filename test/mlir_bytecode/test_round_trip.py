@@ -30,6 +30,9 @@ ATTRIBUTES = {
     "dense<[true, false, false, false, false, false, false, false, true]> : tensor<9xi1>, dense<> : tensor<0xi1>",
     "sparse": "sparse<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>, sparse<> : tensor<3xf32>",
     "affine": "affine_map<(d0, d1)[s0] -> (d1 + s0 * 4, d0 floordiv 2)>, affine_set<(d0) : (d0 - 4 >= 0)>",
+    "loops": "#llvm.loop_annotation<unroll = <count = 4 : i32>, unrollAndJam = <disable = true, followupAll = "
+    "<mustProgress = true>>, distribute = <disable = false>, peeled = <count = 2 : i32>, unswitch = <partialDisable "
+    "= true>, parallelAccesses = <id = distinct[0]<>>, <id = distinct[1]<>>>",
     "other dialects": "#arith.fastmath<nnan,contract>, #llvm.linkage<internal>, #foo.bar<[1, {a}]>, #foo<x>",
 }
 

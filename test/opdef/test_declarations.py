@@ -149,10 +149,10 @@ def test_wrong_segment_sizes_are_refused(sizes: tuple[int, ...], message: str) -
 
 def test_counts_are_verified() -> None:
     a, b = values(I32, I32)
-    refused(Add.create([a], [I32]), "requires 2 operands, but found 1")
-    refused(Add.create([a, b], []), "requires 1 results, but found 0")
-    refused(Tail.create([a], []), "requires 2 or more operands, but found 1")
-    refused(Structured.create(), "requires 1 regions, but found 0")
+    refused(Add.create([a], [I32]), "expected 2 operands, but found 1")
+    refused(Add.create([a, b], []), "requires one result, but found 0")
+    refused(Tail.create([a], []), "expected 2 or more operands, but found 1")
+    refused(Structured.create(), "requires one region, but found 0")
 
 
 def test_constraints_are_verified_with_the_position_and_the_type() -> None:

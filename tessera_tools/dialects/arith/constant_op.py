@@ -39,7 +39,14 @@ class Constant(Op, name="arith.constant", traits=(PURE, CONSTANT_LIKE)):
     """An integer, a floating-point number, or a vector or tensor of them."""
 
     value = attribute(TYPED_ATTR)
-    result = result(derived("the type of 'value'", lambda value: getattr(value, "type", None), "value"))
+    result = result(
+        derived(
+            "the type of 'value'",
+            lambda value: getattr(value, "type", None),
+            "value",
+            rule="all of {value, result} have same type",
+        )
+    )
     assembly = "attr-dict $value"
 
     def verify_op(self) -> None:

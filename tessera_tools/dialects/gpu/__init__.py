@@ -5,7 +5,7 @@ Indices are `index` values; `upper_bound` promises that the value is below it.
 
 from __future__ import annotations
 
-from tessera_tools.dialects.gpu import launch, matrices, memory, structure, threads, warps
+from tessera_tools.dialects.gpu import launch, matrices, memory, objects, structure, threads, warps
 from tessera_tools.dialects.gpu.attributes import (
     MAPPINGS,
     AddressSpaceAttr,
@@ -55,7 +55,7 @@ from tessera_tools.opdef import Dialect, by_word, ops_of
 DIALECT = Dialect(
     "gpu",
     "kernels and launches",
-    ops_of(structure, threads, warps, launch, memory, matrices),
+    ops_of(structure, threads, warps, launch, memory, matrices, objects),
     types=by_word(AsyncTokenType, matrices.MMAMatrixType),
     attributes=by_word(
         DimensionAttr,
@@ -64,6 +64,8 @@ DIALECT = Dialect(
         AddressSpaceAttr,
         BroadcastTypeAttr,
         ElementwiseAttr,
+        objects.ObjectAttr,
+        objects.SelectObjectAttr,
         *MAPPINGS,
     ),
     op_attributes=structure.OP_ATTRIBUTES,

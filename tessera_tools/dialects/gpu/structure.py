@@ -100,6 +100,10 @@ class Module(Op, name="gpu.module", traits=_MODULE_TRAITS):
                 "attribute 'targets' failed to satisfy constraint: array of GPU target attributes with at least 1 "
                 "elements"
             )
+        for target in self.targets or ():
+            verify: Any = getattr(target, "verify_target", None)
+            if verify is not None:
+                verify(self)
 
 
 class FuncSyntax(CustomDirective, name="GpuFunc"):

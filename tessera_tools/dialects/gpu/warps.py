@@ -45,7 +45,7 @@ class WarpSyntax(CustomDirective, name="WarpExecuteOnLane0"):
 
     grammar = """custom: "(" VALUE ")" "[" INTEGER "]" custom_args [custom_outputs] region attr_dict
 custom_args: "args" "(" values ":" types ")" -> some | -> none
-custom_outputs: "->" TYPE -> single | "->" "(" types ")" -> several
+custom_outputs: "->" TYPE -> single | "->" "(" types ")" -> several | "->" "(" ")" -> nothing
 """
 
     def read(self, state: OpState, node: Node) -> None:
@@ -56,8 +56,8 @@ custom_outputs: "->" TYPE -> single | "->" "(" types ")" -> several
             state.operands("args", args[0])
             state.types("args", args[1])
         if outputs is not None:
-            single, types = outputs
-            state.types("results", list(types if single == "single" else types[0]))
+            count, types = outputs
+            state.types("results", list(types[0] if count == "several" else types))
         for key, value in attributes.items():
             state.attribute(key, value)
         state.region("body", body)

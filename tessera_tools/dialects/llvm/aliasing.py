@@ -131,8 +131,8 @@ class TBAATagAttr(Record, name="llvm.tbaa_tag"):
     offset: int
     constant: bool = False
     parameters_as: ClassVar = {
-        "base_type": ATTRIBUTE,
-        "access_type": ATTRIBUTE,
+        "base_type": record(lambda: TBAATypeDescriptorAttr),
+        "access_type": record(lambda: TBAATypeDescriptorAttr),
         "offset": INTEGER,
         "constant": BOOL,
     }

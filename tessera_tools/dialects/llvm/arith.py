@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.arith.constants import bits_of, constant_of
@@ -387,8 +387,23 @@ class Bitcast(_PlainCast, name="llvm.bitcast", traits=(PURE,)):
         is_pointer = [POINTERS.accepts(t) for t in (before, after)]
         if is_pointer[0] != is_pointer[1]:
             raise self.error("can only cast pointers from and to pointers")
+        if is_pointer[0]:
+            vectors = [isinstance(t, VectorType) for t in (before, after)]
+            if vectors == [False, True]:
+                raise self.error("cannot cast pointer to vector of pointers")
+            if vectors == [True, False]:
+                raise self.error("cannot cast vector of pointers to pointer")
+            if _pointed(before).address_space != _pointed(after).address_space:
+                raise self.error(
+                    "cannot cast pointers of different address spaces, use 'llvm.addrspacecast' instead"
+                )
         if not is_pointer[0] and _total_bits(before) != _total_bits(after):
             raise self.error(f"casts '{before}' to '{after}', which has another number of bits")
+
+
+def _pointed(type: Any) -> Any:
+    """The pointer, or the element of a vector of pointers."""
+    return type.element if isinstance(type, VectorType) else type
 
 
 def _total_bits(type: Type) -> int | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 from typing import Any, ClassVar
 
+from tessera_tools.dialects.llvm.aliasing import AccessGroupAttr
 from tessera_tools.dialects.llvm.records import ATTRIBUTE, FLAG, Record, listed, record
 
 
@@ -242,7 +243,7 @@ class LoopAnnotationAttr(Record, name="llvm.loop_annotation"):
         "isVectorized": FLAG,
         "startLoc": ATTRIBUTE,
         "endLoc": ATTRIBUTE,
-        "parallelAccesses": listed(ATTRIBUTE),
+        "parallelAccesses": listed(record(lambda: AccessGroupAttr)),
     }
     metadata: ClassVar = {
         "disableNonforced": (Form.UNIT, "llvm.loop.disable_nonforced"),

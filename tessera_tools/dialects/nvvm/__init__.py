@@ -21,6 +21,7 @@ from tessera_tools.dialects.nvvm import (
     mma_sparse,
     registers,
     sync,
+    target,
     tcgen05,
 )
 from tessera_tools.dialects.nvvm.attributes import (
@@ -220,7 +221,7 @@ DIALECT = Dialect(
     "nvvm",
     "NVIDIA's instructions as LLVM intrinsics",
     ops_of(registers, sync, mbarriers, copies, mma, mma_sparse, tcgen05, misc),
-    attributes=by_word(*_ATTRIBUTES),
+    attributes=by_word(*_ATTRIBUTES, target.TargetAttr),
     op_attributes=attribute_rules.OP_ATTRIBUTES,
     parameter_attributes=attribute_rules.PARAMETER_ATTRIBUTES,
 )

@@ -217,24 +217,59 @@ class Contract(Op, name="vector.contract", traits=(PURE,)):
     assembly = "custom<Contract>"
 
     def verify_op(self) -> None:
+        lhs, rhs = self.lhs.type, self.rhs.type
+        if isinstance(lhs.element, IntegerType) and lhs.element.signedness != "signless":
+            raise self.error("only supports signless integer types")
+        if lhs.element is not rhs.element:
+            raise self.error("failed to verify that lhs and rhs have same element type")
+        left, right, sums = self._verify_maps()
+        iterators = enumerate(self.iterator_types)
+        pairs = {i: (left.index(i), right.index(i)) for i, _ in iterators if i in left and i in right}
+        summed = [pairs[i] for i in pairs if self.iterator_types.elements[i].value == "reduction"]
+        shared = [pairs[i] for i in pairs if self.iterator_types.elements[i].value == "parallel"]
+        if not summed:
+            raise self.error("expected at least one contracting dimension pair")
+        for noun, dims in (("contracting", summed), ("batch", shared)):
+            if any(lhs.shape[a] != rhs.shape[b] for a, b in dims):
+                raise self.error(f"invalid {noun} dimension map")
+        self._verify_result(left, right, sums, len(summed), len(shared))
+
+    def _verify_maps(self) -> tuple[list[int], list[int], list[int]]:
+        """Check the maps; the dimensions of the nest that each indexes."""
         if len(self.indexing_maps) != 3:
             raise self.error("expected an indexing map for each vector operand")
         count = len(self.iterator_types)
+        found: list[list[int]] = []
         for i, (entry, value) in enumerate(zip(self.indexing_maps, self.operands, strict=True)):
             rank = len(getattr(value.type, "shape", ()))
+            if isinstance(entry, AffineMapAttr) and entry.map.num_symbols:
+                raise self.error(f"expected indexing map {i} to have no symbols")
             if not isinstance(entry, AffineMapAttr) or entry.map.num_dims != count:
                 raise self.error(f"expected indexing map {i} to have {count} number of inputs")
-            if len(entry.map.results) != rank:
+            results = entry.map.results
+            if len(results) != rank:
                 raise self.error(f"expected indexing map {i} to have {rank} number of outputs")
-        used = {
-            result.value
-            for entry in self.indexing_maps.elements[:2]
-            if isinstance(entry, AffineMapAttr)
-            for result in entry.map.results
-            if result.kind == "dim"
-        }
-        if used != set(range(count)):
+            dims = [result.value for result in results if result.kind == "dim"]
+            if len(set(dims)) != len(results):
+                raise self.error(f"expected indexing map {i} to be a projected permutation of its inputs")
+            found.append(dims)
+        left, right, sums = found
+        return left, right, sums
+
+    def _verify_result(
+        self, left: list[int], right: list[int], sums: list[int], summed: int, shared: int
+    ) -> None:
+        """Check the shape of the sums, which the factors and the maps determine."""
+        type, lhs, rhs = self.result.type, self.lhs.type, self.rhs.type
+        if len(left) - summed + len(right) - summed - shared == 0:
+            if isinstance(type, VectorType):
+                raise self.error("invalid accumulator/result vector shape")
+            return
+        if not isinstance(type, VectorType):
+            raise self.error("invalid accumulator/result vector shape")
+        if set(left) | set(right) != set(range(len(self.iterator_types))):
             raise self.error("expected all dimensions to be either a LHS or a RHS dimension")
-        element = self.lhs.type.element
-        if isinstance(element, IntegerType) and element.signedness != "signless":
-            raise self.error("only supports signless integer types")
+        extents = dict(zip(right, rhs.shape, strict=True)) | dict(zip(left, lhs.shape, strict=True))
+        expected = VectorType(tuple(extents[i] for i in sums), type.element, type.scalable)
+        if type is not expected:
+            raise self.error(f"invalid accumulator/result vector shape, expected: '{expected}'")

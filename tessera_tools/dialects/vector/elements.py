@@ -58,6 +58,7 @@ class Extract(Op, name="vector.extract", traits=(PURE,)):
     )
 
     def verify_op(self) -> None:
+        _verify_scalar(self, self.result.type, "result type")
         _verify_position(self, self.source.type, self.result.type)
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
@@ -84,6 +85,12 @@ class Extract(Op, name="vector.extract", traits=(PURE,)):
                     number = number * extent + i
                 return [source.elements[number]]
         return None
+
+
+def _verify_scalar(op: Op, type: Type, what: str) -> None:
+    """Refuse a vector without dimensions in place of its element."""
+    if isinstance(type, VectorType) and not type.shape:
+        raise op.error(f"expected a scalar instead of a 0-d vector as the {what}")
 
 
 def _verify_position(op: Extract | Insert, whole: VectorType, part: Type) -> None:
@@ -121,6 +128,7 @@ class Insert(Op, name="vector.insert", traits=(PURE,)):
     )
 
     def verify_op(self) -> None:
+        _verify_scalar(self, self.value_to_store.type, "source operand")
         _verify_position(self, self.dest.type, self.value_to_store.type)
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
@@ -288,10 +296,12 @@ class Shuffle(Op, name="vector.shuffle", traits=(PURE,)):
                 raise self.error(
                     f"operand #{number} must be fixed-length vector of any type values, but got '{type}'"
                 )
-        if first.shape[1:] != second.shape[1:] or first.element is not second.element:
-            raise self.error(
-                "rank mismatch" if len(first.shape) != len(second.shape) else "dimension mismatch"
-            )
+        if len(first.shape) != len(second.shape):
+            raise self.error("rank mismatch")
+        if first.element is not second.element:
+            raise self.error("failed to verify that second operand v2 and result have same element type")
+        if first.shape[1:] != second.shape[1:]:
+            raise self.error("dimension mismatch")
         count = (first.shape[0] if first.shape else 1) + (second.shape[0] if second.shape else 1)
         if not len(self.mask):
             raise self.error("invalid mask length")
@@ -308,14 +318,19 @@ def _last_dimension(type: Any, change: Callable[[int], int]) -> Type | None:
     return vector_of([*dims[:-1], (change(dims[-1][0]), dims[-1][1])], type.element)
 
 
+def _interleaved(type: Any) -> Type | None:
+    """A vector of twice as many elements; that of single elements has a dimension."""
+    if isinstance(type, VectorType) and not type.shape:
+        return VectorType((2,), type.element)
+    return _last_dimension(type, lambda n: 2 * n)
+
+
 class Interleave(Op, name="vector.interleave", traits=(PURE,)):
     """The elements of two vectors in turn."""
 
     lhs = operand(ANY_VECTOR)
     rhs = operand(same_as("lhs"))
-    result = result(
-        derived("twice 'lhs' in its last dimension", lambda t: _last_dimension(t, lambda n: 2 * n), "lhs")
-    )
+    result = result(derived("twice 'lhs' in its last dimension", _interleaved, "lhs"))
     assembly = "$lhs `,` $rhs attr-dict `:` type($lhs) `->` type($result)"
 
 

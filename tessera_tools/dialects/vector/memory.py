@@ -18,6 +18,9 @@ from tessera_tools.ir.builtin_attributes import (
 from tessera_tools.ir.types import (
     I1,
     INDEX,
+    FloatType,
+    IndexType,
+    IntegerType,
     MemRefType,
     RankedTensorType,
     ShapedType,
@@ -80,6 +83,17 @@ def _verify_rows(op: Op, buffer: MemRefType, vector: VectorType) -> None:
         raise op.error("most minor memref dim must have unit stride")
 
 
+def _verify_elements(op: Op, buffer: MemRefType, vector: VectorType, noun: str) -> None:
+    """Check that elements of the buffer are those of the vector, or are such vectors."""
+    element = buffer.element
+    if isinstance(element, VectorType):
+        if element is not vector:
+            raise op.error(f"base memref and {noun} vector types should match")
+    elif element is not vector.element:
+        plural = "types" if noun == "result" else "type"
+        raise op.error(f"base and {noun} element {plural} should match")
+
+
 class Load(_Memory, name="vector.load", traits=(MemoryEffects(read("base", reach=Reach.BY_THREAD)),)):
     """A vector of consecutive elements of a buffer."""
 
@@ -91,9 +105,11 @@ class Load(_Memory, name="vector.load", traits=(MemoryEffects(read("base", reach
     assembly = "$base `[` $indices `]` attr-dict `:` type($base) `,` type($result)"
 
     def verify_op(self) -> None:
-        if len(self.base.type.shape) < len(self.result.type.shape):
+        base, vector = self.base.type, self.result.type
+        _verify_rows(self, base, vector)
+        if len(base.shape) < len(vector.shape):
             raise self.error("destination memref has lower rank than the result vector")
-        _verify_rows(self, self.base.type, self.result.type)
+        _verify_elements(self, base, vector, "result")
         super().verify_op()
 
 
@@ -110,9 +126,11 @@ class Store(_Memory, name="vector.store", traits=(MemoryEffects(write("base", re
     )
 
     def verify_op(self) -> None:
-        if len(self.base.type.shape) < len(self.value_to_store.type.shape):
+        base, vector = self.base.type, self.value_to_store.type
+        _verify_rows(self, base, vector)
+        if len(base.shape) < len(vector.shape):
             raise self.error("source memref has lower rank than the vector to store")
-        _verify_rows(self, self.base.type, self.value_to_store.type)
+        _verify_elements(self, base, vector, "valueToStore")
         super().verify_op()
 
 
@@ -126,11 +144,21 @@ class MaskedLoad(
     mask = operand(ANY_VECTOR)
     pass_thru = operand(ANY_VECTOR)
     alignment = attribute(ALIGNMENT, "in bytes", optional=True)
-    result = result(same_as("pass_thru"))
+    result = result(ANY_VECTOR)
     assembly = (
         "$base `[` $indices `]` `,` $mask `,` $pass_thru attr-dict "
         "`:` type($base) `,` type($mask) `,` type($pass_thru) `into` type($result)"
     )
+
+    def verify_op(self) -> None:
+        vector = self.result.type
+        if vector.element is not self.base.type.element:
+            raise self.error("base and result element type should match")
+        super().verify_op()
+        if vector.shape != self.mask.type.shape:
+            raise self.error("expected result shape to match mask shape")
+        if vector is not self.pass_thru.type:
+            raise self.error("expected pass_thru of same type as result type")
 
 
 class MaskedStore(
@@ -147,6 +175,14 @@ class MaskedStore(
         "$base `[` $indices `]` `,` $mask `,` $value_to_store attr-dict "
         "`:` type($base) `,` type($mask) `,` type($value_to_store)"
     )
+
+    def verify_op(self) -> None:
+        vector = self.value_to_store.type
+        if vector.element is not self.base.type.element:
+            raise self.error("base and valueToStore element type should match")
+        super().verify_op()
+        if vector.shape != self.mask.type.shape:
+            raise self.error("expected valueToStore shape to match mask shape")
 
 
 _FIXED_MASK: TypeConstraint[VectorType] = TypeConstraint(
@@ -254,10 +290,11 @@ def _verify_scattered(op: Gather | Scatter, vector: VectorType) -> None:
         raise op.error(f"base and {what} element type should match")
     if len(op.offsets) != len(base.shape):
         raise op.error(f"requires {len(base.shape)} indices")
+    noun = "valueToStore" if isinstance(op, Scatter) else "result"
     if dims_of(op.indices.type) != dims_of(vector):
-        raise op.error("expected result dim to match indices dim")
+        raise op.error(f"expected {noun} dim to match indices dim")
     if dims_of(op.mask.type) != dims_of(vector):
-        raise op.error("expected result dim to match mask dim")
+        raise op.error(f"expected {noun} dim to match mask dim")
 
 
 def _transferred(shaped: ShapedType, vector: VectorType) -> int:
@@ -296,6 +333,7 @@ def _verify_transfer(op: TransferRead | TransferWrite) -> None:
         raise op.error("requires permutation_map without symbols")
     if entry.map.num_dims != len(shaped.shape):
         raise op.error("requires a permutation_map with input dims of the same rank as the source type")
+    _verify_minor(op, shaped.element, vector)
     if len(entry.map.results) != _transferred(shaped, vector):
         raise op.error("requires a permutation_map with result dims of the same rank as the vector type")
     if len(op.in_bounds) != len(entry.map.results):
@@ -303,6 +341,50 @@ def _verify_transfer(op: TransferRead | TransferWrite) -> None:
             f"expects the in_bounds attr of same rank as permutation_map results: {entry} vs inBounds of size: "
             f"{len(op.in_bounds)}"
         )
+    if op.mask is not None:
+        if isinstance(shaped.element, VectorType):
+            raise op.error("does not support masks with vector element type")
+        expected = transfer_mask(entry, vector)
+        if op.mask.type is not expected:
+            raise op.error(
+                f"inferred mask type ('{expected}') and mask operand type ('{op.mask.type}') don't match"
+            )
+    seen: set[int] = set()
+    for part in entry.map.results:
+        if part.kind != "dim" and not (part.kind == "constant" and not part.value):
+            raise op.error(
+                "requires a projected permutation_map (at most one dim or the zero constant can appear in each result)"
+            )
+        if part.kind == "dim":
+            if part.value in seen:
+                raise op.error(
+                    "requires a permutation_map that is a permutation (found one dim used more than once)"
+                )
+            seen.add(part.value)
+
+
+def _verify_minor(op: Op, element: Type, vector: VectorType) -> None:
+    """Check that the last dimension of the vector is whole elements of the source."""
+    inner = element if isinstance(element, VectorType) else None
+    source = _bits(inner.element if inner is not None else element)
+    found = _bits(vector.element)
+    if source is None or found is None:
+        return
+    found *= vector.shape[-1] if vector.shape else 1
+    if inner is not None and inner.shape:
+        source *= inner.shape[-1]
+    if found % source:
+        what = "minor 1-D vector of the source" if inner is not None else "source element type"
+        raise op.error(
+            f"requires the bitwidth of the minor 1-D vector to be an integral multiple of the bitwidth of the {what}"
+        )
+
+
+def _bits(type: Type) -> int | None:
+    """The bits of a number; None for other types, and for i0."""
+    if isinstance(type, IndexType):
+        return 64
+    return (type.width or None) if isinstance(type, IntegerType | FloatType) else None
 
 
 _MAP: AttrKind[AffineMapAttr] = AttrKind("AffineMap attribute", lambda a: isinstance(a, AffineMapAttr))
@@ -339,13 +421,13 @@ custom_mask: "," VALUE -> present | -> absent
 
 def transfer_mask(entry: Attribute | None, vector: VectorType) -> Type:
     """The mask of a transfer by a permutation map: i1 for each element that is read, before broadcasts and
-    transpositions."""
+    transpositions. A single element without dimensions has a mask with one."""
     if not isinstance(entry, AffineMapAttr):
         return vector_of(dims_of(vector), I1)
     pairs = [
         (e.value, d) for e, d in zip(entry.map.results, dims_of(vector), strict=False) if e.kind == "dim"
     ]
-    return vector_of([dim for _, dim in sorted(pairs)], I1)
+    return vector_of([dim for _, dim in sorted(pairs)] or [(1, False)], I1)
 
 
 class TransferRead(Op, name="vector.transfer_read", traits=(READ,)):
@@ -362,8 +444,13 @@ class TransferRead(Op, name="vector.transfer_read", traits=(READ,)):
 
     def verify_op(self) -> None:
         _verify_transfer(self)
-        if self.padding.type is not self.base.type.element:
-            raise self.error("requires formal source and padding type match")
+        element = self.base.type.element
+        if self.padding.type is not element:
+            raise self.error(
+                "requires source element type and padding type to match."
+                if isinstance(element, VectorType)
+                else "requires formal padding and source of the same elemental type"
+            )
 
 
 class WriteSyntax(CustomDirective, name="TransferWrite"):
@@ -414,6 +501,9 @@ class TransferWrite(Op, name="vector.transfer_write", traits=(WRITE,)):
         return self.value_to_store
 
     def verify_op(self) -> None:
+        entry = self.permutation_map
+        if isinstance(entry, AffineMapAttr) and any(e.kind == "constant" for e in entry.map.results):
+            raise self.error("should not have broadcast dimensions")
         _verify_transfer(self)
         kind = self.base.type
         if self.result_types != ([kind] if isinstance(kind, RankedTensorType) else []):

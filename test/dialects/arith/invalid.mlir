@@ -133,3 +133,27 @@ func.func @invalid_op_at_the_end(%a: f32) {
   %0 = "arith.cmpf"(%a, %a) {predicate = 42} : (f32, f32) -> i1
   return
 }
+
+// -----
+
+func.func @unknown_predicate(%a: f32) {
+  // expected-error @below {{expected string or keyword containing one of the following enum values for attribute 'predicate' [false, oeq, ogt, oge, olt, ole, one, ord, ueq, ugt, uge, ult, ule, une, uno, true]}}
+  %0 = arith.cmpf sge, %a, %a : f32
+  return
+}
+
+// -----
+
+func.func @constant_type() {
+  // expected-error @below {{'arith.constant' op failed to verify that all of {value, result} have same type}}
+  %0 = "arith.constant"() <{value = 1.0 : f64}> : () -> f32
+  return
+}
+
+// -----
+
+func.func @regions(%a: i1) {
+  // expected-error @below {{'scf.if' op expected 2 regions}}
+  "scf.if"(%a) ({}) : (i1) -> ()
+  return
+}

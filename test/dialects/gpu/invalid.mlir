@@ -302,3 +302,34 @@ func.func private @matrix_role(!gpu.mma_matrix<16x16xf16, "EOp">)
 
 // expected-error @below {{MMAMatrixType elements must be SI8, UI8, I32, F16, F32, or F64}}
 func.func private @matrix_element(!gpu.mma_matrix<16x16xbf16, "AOp">)
+
+// -----
+
+gpu.module @old_chip [#nvvm.target<chip = "sm_90">] {
+  func.func @f() {
+    // expected-error @below {{'nvvm.wgmma.fence.aligned' op is not supported on sm_90}}
+    nvvm.wgmma.fence.aligned
+    return
+  }
+}
+
+// -----
+
+// expected-error @below {{The optimization level must be a number between 0 and 3.}}
+gpu.module @level [#nvvm.target<O = 4>] {
+}
+
+// -----
+
+// expected-error @below {{the object index must be positive}}
+gpu.binary @negative <#gpu.select_object<-1>> [#gpu.object<#nvvm.target, "">]
+
+// -----
+
+// expected-error @below {{'gpu.binary' op attribute 'objects' failed to satisfy constraint: an array of GPU object attributes with at least 1 elements}}
+gpu.binary @empty []
+
+// -----
+
+// expected-error @below {{'gpu.binary' op attribute 'offloadingHandler' failed to satisfy constraint}}
+gpu.binary @handler <1> [#gpu.object<#nvvm.target, "">]

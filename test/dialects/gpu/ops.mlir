@@ -102,4 +102,13 @@ module attributes {gpu.container_module} {
     return
   }
   func.func private @mapped() attributes {a = #gpu.thread<x>, b = #gpu.block<linear_dim_3>, c = #gpu.mask<5>, d = #gpu.warp<y>, e = #gpu.warpgroup<z>, f = #gpu.lane<linear_dim_0>, g = #gpu.memory_space<workgroup>}
+  gpu.binary @a [#gpu.object<#nvvm.target, "x">]
+  gpu.binary @b <#gpu.select_object<#nvvm.target<chip = "sm_90">>> [#gpu.object<#nvvm.target, "">, #gpu.object<#nvvm.target<chip = "sm_90">, "">]
+  gpu.binary @c <#gpu.select_object<1 : i64>> {foo} [#gpu.object<#nvvm.target, bin = "">, #gpu.object<#nvvm.target<O = 3, features = "+ptx80", flags = {fast, ftz}, link = ["a.bc"]>, properties = {O = 3 : i32}, offload = "">]
+  gpu.module @targeted <#gpu.select_object<0 : i64>> [#nvvm.target<chip = "sm_90a">] {
+    func.func @f() {
+      nvvm.wgmma.fence.aligned
+      return
+    }
+  }
 }

@@ -721,7 +721,7 @@ func.func @f(%f: memref<4xi32, 5>) {
 // -----
 
 func.func @f(%f: memref<4xf32, 5>) {
-  // expected-error @below {{'tile.apply' op requires 2 operands, but found 1}}
+  // expected-error @below {{'tile.apply' op expected 2 operands, but found 1}}
   %r = tile.apply "arith.addf"(%f) : (memref<4xf32, 5>) -> memref<4xf32, 5>
   return
 }

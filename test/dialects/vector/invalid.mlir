@@ -403,3 +403,123 @@ func.func @f(%v: vector<[16]xi32>, %s: vector<4xi32>) {
   %0 = vector.scalable.insert %s, %v[2] : vector<4xi32> into vector<[16]xi32>
   return
 }
+
+// -----
+
+func.func @contract_no_sum(%a: vector<4xf32>, %b: vector<8xf32>, %c: vector<4x8xf32>) {
+  // expected-error @below {{'vector.contract' op expected at least one contracting dimension pair}}
+  %0 = vector.contract {indexing_maps = [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} %a, %b, %c : vector<4xf32>, vector<8xf32> into vector<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @contract_extents(%a: vector<4x8xf32>, %b: vector<7x2xf32>, %c: vector<4x2xf32>) {
+  // expected-error @below {{'vector.contract' op invalid contracting dimension map}}
+  %0 = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]} %a, %b, %c : vector<4x8xf32>, vector<7x2xf32> into vector<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @contract_result(%a: vector<4x8xf32>, %b: vector<8x2xf32>, %c: vector<2x4xf32>) {
+  // expected-error @below {{'vector.contract' op invalid accumulator/result vector shape, expected: 'vector<4x2xf32>'}}
+  %0 = vector.contract {indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (k, n)>, affine_map<(m, n, k) -> (m, n)>], iterator_types = ["parallel", "parallel", "reduction"]} %a, %b, %c : vector<4x8xf32>, vector<8x2xf32> into vector<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @contract_projection(%a: vector<4x4xf32>, %b: vector<4x2xf32>, %c: vector<2xf32>) {
+  // expected-error @below {{'vector.contract' op expected indexing map 0 to be a projected permutation of its inputs}}
+  %0 = vector.contract {indexing_maps = [affine_map<(n, k) -> (k, k)>, affine_map<(n, k) -> (k, n)>, affine_map<(n, k) -> (n)>], iterator_types = ["parallel", "reduction"]} %a, %b, %c : vector<4x4xf32>, vector<4x2xf32> into vector<2xf32>
+  return
+}
+
+// -----
+
+func.func @contract_elements(%a: vector<4xf16>, %b: vector<4xf32>, %c: f32) {
+  // expected-error @below {{'vector.contract' op failed to verify that lhs and rhs have same element type}}
+  %0 = vector.contract {indexing_maps = [affine_map<(k) -> (k)>, affine_map<(k) -> (k)>, affine_map<(k) -> ()>], iterator_types = ["reduction"]} %a, %b, %c : vector<4xf16>, vector<4xf32> into f32
+  return
+}
+
+// -----
+
+func.func @read_sum(%m: memref<?x?xf32>, %i: index, %x: f32) {
+  // expected-error @below {{requires a projected permutation_map (at most one dim or the zero constant can appear in each result)}}
+  %0 = vector.transfer_read %m[%i, %i], %x {permutation_map = affine_map<(d0, d1) -> (d0 + d1)>} : memref<?x?xf32>, vector<128xf32>
+  return
+}
+
+// -----
+
+func.func @read_twice(%m: memref<?x?xf32>, %i: index, %x: f32) {
+  // expected-error @below {{requires a permutation_map that is a permutation (found one dim used more than once)}}
+  %0 = vector.transfer_read %m[%i, %i], %x {permutation_map = affine_map<(d0, d1) -> (d0, d0)>} : memref<?x?xf32>, vector<3x7xf32>
+  return
+}
+
+// -----
+
+func.func @read_mask(%m: memref<?xf32>, %i: index, %x: f32, %k: vector<4xi1>) {
+  // expected-error @below {{inferred mask type ('vector<8xi1>') and mask operand type ('vector<4xi1>') don't match}}
+  %0 = "vector.transfer_read"(%m, %i, %x, %k) <{in_bounds = [false], operandSegmentSizes = array<i32: 1, 1, 1, 1>, permutation_map = affine_map<(d0) -> (d0)>}> : (memref<?xf32>, index, f32, vector<4xi1>) -> vector<8xf32>
+  return
+}
+
+// -----
+
+func.func @write_broadcast(%m: memref<?xf32>, %i: index, %v: vector<7xf32>) {
+  // expected-error @below {{'vector.transfer_write' op should not have broadcast dimensions}}
+  vector.transfer_write %v, %m[%i] {permutation_map = affine_map<(d0) -> (0)>} : vector<7xf32>, memref<?xf32>
+  return
+}
+
+// -----
+
+func.func @store_elements(%m: memref<?xf64>, %i: index, %v: vector<16xf32>) {
+  // expected-error @below {{'vector.store' op base and valueToStore element type should match}}
+  vector.store %v, %m[%i] : memref<?xf64>, vector<16xf32>
+  return
+}
+
+// -----
+
+func.func @load_scalable(%m: memref<200x100xf32, strided<[?, ?], offset: ?>>, %i: index) {
+  // expected-error @below {{'vector.load' op most minor memref dim must have unit stride}}
+  %0 = vector.load %m[%i, %i] : memref<200x100xf32, strided<[?, ?], offset: ?>>, vector<[1]xf32>
+  return
+}
+
+// -----
+
+func.func @masked_load(%m: memref<?xf32>, %i: index, %k: vector<15xi1>, %v: vector<16xf32>) {
+  // expected-error @below {{'vector.maskedload' op expected result shape to match mask shape}}
+  %0 = vector.maskedload %m[%i], %k, %v : memref<?xf32>, vector<15xi1>, vector<16xf32> into vector<16xf32>
+  return
+}
+
+// -----
+
+func.func @masked_store(%m: memref<?xf64>, %i: index, %k: vector<16xi1>, %v: vector<16xf32>) {
+  // expected-error @below {{'vector.maskedstore' op base and valueToStore element type should match}}
+  vector.maskedstore %m[%i], %k, %v : memref<?xf64>, vector<16xi1>, vector<16xf32>
+  return
+}
+
+// -----
+
+func.func @extract_vector(%v: vector<f32>) {
+  // expected-error @below {{expected a scalar instead of a 0-d vector as the result type}}
+  %0 = "vector.extract"(%v) <{static_position = array<i64>}> : (vector<f32>) -> vector<f32>
+  return
+}
+
+// -----
+
+func.func @shuffle_ranks(%a: vector<f32>, %b: vector<1xf32>) {
+  // expected-error @below {{'vector.shuffle' op rank mismatch}}
+  %0 = vector.shuffle %a, %b [0, 1] : vector<f32>, vector<1xf32>
+  return
+}

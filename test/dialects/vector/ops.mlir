@@ -59,4 +59,10 @@ module {
     %6 = vector.contract {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>], iterator_types = ["reduction"], kind = #vector.kind<add>} %arg1, %arg1, %arg2 {first = 1 : i32} : vector<8xf32>, vector<8xf32> into f32
     return %0 : f32
   }
+  func.func @single(%arg0: vector<f32>, %arg1: memref<2x4xf32, strided<[?, ?], offset: ?>>, %arg2: index, %arg3: vector<1xi1>, %arg4: f32) -> vector<2xf32> {
+    %0 = vector.interleave %arg0, %arg0 : vector<f32> -> vector<2xf32>
+    %1 = vector.load %arg1[%arg2, %arg2] : memref<2x4xf32, strided<[?, ?], offset: ?>>, vector<1x1xf32>
+    %2 = vector.transfer_read %arg1[%arg2, %arg2], %arg4, %arg3 {permutation_map = affine_map<(d0, d1) -> (0, 0)>} : memref<2x4xf32, strided<[?, ?], offset: ?>>, vector<1x4xf32>
+    return %0 : vector<2xf32>
+  }
 }
