@@ -21,6 +21,7 @@ from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.tunables import TUNABLES, given_config
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.printing import print_op
 from tessera_tools.runtime.signature import Signature, of_kernel
 from tessera_tools.target import Target, lookup
 
@@ -265,7 +266,7 @@ def compile(
     lineinfo: findings of the simulated GPU and SASS have source lines.
     ptxas: the path of ptxas, if it is not the one on PATH.
     name: the name in messages of a source that is not a file.
-    cache: use the compile cache; ignored for a module and with `keep_ir`.
+    cache: use the compile cache; ignored with `keep_ir`.
 
     Raises DiagnosticError, whose text has the position in the source: for a program that is not valid or not
     supported, an unknown target or entry. Raises FileNotFoundError for a path that does not exist.
@@ -320,8 +321,9 @@ def compile(
     )
     watch = _Watch(keep_ir)
     key = None
-    if cache and not keep_ir and isinstance(read, bytes):
-        key = key_of(read, label, options, wanted.name if wanted is not None else None, api=True)
+    if cache and not keep_ir:
+        data = read if isinstance(read, bytes) else print_op(read, debuginfo=True).encode()
+        key = key_of(data, label, options, wanted.name if wanted is not None else None, api=True)
     with collect() as remarks:
         found = once(key, label, lambda: _compile_module(read, label, wanted, options, watch))
     assert found.compiled.manifest is not None

@@ -51,7 +51,7 @@ def test_every_op_is_a_function_or_syntax() -> None:
 
 def test_a_function_has_the_parameters_and_documentation_of_its_op() -> None:
     assert str(inspect.signature(tl.fma)) == (
-        "(lhs, rhs, acc, *, rounding_mode=None, flush_to_zero=None, result=None)"
+        "(lhs, rhs, acc, result=None, *, rounding_mode=None, flush_to_zero=None)"
     )
     assert (tl.fma.__doc__ or "").startswith("`lhs * rhs + acc`, rounded once, elementwise.")
 
