@@ -282,7 +282,7 @@ def abs(x: Tile, /) -> Tile: ...
 @overload
 def abs(x: Any, /) -> Any: ...
 @overload
-def max(x: Tile, axis: int | None = ..., keep_dims: bool = ...) -> Tile:
+def max(x: Tile, *, axis: int | None = ..., keep_dims: bool = ...) -> Tile:
     """The greatest element along an axis, or of all."""
 @overload
 def max(x: Tile | _Number, y: Tile, /, *others: Tile | _Number) -> Tile: ...
@@ -293,7 +293,7 @@ def max(x: Iterable[_T], /, *, key: Callable[[_T], Any] | None = ..., default: A
 @overload
 def max(x: _T, y: _T, /, *others: _T, key: Callable[[_T], Any] | None = ...) -> _T: ...
 @overload
-def min(x: Tile, axis: int | None = ..., keep_dims: bool = ...) -> Tile:
+def min(x: Tile, *, axis: int | None = ..., keep_dims: bool = ...) -> Tile:
     """The least element along an axis, or of all."""
 @overload
 def min(x: Tile | _Number, y: Tile, /, *others: Tile | _Number) -> Tile: ...

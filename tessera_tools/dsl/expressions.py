@@ -404,6 +404,7 @@ class Expressions:
     def call(self, function: Any, args: Sequence[Any], keywords: Mapping[str, Any] | None = None) -> Any:
         """Call a function of the DSL, of the kernel's source, or one that is computed at compile time."""
         keywords = keywords or {}
+        function = next((python for ours, python in _IMPORTED if function is ours), function)
         values = [*args, *keywords.values()]
         at_run_time = any(isinstance(v, Runtime) for v in values)
         if isinstance(function, Closure):
@@ -536,6 +537,13 @@ def _public(value: Any) -> list[str] | None:
         return None
     found = {*dir(type(value)), *getattr(value, "__dict__", ())} - {"ir", "origin"}
     return sorted(name for name in found if not name.startswith("_"))
+
+
+_IMPORTED = (
+    (reductions.amax, max), (reductions.amin, min), (reductions.total, sum), (library.absolute, abs),
+    (library.output, print),
+)  # fmt: skip
+"""What `from tessera_tools.dsl import max` imports, and the function of Python that a kernel means by it."""
 
 
 def _dsl_names() -> Sequence[str]:
