@@ -5,6 +5,7 @@ path, text, bytecode, module or cuTile kernel ──compile──▶ Kernel ─�
 
 from __future__ import annotations
 
+import linecache
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -130,6 +131,8 @@ c_stride: i32) for sm_90a>
         self._manifest = manifest
         self._ir: Mapping[str, str] = {}
         self._ptxas: str | None = None
+        self._from_python = False
+        """Whether `source` is the file of a function, whose lines the report shows."""
         self._input: tuple[bytes | Operation, Options, Target | None] | None = None
         """What was compiled, for a report."""
 
@@ -202,11 +205,13 @@ c_stride: i32) for sm_90a>
         """
         from tessera_tools.api.reports import clock_of, findings_of, record_input
         from tessera_tools.emit.files import write_output
-        from tessera_tools.report import report_page
+        from tessera_tools.report import add_python, report_page
 
         assert self._input is not None
         read, options, target = self._input
         recording = record_input(read, self.source, options, target)
+        if self._from_python:
+            add_python(recording, "".join(linecache.getlines(self.source)))
         findings = None if result is None else findings_of(result.findings, f"<ptx of {self.source}>")
         clock = None if result is None else clock_of(result.estimate)
         write_output(os.fspath(path), report_page(recording, clock=clock, findings=findings))
@@ -329,6 +334,7 @@ def compile(
     assert found.compiled.manifest is not None
     kernel = _kernel(lookup(found.compiled.manifest.target), found.compiled, entry, label)
     kernel.remarks, kernel._ir, kernel._ptxas = [*told, *remarks], watch.ir, ptxas
+    kernel._from_python = not isinstance(source, str | bytes | bytearray | os.PathLike | Operation)
     kernel._input = (read if isinstance(read, bytes) else read.clone(), options, wanted)
     kernel.seconds = dict(found.facts["seconds"])
     kernel.layouts = tuple(Layout(*layout) for layout in found.facts["layouts"])

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tessera_tools.report.recording import (
         Recorder,
         Recording,
+        add_python,
         add_source,
         record_module,
         record_text,
@@ -34,6 +35,7 @@ _HOME = {
     "layout_page": "layouts",
     "layouts_of": "layouts",
     "names_of": "layouts",
+    "add_python": "recording",
     "add_source": "recording",
     "graph_svg": "graph",
     "op_graph": "graph",
@@ -49,6 +51,7 @@ __all__ = [
     "Recorder",
     "Recording",
     "ValueLayout",
+    "add_python",
     "add_source",
     "graph_svg",
     "layout_page",

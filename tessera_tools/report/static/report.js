@@ -67,12 +67,12 @@ document.addEventListener("keydown", (event) => {
 
 // -- stages side by side
 
-const WORDS = /(\/\/.*$|;.*$)|(%[\w$.#-]+)|("(?:[^"\\]|\\.)*")|(\b\d[\w.]*)|(\b(?:module|func|for|if|yield|return|define|load|store)\b)/g;
+const COMMENTS = { llvmir: ";", python: "#" };
+const WORDS = String.raw`(%[\w$.#-]+)|("(?:[^"\\]|\\.)*")|(\b\d[\w.]*)|(\b(?:module|func|for|if|yield|return|define|load|store|def|while)\b)`;
 
-function colored(into, text, comments) {
+function colored(into, text, words) {
   let last = 0;
-  for (const found of text.matchAll(WORDS)) {
-    if (found[1] && !comments.test(found[1])) continue;
+  for (const found of text.matchAll(words)) {
     into.append(text.slice(last, found.index));
     const kind = found[1] ? "c" : found[2] ? "v" : found[3] || found[4] ? "d" : "k";
     into.append(element("span", kind, found[0]));
@@ -91,7 +91,7 @@ for (const one of [...data.remarks, ...data.findings.map((f) => ({ ...f, kind: f
   said.get(one.key).push(one);
 }
 
-const SHOWN = new Set(["ptx", "sass", "nv_tileas"]);
+const SHOWN = new Set(["ptx", "sass", "nv_tileas"]); // and the first
 const panes = document.getElementById("panes");
 const toggles = document.getElementById("toggles");
 
@@ -105,7 +105,7 @@ data.stages.forEach((stage, number) => {
   lines.tabIndex = 0;
   lines.setAttribute("role", "listbox");
   lines.setAttribute("aria-label", `${stage.title}, line by line`);
-  const comments = stage.id === "llvmir" ? /^;/ : /^\/\//;
+  const words = new RegExp(`(${COMMENTS[stage.id] || "//"}.*$)|${WORDS}`, "g");
   stage.lines.forEach((text, at) => {
     const row = element("div", "row");
     row.id = `${stage.id}-${at}`;
@@ -113,7 +113,7 @@ data.stages.forEach((stage, number) => {
     const key = stage.keys[at];
     row.append(element("span", "n", stage.numbers[at]));
     const shown = element("span", "t");
-    colored(shown, text, comments);
+    colored(shown, text, words);
     row.append(shown);
     if (key) {
       row.classList.add("from");
@@ -121,7 +121,9 @@ data.stages.forEach((stage, number) => {
       register(row, key);
     }
     lines.append(row);
+    // Several lines of the first stage may come from one line of the source.
     if (number === 0) for (const one of said.get(key) || []) lines.append(element("div", `said ${one.kind}`, one.message));
+    if (number === 0) said.delete(key);
   });
   pane.append(head, lines);
   panes.append(pane);
