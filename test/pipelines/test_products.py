@@ -109,7 +109,7 @@ def check(
     grid = (-(-m // product.m), 1 if product.outer else -(-n // product.n))
     found = launch(product.text(), *given, target=target, grid=grid, mode=mode)[0][2]
     x, y = decoded(product, "a", a), decoded(product, "b", b)
-    expected = (x.T if product.a_t else x) @ (y.T if product.b_t else y)
+    expected = (1 + product.b_twice) * ((x.T if product.a_t else x) @ (y.T if product.b_t else y))
     got = np.asarray(found if product.accumulator == "i32" else decode(product.accumulator, found))
     tolerance = TOLERANCE[product.accumulator] * np.abs(expected).max()
     assert np.abs(got - expected).max() <= tolerance

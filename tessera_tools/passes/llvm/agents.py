@@ -16,6 +16,7 @@ A pipeline's barriers are contiguous: full 0 … n-1, empty 0 … n-1.  PTX ISA,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 from tessera_tools.diagnostics import Refusal
@@ -265,17 +266,32 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     after = e.new_block()
     units = [op.unit(number) for number in range(len(op.regions))]
     order = sorted(range(len(units)), key=lambda i: units[i].first_warp)
+    crews: list[list[int]] = []
+    for number in order:
+        # Agents that share a warpgroup request registers together.
+        inside = units[number].first_warp % WARPS_OF_WARPGROUP
+        if inside and crews and None not in (units[number].registers, units[crews[-1][0]].registers):
+            crews[-1].append(number)
+        else:
+            crews.append([number])
     scope = None
-    for position, number in enumerate(order):
-        unit, region = units[number], op.regions[number]
-        end = units[order[position + 1]].first_warp if position + 1 < len(order) else low.unit.warps
-        entry, following = e.new_block(), after if position + 1 == len(order) else e.new_block()
+    for position, crew in enumerate(crews):
+        end = units[crews[position + 1][0]].first_warp if position + 1 < len(crews) else low.unit.warps
+        entry, following = e.new_block(), after if position + 1 == len(crews) else e.new_block()
         split = branch_if(low, e.icmp("ult", warp, end), entry, following)
         if scope is None:
             scope = split
             e.open(split)
         e.block = entry
-        _agent(low, unit, region.entry, after, end)
+        _request_registers(low, [units[number] for number in crew], end)
+        for number, other in pairwise(crew):
+            entry, rest = e.new_block(), e.new_block()
+            branch_if(low, e.icmp("ult", warp, units[other].first_warp), entry, rest)
+            e.block = entry
+            _agent(low, units[number], op.regions[number].entry, after, units[other].first_warp)
+            e.scopes[-1].table.clear()
+            e.block = rest
+        _agent(low, units[crew[-1]], op.regions[crew[-1]].entry, after, end)
         e.scopes[-1].table.clear()
         e.block = following
     e.close()
@@ -294,6 +310,22 @@ def _before(op: Operation) -> Operation | None:
     return before
 
 
+def _request_registers(low: Lowering, units: list[ExecutionUnit], end: int) -> None:
+    """All warps of a warpgroup change their registers together, also those without agent."""
+    e, registers = low.e, units[0].registers
+    if registers is None:
+        return
+    first = units[0].first_warp
+    if first % WARPS_OF_WARPGROUP or end % WARPS_OF_WARPGROUP or any(u.registers != registers for u in units):
+        raise Refusal(
+            f"an agent of warps {first} to {end - 1} requests registers; setmaxnreg applies to "
+            f"whole groups of {WARPS_OF_WARPGROUP} warps"
+        )
+    launched = 65536 // (32 * low.unit_of_kernel.warps) // 8 * 8
+    action = "increase" if registers > launched else "decrease"
+    e.nvvm("setmaxregister", regCount=i32(registers), action=SetMaxRegisterActionAttr(action))
+
+
 def _agent(low: Lowering, unit: ExecutionUnit, block: Block, after: Block, end: int) -> None:
     e = low.e
     if unit.first_warp + unit.warps > low.unit.warps:
@@ -302,15 +334,6 @@ def _agent(low: Lowering, unit: ExecutionUnit, block: Block, after: Block, end: 
         )
     warp = e.uniform_warp
     with e.agent(unit):
-        if unit.registers is not None:
-            if unit.first_warp % WARPS_OF_WARPGROUP or end % WARPS_OF_WARPGROUP:
-                raise Refusal(
-                    f"an agent of warps {unit.first_warp} to {end - 1} requests registers; setmaxnreg applies to "
-                    f"whole groups of {WARPS_OF_WARPGROUP} warps"
-                )
-            launched = 65536 // (32 * low.unit_of_kernel.warps) // 8 * 8
-            action = "increase" if unit.registers > launched else "decrease"
-            e.nvvm("setmaxregister", regCount=i32(unit.registers), action=SetMaxRegisterActionAttr(action))
         if unit.first_warp + unit.warps < end:
             inside = e.new_block()
             branch_if(low, e.icmp("ult", warp, unit.first_warp + unit.warps), inside, after)

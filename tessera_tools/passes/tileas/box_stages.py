@@ -90,8 +90,8 @@ class Pipeline:
 LANES = 32
 
 
-def first(pipeline: Pipeline, builder: Builder) -> Value:
-    """The first stage of a pipeline."""
+def first(pipeline: Any, builder: Builder) -> Value:
+    """The first stage of a pipeline, which has a `token`."""
     return builder.insert(nv_tileas.CreateIterator(pipeline.token, res=nv_tileas.PipelineIterType(I32))).res
 
 

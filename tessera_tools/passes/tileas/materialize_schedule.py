@@ -154,8 +154,6 @@ class Kernel:
         self.threads = [load for load in fillers if isinstance(load, ThreadFill)]
         self.producers = WARPS_OF_WARPGROUP if self.threads else 1
         """Warps of the producer."""
-        self.readers = self.warps
-        """Warps that release a stage."""
         self.views: dict[Filler, Value] = {}
         self.staged: dict[tuple[AsyncProduct, int], Value] = {}
         """The buffers of operands that the consumer computes."""
@@ -205,6 +203,10 @@ class Kernel:
             for pipeline in looped:
                 pipeline.stages = depths[pipeline]
         return found
+
+    def readers(self, pipeline: Pipeline) -> int:
+        """Arrivals that release a stage: of each warp that reads it."""
+        return self.warps
 
     def why_stages(self) -> str:
         """Why the pipelines in loops have as many stages as they have."""
@@ -282,7 +284,7 @@ class Kernel:
         made = nv_tileas.CreatePipeline(
             i32(pipeline.stages),
             i32(pipeline.arrivals(self.producers)),
-            i32(self.readers * (1 + len(pipeline.peers))),
+            i32(self.readers(pipeline) * (1 + len(pipeline.peers))),
             DenseArrayAttr(I64, pipeline.peers) if pipeline.peers else None,
             res=nv_tileas.PipelineTokenType(),
             location=pipeline.user.location,

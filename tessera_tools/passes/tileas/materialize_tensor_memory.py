@@ -8,12 +8,21 @@
 The consumer is the program without its loads and products.  The producer is that of tileas-materialize-schedule.  The
 multiplier has the products, and a copy of the loops and branches around them, with what determines their bounds.  Each
 accumulation (umma_products.py) is a stage of a pipeline: it is full when the products are complete that add up in it,
-and empty when the consumer has loaded the sums.
+and empty when the consumer has loaded the sums.  A factor that the consumer computes is a stage of a pipeline, too:
+it is full when the consumer has stored it, and empty when the product is complete.
+
+    for k { s = dot q, k; p = exp(s); o = dot p, v, o * f }
+      ──▶  { for k { umma s } }  { for k { wait p; umma o } }  { for k { wait s; p; hand p over; o = (o + sums) * f } }
+
+Products whose factors are computed from the sums of others in the same iteration have a multiplier of their own, so
+that those run ahead.  The consumer takes the sums of such a product where the next iteration uses them, behind what it
+hands over there.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, ClassVar, cast
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -24,13 +33,20 @@ from tessera_tools.ir.types import I1, I64, FloatType, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.agent_control import State, copied, rewritten
-from tessera_tools.passes.tileas.box_stages import first, following
+from tessera_tools.passes.tileas.box_stages import Pipeline, declare, fill, first, following
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.explain_agents import explain_fillers, explain_stages
+from tessera_tools.passes.tileas.fills import BoxLoad
 from tessera_tools.passes.tileas.materialize_schedule import Kernel
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
-from tessera_tools.passes.tileas.umma_products import Accumulation, UmmaChoice, UmmaProduct, choose_umma
+from tessera_tools.passes.tileas.umma_products import (
+    Accumulation,
+    Handed,
+    UmmaChoice,
+    UmmaProduct,
+    choose_umma,
+)
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import tile_text
 from tessera_tools.target import Feature, Target
@@ -106,26 +122,32 @@ class _TensorKernel(Kernel):
 
     def __init__(self, function: nv_tileaa.Func, choice: UmmaChoice, target: Target) -> None:
         super().__init__(function, choice, target)
-        self.readers = 1
         self.sums = [_Sums(one) for one in choice.accumulations]
-        self.begins = {one.of.begin: one for one in self.sums}
         self.ends = {one.of.end: one for one in self.sums}
-        self.by_dot = {product.dot: one for one in self.sums for product in one.of.products}
-        self.by_product = {product.dot: product for one in self.sums for product in one.of.products}
         for one in self.sums:
             # The loop that adds up carries no iterator of its own sums.
             self.places[one] = one.of.end if one.of.loop is None else _around(one.of.loop)
-        self.multiplied = Slice([])
-        for product in choice.products:
-            self.multiplied.around(product.dot, product.dot)
-            for load in product.loads:
-                self.multiplied.around(load.load, load.load)
-        if self.multiplied.handed:
-            raise Missed(
-                choice.products[0].dot,
-                "is in a loop or branch that depends on what the consumer computes, which the agent that multiplies "
-                "does not know in this version",
-            )
+        self.handed = {
+            factor: Pipeline([factor], product)
+            for product in choice.products
+            if isinstance(product, UmmaProduct)
+            for factor in product.handed.values()
+        }
+        """The pipelines of factors that the consumer computes."""
+        self.handed_before: dict[Operation, list[Handed]] = {}
+        for factor, pipeline in self.handed.items():
+            self.places[pipeline] = _around(factor.before) if factor.before.regions else factor.before
+            self.handed_before.setdefault(factor.before, []).append(factor)
+        self.deferred = {first: one for one in self.sums if (first := one.of.used_first) is not None}
+        """Sums that are taken in the next iteration, by the op that uses them first."""
+        agents = sorted({one.of.agent for one in self.sums})
+        self.multipliers = [
+            _Multiplier(self, [one for one in self.sums if one.of.agent == n]) for n in agents
+        ]
+
+    def readers(self, pipeline: Pipeline) -> int:
+        """The multiplier, or each warp that reads a tile."""
+        return self.warps if pipeline.read else 1
 
     def share(self) -> None:
         """Each CTA of a cluster loads its own tiles."""
@@ -133,128 +155,61 @@ class _TensorKernel(Kernel):
     def run(self) -> None:
         """Rewrite the kernel."""
         own, before = self.begin()
-        for one in self.sums:
-            made = nv_tileas.CreatePipeline(
-                i32(one.of.stages),
-                i32(1),
-                i32(self.warps),
-                None,
-                res=nv_tileas.PipelineTokenType(),
-                location=one.of.end.location,
-            )
-            one.token = before.insert(made).res
         location = self.function.location
+        for factor, pipeline in self.handed.items():
+            pipeline.brought[factor] = declare(factor, 1, before)
+            pipeline.token = self.create(1, pipeline.arrivals(self.warps), 1, pipeline.user, before)
+        for one in self.sums:
+            one.token = self.create(one.of.stages, 1, self.warps, one.of.end, before)
         alloc = nv_tileas.AllocTmem.create([], [one.of.type for one in self.sums], {}, [], location=location)
         before.insert(alloc)
         for one, buffer in zip(self.sums, alloc.results, strict=True):
             one.buffer = buffer
-        producer, multiplier, consumer = Block(), Block(), Block()
+        producer, consumer = Block(), Block()
+        multipliers = [Block() for _ in self.multipliers]
         for op in own:
             op.detach()
             consumer.append(op)
+        small = [self.producers, *(1 for _ in multipliers)]
+        few, many = self.choice.registers or (0, 0)
         switch = nv_tileas.AgentSwitch.create(
             [],
             [],
             {
-                "num_warps": DenseArrayAttr(I64, (self.producers, 1, self.warps)),
-                "warp_id": DenseArrayAttr(I64, (0, self.producers, self.producers + 1)),
+                "num_warps": DenseArrayAttr(I64, (*small, self.warps)),
+                "warp_id": DenseArrayAttr(I64, tuple(accumulate(small, initial=0))),
+                **({"registers": DenseArrayAttr(I64, (*(few for _ in small), many))} if few else {}),
             },
-            [Region([producer]), Region([multiplier]), Region([consumer])],
+            [Region([block]) for block in (producer, *multipliers, consumer)],
             location=location,
         )
         before.insert(switch)
         before.insert(nv_tileas.DeallocTmem.create(list(alloc.results), [], {}, [], location=location))
         self.produce(consumer, producer)
-        self.multiply_all(consumer, multiplier)
+        for multiplier, block in zip(self.multipliers, multipliers, strict=True):
+            multiplier.multiply(consumer, block)
         self.consume(consumer)
         propagate(self.function)
 
-    def iterators(self, builder: Builder, keys: list[Any]) -> State:
-        """The first stages of pipelines."""
-        return {key: first(key, builder) for key in keys}
-
-    # -- the multiplier
-
-    def multiply_all(self, source: Block, target: Block) -> None:
-        """The multiplier's code: a copy of loops and branches, with the products."""
-        builder = Builder.at_end(target, self.function.location)
-        state = self.iterators(builder, [*self.pipelines, *self.sums])
-        mapping = IRMapping()
-        if self.multiplied.loads:
-            none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
-            mapping.values.update((op.token, none) for op in self.multiplied.loads)
-        self.copy_products(source, builder, mapping, state)
-        builder.insert(nv_tileas.Yield([]))
-
-    def copy_products(self, source: Block, builder: Builder, mapping: IRMapping, state: State) -> None:
-        """Copy the needed ops and the products of a block."""
-        held: list[Value] = []
-        left = {p: list(p.loads) for p in self.pipelines if p.block is source}
-        for op in source:
-            if op in self.multiplied.ops:
-                builder.insert(op.clone(mapping))
-            if (one := self.begins.get(op)) is not None:
-                acquired = nv_tileas.ProducerAcquire(
-                    one.token, state[one], res=nv_tileas.ProducerTokenType(), location=op.location
-                )
-                one.filled = builder.insert(acquired).res
-            found = self.by_load.get(op)
-            if found is not None:
-                pipeline, load = found
-                left[pipeline].remove(load)
-                if not left[pipeline] and not pipeline.is_inside:
-                    held.append(self.wait(pipeline, builder, state))
-            elif isinstance(op, scf.For | scf.If) and op in self.multiplied.control:
-                copied(op, self.multiplied, builder, mapping, state, self.places, self.copy_products)
-            elif isinstance(op, nv_tileas.Dot) and op in self.by_product:
-                self.start_product(self.by_product[op], builder, mapping, state)
-            if (one := self.ends.get(op)) is not None:
-                builder.insert(nv_tileas.ProducerCommit(one.filled, location=op.location))
-                state[one] = following(state[one], builder)
-        for token in held:
-            builder.insert(nv_tileas.ConsumerRelease(token, UNIT))
-
-    def start_product(self, product: UmmaProduct, builder: Builder, mapping: IRMapping, state: State) -> None:
-        """One product, and the release of the stages that only it reads."""
-        dot = product.dot
-        location = dot.location
-        own = next((p for p in self.pipelines if p.product is product and p.is_inside), None)
-        token = self.wait(own, builder, state) if own is not None else None
-        a, b = (self.views[load] for load in product.loads)
-        one = self.by_dot[dot]
-        builder.insert(
-            nv_tileas.Umma(
-                a,
-                b,
-                one.buffer,
-                state[one],
-                self.adds(one.of, product, builder, mapping),
-                product.atom(),
-                negate_a=UNIT if product.negates(0) else None,
-                negate_b=UNIT if product.negates(1) else None,
-                location=location,
-            )
+    def create(self, stages: int, producers: int, consumers: int, user: Operation, builder: Builder) -> Value:
+        """A pipeline with so many arrivals."""
+        made = nv_tileas.CreatePipeline(
+            i32(stages),
+            i32(producers),
+            i32(consumers),
+            None,
+            res=nv_tileas.PipelineTokenType(),
+            location=user.location,
         )
-        if token is not None:
-            builder.insert(nv_tileas.ConsumerRelease(token, UNIT, location=location))
-
-    def adds(self, one: Accumulation, product: UmmaProduct, builder: Builder, mapping: IRMapping) -> Value:
-        """Whether a product adds to the sums, or is the first of them."""
-        location = product.dot.location
-        if product is one.products[0] and one.loop is not None:
-            loop = one.loop
-            compared = arith.CmpI.of("ne", mapping.value(loop.induction[0]), mapping.value(loop.lower))
-            return builder.insert(compared).results[0]
-        return builder.insert(
-            arith.Constant(IntegerAttr(int(product is not one.products[0]), I1), location=location)
-        ).results[0]
+        return builder.insert(made).res
 
     # -- the consumer
 
     def consume(self, block: Block) -> None:
         """Rewrite the program to the consumer's code, in place."""
         start = Builder.at_start(block, self.function.location)
-        state = self.iterators(start, list(self.sums))
+        read = [p for p in self.pipelines if p.read]
+        state: State = {key: first(key, start) for key in (*read, *self.handed.values(), *self.sums)}
         Builder.at_end(block, self.function.location).insert(nv_tileas.Yield([]))
         self.rewrite(block, state)
         for one in self.sums:
@@ -276,16 +231,40 @@ class _TensorKernel(Kernel):
         erase_dead(self.function)
 
     def rewrite(self, block: Block, state: State) -> None:
-        """Replace the sums of a block and of the loops in it."""
+        """Replace the sums of a block and of the loops in it; read and hand over what products multiply."""
         for op in list(block):
+            for factor in self.handed_before.get(op, ()):
+                made = factor.value.defining_op
+                as_soon_as_computed = made is not None and made.parent is block and op is factor.load
+                place = (
+                    Builder.after(made) if made is not None and as_soon_as_computed else Builder.before(op)
+                )
+                self.hand_over(self.handed[factor], place, state)
+            if (one := self.deferred.get(op)) is not None:
+                self.take_deferred(one, op, state)
             one = self.ends.get(op)
-            if isinstance(op, scf.For | scf.If):
+            found = self.by_load.get(op)
+            if found is not None and found[0].read:
+                pipeline, load = found
+                assert isinstance(load, BoxLoad)
+                self.read(pipeline, load, Builder.before(op), state)
+            elif isinstance(op, scf.For | scf.If):
+                left = [d for d in self.deferred.values() if d.of.first.parent_op is op]
                 made = rewritten(op, state, self.places, self.rewrite)
                 if one is not None:
-                    self.drop_sums(one.of, cast(scf.For, made))
+                    one.of.loop = cast(scf.For, made)
+                    self.drop_sums(one.of, one.of.loop)
                     self.take_sums(one, made.results[one.of.number], made, state)
-            elif one is not None:
+                for other in left:
+                    self.take_last(other, cast(scf.For, made), state)
+            elif one is not None and one not in self.deferred.values():
                 self.take_sums(one, one.of.last.res, op, state)
+
+    def hand_over(self, pipeline: Pipeline, builder: Builder, state: State) -> None:
+        """Store a factor to a stage, from which the multiplier reads it."""
+        iterator = state[pipeline]
+        fill(pipeline.token, iterator, pipeline.brought, lambda value: value, builder, self.warps)
+        state[pipeline] = following(iterator, builder)
 
     def drop_sums(self, one: Accumulation, loop: scf.For) -> None:
         """The loop carries its sums no more."""
@@ -296,21 +275,83 @@ class _TensorKernel(Kernel):
     def take_sums(self, one: _Sums, sums: Value, op: Operation, state: State) -> None:
         """Load the sums behind the op with which they end, add what they are added to, and let others use that."""
         uses = list(sums.uses)
-        builder = Builder.after(op)
+        type = cast(RankedTensorType, sums.type)
+        start = None if one.of.starts_from_zero else one.of.start
+        value = self.taken(one, op, type, start, Builder.after(op), state)
+        for use in uses:
+            use.owner.set_operand(use.index, value)
+
+    def taken(
+        self,
+        one: _Sums,
+        op: Operation,
+        type: RankedTensorType,
+        start: Value | None,
+        builder: Builder,
+        state: State,
+    ) -> Value:
+        """Sums that have ended with an op, added to others."""
         location = one.of.last.location
         waited = nv_tileas.ConsumerWait(
             one.token, state[one], i32(0), res=nv_tileas.ConsumerTokenType(), location=location
         )
         token = builder.insert(waited).res
-        value = self.load_sums(one, op, state[one], cast(RankedTensorType, sums.type), builder)
+        value = self.load_sums(one, op, state[one], type, builder)
         builder.insert(nv_tileas.ConsumerRelease(token, None, location=location))
         state[one] = following(state[one], builder)
-        if not one.of.starts_from_zero:
-            start = one.of.start
-            add = arith.AddF if isinstance(value.type.element, FloatType) else arith.AddI  # type: ignore[attr-defined]
-            value = builder.insert(add(value, start, location=location)).results[0]
+        if start is None:
+            return value
+        add = arith.AddF if isinstance(type.element, FloatType) else arith.AddI
+        return builder.insert(add(value, start, location=location)).results[0]
+
+    def take_deferred(self, one: _Sums, op: Operation, state: State) -> None:
+        """Before the op that uses them first, add the sums that the iteration before has left; this iteration leaves
+        others."""
+        loop = cast(scf.For, op.parent_op)
+        last = one.of.last
+        builder = Builder.before(op)
+        carried = loop.iter_args[one.of.number]
+        uses = list(carried.uses)
+        compared = arith.CmpI.of("ne", loop.induction[0], loop.lower)
+        follows = builder.insert(compared).results[0]
+        value = self.taken_if(one, follows, carried, builder, state)
         for use in uses:
             use.owner.set_operand(use.index, value)
+        last.res.replace_all_uses_with(one.of.first.c)
+
+    def take_last(self, one: _Sums, loop: scf.For, state: State) -> None:
+        """Behind the loop, add the sums that its last iteration has left."""
+        carried = loop.results[one.of.number]
+        uses = list(carried.uses)
+        builder = Builder.after(loop)
+        if _runs(loop):
+            type = cast(RankedTensorType, carried.type)
+            value = self.taken(one, one.of.last, type, carried, builder, state)
+        else:
+            runs = builder.insert(arith.CmpI.of(loop.less_than, loop.lower, loop.upper)).results[0]
+            value = self.taken_if(one, runs, carried, builder, state)
+        for use in uses:
+            use.owner.set_operand(use.index, value)
+
+    def taken_if(self, one: _Sums, condition: Value, start: Value, builder: Builder, state: State) -> Value:
+        """What sums are added to, with the sums under a condition."""
+        type = cast(RankedTensorType, start.type)
+        location = one.of.last.location
+        branch = scf.If.create(
+            [condition],
+            [type, state[one].type],
+            {},
+            [Region([Block()]), Region([Block()])],
+            location=location,
+        )
+        builder.insert(branch)
+        then, otherwise = (Builder.at_end(region.entry, location) for region in branch.regions)
+        inside = {one: state[one]}
+        value = self.taken(one, one.of.last, type, start, then, inside)
+        then.insert(scf.Yield([value, inside[one]]))
+        otherwise.insert(scf.Yield([start, state[one]]))
+        state[one] = branch.results[1]
+        return branch.results[0]
 
     def load_sums(
         self, one: _Sums, op: Operation, iterator: Value, type: RankedTensorType, builder: Builder
@@ -333,9 +374,127 @@ class _TensorKernel(Kernel):
         return branch.results[0]
 
 
-def _around(loop: scf.For) -> Operation:
-    assert loop.parent_op is not None
-    return loop.parent_op
+@dataclass(eq=False)
+class _Multiplier:
+    """An agent of one warp, of which a thread starts the products that leave some of the sums."""
+
+    kernel: _TensorKernel
+    sums: list[_Sums]
+
+    def __post_init__(self) -> None:
+        kernel = self.kernel
+        self.begins = {one.of.begin: one for one in self.sums}
+        self.ends = {one.of.end: one for one in self.sums}
+        self.by_dot = {product.dot: one for one in self.sums for product in one.of.products}
+        self.by_product = {product.dot: product for one in self.sums for product in one.of.products}
+        products = list(self.by_product.values())
+        self.brought = [p for p in kernel.pipelines if p.product in products and not p.read]
+        """The pipelines of factors that TMA brings."""
+        handed = [kernel.handed[factor] for product in products for factor in product.handed.values()]
+        self.pipelines = [*self.brought, *handed]
+        self.slice = Slice([])
+        for product in products:
+            self.slice.around(product.dot, product.dot)
+            for load in product.loads:
+                self.slice.around(load.load, load.load)
+        if self.slice.handed:
+            raise Missed(
+                products[0].dot,
+                "is in a loop or branch that depends on what the consumer computes, which the agent that multiplies "
+                "does not know in this version",
+            )
+
+    def multiply(self, source: Block, target: Block) -> None:
+        """The agent's code: a copy of loops and branches, with the products."""
+        builder = Builder.at_end(target, self.kernel.function.location)
+        state: State = {key: first(key, builder) for key in (*self.pipelines, *self.sums)}
+        mapping = IRMapping()
+        if self.slice.loads:
+            none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
+            mapping.values.update((op.token, none) for op in self.slice.loads)
+        self.copy(source, builder, mapping, state)
+        builder.insert(nv_tileas.Yield([]))
+
+    def copy(self, source: Block, builder: Builder, mapping: IRMapping, state: State) -> None:
+        """Copy the needed ops and the products of a block."""
+        held: list[Value] = []
+        left = {p: list(p.loads) for p in self.brought if p.block is source}
+        for op in source:
+            read: list[Value] = []
+            if op in self.slice.ops:
+                builder.insert(op.clone(mapping))
+            for factor in self.kernel.handed_before.get(op, ()):
+                pipeline = self.kernel.handed[factor]
+                if pipeline not in state:
+                    continue
+                token = self.kernel.wait(pipeline, builder, state)
+                (read if op in self.by_product else held).append(token)
+            if (one := self.begins.get(op)) is not None:
+                acquired = nv_tileas.ProducerAcquire(
+                    one.token, state[one], res=nv_tileas.ProducerTokenType(), location=op.location
+                )
+                one.filled = builder.insert(acquired).res
+            found = self.kernel.by_load.get(op)
+            if found is not None:
+                pipeline, load = found
+                if pipeline in left:
+                    left[pipeline].remove(load)
+                    if not left[pipeline] and not pipeline.is_inside:
+                        held.append(self.kernel.wait(pipeline, builder, state))
+            elif isinstance(op, scf.For | scf.If) and op in self.slice.control:
+                copied(op, self.slice, builder, mapping, state, self.kernel.places, self.copy)
+            elif isinstance(op, nv_tileas.Dot) and op in self.by_product:
+                product = self.by_product[op]
+                own = next((p for p in self.brought if p.product is product and p.is_inside), None)
+                if own is not None:
+                    read.append(self.kernel.wait(own, builder, state))
+                self.start_product(product, builder, mapping, state)
+                for token in read:
+                    builder.insert(nv_tileas.ConsumerRelease(token, UNIT, location=op.location))
+            if (one := self.ends.get(op)) is not None:
+                builder.insert(nv_tileas.ProducerCommit(one.filled, location=op.location))
+                state[one] = following(state[one], builder)
+        for token in held:
+            builder.insert(nv_tileas.ConsumerRelease(token, UNIT))
+
+    def start_product(self, product: UmmaProduct, builder: Builder, mapping: IRMapping, state: State) -> None:
+        """One product."""
+        dot = product.dot
+        location = dot.location
+        a, b = (
+            self.kernel.views[load if load is not None else product.handed[position]]
+            for position, load in enumerate((product.a, product.b))
+        )
+        one = self.by_dot[dot]
+        builder.insert(
+            nv_tileas.Umma(
+                a,
+                b,
+                one.buffer,
+                state[one],
+                self.adds(one.of, product, builder, mapping),
+                product.atom(),
+                negate_a=UNIT if product.negates(0) else None,
+                negate_b=UNIT if product.negates(1) else None,
+                location=location,
+            )
+        )
+
+    def adds(self, one: Accumulation, product: UmmaProduct, builder: Builder, mapping: IRMapping) -> Value:
+        """Whether a product adds to the sums, or is the first of them."""
+        location = product.dot.location
+        if product is one.products[0] and one.loop is not None:
+            loop = one.loop
+            compared = arith.CmpI.of("ne", mapping.value(loop.induction[0]), mapping.value(loop.lower))
+            return builder.insert(compared).results[0]
+        return builder.insert(
+            arith.Constant(IntegerAttr(int(product is not one.products[0]), I1), location=location)
+        ).results[0]
+
+
+def _around(op: Operation) -> Operation:
+    assert op.parent_op is not None
+    return op.parent_op
 
 
 def _runs(loop: scf.For) -> bool:

@@ -4,7 +4,8 @@
         ──▶  num_warps = [1, 8] warp_id = [0, 4] agent_strides = [4, 8]        warps 1 to 3 are a hole
 
 An agent starts at a multiple of its group: of four warps, which execute wgmma and setmaxnreg together, or of its own
-number of warps if it has fewer.  An agent with registers of its own has whole groups of four.  The warps from the start
+number of warps if it has fewer.  An agent with registers of its own has whole groups of four; small agents with equally
+many share one.  The warps from the start
 of an agent to the next one are its stride; those that it does not need are a hole, and do nothing.  The number of all
 warps is a multiple of four.
 """
@@ -79,13 +80,16 @@ class Mapping:
     @classmethod
     def _in_order(cls, switch: nv_tileas.AgentSwitch, order: list[int]) -> Mapping:
         starts = [0] * len(order)
-        cursor = 0
+        cursor, shared = 0, 0
         for i in order:
             warps = switch.num_warps.values[i]
-            registers = switch.registers is not None and switch.registers.values[i] > 0
-            group = WARPS_OF_WARPGROUP if registers else min(warps, WARPS_OF_WARPGROUP)
-            starts[i] = _rounded(cursor, group)
-            cursor = starts[i] + (_rounded(warps, WARPS_OF_WARPGROUP) if registers else warps)
+            registers = switch.registers.values[i] if switch.registers is not None else 0
+            starts[i] = _rounded(
+                cursor, WARPS_OF_WARPGROUP if registers != shared else min(warps, WARPS_OF_WARPGROUP)
+            )
+            cursor = starts[i] + warps
+            # A group is shared by agents that do not fill it.
+            shared = registers if warps % WARPS_OF_WARPGROUP else 0
         ends = [*(starts[i] for i in order[1:]), _rounded(cursor, WARPS_OF_WARPGROUP)]
         strides = {i: end - starts[i] for i, end in zip(order, ends, strict=True)}
         return cls(tuple(starts), tuple(strides[i] for i in range(len(order))))

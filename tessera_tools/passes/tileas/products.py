@@ -111,13 +111,13 @@ class AsyncProduct:
 
     def factor(self, position: int) -> Value:
         """A factor that is computed, before its sign is inverted."""
-        return _without_sign(self.dot.operand(position))[0]
+        return without_sign(self.dot.operand(position))[0]
 
     def negates(self, position: int) -> bool:
         """True if wgmma inverts the sign of a factor."""
         load = (self.a, self.b)[position]
         if load is None:
-            return len(_without_sign(self.dot.operand(position))[1]) % 2 == 1
+            return len(without_sign(self.dot.operand(position))[1]) % 2 == 1
         return sum(isinstance(step, arith.NegF) for step in load.steps) % 2 == 1
 
     @property
@@ -307,7 +307,7 @@ def _refuse_chained(
 # -- products
 
 
-def _without_sign(value: Value) -> tuple[Value, list[Operation]]:
+def without_sign(value: Value) -> tuple[Value, list[Operation]]:
     """A value before its sign is inverted, and the ops that do, in order."""
     signs: list[Operation] = []
     while isinstance(op := value.defining_op, arith.NegF):
@@ -393,7 +393,7 @@ def _factor(
             return None
     except Missed as refusal:
         why = refusal.why
-    value, signs = _without_sign(dot.operand(position))
+    value, signs = without_sign(dot.operand(position))
     if value.defining_op not in banned:
         fill = computed_fill(dot, position, value, signs, why, order)
         if fill is not None:

@@ -3,13 +3,15 @@
     for %k iter_args(%s = %c) { %d = dot %a, %b, %s; yield %d }     one accumulation: the loop, its sums from zero, + %c
     %d = dot %a, %b, %c; %e = dot %x, %y, %d                        one accumulation: both products, + %c
 
-TMA brings both factors of such a product to shared memory.  Its sums start from zero; what a product adds to is added
+TMA brings the factors of such a product to shared memory, or the consumer computes them and hands them over: from
+tiles that TMA brings to it, from other sums, as in attention.  Sums start from zero; what a product adds to is added
 to the sums behind them.  Products in one loop run by tcgen05.mma together or not at all: otherwise the threads that
 compute the others would wait for them in each iteration.  Where a product does not, a `Missed` has the reason.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +25,16 @@ from tessera_tools.dialects.cute import CuteMmaAtomAttr
 from tessera_tools.dialects.nv_tileas import TmemType, allocated_columns, umma_layout
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.passes.tileas.boxes import Missed
-from tessera_tools.passes.tileas.fills import SIDES, BoxLoad, box_load, check_order
+from tessera_tools.passes.tileas.fills import (
+    SIDES,
+    BoxLoad,
+    ThreadFill,
+    box_load,
+    check_order,
+    loads_of,
+    read_load,
+    staged_layout,
+)
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.passes.tileas.products import (
     AsyncProduct,
@@ -32,6 +43,7 @@ from tessera_tools.passes.tileas.products import (
     check_exits,
     loops_around,
     trace_load,
+    without_sign,
 )
 from tessera_tools.target import Target
 
@@ -42,9 +54,38 @@ _MOST_COLUMNS = 256
 _WARPGROUPS = ((1, 64), (2, 128), (4, 64))
 """(warpgroups that load the sums, limit of registers of a thread for those of one accumulation)."""
 
+_MOST_AGENTS = 3
+"""Agents that multiply, which share a warpgroup with the producer."""
+_REGISTERS = {1: (0, 255), 2: (40, 232), 4: (40, 112)}
+"""Registers of the threads of producer and multipliers, which share a warpgroup, and of a consumer, by number of
+consumer warpgroups; 0 where there are enough for all."""
 
+
+@dataclass(eq=False)
+class Handed(ThreadFill):
+    """A factor that the consumer computes, and hands to the multiplier in a stage of shared memory."""
+
+    position: int = 0
+    """Which factor of its product it is."""
+    before: Any = None
+    """The op in the block of the factor before which the consumer hands it over: the product, or a loop around it."""
+
+    @property
+    def value(self) -> Value:
+        """The factor, before inversions of its sign."""
+        return without_sign(self.load.operand(self.position))[0]
+
+
+@dataclass(eq=False)
 class UmmaProduct(AsyncProduct):
-    """A product by tcgen05.mma, whose factors TMA brings."""
+    """A product by tcgen05.mma."""
+
+    handed: Mapping[int, Handed] = field(default_factory=dict[int, Handed])
+    """The factors that TMA does not bring, by position."""
+
+    @property
+    def staged(self) -> list[int]:
+        return list(self.handed)
 
     def atom(self) -> CuteMmaAtomAttr:
         """The instruction."""
@@ -66,8 +107,11 @@ class Accumulation:
     loop: scf.For | None = None
     """The loop whose iterations add up."""
     number: int = 0
-    """Which of the values that it carries the sums are."""
+    """Which of the values that the loop, or one around the products, carries the sums are."""
     stages: int = 1
+    agent: int = 0
+    """Which of the agents that multiply: one that waits for what the consumer computes from the sums of others does not
+    keep those from multiplying ahead."""
 
     @property
     def first(self) -> nv_tileas.Dot:
@@ -98,11 +142,35 @@ class Accumulation:
         return splat_of(constant_of(self.start)) == 0
 
     @property
+    def used_first(self) -> Operation | None:
+        """The op in the next iteration that first uses the sums of products that wait for other sums, if they are
+        used for nothing but what the products then add to; None otherwise."""
+        loop, end = self.last.parent_op, self.last.res
+        if self.agent == 0 or self.loop is not None or not isinstance(loop, scf.For) or not end.has_one_use:
+            return None
+        numbers = [n for n, value in enumerate(loop.yielded) if value is end]
+        if not numbers:
+            return None
+        users = [_within(user, loop) for user in loop.iter_args[numbers[0]].users]
+        if not users or not all(user.is_before_in_block(self.first) for user in users):
+            return None
+        self.number = numbers[0]
+        return next(op for op in loop.body.entry if op in users)
+
+    @property
     def type(self) -> TmemType:
         """The buffer."""
         type: Any = self.first.c.type
         layout = umma_layout(type.shape, instruction_rows(self.first))
         return TmemType((self.stages, *type.shape), type.element, layout)
+
+
+def _within(op: Operation, loop: scf.For) -> Operation:
+    """The op of a loop's block in which an op stands."""
+    while op.parent_op is not loop:
+        assert op.parent_op is not None
+        op = op.parent_op
+    return op
 
 
 @dataclass(eq=False)
@@ -112,9 +180,8 @@ class UmmaChoice(Choice):
     accumulations: list[Accumulation] = field(default_factory=list[Accumulation])
 
     @property
-    def registers(self) -> tuple[int, int] | None:
-        """There are enough for all agents."""
-        return None
+    def _registers(self) -> tuple[int, int]:
+        return _REGISTERS[self.groups]
 
 
 def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
@@ -139,12 +206,15 @@ def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
             refused[dot] = Missed(dot, f"is in a loop with a product that {refusal.why}")
     if not found:
         raise next(iter(refused.values()))
+    if not any(product.loads or product.read for product in found.values()):
+        raise Missed(dots[0], "has no operand that TMA brings")
     choice = UmmaChoice(products=list(found.values()), refused=list(refused.values()))
     choice.accumulations = _accumulations(found)
     for one in choice.accumulations:
         for load in (load for product in one.products for load in product.loads):
             # The consumer waits for the sums, not for the tiles.
             check_order(load.load, one.end, order)
+    _divide(choice.accumulations)
     _reserve(choice.accumulations, target)
     choice.groups = _warpgroups(function, choice.accumulations)
     return choice
@@ -178,17 +248,45 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         if not isinstance(around, scf.For | scf.If):
             raise Missed(dot, f"is nested in a '{around.name}', which agents do not support in this version")
         around = around.parent_op
-    factors: list[BoxLoad] = []
+    factors: list[BoxLoad | None] = []
+    read: list[BoxLoad] = []
+    handed: dict[int, Handed] = {}
     for position in (0, 1):
         traced = trace_load(dot, position)
-        if traced is None:
-            raise Missed(
-                dot,
-                f"has a {SIDES[position]} operand that is computed, or has other uses; TMA does not bring it",
-            )
-        factors.append(box_load(dot, position, *traced, facts, order, _TRANSPOSED))
+        try:
+            if traced is None:
+                raise Missed(dot, f"has a {SIDES[position]} operand that is computed, or has other uses")
+            factors.append(box_load(dot, position, *traced, facts, order, _TRANSPOSED))
+        except Missed as refusal:
+            factors.append(None)
+            handed[position] = _handed(dot, position, read, facts, order, refusal)
     a, b = factors
-    return UmmaProduct(dot, columns, (4, 1), a, b)
+    return UmmaProduct(dot, columns, (4, 1), a, b, read=read, handed=handed)
+
+
+def _handed(
+    dot: nv_tileas.Dot,
+    position: int,
+    read: list[BoxLoad],
+    facts: Facts,
+    order: MemoryOrder,
+    refusal: Missed,
+) -> Handed:
+    """A factor that the consumer hands over, for the reason of `refusal`; the tiles from which it computes it are added
+    to `read`.  Raises Missed if tcgen05.mma could not read it, or TMA does not bring the tiles."""
+    memory, swizzle = staged_layout(dot, position)
+    for load in loads_of(dot, position):
+        if not isinstance(load, nv_tileas.TiledLoad):
+            raise Missed(load, "loads through pointers what a product multiplies, which TMA does not")
+        if not any(load is other.load for other in read):
+            read.append(read_load(dot, load, facts, order))
+    value, signs = without_sign(dot.operand(position))
+    before: Operation = dot
+    block = value.block if isinstance(value, BlockArgument) else value.defining_op.parent  # type: ignore[union-attr]
+    while before.parent is not block:
+        assert before.parent_op is not None
+        before = before.parent_op
+    return Handed(dot, memory, swizzle, signs, False, refusal.why, position=position, before=before)
 
 
 def _row(dot: nv_tileas.Dot, target: Target) -> Product:
@@ -244,6 +342,30 @@ def _find_loop(chain: Accumulation) -> None:
     number = start.index - 1
     if loop.yielded[number] is end.res:
         chain.loop, chain.number = loop, number
+
+
+def _divide(accumulations: list[Accumulation]) -> None:
+    """Give products in loops whose factors are computed from sums another agent than those that leave the sums."""
+    agents: dict[Operation, int] = {}
+    for one in accumulations:
+        if loops_around(one.end):
+            factors = [factor.value for product in one.products for factor in product.handed.values()]
+            before = (agents[op] + 1 for op in _computed_from(factors) if op in agents)
+            one.agent = min(max(before, default=0), _MOST_AGENTS - 1)
+        agents.update((product.dot, one.agent) for product in one.products)
+
+
+def _computed_from(values: list[Value]) -> set[Operation]:
+    """The ops of the same iteration from which values are computed."""
+    found: set[Operation] = set()
+    work = list(values)
+    while work:
+        op = work.pop().defining_op
+        if op is not None and op not in found:
+            inner = [op, *op.walk()]
+            found.update(inner)
+            work += [value for other in inner for value in other.operands]
+    return found
 
 
 # -- resources

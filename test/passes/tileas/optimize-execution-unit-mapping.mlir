@@ -29,12 +29,26 @@ nv_tileaa.func @whole_first() attributes {nv_tileaa.kernel_spec = #nv_tileaa.ker
 
 // -----
 
-// setmaxnreg is for whole warpgroups: two producers with registers of their own share none.
+// setmaxnreg is for whole warpgroups: two producers with different registers share none.
 // CHECK-LABEL: nv_tileaa.func @registers
 // CHECK-SAME: num_warps = 12
 // CHECK: agent_switch num_warps = [1, 1, 4] warp_id = [0, 4, 8] agent_strides = [4, 4, 4] registers = [40, 24, 232] {
 nv_tileaa.func @registers() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 6>} {
   nv_tileas.async.pipeline.agent_switch num_warps = [1, 1, 4] warp_id = [0, 1, 2] registers = [40, 24, 232] {
+  }, {
+  }, {
+  }
+  nv_tileaa.return
+}
+
+// -----
+
+// Small agents with equally many registers share a warpgroup.
+// CHECK-LABEL: nv_tileaa.func @shared
+// CHECK-SAME: num_warps = 12
+// CHECK: agent_switch num_warps = [1, 1, 8] warp_id = [0, 1, 4] agent_strides = [1, 3, 8] registers = [40, 40, 232] {
+nv_tileaa.func @shared() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 10>} {
+  nv_tileas.async.pipeline.agent_switch num_warps = [1, 1, 8] warp_id = [0, 1, 2] registers = [40, 40, 232] {
   }, {
   }, {
   }
@@ -68,7 +82,7 @@ nv_tileaa.func @none() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spe
 
 nv_tileaa.func @many() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 32>} {
   // expected-error @below {{has agents that take 36 warps with their alignment; a CTA has 32}}
-  nv_tileas.async.pipeline.agent_switch num_warps = [1, 1, 28] warp_id = [0, 1, 2] registers = [40, 40, 0] {
+  nv_tileas.async.pipeline.agent_switch num_warps = [1, 1, 28] warp_id = [0, 1, 2] registers = [40, 24, 0] {
   }, {
   }, {
   }

@@ -120,8 +120,70 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
   nv_tileaa.func @computed(%x: f16) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
     %a = nv_tileaa.splat %x : f16 -> tensor<64x64xf16>
     %c = arith.constant dense<0.0> : !acc
-    // expected-remark @below {{has a left operand that is computed, or has other uses; TMA does not bring it}}
+    // expected-remark @below {{has no operand that TMA brings}}
     %d = nv_tileas.dot %a, %a, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<64x64xf32>
+
+// The left factor of the second product is computed from the sums of the first: the consumer hands it over, and takes
+// the sums of the second product in the next iteration. Each product has an agent, so that the first runs ahead.
+// CHECK-LABEL: nv_tileaa.func @chained
+// CHECK: %[[P:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 4, consumers = 1
+// CHECK: %[[S:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4
+// CHECK: %[[O:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4
+// CHECK: agent_switch num_warps = [1, 1, 1, 4] warp_id = [0, 1, 2, 3] {
+// CHECK: }, {
+// CHECK: producer_acquire %[[S]]
+// CHECK: nv_tileas.async.umma
+// CHECK: }, {
+// CHECK: consumer_wait %[[P]]
+// CHECK: producer_acquire %[[O]]
+// CHECK: nv_tileas.async.umma
+// CHECK: }, {
+// CHECK: scf.for %[[K:.*]] = %[[LOWER:.*]] to
+// CHECK: consumer_wait %[[S]]
+// CHECK: nv_tileas.tmem_load
+// CHECK: arith.truncf
+// CHECK: produce_one %[[P]]
+// CHECK: nv_tileas.store
+// CHECK: nv_tileas.fence_proxy
+// CHECK: %[[MORE:.*]] = arith.cmpi ne, %[[K]], %[[LOWER]]
+// CHECK: %[[NOW:.*]]:2 = scf.if %[[MORE]]
+// CHECK: consumer_wait %[[O]]
+// CHECK: nv_tileas.tmem_load
+// CHECK: %[[SCALED:.*]] = arith.mulf %[[NOW]]#0
+// CHECK: scf.yield %[[SCALED]]
+// CHECK: scf.if
+// CHECK: consumer_wait %[[O]]
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @chained(%p: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32, %f: f32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
+    %i = arith.constant dense<0.0> : !acc
+    %g = nv_tileaa.splat %f : f32 -> !acc
+    %q, %qt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
+      %d = nv_tileas.dot %q, %x, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
+      %h = arith.truncf %d : !acc to tensor<64x64xf16>
+      %w = arith.mulf %a, %g : !acc
+      %y, %yt = nv_tileas.tiled_load %v[%k, %o], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
+      %e = nv_tileas.dot %h, %y, %w {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<64x64xf16>, tensor<64x64xf16>, !acc
+      scf.yield %e : !acc
+    }
+    %u = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
     nv_tileaa.return
   }
 }

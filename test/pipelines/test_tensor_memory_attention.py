@@ -1,0 +1,86 @@
+"""Attention by TMA and tcgen05.mma: the consumer hands the probabilities to the agent that multiplies."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import assembled, compiled, decode, fresh_seed, launch
+
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.runtime import device
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from programs_of_attention import Attention
+from test_mutants import mutants
+
+TARGET = "sm_100a"
+
+KERNELS = {
+    "d64": Attention(),
+    "d64, 64 rows": Attention(rows=64),
+    "d64, many keys": Attention(keys=128),
+    "d128": Attention(keys=128, width=128, element="bf16"),
+}
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_both_products_are_in_tensor_memory(name: str) -> None:
+    """Nothing spills, with the registers that consumers of several warpgroups request."""
+    made = compiled(KERNELS[name].text(), TARGET).ptx
+    assert "tcgen05.mma" in made and "mma.sync" not in made
+    used = assembled(made, TARGET)
+    assert used.report is not None
+    assert used.warnings == []
+    assert {(r.spill_stores, r.spill_loads) for r in used.report.entries.values()} == {(0, 0)}
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_results(name: str, mode: str) -> None:
+    """Several blocks of keys, and edges within tiles of queries and of keys."""
+    rng = np.random.default_rng(fresh_seed())
+    kernel = KERNELS[name]
+    queries = kernel.rows + int(rng.integers(1, kernel.rows))
+    keys = int(rng.integers(1, 4)) * kernel.keys + int(rng.integers(1, kernel.keys))
+    args, expected = kernel.case(queries, keys, rng)
+    found = launch(kernel.text(), *args, target=TARGET, grid=(2,), mode=mode)[0][3]
+    np.testing.assert_allclose(decode(kernel.element, found), expected, rtol=2e-2, atol=2e-2)
+
+
+def is_found(ptx: str, manifest: Any, kernel: Attention) -> bool:
+    """True if the simulated GPU says that something is wrong, in one of its modes."""
+    rng = np.random.default_rng(fresh_seed())
+    for mode in ("late", "early"):
+        gpu = device("sim", gpu_name=TARGET, processes=1)
+        args, expected = kernel.case(kernel.rows, 11 * kernel.keys, rng)
+        buffers = {i: gpu.buffer(a, f"argument {i}") for i, a in enumerate(args) if isinstance(a, np.ndarray)}
+        given = [buffers.get(i, a) for i, a in enumerate(args)]
+        try:
+            run = gpu.load(ptx, manifest, file="k.ptx").kernel()
+            result = run.launch((1,), given, mode=mode, max_instructions=40_000)
+        except DiagnosticError:
+            return True
+        found = decode(kernel.element, buffers[6].array())
+        if result.findings or not np.allclose(found, expected, rtol=2e-2, atol=2e-2):
+            return True
+    return False
+
+
+@pytest.mark.slow
+def test_every_synchronization_is_needed() -> None:
+    kernel = Attention(rows=64, keys=32, width=32)
+    made = compiled(kernel.text(), TARGET)
+    assert not is_found(made.ptx, made.manifest, kernel)
+    missed = [what for what, ptx in mutants(made.ptx) if not is_found(ptx, made.manifest, kernel)]
+    words = Counter(what.split()[0].split("cta_group")[0].rstrip(".;") for what in missed)
+    # The fence of one pipeline's barriers is one for all; other CTAs need the permit.
+    del words["fence.mbarrier_init.release.cluster"], words["tcgen05.relinquish_alloc_permit"]
+    # The probabilities of an iteration come after the sums of the last but one, whose stage is the same; nobody waits
+    # for what the consumer releases last.
+    assert words == {"wait": 1, "tcgen05.fence::before_thread_sync": 2, "mbarrier.arrive.shared.b64": 1}
