@@ -47,6 +47,9 @@ class Diagnostic:
     message: str
     notes: list[Diagnostic] = field(default_factory=list["Diagnostic"])
 
+    def __str__(self) -> str:
+        return render(self).rstrip("\n")
+
     def note(self, message: str, location: HasStart | None = None) -> Diagnostic:
         """Attach a note (by default at the location of the diagnostic) and return self."""
         self.notes.append(Diagnostic("note", location if location is not None else self.location, message))

@@ -8,6 +8,7 @@ from tessera_tools.diagnostics import (
     Diagnostic,
     DiagnosticError,
     Position,
+    Remark,
     Sources,
     closest,
     collect,
@@ -117,3 +118,8 @@ def test_what_a_terminal_would_obey_is_shown_instead() -> None:
 def test_the_nearest_name_is_the_one_that_begins_alike() -> None:
     assert closest("adi", ["andi", "addi", "muli"]) == "addi"
     assert closest("qqq", ["andi", "addi"]) is None
+
+
+def test_a_remark_prints_as_the_commands_show_it() -> None:
+    remark = Remark("remark", Position("k.py", 3, 1), "load by TMA", rule="tma", kind="passed")
+    assert str(remark) == "k.py:3:1: remark[passed]: load by TMA [tma]"

@@ -5,6 +5,7 @@ path, text, bytecode, module or cuTile kernel ──compile──▶ Kernel ─�
 
 from __future__ import annotations
 
+import linecache
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.tunables import TUNABLES, given_config
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.printing import print_op
 from tessera_tools.runtime.signature import Signature, of_kernel
 from tessera_tools.target import Target, lookup
 
@@ -135,6 +137,8 @@ c_stride: i32) for sm_90a>
         self._manifest = manifest
         self._ir: Mapping[str, str] = {}
         self._ptxas: str | None = None
+        self._from_python = False
+        """Whether `source` is the file of a function, whose lines the report shows."""
         self._input: tuple[bytes | Operation, Options, Target | None] | None = None
         """What was compiled, for a report."""
 
@@ -207,11 +211,13 @@ c_stride: i32) for sm_90a>
         """
         from tessera_tools.api.reports import clock_of, findings_of, record_input
         from tessera_tools.emit.files import write_output
-        from tessera_tools.report import report_page
+        from tessera_tools.report import add_python, report_page
 
         assert self._input is not None
         read, options, target = self._input
         recording = record_input(read, self.source, options, target)
+        if self._from_python:
+            add_python(recording, "".join(linecache.getlines(self.source)))
         findings = None if result is None else findings_of(result.findings, f"<ptx of {self.source}>")
         clock = None if result is None else clock_of(result.estimate)
         write_output(os.fspath(path), report_page(recording, clock=clock, findings=findings))
@@ -274,7 +280,7 @@ def compile(
     lineinfo: findings of the simulated GPU and SASS have source lines.
     ptxas: the path of ptxas, if it is not the one on PATH.
     name: the name in messages of a source that is not a file.
-    cache: use the compile cache; ignored for a module and with `keep_ir`.
+    cache: use the compile cache; ignored with `keep_ir`.
 
     Raises DiagnosticError, whose text has the position in the source: for a program that is not valid or not
     supported, an unknown target or entry. Raises FileNotFoundError for a path that does not exist.
@@ -328,13 +334,15 @@ def compile(
     )
     watch = _Watch(keep_ir)
     key = None
-    if cache and not keep_ir and isinstance(read, bytes):
-        key = key_of(read, label, options, wanted.name if wanted is not None else None, api=True)
+    if cache and not keep_ir:
+        data = read if isinstance(read, bytes) else print_op(read, debuginfo=True).encode()
+        key = key_of(data, label, options, wanted.name if wanted is not None else None, api=True)
     with collect() as remarks:
         found = once(key, label, lambda: _compile_module(read, label, wanted, options, watch))
     assert found.compiled.manifest is not None
     kernel = _kernel(lookup(found.compiled.manifest.target), found.compiled, entry, label)
     kernel.remarks, kernel._ir, kernel._ptxas = [*told, *remarks], watch.ir, ptxas
+    kernel._from_python = not isinstance(source, str | bytes | bytearray | os.PathLike | Operation)
     kernel._input = (read if isinstance(read, bytes) else read.clone(), options, wanted)
     kernel.seconds = dict(found.facts["seconds"])
     kernel.layouts = tuple(Layout(*layout) for layout in found.facts["layouts"])

@@ -55,6 +55,11 @@ def export(kernel: Any, args: Sequence[Any] | None, target: Target | None) -> tu
         place = failure.loc
         position = Position(place.filename, place.line, place.col + 1) if place.filename else None
         raise error(position, failure.message) from failure
+    except OSError as failure:
+        raise error(
+            None, f"the source of the cuTile kernel '{function.pyfunc.__name__}' cannot be read: {failure}",
+            "define it in a file, or in a cell of a notebook",
+        ) from failure  # fmt: skip
     return output.getvalue(), file
 
 

@@ -253,8 +253,9 @@ class Expressions:
             raise Refusal(f"'{sign}' of {describe(left)} and {describe(right)} is not supported") from None
 
     def _unaryop(self, node: ast.UnaryOp) -> Any:
-        value = self.evaluate(node.operand)
-        if isinstance(node.op, ast.Not):
+        is_not = isinstance(node.op, ast.Not)
+        value = self.test(node.operand) if is_not else self.evaluate(node.operand)
+        if is_not:
             return ~self.condition(node.operand, value) if isinstance(value, Tile) else not value
         sign, compute = _UNARY[type(node.op)]
         try:
@@ -289,19 +290,33 @@ class Expressions:
             left = right
         return result
 
-    def _boolop(self, node: ast.BoolOp) -> Any:
+    def test(self, node: ast.expr) -> Any:
+        """The value of an expression of which only the truth counts, such as the condition of an `if`."""
+        if not isinstance(node, ast.BoolOp):
+            return self.evaluate(node)
+        with self.at(node):
+            return self._boolop(node, is_test=True)
+
+    def _boolop(self, node: ast.BoolOp, *, is_test: bool = False) -> Any:
+        """`and` and `or`. In Python they are one of their operands; only for conditions is that a condition."""
         is_and = isinstance(node.op, ast.And)
         result: Any = is_and
         for part in node.values:
-            value = self.evaluate(part)
+            value = self.test(part) if is_test else self.evaluate(part)
+            is_condition = isinstance(value, bool) or (isinstance(value, Tile) and value.element is I1)
+            if (
+                not is_test
+                and not is_condition
+                and isinstance(value if isinstance(value, Tile) else result, Tile)
+            ):
+                word = "and" if is_and else "or"
+                raise self.refuse(
+                    part,
+                    f"found {describe(value)} as an operand of '{word}', whose value is used; expected a condition",
+                    "compare it, as in n != 0, or write a if condition else b to choose a value",
+                )  # fmt: skip
             if not isinstance(value, Runtime):
                 if bool(value) is not is_and:
-                    if isinstance(result, Tile) and not isinstance(value, bool):
-                        raise self.refuse(
-                            part, f"found {describe(value)} after a value that is known only when the kernel runs; "
-                            "'and' and 'or' combine conditions",
-                            "write a if condition else b to choose a value",
-                        )  # fmt: skip
                     return value
                 if not isinstance(result, Tile):
                     result = value
@@ -321,7 +336,7 @@ class Expressions:
         return value if value.element is I1 else value != 0
 
     def _ifexp(self, node: ast.IfExp) -> Any:
-        test = self.evaluate(node.test)
+        test = self.test(node.test)
         if not isinstance(test, Runtime):
             return self.evaluate(node.body if test else node.orelse)
         return self.choose(node, self.condition(node.test, test))
@@ -389,6 +404,7 @@ class Expressions:
     def call(self, function: Any, args: Sequence[Any], keywords: Mapping[str, Any] | None = None) -> Any:
         """Call a function of the DSL, of the kernel's source, or one that is computed at compile time."""
         keywords = keywords or {}
+        function = next((python for ours, python in _IMPORTED if function is ours), function)
         values = [*args, *keywords.values()]
         at_run_time = any(isinstance(v, Runtime) for v in values)
         if isinstance(function, Closure):
@@ -521,6 +537,13 @@ def _public(value: Any) -> list[str] | None:
         return None
     found = {*dir(type(value)), *getattr(value, "__dict__", ())} - {"ir", "origin"}
     return sorted(name for name in found if not name.startswith("_"))
+
+
+_IMPORTED = (
+    (reductions.amax, max), (reductions.amin, min), (reductions.total, sum), (library.absolute, abs),
+    (library.output, print),
+)  # fmt: skip
+"""What `from tessera_tools.dsl import max` imports, and the function of Python that a kernel means by it."""
 
 
 def _dsl_names() -> Sequence[str]:

@@ -123,7 +123,7 @@ class Interpreter(Loops):
         )
 
     def _do_assert(self, node: ast.Assert) -> None:
-        test = self.evaluate(node.test)
+        test = self.test(node.test)
         message = self.evaluate(node.msg) if node.msg is not None else f"{ast.unparse(node.test)} is false"
         if not isinstance(message, str):
             raise self.refuse(node, f"found {describe(message)}, expected text")
@@ -178,7 +178,7 @@ class Interpreter(Loops):
     # -- branches
 
     def _do_if(self, node: ast.If) -> bool:
-        test = self.evaluate(node.test)
+        test = self.test(node.test)
         if not isinstance(test, Runtime):
             return self.statements(node.body if test else node.orelse)
         condition = self.condition(node.test, test)

@@ -51,7 +51,7 @@ __all__ = [
     "transpose", "where", "zeros",
 ]  # fmt: skip
 
-Size = Sequence[Any]
+Size = Tile | int | Sequence[Any]
 
 
 class Array:
@@ -355,7 +355,7 @@ def atomic(
     word = "addf" if mode == "add" and made.is_float else mode
     if mask is not None:
         mask = broadcast(as_tile(mask), pointers.shape)
-    return ops.call("atomic_rmw_tko", pointers, made, mask, word, **options)
+    return ops.call("atomic_rmw_tko", pointers, made, word, mask, **options)
 
 
 # -- tiles

@@ -181,7 +181,7 @@ class Loops(Branches):
     def _tested(self, node: ast.For | ast.While, exit: Exit, bounds: Any, block: Block) -> None:
         """At the head of an iteration: leave the loop if it is over."""
         if isinstance(node, ast.While):
-            test = self.evaluate(node.test)
+            test = self.test(node.test)
             if not isinstance(test, Runtime):
                 if not test:
                     self._leave_if(None, node, exit)

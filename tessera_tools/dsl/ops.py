@@ -2,10 +2,10 @@
 
     class Fma(Op): lhs, rhs, acc = operand(…); rounding_mode = attribute(…)  ──▶  fma(lhs, rhs, acc, *, rounding_mode=…)
 
-The positional parameters are the operands and then the required attributes, in the order of the declaration; the
-keyword parameters are all fields. Attributes are Python values: the word of an enumeration, numbers, tuples of numbers,
-True for a flag, text as in MLIR. A result type that does not follow from the operands is the last parameter, or
-`result=`: a type, an element type, or a shape. A function returns the op's results, several as a tuple.
+The positional parameters are the operands, the required attributes, and the optional operands, in the order of the
+declaration; the keyword parameters are all fields. Attributes are Python values: the word of an enumeration, numbers,
+tuples of numbers, True for a flag, text as in MLIR. A result type that does not follow from the operands is the last
+parameter, or `result=`: a type, an element type, or a shape. A function returns the op's results, several as a tuple.
 
 Accesses to memory are ordered as in the program, unless `token=` is given; then the op's token is among the results.
 """
@@ -54,7 +54,16 @@ from tessera_tools.opdef.constraints import SameAs
 from tessera_tools.opdef.dialect import find_dialect
 from tessera_tools.opdef.fields import AttributeField, OperandField, ResultField
 
-__all__ = ["call", "function", "names"]
+__all__ = [
+    "call",
+    "classes",
+    "function",
+    "is_required",
+    "names",
+    "parameters",
+    "positional_fields",
+    "python_name",
+]
 
 
 @cache
@@ -83,7 +92,7 @@ def names() -> list[str]:
 def function(name: str) -> Callable[..., Any]:
     """The function of an op. Raises KeyError for a name that is no op with a function."""
     op = classes()[name]
-    fields = _parameters(op)
+    fields = parameters(op)
     kinds = inspect.Parameter
 
     def emit(*args: Any, **given: Any) -> Any:
@@ -92,17 +101,23 @@ def function(name: str) -> Callable[..., Any]:
     emit.__name__ = emit.__qualname__ = name
     emit.__module__ = "tessera_tools.dsl"
     emit.__doc__ = _documentation(op)
+    positional = positional_fields(op)
     emit.__signature__ = inspect.Signature(
         [
             *(
                 kinds(
-                    _python_name(f.name),
-                    kinds.POSITIONAL_OR_KEYWORD if _is_positional(f) else kinds.KEYWORD_ONLY,
-                    default=kinds.empty if _is_required(op, f) else None,
+                    python_name(f.name),
+                    kinds.POSITIONAL_OR_KEYWORD,
+                    default=kinds.empty if is_required(f, positional) else None,
                 )
-                for f in sorted(fields, key=lambda f: (not _is_positional(f), not _is_required(op, f)))
+                for f in positional
             ),
-            kinds("result", kinds.KEYWORD_ONLY, default=None),
+            kinds("result", kinds.POSITIONAL_OR_KEYWORD, default=None),
+            *(
+                kinds(python_name(f.name), kinds.KEYWORD_ONLY, default=_default(op, f))
+                for f in fields
+                if f not in positional
+            ),
         ]
     )
     return emit
@@ -113,35 +128,41 @@ def call(name: str, *args: Any, **given: Any) -> Any:
     return function(name)(*args, **given)
 
 
-def _python_name(name: str) -> str:
+def python_name(name: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def _documentation(op: type[Op]) -> str:
     lines = [inspect.cleandoc(op.__doc__ or op.summary), ""]
-    for field in _parameters(op):
+    for field in parameters(op):
         what = field.doc or (
             field.constraint.summary if isinstance(field, OperandField) else field.kind.summary
         )
-        lines.append(f"{_python_name(field.name)}: {what}")
+        lines.append(f"{python_name(field.name)}: {what}")
     return "\n".join(lines)
 
 
 Parameter_ = OperandField[Any] | AttributeField[Any]
 
 
-def _parameters(op: type[Op]) -> list[Parameter_]:
+def parameters(op: type[Op]) -> list[Parameter_]:
     """The fields that a call gives, operands first."""
     definition = op.definition
     return [*definition.operands, *definition.attributes]
 
 
-def _is_positional(field: Parameter_) -> bool:
-    return field.name != "token" and (isinstance(field, OperandField) or field.arity == "single")
+def positional_fields(op: type[Op]) -> list[Parameter_]:
+    """The fields that a call may give by position: operands, required attributes, then the optional operands."""
+    fields = [f for f in parameters(op) if f.name != "token" and _default(op, f) is None]
+    first = [
+        f for f in fields if f.arity == ("single" if isinstance(f, AttributeField) else f.arity) != "optional"
+    ]
+    return first + [f for f in fields if isinstance(f, OperandField) and f.arity == "optional"]
 
 
-def _is_required(op: type[Op], field: Parameter_) -> bool:
-    return field.arity == "single" and _default(op, field) is None
+def is_required(field: Parameter_, positional: Sequence[Parameter_]) -> bool:
+    """Whether a call must give a positional field: also a list, if a required field follows."""
+    return any(f.arity == "single" for f in positional[positional.index(field) :])
 
 
 def _default(op: type[Op], field: Parameter_) -> Any:
@@ -168,7 +189,7 @@ def _default(op: type[Op], field: Parameter_) -> Any:
 def _emit(op: type[Op], fields: Sequence[Parameter_], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
     given = {key.rstrip("_"): value for key, value in keywords.items()}
     result = given.pop("result", None)
-    positional = [f for f in fields if _is_positional(f) and _default(op, f) is None]
+    positional = positional_fields(op)
     name = op.name.partition(".")[2]
     if len(args) > len(positional):
         if len(args) > len(positional) + 1 or result is not None:
@@ -190,7 +211,7 @@ def _emit(op: type[Op], fields: Sequence[Parameter_], args: Sequence[Any], keywo
         if given.get(field.name) is None:
             default = _default(op, field)
             if default is None and field.arity == "single":
-                raise Refusal(f"{name}() misses the argument '{_python_name(field.name)}'")
+                raise Refusal(f"{name}() misses the argument '{python_name(field.name)}'")
             given[field.name] = default
     return _build(op, given, result)
 

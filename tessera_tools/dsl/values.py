@@ -168,78 +168,78 @@ class Tile(Runtime):
 
     # -- operators
 
-    def __add__(self, other: Any) -> Any:
+    def __add__(self, other: Any) -> Tile:
         return _add(self, other)
 
-    def __radd__(self, other: Any) -> Any:
+    def __radd__(self, other: Any) -> Tile:
         return _add(other, self)
 
-    def __sub__(self, other: Any) -> Any:
+    def __sub__(self, other: Any) -> Tile:
         if isinstance(self.element, PointerType):
             return _offset(self, -as_tile(other))
         return _arithmetic("-", self, other, ct.SubI, ct.SubF)
 
-    def __rsub__(self, other: Any) -> Any:
+    def __rsub__(self, other: Any) -> Tile:
         return _arithmetic("-", other, self, ct.SubI, ct.SubF)
 
-    def __mul__(self, other: Any) -> Any:
+    def __mul__(self, other: Any) -> Tile:
         return _arithmetic("*", self, other, ct.MulI, ct.MulF)
 
-    def __rmul__(self, other: Any) -> Any:
+    def __rmul__(self, other: Any) -> Tile:
         return _arithmetic("*", other, self, ct.MulI, ct.MulF)
 
-    def __truediv__(self, other: Any) -> Any:
+    def __truediv__(self, other: Any) -> Tile:
         return _quotient(self, other)
 
-    def __rtruediv__(self, other: Any) -> Any:
+    def __rtruediv__(self, other: Any) -> Tile:
         return _quotient(other, self)
 
-    def __floordiv__(self, other: Any) -> Any:
+    def __floordiv__(self, other: Any) -> Tile:
         return _floor_quotient(self, other)
 
-    def __rfloordiv__(self, other: Any) -> Any:
+    def __rfloordiv__(self, other: Any) -> Tile:
         return _floor_quotient(other, self)
 
-    def __mod__(self, other: Any) -> Any:
+    def __mod__(self, other: Any) -> Tile:
         return _remainder(self, other)
 
-    def __rmod__(self, other: Any) -> Any:
+    def __rmod__(self, other: Any) -> Tile:
         return _remainder(other, self)
 
-    def __pow__(self, other: Any) -> Any:
+    def __pow__(self, other: Any) -> Tile:
         return _power(self, other)
 
-    def __rpow__(self, other: Any) -> Any:
+    def __rpow__(self, other: Any) -> Tile:
         return _power(other, self)
 
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: Any) -> Tile:
         return multiply(self, other)
 
-    def __and__(self, other: Any) -> Any:
+    def __and__(self, other: Any) -> Tile:
         return _arithmetic("&", self, other, ct.AndI)
 
     __rand__ = __and__
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: Any) -> Tile:
         return _arithmetic("|", self, other, ct.OrI)
 
     __ror__ = __or__
 
-    def __xor__(self, other: Any) -> Any:
+    def __xor__(self, other: Any) -> Tile:
         return _arithmetic("^", self, other, ct.XOrI)
 
     __rxor__ = __xor__
 
-    def __lshift__(self, other: Any) -> Any:
+    def __lshift__(self, other: Any) -> Tile:
         return _arithmetic("<<", self, other, ct.ShLI)
 
-    def __rlshift__(self, other: Any) -> Any:
+    def __rlshift__(self, other: Any) -> Tile:
         return _arithmetic("<<", other, self, ct.ShLI)
 
-    def __rshift__(self, other: Any) -> Any:
+    def __rshift__(self, other: Any) -> Tile:
         return _arithmetic(">>", self, other, lambda a, b: ct.ShRI(a, b, SIGNED))
 
-    def __rrshift__(self, other: Any) -> Any:
+    def __rrshift__(self, other: Any) -> Tile:
         return _arithmetic(">>", other, self, lambda a, b: ct.ShRI(a, b, SIGNED))
 
     def __neg__(self) -> Tile:
@@ -248,7 +248,7 @@ class Tile(Runtime):
     def __pos__(self) -> Tile:
         return self
 
-    def __invert__(self) -> Any:
+    def __invert__(self) -> Tile:
         return self ^ (True if self.element is I1 else -1)
 
     def __abs__(self) -> Tile:
@@ -260,16 +260,16 @@ class Tile(Runtime):
     def __ne__(self, other: object) -> Any:
         return _compare("not_equal", self, other)
 
-    def __lt__(self, other: Any) -> Any:
+    def __lt__(self, other: Any) -> Tile:
         return _compare("less_than", self, other)
 
-    def __le__(self, other: Any) -> Any:
+    def __le__(self, other: Any) -> Tile:
         return _compare("less_than_or_equal", self, other)
 
-    def __gt__(self, other: Any) -> Any:
+    def __gt__(self, other: Any) -> Tile:
         return _compare("greater_than", self, other)
 
-    def __ge__(self, other: Any) -> Any:
+    def __ge__(self, other: Any) -> Tile:
         return _compare("greater_than_or_equal", self, other)
 
 

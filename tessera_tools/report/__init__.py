@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tessera_tools.report.recording import (
         Recorder,
         Recording,
+        add_python,
         record_module,
         record_text,
         recorded,
@@ -35,6 +36,7 @@ _HOME = {
     "layout_page": "layouts",
     "layouts_of": "layouts",
     "names_of": "layouts",
+    "add_python": "recording",
     "graph_svg": "graph",
     "op_graph": "graph",
     "record_module": "recording",
@@ -52,6 +54,7 @@ __all__ = [
     "Recorder",
     "Recording",
     "ValueLayout",
+    "add_python",
     "graph_svg",
     "layout_page",
     "layouts_of",

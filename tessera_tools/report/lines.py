@@ -102,6 +102,8 @@ def lines_of_text(kind: str, text: str, names: dict[str, str] | None = None) -> 
         if match is not None:
             files[match[1]] = match[2]
     current = ""
+    chain = False
+    """The line before is the place of the same SASS."""
     for number, line in enumerate(lines, 1):
         if kind == "ptx":
             match = _PTX_LOC.match(line)
@@ -121,9 +123,12 @@ def lines_of_text(kind: str, text: str, names: dict[str, str] | None = None) -> 
         else:
             match = _SASS_LINE.match(line)
             if match is not None:
-                if "inlined at" not in line or not current:
+                # The innermost call of a chain comes first, as in PTX and in the locations of ops.
+                if not chain:
                     current = key(match[1], match[2])
+                chain = True
                 continue
+            chain = False
             if line.lstrip().startswith(".section") or line.startswith((".text", ".L_x")):
                 current = current if line.startswith(".L_x") else ""
             code = _SASS_CODE.match(line)

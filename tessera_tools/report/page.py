@@ -34,7 +34,11 @@ MOST_REMARKS = 1000
 MOST_SVG = 4 << 20
 """Characters of the timeline."""
 
-TITLES = {"llvm": "llvm dialect", "llvmir": "LLVM IR", "ptx": "PTX", "sass": "SASS"}
+MOST_CHARTS = 20
+MOST_CHART_LINES = 200
+MOST_FINDINGS = 200
+
+TITLES = {"python": "Python", "llvm": "llvm dialect", "llvmir": "LLVM IR", "ptx": "PTX", "sass": "SASS"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +127,13 @@ def report_parts(
     if memory:
         sections.append(("memory", "Shared memory", memory))
     if recording.charts:
-        sections.append(("schedule", "Schedule", _charts(recording)))
+        sections.append(("schedule", "Schedule", _charts(recording, left_out)))
     if recording.resources:
         sections.append(("resources", "Resources", _resources(recording)))
     if clock is not None:
         sections.append(("clock", "Clock", _clock(clock, left_out)))
     if findings is not None:
-        sections.append(("findings", "Findings", _findings(findings, run)))
+        sections.append(("findings", "Findings", _findings(findings, run, left_out)))
     return Parts(data, tuple(sections), _facts(recording, findings, clock), tuple(left_out))
 
 
@@ -291,11 +295,18 @@ def _memory(recording: Recording) -> str:
     return hint + "".join(parts)
 
 
-def _charts(recording: Recording) -> str:
+def _charts(recording: Recording, left_out: list[str]) -> str:
     cards: list[str] = []
-    for chart in recording.charts[:20]:
+    if len(recording.charts) > MOST_CHARTS:
+        left_out.append(
+            f"the schedules of {len(recording.charts) - MOST_CHARTS} of {len(recording.charts)} loops"
+        )
+    for chart in recording.charts[:MOST_CHARTS]:
         place = f" at {chart.place}" if chart.place else ""
-        text = "\n".join(chart.lines[:200])
+        text = "\n".join(chart.lines[:MOST_CHART_LINES])
+        if len(chart.lines) > MOST_CHART_LINES:
+            cut = len(chart.lines) - MOST_CHART_LINES
+            left_out.append(f"schedule of the loop{place}: {cut:,} of {len(chart.lines):,} lines")
         cards.append(
             f'<figure class="card"><figcaption>Loop{html.escape(place)}: {html.escape(chart.title)}</figcaption>'
             f'<pre class="chart" tabindex="0">{html.escape(text)}</pre></figure>'
@@ -341,15 +352,17 @@ def _clock(clock: Clock, left_out: list[str]) -> str:
     if len(picture) > MOST_SVG:
         left_out.append(f"the timeline of the clock: {len(picture) >> 20} MiB; use --timing-svg")
         picture = ""
-    return f'<pre class="chart" tabindex="0">{text}</pre><div class="scroll paper">{picture}</div>'
+    return f'<pre class="chart" tabindex="0">{text}</pre><div class="scroll timeline">{picture}</div>'
 
 
-def _findings(findings: Sequence[FindingAt], run: str) -> str:
+def _findings(findings: Sequence[FindingAt], run: str, left_out: list[str]) -> str:
     head = f'<p class="hint">{html.escape(run)}</p>' if run else ""
     if not findings:
         return f"{head}<p>The simulated GPU found nothing.</p>"
     cards: list[str] = []
-    for one in findings[:200]:
+    if len(findings) > MOST_FINDINGS:
+        left_out.append(f"{len(findings) - MOST_FINDINGS:,} of {len(findings):,} findings")
+    for one in findings[:MOST_FINDINGS]:
         at = f' data-key="{html.escape(one.key)}" tabindex="0"' if one.key else ""
         cards.append(
             f'<div class="card finding {"bad" if one.severity == "error" else "warn"}"{at}>'

@@ -33,6 +33,7 @@ __all__ = [
     "Recorder",
     "Recording",
     "RemarkAt",
+    "add_python",
     "record_module",
     "record_text",
     "recorded",
@@ -296,6 +297,19 @@ def add_source(recording: Recording, source: str | None) -> None:
         first: source_lines(source, recording.name),
         **{stage: recording.stages[stage] for stage in rest},
     }
+
+
+def add_python(recording: Recording, text: str) -> None:
+    """Show the lines of a Python file that the program comes from before the first stage. text: the whole file."""
+    found = source_lines(text, recording.name)
+    known = set(found.keys)
+    places = {key for lines in recording.stages.values() for key in lines.keys if key in known}
+    if not places:
+        return
+    numbers = [found.numbers[found.keys.index(key)] for key in places]
+    first, last = max(min(numbers) - 2, 0), max(numbers)
+    shown = Lines(found.texts[first:last], found.keys[first:last], found.numbers[first:last])
+    recording.stages = {"python": shown, **recording.stages}
 
 
 def _asked(options: Options) -> Options:

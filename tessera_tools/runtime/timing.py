@@ -47,7 +47,7 @@ _L1_SHARED = {"sm_80": 192 << 10, "sm_90": 256 << 10, "sm_100": 256 << 10}
 "10.0")."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, repr=False)
 class Estimate:
     """What the clock says of one launch."""
 
@@ -76,6 +76,13 @@ class Estimate:
     waves: float = 0.0
     scale: float = 1.0
     """How often what was replayed happens in the launch."""
+
+    def __str__(self) -> str:
+        from tessera_tools.runtime.timing_report import summary
+
+        return "\n".join(summary(self))
+
+    __repr__ = __str__
 
     @property
     def seconds(self) -> float:

@@ -111,7 +111,7 @@ def timeline_svg(estimate: Estimate) -> str:
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" font-family="sans-serif" '
         'font-size="11">',
-        '<rect width="100%" height="100%" fill="white"/>',
+        '<rect class="ground" width="100%" height="100%" fill="white"/>',
         f'<text x="10" y="18" font-size="14">{escape(title)}</text>',
     ]
     for number, (name, meaning) in enumerate(_MEANINGS.items()):
@@ -142,7 +142,9 @@ def timeline_svg(estimate: Estimate) -> str:
     for tick in range(11):
         x = _LEFT + (last - first) * scale * tick / 10
         cycle = first + (last - first) * tick / 10
-        parts.append(f'<line x1="{x:.1f}" y1="{bottom}" x2="{x:.1f}" y2="{bottom + 5}" stroke="black"/>')
+        parts.append(
+            f'<line x1="{x:.1f}" y1="{bottom}" x2="{x:.1f}" y2="{bottom + 5}" class="axis" stroke="black"/>'
+        )
         parts.append(
             f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle" font-size="9">{cycle:,.0f}</text>'
         )
@@ -173,7 +175,7 @@ def _roof(estimate: Estimate, top: int) -> list[str]:
     )
     return [
         f'<rect x="{left}" y="{top + 10}" width="{width}" height="{height}" fill="none" stroke="#bbbbbb"/>',
-        f'<polyline points="{path}" fill="none" stroke="#333333" stroke-width="2"/>',
+        f'<polyline class="axis" points="{path}" fill="none" stroke="#333333" stroke-width="2"/>',
         f'<line x1="{x:.1f}" y1="{y:.1f}" x2="{x:.1f}" y2="{place(under.intensity, under.roof)[1]:.1f}" '
         'stroke="#c8553d" stroke-dasharray="3,3"/>',
         f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="#c8553d"/>',

@@ -11,11 +11,12 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tessera_tools.runtime.timing import Estimate
 from tessera_tools.sim.clock.timeline import WarpTime
 
 if TYPE_CHECKING:
     from rich.table import Table
+
+    from tessera_tools.runtime.timing import Estimate
 
 __all__ = [
     "Role",

@@ -88,3 +88,10 @@ def test_another_alignment_is_another_kernel() -> None:
         y[:] = 0
         tt.launch(1, scale, (x[part], y[part], 2.0, 32))
         assert np.array_equal(y[part], 2 * x[part])
+
+
+def test_a_kernel_without_a_source_file_is_refused() -> None:
+    names: dict[str, Any] = {"ct": ct}
+    exec("def f(x):\n    ct.store(x, index=(0,), tile=ct.load(x, index=(0,), shape=(8,)))\n", names)
+    with pytest.raises(tt.DiagnosticError, match="the source of the cuTile kernel 'f' cannot be read"):
+        tt.compile(kernel(names["f"]), args=(np.zeros(8, np.float32),))

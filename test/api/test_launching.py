@@ -170,3 +170,11 @@ def test_a_real_gpu_uses_its_own_arrays_where_they_are(
     assert np.array_equal(b, a + 1)
     kernel[4](b, OnGpu(there.address, len(a)), 1.0, device=gpu)
     assert np.array_equal(there.array(), a + 1 + 1)
+
+
+def test_a_timed_launch_leaves_the_arrays_as_they_were(arrays: Any) -> None:
+    # The clock skips laps of loops, so the results would not be complete.
+    a, b = arrays
+    result = tt.compile(ADD, "sm_90a")[4](a, b, 1.5, timing=True)
+    assert result.estimate is not None and result.estimate.cycles > 0
+    assert not b.any()

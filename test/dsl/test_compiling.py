@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -164,3 +165,24 @@ def test_an_access_out_of_bounds_is_found_at_the_python_line() -> None:
     with pytest.raises(tt.FindingsError) as found:
         beyond[1](np.zeros(8, np.float32))
     assert __file__ in str(found.value)
+
+
+@kernel
+def scale(x: ptr[f32], factor: f32, n: constexpr = 32):
+    place = x + arange(n)
+    store(place, load(place) * factor)
+
+
+def test_a_kernel_that_was_compiled_before_comes_from_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tessera_tools.emit import driver
+
+    monkeypatch.setenv("TESSERA_CACHE", str(tmp_path))
+    monkeypatch.delenv("TESSERA_CACHE_LIMIT", raising=False)
+    first = tt.compile(scale, "sm_80")
+    monkeypatch.setattr(driver, "compile_module", lambda *_, **__: pytest.fail("compiled again"))
+    again = tt.compile(scale, "sm_80")
+    assert (again.ptx, again.stages["nv_tileas"]) == (first.ptx, first.stages["nv_tileas"])
+    with pytest.raises(pytest.fail.Exception):
+        tt.compile(scale.bind(n=64), "sm_80")

@@ -157,6 +157,23 @@ def test_a_branch_merges_what_its_sides_assign() -> None:
 
 
 @kernel
+def truths(out: ptr[i32], n: i32, m: i32):
+    if n and m:
+        store(out, 1)
+    if not (n or m):
+        store(out + 1, 1)
+    store(out + 2, 1 if n and 5 else 0)
+    both = (n > 0 and m > 0) or False
+    store(out + 3, both.to(i32))
+
+
+def test_numbers_are_conditions_where_only_their_truth_counts() -> None:
+    for n, m in ((0, 0), (0, 2), (4, 2), (-1, 2)):
+        expected = [1 if n and m else -1, 1 if not (n or m) else -1, 1 if n else 0, int(n > 0 and m > 0)]
+        assert run(truths, n, m) == expected
+
+
+@kernel
 def powers(out: ptr[i32], base: i32, count: constexpr = 4):
     power = 1
     for i in static_range(count):

@@ -246,8 +246,26 @@ def starts_with_half(x: ptr[i32]):
     store(x, reduce(load(x + arange(4)), 0, lambda a, b: a + b, 0.5))
 
 
+@kernel
+def keeps_a_number(x: ptr[f32], n: i32):
+    store(x, (n and 1.0))
+
+
+@kernel
+def keeps_one_of_two(x: ptr[i32], n: i32, m: i32):
+    k = n and m
+    store(x, k)
+
+
+def test_and_of_numbers_is_refused_where_its_value_is_used() -> None:
+    text = refused(keeps_one_of_two, "n and m")
+    assert "found a tile<i32> as an operand of 'and', whose value is used; expected a condition" in text
+    assert "write a if condition else b" in text
+    assert "found a tile<i32> as an operand of 'and'" in refused(keeps_a_number, "n and 1.0")
+
+
 def test_numbers_that_a_result_cannot_have_are_refused() -> None:
-    assert "found 5 after a value that is known only when the kernel runs" in refused(chooses_by_or, "5")
+    assert "found a tile<i32> as an operand of 'or'" in refused(chooses_by_or, "n or 5")
     assert "1.5 is not a number of the type i32" in refused(half_an_integer, "constant")
     assert "the identity 0.5 is not a number of the type i32" in refused(starts_with_half, "reduce")
 

@@ -51,7 +51,7 @@ def test_every_op_is_a_function_or_syntax() -> None:
 
 def test_a_function_has_the_parameters_and_documentation_of_its_op() -> None:
     assert str(inspect.signature(tl.fma)) == (
-        "(lhs, rhs, acc, *, rounding_mode=None, flush_to_zero=None, result=None)"
+        "(lhs, rhs, acc, result=None, *, rounding_mode=None, flush_to_zero=None)"
     )
     assert (tl.fma.__doc__ or "").startswith("`lhs * rhs + acc`, rounded once, elementwise.")
 
@@ -229,3 +229,18 @@ def test_print_and_assert(capfd: Any) -> None:
     text = capfd.readouterr().out + str(getattr(result, "output", ""))
     assert "block 0 of 7" in text
     assert "twice 0" in text
+
+
+def test_imported_functions_of_python_are_those_of_kernels() -> None:
+    from tessera_tools.dsl import abs, load, max, range, store, sum
+
+    @kernel
+    def aggregate(x: ptr[f32], n: i32):
+        total = load(x)
+        for _ in range(n):
+            total = max(total, sum(load(x + tl.arange(4)))) + abs(total) * max(1, 2)
+        store(x, total)
+
+    numbers = np.array([1, 2, -3, 5], np.float32)
+    aggregate[1](numbers, 2)
+    assert numbers[0] == 7 + 14

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
+import tessera_tools as tt
 from oracles import require_tool
 from tessera_tools.cli import opt, run, translate
+from tessera_tools.dsl import arange, f32, kernel, load, ptr, store
 
 sync_api = pytest.importorskip("playwright.sync_api")
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +38,12 @@ entry @add(%a: tile<ptr<f32>>, %n: tile<i32>, %c: tile<ptr<f32>>) {{
 """
 
 
+@kernel
+def double(x: ptr[f32]):
+    place = x + arange(256)
+    store(place, load(place) * 2.0)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the reports of a GEMM, of a hostile program that ran, and of passes alone."""
@@ -52,6 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ):
         done = command.run(argv, cwd=str(made))
         assert done.exit_code in (0, 3), done.stderr.decode()
+    tt.compile(double, "sm_80").report(made / "python.html")
     return made
 
 
@@ -258,6 +267,31 @@ def contrast(one: str, other: str) -> float:
 
     light, dark = sorted((luminance(one), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
+
+
+def test_the_timeline_follows_the_dark_mode(show: Any) -> None:
+    page = show("clock.html", color_scheme="dark")
+    text, ground = page.evaluate(
+        """['text', '.ground'].map((one) =>
+          getComputedStyle(document.querySelector(`#clock svg ${one}`)).fill)"""
+    )
+    assert contrast(text, ground) >= 4.5
+    assert contrast(ground, "rgb(0, 0, 0)") < 2
+
+
+def test_the_report_of_a_python_kernel_begins_with_its_lines(show: Any) -> None:
+    page = show("python.html")
+    assert texts(page, ".pane h3")[0].startswith("Python")
+    rows(page, "python", "store(place").locator(".n").hover()
+    assert any("st.global" in text for text in texts(page, '.pane[data-stage="ptx"] .row.hot'))
+
+
+def test_a_remark_is_shown_once(show: Any) -> None:
+    for name in ("python.html", "gemm.html"):
+        page = show(name)
+        shown = texts(page, ".pane .said")
+        told = page.evaluate("data.remarks.filter((one) => one.key).length")
+        assert 0 < len(shown) <= told
 
 
 def test_on_paper_nothing_is_cut(show: Any) -> None:

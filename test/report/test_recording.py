@@ -8,9 +8,10 @@ import pytest
 
 from tessera_tools.cli import opt, translate
 from tessera_tools.parser import parse_module
-from tessera_tools.report import Recording, op_graph, report_page
+from tessera_tools.passes.charts import Chart
+from tessera_tools.report import FindingAt, Recording, add_python, op_graph, report_page
 from tessera_tools.report.lines import Lines, lines_of_text, printed
-from tessera_tools.report.page import MOST_LINES
+from tessera_tools.report.page import MOST_CHART_LINES, MOST_CHARTS, MOST_FINDINGS, MOST_LINES
 
 SOURCE = b"""\
 func.func @f(%a: i32) -> i32 {
@@ -36,6 +37,39 @@ def test_instructions_of_ptx_have_the_line_of_their_loc() -> None:
     assert keys["add.s32 %r1, %r2, %r3;"] == "f.mlir:7"
     assert keys["$L:"] == ""
     assert not any(".loc" in line for line in lines.texts)
+
+
+def test_sass_has_the_line_of_the_innermost_call() -> None:
+    text = (
+        '\t//## File "/k.py", line 4 inlined at "/k.py", line 9\n\t//## File "/k.py", line 9\n'
+        "        /*0000*/                   FADD R1, R2, R3 ;\n"
+        '\t//## File "/k.py", line 5 inlined at "/k.py", line 9\n\t//## File "/k.py", line 9\n'
+        "        /*0010*/                   FMUL R1, R1, R3 ;\n"
+        '\t//## File "/k.py", line 9\n'
+        "        /*0020*/                   EXIT ;\n"
+    )
+    assert lines_of_text("sass", text).keys == ["/k.py:4", "/k.py:5", "/k.py:9"]
+
+
+def test_the_lines_of_a_python_file_come_first() -> None:
+    recording = Recording("k.py", "sm_80")
+    recording.stages["ptx"] = Lines(["add", "mul", "ret"], ["k.py:5", "k.py:7", "other.py:1"], [1, 2, 3])
+    add_python(recording, "".join(f"line {n}\n" for n in range(1, 11)))
+    assert list(recording.stages) == ["python", "ptx"]
+    assert recording.stages["python"].texts == ["line 4", "line 5", "line 6", "line 7"]
+    assert recording.stages["python"].numbers == [4, 5, 6, 7]
+
+
+def test_what_is_cut_is_said() -> None:
+    recording = Recording("many.mlir", "sm_80")
+    recording.charts = [Chart("a loop", "k.mlir:3", tuple(f"cycle {n}" for n in range(MOST_CHART_LINES + 3)))]
+    recording.charts += [Chart("another", "", ("cycle",))] * (MOST_CHARTS + 1)
+    findings = [FindingAt("error", "race", "a race", "", "text")] * (MOST_FINDINGS + 5)
+    page = report_page(recording, findings=findings)
+    assert f"<li>5 of {MOST_FINDINGS + 5} findings</li>" in page
+    assert f"<li>the schedules of 2 of {MOST_CHARTS + 2} loops</li>" in page
+    assert f"<li>schedule of the loop at k.mlir:3: 3 of {MOST_CHART_LINES + 3} lines</li>" in page
+    assert "Left out" not in report_page(Recording("one.mlir", "sm_80"), findings=findings[:1])
 
 
 def test_a_long_stage_is_cut_and_the_page_says_so() -> None:

@@ -553,3 +553,10 @@ def test_every_number_of_a_table_has_a_source(name: str) -> None:
     table = timing(lookup(name))
     assert table is not None
     assert all(number.source and number.value > 0 for number in table.numbers.values())
+
+
+def test_an_estimate_prints_as_its_summary() -> None:
+    text = str(estimate("add.f32 %f1, %f1, %f1;"))
+    assert text.startswith("estimate for H100 SXM at ")
+    assert text == repr(estimate("add.f32 %f1, %f1, %f1;"))
+    assert len(text) < 3000

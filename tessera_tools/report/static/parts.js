@@ -72,12 +72,12 @@ document.addEventListener("keydown", (event) => {
 
 // -- stages side by side
 
-const WORDS = /(\/\/.*$|;.*$)|(%[\w$.#-]+)|("(?:[^"\\]|\\.)*")|(\b\d[\w.]*)|(\b(?:module|func|for|if|yield|return|define|load|store)\b)/g;
+const COMMENTS = { llvmir: ";", python: "#" };
+const WORDS = String.raw`(%[\w$.#-]+)|("(?:[^"\\]|\\.)*")|(\b\d[\w.]*)|(\b(?:module|func|for|if|yield|return|define|load|store|def|while)\b)`;
 
-function colored(into, text, comments) {
+function colored(into, text, words) {
   let last = 0;
-  for (const found of text.matchAll(WORDS)) {
-    if (found[1] && !comments.test(found[1])) continue;
+  for (const found of text.matchAll(words)) {
     into.append(text.slice(last, found.index));
     const kind = found[1] ? "c" : found[2] ? "v" : found[3] || found[4] ? "d" : "k";
     into.append(element("span", kind, found[0]));
@@ -112,7 +112,8 @@ function stagePane(stage, said) {
   lines.tabIndex = 0;
   lines.setAttribute("role", "listbox");
   lines.setAttribute("aria-label", `${stage.title}, line by line`);
-  const comments = stage.id === "llvmir" ? /^;/ : /^\/\//;
+  const words = new RegExp(`(${COMMENTS[stage.id] || "//"}.*$)|${WORDS}`, "g");
+  const told = new Set(); // several lines may come from one line of the source
   stage.lines.forEach((text, at) => {
     const row = element("div", "row");
     row.id = `${stage.id}-${at}`;
@@ -120,7 +121,7 @@ function stagePane(stage, said) {
     const key = stage.keys[at];
     row.append(element("span", "n", stage.numbers[at]));
     const shown = element("span", "t");
-    colored(shown, text, comments);
+    colored(shown, text, words);
     row.append(shown);
     if (key) {
       row.classList.add("from");
@@ -128,7 +129,8 @@ function stagePane(stage, said) {
       register(row, key);
     }
     lines.append(row);
-    for (const one of (said && said.get(key)) || []) lines.append(element("div", `said ${one.kind}`, one.message));
+    for (const one of (said && !told.has(key) && said.get(key)) || []) lines.append(element("div", `said ${one.kind}`, one.message));
+    told.add(key);
   });
   pane.append(head, lines);
   walk(lines);
