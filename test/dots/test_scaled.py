@@ -200,6 +200,7 @@ def test_in_a_loop_over_k(target: str) -> None:
     ("m", "n", "k", "element"),
     [
         (128, 64, 128, "f8E4M3FN"),
+        (128, 64, 32, "f8E4M3FN"),
         (128, 256, 32, "f8E5M2"),
         (256, 128, 64, "f8E4M3FN"),
         (128, 128, 256, "f8E5M2"),

@@ -61,6 +61,8 @@ _TRANSPOSED = (1, 2)
 """Bytes of the elements of factors that need not be contiguous along K."""
 _MOST_COLUMNS = 256
 """Columns of one instruction."""
+_STAGE_ALIGNMENT = 128
+"""Bytes at whose multiples TMA writes to shared memory (PTX ISA, "cp.async.bulk.tensor")."""
 _SCALES = 3
 """The first operand of a product that is factors of blocks."""
 _FEWEST_SCALED = 64
@@ -323,8 +325,7 @@ def _handed(
     for load in loads_of(dot, position):
         if not isinstance(load, nv_tileas.TiledLoad):
             raise Missed(load, "loads through pointers what a product multiplies, which TMA does not")
-        if not any(load is other.load for other in read):
-            read.append(read_load(dot, load, facts, order))
+        _read(dot, load, read, facts, order)
     return Handed(
         dot,
         memory,
@@ -337,14 +338,29 @@ def _handed(
     )
 
 
+def _read(
+    dot: nv_tileas.Dot, load: nv_tileas.TiledLoad, read: list[BoxLoad], facts: Facts, order: MemoryOrder
+) -> None:
+    """Add a tile that TMA brings to the consumer, if it is not there yet.  Raises Missed if TMA does not."""
+    if any(load is other.load for other in read):
+        return
+    made = read_load(dot, load, facts, order)
+    if made.bytes % _STAGE_ALIGNMENT:
+        raise Missed(
+            load,
+            f"reads a tile of {made.bytes} bytes; stages for TMA begin at multiples of {_STAGE_ALIGNMENT}",
+        )
+    read.append(made)
+
+
 def _handed_scales(
     dot: nv_tileas.Dot, position: int, read: list[BoxLoad], facts: Facts, order: MemoryOrder
 ) -> Handed:
     """Factors of blocks, which the consumer loads, from what TMA brings if it can, and hands over."""
     for load in loads_of(dot, position):
         with suppress(Missed):
-            if isinstance(load, nv_tileas.TiledLoad) and not any(load is other.load for other in read):
-                read.append(read_load(dot, load, facts, order))
+            if isinstance(load, nv_tileas.TiledLoad):
+                _read(dot, load, read, facts, order)
     type: Any = dot.operand(position).type
     axis = position - _SCALES
     width = min(_MOST_COLUMNS, type.shape[1]) if axis else LANES
