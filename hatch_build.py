@@ -2,6 +2,7 @@
 
 grammar/structure.lark, grammar/ops/*.lark  →  tessera_tools.parser.table  →  tessera_tools/_grammar/table.json
 grammar/ptx.lark                            →  tessera_tools.sim.syntax    →  tessera_tools/_grammar/ptx.json
+examples/*.mlir                         →  tessera_tools/_examples/
 
 An editable install needs neither the tables nor the copied grammars: it reads `grammar/` in the checkout
 and keeps its tables in the user's cache folder.
@@ -26,7 +27,8 @@ TABLE_SECONDS = 300
 
 
 class ParserTableHook(BuildHookInterface[Any]):
-    """Adds `tessera_tools/_grammar/`, the grammars and their tables, to a standard wheel."""
+    """Adds to a standard wheel: `tessera_tools/_grammar/`, the grammars and their tables, and `_examples/`, the menu of
+    tessera-play."""
 
     PLUGIN_NAME = "custom"
 
@@ -40,6 +42,8 @@ class ParserTableHook(BuildHookInterface[Any]):
             return
         self._scratch = tempfile.TemporaryDirectory(prefix="tessera-table-")
         build_data["force_include"][str(Path(self.root) / "grammar")] = "tessera_tools/_grammar"
+        for example in sorted((Path(self.root) / "examples").glob("*.mlir")):
+            build_data["force_include"][str(example)] = f"tessera_tools/_examples/{example.name}"
         for name, module in TABLES.items():
             table = Path(self._scratch.name) / name
             self._make(module, table)

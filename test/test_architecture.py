@@ -20,6 +20,7 @@ LAYERS = [
     {"opdef"},
     {"dialects"},
     {"parser", "bytecode", "analysis"},
+    {"mlir_bytecode"},
     {"planning"},
     {"passes"},
     {"emit"},

@@ -12,6 +12,10 @@ from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr, Integ
 
 PERSISTENT = "nv_tileaa.persistent"
 """Attribute of a kernel: how it gets the numbers of its programs."""
+CLUSTER_PROGRAMS = "nv_tileas.cluster_programs"
+"""The attribute of a kernel each of whose clusters runs several programs: how many along the first two axes."""
+BLOCKS = "blocks:"
+"""How the option `cluster` begins for clusters of several tile blocks."""
 STATIC, COUNTER, CANCEL = "static", "counter", "cancel"
 SCHEDULERS = (STATIC, COUNTER, CANCEL)
 
@@ -26,11 +30,15 @@ class Persistent:
     counter: int | None = None
     """A pointer to a 32-bit zero for each launch, from which CTAs take numbers."""
 
+    blocks: tuple[int, int] = (1, 1)
+    """The tile blocks of a cluster along the first two axes of the grid."""
+
     def attribute(self) -> Attribute:
         """As an attribute of the kernel."""
         counter = [("counter", i64(self.counter))] if self.counter is not None else []
         grid = [("grid", ArrayAttr(tuple(i64(n) for n in self.grid)))] if self.grid is not None else []
-        return DictionaryAttr((*counter, *grid, ("scheduler", StringAttr(self.scheduler))))
+        blocks = [("blocks", ArrayAttr(tuple(i64(n) for n in self.blocks)))] if self.blocks != (1, 1) else []
+        return DictionaryAttr((*blocks, *counter, *grid, ("scheduler", StringAttr(self.scheduler))))
 
 
 def persistent_of(attribute: Attribute | None) -> Persistent | None:
@@ -40,7 +48,9 @@ def persistent_of(attribute: Attribute | None) -> Persistent | None:
     fields = dict(attribute.entries)
     scheduler, grid, counter = fields.get("scheduler"), fields.get("grid"), fields.get("counter")
     numbers = [n.value for n in getattr(grid, "elements", ()) if isinstance(n, IntegerAttr)]
-    if not isinstance(scheduler, StringAttr) or len(numbers) not in (0, 3):
+    blocks = [n.value for n in getattr(fields.get("blocks"), "elements", ()) if isinstance(n, IntegerAttr)]
+    if not isinstance(scheduler, StringAttr) or len(numbers) not in (0, 3) or len(blocks) not in (0, 2):
         return None
     own = counter.value if isinstance(counter, IntegerAttr) else None
-    return Persistent(scheduler.value, (numbers[0], numbers[1], numbers[2]) if numbers else None, own)
+    extents = (numbers[0], numbers[1], numbers[2]) if numbers else None
+    return Persistent(scheduler.value, extents, own, (blocks[0], blocks[1]) if blocks else (1, 1))

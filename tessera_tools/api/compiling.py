@@ -13,8 +13,14 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input, tuned_for_input
-from tessera_tools.bytecode.version import is_bytecode
+from tessera_tools.api.inputs import (
+    DEFAULT_GPU,
+    find_target,
+    is_binary,
+    kind_of,
+    parse_input,
+    tuned_for_input,
+)
 from tessera_tools.diagnostics import Diagnostic, collect, error
 from tessera_tools.emit.compile_cache import Entry, key_of, once
 from tessera_tools.emit.compiled import Compiled, Options
@@ -393,7 +399,7 @@ def _module(read: bytes | Operation, label: str) -> Operation:
         verify_or_raise(module)
         return module
     module = parse_input(read, label)
-    if not is_bytecode(read):
+    if not is_binary(read):
         verify_or_raise(module)
     return module
 

@@ -1,4 +1,4 @@
-"""Inputs of the tools: MLIR, cuda_tile bytecode, LLVM IR, PTX, a cubin.
+"""Inputs of the tools: MLIR text and bytecode, cuda_tile bytecode, LLVM IR, PTX, a cubin.
 
 data, name ──kind_of──▶ "mlir" ──parse_input──▶ module        find_target(…) ──▶ Target
 """
@@ -13,12 +13,21 @@ from typing import TYPE_CHECKING, Any
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.diagnostics import Diagnostic, emit, error
 from tessera_tools.emit.tunables import config_text
+from tessera_tools.mlir_bytecode.version import is_mlir_bytecode
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
 
-__all__ = ["DEFAULT_GPU", "digest_of_input", "find_target", "kind_of", "parse_input", "tuned_for_input"]
+__all__ = [
+    "DEFAULT_GPU",
+    "digest_of_input",
+    "find_target",
+    "is_binary",
+    "kind_of",
+    "parse_input",
+    "tuned_for_input",
+]
 
 DEFAULT_GPU = "sm_80"
 """PTX for it runs on every later GPU, compiled by the driver."""
@@ -33,6 +42,11 @@ _LLVM_START = re.compile(
 )
 
 
+def is_binary(data: bytes) -> bool:
+    """True for bytecode, of cuda_tile or of MLIR: `parse_input` verifies it, and it has no lines to show."""
+    return is_bytecode(data) or is_mlir_bytecode(data)
+
+
 def kind_of(name: str, data: bytes) -> str:
     """ "cubin", "ptx", "llvmir" or "mlir" (bytecode too): by the file's name, otherwise by the beginning of the data.
 
@@ -40,7 +54,7 @@ def kind_of(name: str, data: bytes) -> str:
     """
     if data.startswith(_ELF):
         return "cubin"
-    if is_bytecode(data):
+    if is_binary(data):
         return "mlir"
     ending = os.path.splitext(name)[1]
     if ending == ".mir" or data.startswith(_MIR):
@@ -57,15 +71,19 @@ def kind_of(name: str, data: bytes) -> str:
 
 
 def parse_input(data: bytes, name: str, **options: Any) -> Operation:
-    """The module in MLIR text or in cuda_tile bytecode, distinguished by the magic number; bytecode is already
-    verified.
+    """The module in MLIR text, in cuda_tile bytecode or in MLIR bytecode, distinguished by the magic number; bytecode
+    is already verified.
 
-    options: as `tessera_tools.parser.parse_module`'s, for text.
+    options: as `tessera_tools.parser.parse_module`'s, for text; `allow_unregistered` for MLIR bytecode too.
     """
     if is_bytecode(data):
         from tessera_tools.bytecode import read_bytecode
 
         return read_bytecode(data, name)
+    if is_mlir_bytecode(data):
+        from tessera_tools.mlir_bytecode import read_mlir_bytecode
+
+        return read_mlir_bytecode(data, name, allow_unregistered=options.get("allow_unregistered", False))
     from tessera_tools.parser import parse_module
 
     return parse_module(data, name, **options)

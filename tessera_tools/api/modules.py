@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from tessera_tools.api.inputs import parse_input
-from tessera_tools.bytecode.version import is_bytecode
+from tessera_tools.api.inputs import is_binary, parse_input
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.rewriter import RewritePattern
 
@@ -14,7 +13,7 @@ __all__ = ["parse", "parse_file", "rewrite", "run_passes", "to_text"]
 
 
 def parse(source: str | bytes, name: str = "<text>") -> Operation:
-    """The verified module that MLIR text or cuda_tile bytecode describes; `name` denotes it in messages.
+    """The verified module that MLIR text, MLIR bytecode or cuda_tile bytecode describes; `name` denotes it in messages.
 
     Raises DiagnosticError with the position of the error.
 
@@ -26,7 +25,7 @@ def parse(source: str | bytes, name: str = "<text>") -> Operation:
 
     data = source.encode() if isinstance(source, str) else source
     module = parse_input(data, name)
-    if not is_bytecode(data):
+    if not is_binary(data):
         verify_or_raise(module)
     return module
 

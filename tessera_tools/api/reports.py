@@ -9,8 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from tessera_tools.api.inputs import find_target, kind_of, parse_input
-from tessera_tools.bytecode.version import is_bytecode
+from tessera_tools.api.inputs import find_target, is_binary, kind_of, parse_input
 from tessera_tools.diagnostics import error
 from tessera_tools.emit.compiled import Options
 from tessera_tools.ir.core import Operation
@@ -25,12 +24,19 @@ __all__ = ["clock_of", "findings_of", "record_input"]
 
 
 def record_input(
-    read: bytes | Operation, name: str, options: Options, target: Target | None, **parsing: Any
+    read: bytes | Operation,
+    name: str,
+    options: Options,
+    target: Target | None,
+    *,
+    into: Recording | None = None,
+    **parsing: Any,
 ) -> Recording:
     """Record the compilation of MLIR, bytecode, LLVM IR, PTX or a module, which is not changed.
 
     options: as for the compilation. target: the GPU that was asked for; if None, that of the program, or that of the
-    options. parsing: as for `parse_input`. Raises DiagnosticError as a compilation does.
+    options. into: a new recording; after an error, it has what happened before. parsing: as for `parse_input`. Raises
+    DiagnosticError as a compilation does.
     """
     from tessera_tools.emit.driver import declared_target, target_of_text
     from tessera_tools.ir.verifier import verify_or_raise
@@ -42,8 +48,10 @@ def record_input(
             else replace(options, target=find_target(declared))
         )
 
+    recording = Recording(name) if into is None else into
     if isinstance(read, Operation):
-        return record_module(read.clone(), name, chosen(declared_target(read)))
+        record_module(read.clone(), recording, chosen(declared_target(read)))
+        return recording
     kind = kind_of(name, read)
     if kind == "cubin":
         raise error(
@@ -51,13 +59,15 @@ def record_input(
         )
     if kind != "mlir":
         text = read.decode("utf-8", "replace")
-        return record_text(text, kind, name, chosen(target_of_text(text, kind)))
+        record_text(text, kind, recording, chosen(target_of_text(text, kind)))
+        return recording
     module = parse_input(read, name, **parsing)
     source = None
-    if not is_bytecode(read):
+    if not is_binary(read):
         verify_or_raise(module)
         source = read.decode("utf-8", "replace")
-    return record_module(module, name, chosen(declared_target(module)), source)
+    record_module(module, recording, chosen(declared_target(module)), source)
+    return recording
 
 
 def findings_of(findings: Iterable[Finding], ptx: str) -> list[FindingAt]:

@@ -169,7 +169,8 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Printing": (
         "mlir-print-op-generic", "mlir-print-debuginfo", "mlir-pretty-debuginfo", "mlir-print-local-scope",
         "mlir-print-value-users", "mlir-print-unique-ssa-ids", "mlir-use-nameloc-as-prefix", "mlir-print-skip-regions",
-        "mlir-elide-elementsattrs-if-larger", "mlir-elide-resource-strings-if-larger",
+        "mlir-elide-elementsattrs-if-larger", "mlir-elide-resource-strings-if-larger", "emit-bytecode",
+        "emit-bytecode-version", "elide-resource-data-from-bytecode", "f",
     ),
     "Dumps of passes": (
         "dump-pass-pipeline", "mlir-print-ir-before", "mlir-print-ir-after", "mlir-print-ir-before-all",
@@ -198,7 +199,7 @@ SHARED_KINDS = {
 }
 """What their values may be."""
 
-_LETTERS = {"o": "output", "O": "level"}
+_LETTERS = {"o": "output", "O": "level", "f": "f"}
 """The names of options of one letter."""
 
 
@@ -269,7 +270,7 @@ class CommandLine:
             metavar, text = self.repeated[name]
             return f"--{name} {metavar}", text
         if name in self.flags:
-            return f"--{name}", self.flags[name]
+            return f"{'-' if name in _LETTERS else '--'}{name}", self.flags[name]
         metavar, text, alone = self.values[name]
         dashes = "-" if name in _LETTERS else "--"
         return f"{dashes}{name} {metavar}" if alone is None else f"{dashes}{name}[={metavar}]", text
@@ -294,7 +295,8 @@ class CommandLine:
         for name, (metavar, text) in self.repeated.items():
             params.append(click.Option([f"--{name}"], multiple=True, metavar=metavar, help=text))
         for name, text in self.flags.items():
-            params.append(click.Option([f"--{name}"], type=click.BOOL, default=False, help=text, metavar=""))
+            spelled = [f"-{name}", _LETTERS[name]] if name in _LETTERS else [f"--{name}"]
+            params.append(click.Option(spelled, type=click.BOOL, default=False, help=text, metavar=""))
         for name, (metavar, text, alone) in self.values.items():
             # An optional value must follow a `=`.
             shown = metavar if alone is None else f"[={metavar}]"

@@ -378,7 +378,7 @@ def normalize(
                 out += [prefix + name, value] if len(name) == 1 else [f"--{name}={value}"]
             elif bare is not None:
                 bare_at = len(out) if bare != "true" else -1
-                out.append(f"--{name}={bare}")
+                out += [prefix + name, bare] if len(name) == 1 else [f"--{name}={bare}"]
             else:
                 following = next(rest, None)
                 if following is None:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tessera_tools.api.inputs import parse_input
+from tessera_tools.api.inputs import is_binary, parse_input
 from tessera_tools.bytecode import DEFAULT_VERSION, VERSIONS, Version, is_bytecode
 from tessera_tools.cli.common import FAILED, report
 from tessera_tools.cli.inspection import style_of
@@ -52,7 +52,7 @@ class Conversion:
         if self.until == "cudatilebc" and (self.options["output"] or "-") == "-" and sys.stdout.isatty():
             raise error(None, "refusing to write bytecode to a terminal", "specify an output file with -o")
         chunks: list[tuple[bytes, int]] = [(data, 1)]
-        if not binary:
+        if not is_binary(data):
             text = data.decode("utf-8", "replace")
             self.sources.add(name, text)
             marker = self.options["split_input_file"]
@@ -86,7 +86,7 @@ class Conversion:
         if which:
             from tessera_tools.cli.expected import check
 
-            text = "" if is_bytecode(chunk) else chunk.decode("utf-8", "replace")
+            text = "" if is_binary(chunk) else chunk.decode("utf-8", "replace")
             wrong = check(reported, name, text, first_line=first, only_expected=which == "only-expected")
             report(wrong, self.sources, self.color)
             return None if wrong else b""

@@ -41,7 +41,8 @@ def run_pipeline(document: Document, path: str, line: int) -> Json:
         substitutions = {"%s": source, "%t": temporary, "%S": home, "%p": home, "%%": "%"}
         stdin, status, printed = b"", 0, ""
         for words in run.commands(substitutions):
-            done = _run(words, stdin, home or None, folder.path)
+            # The folder of a text that is not saved may not exist.
+            done = _run(words, stdin, home if os.path.isdir(home) else None, folder.path)
             printed += done.stderr.decode("utf-8", "replace")
             stdin, status = done.stdout, done.exit_code
             if status:

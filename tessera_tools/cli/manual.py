@@ -17,7 +17,7 @@ from tessera_tools.emit.files import write_output
 
 __all__ = ["COMMANDS", "completion", "man_page", "write_man_pages"]
 
-COMMANDS = ("opt", "translate", "run", "layout", "reduce", "tune", "lsp")
+COMMANDS = ("opt", "translate", "run", "layout", "reduce", "tune", "lsp", "play")
 """The modules of the commands with a `CommandLine`."""
 
 

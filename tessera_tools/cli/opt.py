@@ -34,6 +34,9 @@ __all__ = ["main", "run"]
 FLAGS = SHARED_FLAGS | INSPECTION_FLAGS | {
     "Werr-hints": "with -Wunsupported-hints, treat these warnings as errors",
     "Wunsupported-hints": "warn about cuda_tile optimization hints that are not supported",
+    "elide-resource-data-from-bytecode": "write bytecode without the data of resources",
+    "emit-bytecode": "write MLIR bytecode instead of text",
+    "f": "write bytecode to a terminal, too",
     "list-passes": "list all passes with their options and exit",
     "no-implicit-module": "use the file's only operation as the top level instead of adding a module",
     "run-reproducer": "run the pipeline stored in the input reproducer",
@@ -44,6 +47,8 @@ FLAGS = SHARED_FLAGS | INSPECTION_FLAGS | {
 VALUES: dict[str, tuple[str, str, str | None]] = {
     **shared(SHARED_VALUES, "o", "color", "report"),
     **INSPECTION_VALUES,
+    "emit-bytecode-version": ("N", "the version of MLIR bytecode to write, 0 to 6 (default: 6)", None),
+    "irdl-file": ("FILE", "load the dialects that FILE defines in irdl, which the input may use", None),
     "output-split-marker": ("MARKER", "the line between the outputs of chunks (default: that of the input)", None),
     "pass-pipeline": ("TEXT", "the pass pipeline to run, e.g. 'builtin.module(func.func(canonicalize,cse))'", None),
     **REMARK_OPTIONS,
@@ -83,11 +88,13 @@ Examples:
 COMMAND_LINE = CommandLine(
     "tessera-opt",
     help="Parse, verify, transform and print MLIR. "
-    "Reads MLIR text from FILE, or from stdin if FILE is '-' or not given.",
+    "Reads MLIR text, MLIR bytecode or cuda_tile bytecode from FILE, or from stdin if FILE is '-' or not given.",
     epilog=EPILOG,
     flags=FLAGS,
     values=VALUES,
-    kinds=SHARED_KINDS | INSPECTION_KINDS | {"verify-diagnostics": ("all", "only-expected")},
+    kinds=SHARED_KINDS
+    | INSPECTION_KINDS
+    | {"verify-diagnostics": ("all", "only-expected"), "emit-bytecode-version": int},
     passes=PASSES,
     aliases=ALIASES,
     repeated=INSPECTION_REPEATED,

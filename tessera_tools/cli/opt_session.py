@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from tessera_tools.bytecode.version import is_bytecode
+from tessera_tools.api.inputs import is_binary, parse_input
 from tessera_tools.cli.common import (
     FAILED,
     internal_fault,
@@ -75,10 +76,28 @@ class Session:
         self.failed = False
         with progress(lambda: self.doing):
             try:
-                return self._run()
+                with self._dialects_of_file():
+                    return self._run()
             except DiagnosticError as failure:
                 report(failure.diagnostics, self.sources, self.color)
                 return FAILED
+
+    @contextlib.contextmanager
+    def _dialects_of_file(self) -> Iterator[None]:
+        """With the dialects of --irdl-file, if it is given. Raises DiagnosticError."""
+        if self.options["irdl_file"] is None:
+            yield
+            return
+        from tessera_tools.dialects.irdl.loading import dialects_of
+        from tessera_tools.opdef.dialect import loaded_dialects
+        from tessera_tools.parser import parse_module
+
+        name, data = read_input(self.options["irdl_file"])
+        self.sources.add(name, data.decode("utf-8", "replace"))
+        definitions = parse_module(data, name)
+        _verify(definitions)
+        with loaded_dialects(dialects_of(definitions)):
+            yield
 
     def _run(self) -> int:
         options = self.options
@@ -87,14 +106,15 @@ class Session:
             raise _plain(
                 "--report is of one module; it cannot be combined with --split-input-file or --verify-diagnostics"
             )
+        self._check_output()
         pipeline = self._pipeline()
         name, data = self._read()
         self.input_name = name
         text: str | None = None
-        if not is_bytecode(data):
+        if not is_binary(data):
             with contextlib.suppress(UnicodeDecodeError):
                 text = data.decode("utf-8")
-        if not is_bytecode(data):
+        if not is_binary(data):
             self.sources.add(name, data.decode("utf-8", "replace") if text is None else text)
         reproducer = None
         if text is not None:
@@ -112,7 +132,7 @@ class Session:
         if options["tessera_pipeline"] is None:
             self.inspection.starts(pipeline, self._source_of(text))
         marker = options["split_input_file"]
-        outputs: list[str] = []
+        outputs: list[bytes] = []
         chunks: list[Chunk | bytes]
         if text is None:
             chunks = [data]
@@ -123,12 +143,24 @@ class Session:
         if not self.failed or len(outputs) > 1:
             with self.timing.scope("Output"):
                 between = marker if options["output_split_marker"] is None else options["output_split_marker"]
-                self._write(f"\n{between}\n".join(outputs))
+                self._write(f"\n{between}\n".encode().join(outputs))
         self.remarks.write(self.sources)
         self.inspection.report()
         return FAILED if self.failed else 0
 
-    def _write(self, text: str) -> None:
+    def _check_output(self) -> None:
+        """Options of bytecode belong to `--emit-bytecode`, and bytecode does not belong in a terminal."""
+        options = self.options
+        if not options["emit_bytecode"]:
+            if options["emit_bytecode_version"] is not None or options["elide_resource_data_from_bytecode"]:
+                raise _plain("bytecode version while not emitting bytecode", "add --emit-bytecode")
+            return
+        if (options["output"] or "-") == "-" and not options["f"] and sys.stdout.isatty():
+            raise _plain(
+                "refusing to write bytecode to a terminal", "specify an output file with -o, or use -f"
+            )
+
+    def _write(self, data: bytes) -> None:
         output = self.options["output"] or "-"
         if self._page is not None and not self.failed:
             write_output(self.options["report"], self._page)
@@ -136,7 +168,7 @@ class Session:
             return  # stdout has the pictures
         # A file is written only if all chunks succeed; stdout shows the successful chunks.
         if output == "-" or not self.failed:
-            write_output(output, text)
+            write_output(output, data)
 
     def _read(self) -> tuple[str, bytes]:
         """The input, read once: stdin would be empty in a second attempt on a larger stack."""
@@ -187,7 +219,7 @@ class Session:
 
     # -- one chunk
 
-    def _chunk(self, chunk: Chunk | bytes, name: str, pipeline: Pipeline) -> str:
+    def _chunk(self, chunk: Chunk | bytes, name: str, pipeline: Pipeline) -> bytes:
         """Process one chunk; returns its output, empty if it failed."""
         which = self.options["verify_diagnostics"]
         reported: list[Diagnostic] = []
@@ -204,11 +236,11 @@ class Session:
             elif not self.remarks.take(diagnostic):
                 report([diagnostic], self.sources, self.color)
 
-        text = ""
+        made = b""
         failed = False
         with sink(hear):
             try:
-                text = self._process(chunk, name, pipeline)
+                made = self._process(chunk, name, pipeline)
             except DiagnosticError as failure:
                 failed = True
                 if which and not isinstance(failure, InternalFault):
@@ -224,9 +256,9 @@ class Session:
             report(wrong, self.sources, self.color)
             failed = bool(wrong)
         self.failed |= failed
-        return text
+        return made
 
-    def _process(self, chunk: Chunk | bytes, name: str, pipeline: Pipeline) -> str:
+    def _process(self, chunk: Chunk | bytes, name: str, pipeline: Pipeline) -> bytes:
         options = self.options
         self.source_text = "" if isinstance(chunk, bytes) else chunk.text
         with self.timing.scope("Parser"):
@@ -247,12 +279,7 @@ class Session:
             self._run_passes(pipeline, module)
         with self.timing.scope("Output"):
             self.doing = "printing"
-            from tessera_tools.ir.printing import print_op
-
-            text = self._guard(
-                "while printing",
-                lambda: print_op(module, style=self.inspection.style),
-            )
+            made = self._guard("while printing", lambda: self._output(module))
             if options["view_op_graph"] is not None:
                 from tessera_tools.cli.pictures import write_graph
 
@@ -261,13 +288,28 @@ class Session:
                 from tessera_tools.cli.pictures import show_layouts
 
                 show_layouts(module, options["show_layout"], options["color"] or "auto")
-        return text if text.endswith("\n") else text + "\n"
+        return made
+
+    def _output(self, module: Operation) -> bytes:
+        """The module as text, or as bytecode."""
+        if self.options["emit_bytecode"]:
+            from tessera_tools.mlir_bytecode import VERSION, write_mlir_bytecode
+
+            given = self.options["emit_bytecode_version"]
+            return write_mlir_bytecode(
+                module,
+                VERSION if given is None else given,
+                elide_resources=self.options["elide_resource_data_from_bytecode"],
+            )
+        from tessera_tools.ir.printing import print_op
+
+        text = print_op(module, style=self.inspection.style)
+        return f"{text.removesuffix(chr(10))}\n".encode("utf-8", "surrogateescape")
 
     def _parse(self, chunk: Chunk | bytes, name: str) -> Operation:
-        if isinstance(chunk, bytes) and is_bytecode(chunk):
-            from tessera_tools.bytecode import read_bytecode
-
-            return read_bytecode(chunk, name)
+        allowed = self.options["allow_unregistered_dialect"]
+        if isinstance(chunk, bytes) and is_binary(chunk):
+            return parse_input(chunk, name, allow_unregistered=allowed)
         from tessera_tools.parser import parse_module
 
         source, first_line = (chunk, 1) if isinstance(chunk, bytes) else (chunk.text, chunk.first_line)
@@ -275,7 +317,7 @@ class Session:
             source,
             name,
             first_line=first_line,
-            allow_unregistered=self.options["allow_unregistered_dialect"],
+            allow_unregistered=allowed,
             implicit_index_constants=self.options["implicit_index_constants"],
         )
         if self.options["no_implicit_module"] and len(module.regions[0].block) == 1:
@@ -298,12 +340,13 @@ class Session:
     def _source(self) -> str:
         """The input as text, for a reproducer."""
         data = self._read()[1]
-        if not is_bytecode(data):
+        if not is_binary(data):
             return self.source_text
-        from tessera_tools.bytecode import read_bytecode
         from tessera_tools.ir.printing import print_op
 
-        return print_op(read_bytecode(data, self.input_name))
+        return print_op(
+            parse_input(data, self.input_name, allow_unregistered=self.options["allow_unregistered_dialect"])
+        )
 
     def _guard(self, doing: str, work: Any) -> Any:
         """Turn an unexpected exception into an error with a reproducer."""
@@ -326,17 +369,12 @@ class Session:
     def _run_recorded(self, pipeline: Pipeline, module: Operation, name: str) -> None:
         """Run the passes, and make the page of --report."""
         from tessera_tools.emit.driver import declared_target
-        from tessera_tools.passes.charts import recording_charts
-        from tessera_tools.report import Recorder, Recording, add_source, report_page
+        from tessera_tools.report import Recording, recorded, report_page
 
         self._recording = Recording(name, declared_target(module) or "no target yet")
-        recorder = Recorder(self._recording)
-        with recording_charts() as charts:
+        with recorded(self._recording, module, self.source_text or None) as recorder:
             self._run_passes(pipeline, module, (recorder,))
-        recorder.finish(module)
-        self._recording.charts = charts
         self._recording.target = declared_target(module) or self._recording.target
-        add_source(self._recording, self.source_text or None)
         self._page = report_page(self._recording)
 
     def _run_passes(
@@ -371,6 +409,8 @@ class Session:
     def _reproduce(self, ir: str, pipeline: str) -> str:
         """Write a reproducer; returns the note with its path."""
         flags = ["--allow-unregistered-dialect"] if self.options["allow_unregistered_dialect"] else []
+        if self.options["irdl_file"] is not None:
+            flags.append(f"--irdl-file={self.options['irdl_file']}")
         ir, pipeline = self.inspection.reproducer(ir, pipeline)
         reproducer = Reproducer(pipeline, self.inspection.verify_each)
         return write_reproducer(self.options["crash_reproducer"], ir, reproducer, flags)

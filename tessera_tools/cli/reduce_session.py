@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from tessera_tools.api.inputs import kind_of, parse_input
+from tessera_tools.api.inputs import is_binary, kind_of, parse_input
 from tessera_tools.bytecode import is_bytecode, read_bytecode, write_bytecode
 from tessera_tools.bytecode.version import MAGIC, Version
 from tessera_tools.cli.common import INTERRUPTED, progress, read_input, use_color, write_stderr
@@ -16,6 +16,7 @@ from tessera_tools.emit.tools import TemporaryFolder
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.printing import print_op
 from tessera_tools.ir.verifier import verify
+from tessera_tools.mlir_bytecode import is_mlir_bytecode, read_mlir_bytecode, write_mlir_bytecode
 from tessera_tools.reduce.module import reduce_module
 from tessera_tools.reduce.search import Budget, Exhausted
 from tessera_tools.reduce.text import reduce_ptx, reduce_text
@@ -42,7 +43,9 @@ class Session:
         output = self.options["output"] or "-"
         if not data:
             raise error(None, f"'{name}' is empty; there is nothing to reduce")
-        ending = os.path.splitext(name)[1] or (".tileirbc" if is_bytecode(data) else ".mlir")
+        ending = os.path.splitext(name)[1] or (
+            ".tileirbc" if is_bytecode(data) else ".mlirbc" if is_mlir_bytecode(data) else ".mlir"
+        )
         with TemporaryFolder("tessera-reduce") as folder:
             self.candidate = os.path.join(folder.path, f"candidate{ending}")
             test = make_test(self.options, folder.path, self.options["test_timeout"] or TEST_SECONDS)
@@ -83,6 +86,11 @@ class Session:
         if is_bytecode(data):
             version = Version(*data[len(MAGIC) : len(MAGIC) + 2])
             reduce_module(read_bytecode(data, name), lambda op: write_bytecode(op, version), budget)
+            return
+        if is_mlir_bytecode(data):
+            reduce_module(
+                read_mlir_bytecode(data, name, allow_unregistered=True), write_mlir_bytecode, budget
+            )
             return
         kind = kind_of(name, data)
         text = data.decode("utf-8", "surrogateescape")
@@ -126,7 +134,7 @@ def _text(module: Operation) -> bytes:
 
 
 def _size(data: bytes) -> str:
-    if is_bytecode(data):
+    if is_binary(data):
         return f"{len(data):,} bytes"
     lines = data.count(b"\n")
     return f"{lines:,} lines" if lines > 1 else f"{len(data):,} bytes"

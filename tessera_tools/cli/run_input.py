@@ -9,8 +9,14 @@ import os
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input, tuned_for_input
-from tessera_tools.bytecode.version import is_bytecode
+from tessera_tools.api.inputs import (
+    DEFAULT_GPU,
+    find_target,
+    is_binary,
+    kind_of,
+    parse_input,
+    tuned_for_input,
+)
 from tessera_tools.cli.common import read_input, write_reproducer
 from tessera_tools.diagnostics import DiagnosticError, InternalFault, Position, Sources, error
 from tessera_tools.emit.compile_cache import Entry, key_of, once
@@ -53,7 +59,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         return _cubin(name, data, options["manifest"], cuda, target)
     if kind in ("mlir", "llvmir") and options["manifest"] is not None:
         raise error(None, f"--manifest belongs to a .ptx or .cubin; '{name}' is compiled here")
-    text = "" if is_bytecode(data) else data.decode("utf-8", "replace")
+    text = "" if is_binary(data) else data.decode("utf-8", "replace")
     sources.add(name, text)
     if kind == "ptx":
         if b"\0" in data:
@@ -115,12 +121,12 @@ def _compile_module(data: bytes, name: str, target: Target | None, options: Opti
     from tessera_tools.ir.verifier import verify_or_raise
 
     module = parse_input(data, name)
-    if not is_bytecode(data):
+    if not is_binary(data):
         verify_or_raise(module)
     chosen = target or find_target(declared_target(module) or DEFAULT_GPU)
     options = replace(options, target=chosen)
     pipeline = remaining_pipeline(options, stage_of(module)).text()
-    source = print_op(module) if is_bytecode(data) else data.decode("utf-8", "replace")
+    source = print_op(module) if is_binary(data) else data.decode("utf-8", "replace")
     try:
         return compile_module(module, options)
     except InternalFault as failure:

@@ -61,6 +61,10 @@ class Session:
         self.cuda = options["device"] == "cuda"
         self.results: list[runtime.Result] = []
         self.findings = Findings()
+        self.outcome: Mapping[str, runtime.Buffer] = {}
+        """The buffers after the first launch."""
+        self.summary = ""
+        """A line about the run."""
         self.disagreements: list[str] = []
 
     def run(self) -> int:
@@ -112,16 +116,15 @@ class Session:
             first = self._device(loaded)
             kernel = self._kernel(first, loaded, arguments)
         # Each schedule has new buffers; only those of the first run are written and compared.
-        outcome: Mapping[str, runtime.Buffer] = {}
         for number, (seed, mode) in enumerate(schedules):
             if number:
                 kernel = self._kernel(self._device(loaded), loaded, arguments)
             found = self._launch(kernel, arguments, grid, seed, mode, number, len(schedules))
             if not number:
-                outcome = found
+                self.outcome = found
             else:
-                self._compare_runs(outcome, found, seed, mode)
-        return self._finish(kernel, loaded, arguments, outcome, grid)
+                self._compare_runs(self.outcome, found, seed, mode)
+        return self._finish(kernel, loaded, arguments, grid)
 
     def _check_ranks(self, loaded: Loaded, arguments: Arguments) -> None:
         """Refuse a host function without --ranks. Without --grid or --entry, no kernel of its module is meant."""
@@ -317,10 +320,9 @@ class Session:
         kernel: runtime.Kernel,
         loaded: Loaded,
         arguments: Arguments,
-        buffers: Mapping[str, runtime.Buffer],
         grid: Shape,
     ) -> int:
-        first = self.results[0]
+        first, buffers = self.results[0], self.outcome
         to_stdout = self.options["report"] == "-"
         (sys.stderr if to_stdout else sys.stdout).write(first.output)
         name = self._ptx_name(kernel)
@@ -341,13 +343,14 @@ class Session:
             or kernel.signature.block
             or (1, 1, 1)
         )
-        write_stderr(self._summary(kernel, grid, block))
+        self.summary = self._summary(kernel, grid, block)
+        write_stderr(f"{self.summary}\n")
         with OutputSet() as outputs:
             for path, raw in arguments.outputs(buffers):
                 outputs.add(path, raw)
             path = self.options["report"]
             if path is not None and path.endswith(".html"):
-                outputs.add(path, self._page(kernel, loaded, grid, block))
+                outputs.add(path, self._page(kernel, loaded))
             elif path is not None:
                 outputs.add(path, self._report(kernel, grid, block, status))
         if self.options["stats"]:
@@ -358,7 +361,7 @@ class Session:
         first = self.results[0]
         what = f"{kernel.name}: grid {'x'.join(map(str, grid))}, block {'x'.join(map(str, block))}"
         if self.cuda:
-            return f"{what}: {first.seconds * 1e6:.1f} µs\n"
+            return f"{what}: {first.seconds * 1e6:.1f} µs"
         instructions = sum(one.instructions for one in self.results)
         seconds = sum(one.seconds for one in self.results)
         seeds = f"seed {first.seed}, {first.mode}"
@@ -367,7 +370,7 @@ class Session:
         return (
             f"{what}, {seeds}: {instructions:,} warp instructions in {seconds:.2f} s "
             f"({instructions / max(seconds, 1e-9):,.0f} a second), "
-            f"{self.findings.summary(len(self.disagreements))}\n"
+            f"{self.findings.summary(len(self.disagreements))}"
         )
 
     def _timing(self, estimate: Estimate) -> None:
@@ -398,7 +401,7 @@ class Session:
             if self.options["timing_trace"]:
                 outputs.add(self.options["timing_trace"], json.dumps(trace_events(estimate)) + "\n")
 
-    def _page(self, kernel: runtime.Kernel, loaded: Loaded, grid: Shape, block: Shape) -> str:
+    def _page(self, kernel: runtime.Kernel, loaded: Loaded) -> str:
         """The page of `--report=FILE.html`: the input is compiled once more, to record how."""
         from tessera_tools.api.inputs import DEFAULT_GPU, find_target
         from tessera_tools.api.reports import clock_of, findings_of, record_input
@@ -414,7 +417,7 @@ class Session:
             recording,
             clock=clock_of(self.results[0].estimate),
             findings=findings_of(self.findings, self._ptx_name(kernel)),
-            run=self._summary(kernel, grid, block).strip(),
+            run=self.summary,
         )
 
     def _report(self, kernel: runtime.Kernel, grid: Shape, block: Shape, status: int) -> str:

@@ -43,6 +43,11 @@ def opt() -> NoReturn:
     _start("opt")
 
 
+def play() -> NoReturn:
+    """`tessera-play`"""
+    _start("play")
+
+
 def reduce() -> NoReturn:
     """`tessera-reduce`"""
     _start("reduce")

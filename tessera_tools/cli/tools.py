@@ -39,6 +39,7 @@ COMMANDS = {
     "tessera-layout": "show a layout as a picture, and in CuTe notation",
     "tessera-reduce": "find the smallest input that still fails",
     "tessera-lsp": "serve an editor: errors, hover, completion, navigation",
+    "tessera-play": "serve a page: a program, its stages, and a run on the simulated GPU",
     "tessera-cache": "show and clear the compile cache",
     "tessera-tileiras": "compile bytecode with the command line of NVIDIA's tileiras",
 }

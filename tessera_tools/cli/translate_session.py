@@ -7,8 +7,14 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tessera_tools.api.inputs import DEFAULT_GPU, find_target, kind_of, parse_input, tuned_for_input
-from tessera_tools.bytecode.version import is_bytecode
+from tessera_tools.api.inputs import (
+    DEFAULT_GPU,
+    find_target,
+    is_binary,
+    kind_of,
+    parse_input,
+    tuned_for_input,
+)
 from tessera_tools.cli.common import (
     FAILED,
     internal_fault,
@@ -128,7 +134,7 @@ class Session:
             failure.diagnostics[-1].note(self._reproduce())
 
     def _compile(self) -> Compiled:
-        options = self._options()
+        options = self.asked()
         self._check_output()
         name, data = self._read()
         if data.startswith(b"\x7fELF"):
@@ -137,11 +143,11 @@ class Session:
                 f"'{name}' is a cubin, which cannot be compiled further",
                 "expected bytecode, MLIR, LLVM IR or PTX",
             )
-        if not is_bytecode(data):
+        if not is_binary(data):
             self.sources.add(name, data.decode("utf-8", "replace"))
         if self.options["tuned"] is not None:
             self._use_tuned(name, data)
-            options = self._options()
+            options = self.asked()
         key = self._key(name, data, options)
         return once(
             key, name, lambda: Entry(self._compile_ir(name, data, options)), on_stage=self._save
@@ -185,14 +191,14 @@ class Session:
             target_of_text,
         )
 
-        binary = is_bytecode(data)
+        binary = is_binary(data)
         text = "" if binary else data.decode("utf-8", "replace")
         kind = kind_of(name, data)
         if kind != "mlir":
             self.doing = "compiling"
             if self.options["gpu_name"] is None:
                 self.options["gpu_name"] = target_of_text(text, kind)
-                options = self._options()
+                options = self.asked()
             return compile_text(
                 text, kind, options, worker=self.worker, timing=self.timing, on_stage=self._save, name=name
             )
@@ -201,7 +207,7 @@ class Session:
             module = self._parse(data, name)
         if self.options["gpu_name"] is None:
             self.options["gpu_name"] = declared_target(module)
-            options = self._options()
+            options = self.asked()
         if self.options["print_pipeline"]:
             self._print_pipeline(options, module)
         self.doing = "compiling"
@@ -244,11 +250,12 @@ class Session:
             allow_unregistered=self.options["allow_unregistered_dialect"],
             implicit_index_constants=self.options["implicit_index_constants"],
         )
-        if not is_bytecode(data):
+        if not is_binary(data):
             verify_or_raise(module)
         return module
 
-    def _options(self) -> Options:
+    def asked(self) -> Options:
+        """How to compile, as the options say. Raises DiagnosticError."""
         given = self.options
         target = find_target(given["gpu_name"] or DEFAULT_GPU)
         extra: list[str] = []
@@ -348,7 +355,7 @@ class Session:
 
         self.doing = "making the report"
         name, data = self._read()
-        options = self._options()
+        options = self.asked()
         target = options.target if self.options["gpu_name"] is not None else None
         parsing = {
             one: self.options[one] for one in ("allow_unregistered_dialect", "implicit_index_constants")

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tessera_tools.analysis.persistent import BLOCKS
 from tessera_tools.diagnostics import DiagnosticError, HasStart, Position, emit, error
 from tessera_tools.emit.call_sites import with_call_sites
 from tessera_tools.emit.compiled import FORMATS, Compiled, Options, Stage
@@ -166,6 +167,19 @@ def _steps(options: Options, stage: Stage) -> list[Step]:
     if options.persistent in ("static", "counter") and options.plain_abi:
         why = "the plain ABI has no parameters for the grid"
         raise error(None, f"persistent={options.persistent} cannot be followed: {why}")
+    persistent = "never" if options.persistent == "auto" else options.persistent
+    if options.cluster.startswith(BLOCKS):
+        if options.persistent not in ("auto", "static"):
+            why = "the CTAs of a cluster take their tile blocks with a stride; expected persistent=static"
+            raise error(
+                None, f"cluster={options.cluster} cannot be had with persistent={options.persistent}: {why}"
+            )
+        if options.plain_abi:
+            raise error(
+                None,
+                f"cluster={options.cluster} cannot be followed: the plain ABI has no parameters for the grid",
+            )
+        persistent = "static"
     return pipeline_for(
         options.target.name,
         stage,
@@ -175,7 +189,7 @@ def _steps(options: Options, stage: Stage) -> list[Step]:
         options.num_stages,
         options.ping_pong,
         options.cluster,
-        "never" if options.persistent == "auto" else options.persistent,
+        persistent,
         "rows" if options.raster == "auto" else options.raster,
     )
 

@@ -78,7 +78,7 @@ def _kernel(function: Operation) -> Kernel:
 
 def _persistent(attribute: Attribute | None) -> Persistent | None:
     found = persistent_of(attribute)
-    return Persistent(found.scheduler, found.grid, found.counter) if found is not None else None
+    return Persistent(found.scheduler, found.grid, found.counter, found.blocks) if found is not None else None
 
 
 def _tensor_map(described: Any) -> TensorMap:

@@ -85,12 +85,20 @@ class Persistent:
 
     `grid` are the indices of the i32 parameters that receive the extents of the grid that the caller asked for; without
     it, the launch has that grid, and CTAs cancel the launch of others. `counter`, if any, is the index of a pointer to
-    4 zero bytes, which each launch has for itself.
+    4 zero bytes, which each launch has for itself. `blocks` are the tile blocks of a cluster along the first two axes,
+    if its CTAs run one each.
     """
 
     scheduler: str
     grid: Shape | None = None
     counter: int | None = None
+    blocks: tuple[int, int] = (1, 1)
+
+    def clusters(self, grid: Shape) -> int:
+        """The CTAs, or clusters, that a grid of tile blocks needs."""
+        x, y, z = grid
+        columns, rows = self.blocks
+        return -(-x // columns) * -(-y // rows) * z
 
     @property
     def parameters(self) -> tuple[int, ...]:
@@ -205,7 +213,8 @@ def _kernel_data(kernel: Kernel) -> dict[str, Any]:
 def _persistent_data(persistent: Persistent) -> dict[str, Any]:
     counter = {} if persistent.counter is None else {"counter": persistent.counter}
     grid = {} if persistent.grid is None else {"grid": list(persistent.grid)}
-    return {"scheduler": persistent.scheduler, **grid, **counter}
+    blocks = {} if persistent.blocks == (1, 1) else {"blocks": list(persistent.blocks)}
+    return {"scheduler": persistent.scheduler, **grid, **counter, **blocks}
 
 
 class _Reader:
@@ -376,12 +385,15 @@ def _read_persistent(outer: _Reader) -> Persistent:
     scheduler = reader.text("scheduler")
     grid = reader.counts("grid") if "grid" in reader.data else None
     counter = reader.count("counter") if "counter" in reader.data else None
+    blocks = reader.counts("blocks") if "blocks" in reader.data else (1, 1)
     reader.finish()
+    if len(blocks) != 2 or 0 in blocks:
+        raise reader.bad("blocks", "two positive numbers of tile blocks")
     if grid is None:
         return Persistent(scheduler, None, counter)
     if len(grid) != 3:
         raise reader.bad("grid", "the numbers of three parameters")
-    return Persistent(scheduler, (grid[0], grid[1], grid[2]), counter)
+    return Persistent(scheduler, (grid[0], grid[1], grid[2]), counter, (blocks[0], blocks[1]))
 
 
 def _check_persistent(kernel: Kernel, persistent: Persistent, where: str) -> None:

@@ -91,7 +91,14 @@ def os_reason(failure: OSError) -> str:
     return reason[:1].lower() + reason[1:]
 
 
-_PREFIXES = ("tessera-lsp", "tessera-nvdisasm", "tessera-ptxas", "tessera-ranks", "tessera-reduce")
+_PREFIXES = (
+    "tessera-lsp",
+    "tessera-nvdisasm",
+    "tessera-play",
+    "tessera-ptxas",
+    "tessera-ranks",
+    "tessera-reduce",
+)
 _MOST_ENTRIES = 10_000
 """How many entries of the directory for temporary files are looked at for abandoned folders."""
 
@@ -179,9 +186,14 @@ def _lock(descriptor: int, path: str, *, wait: bool) -> bool:
 
 
 def _remove(path: str, descriptor: int) -> None:
-    """Remove a folder of files, which is open. Raises OSError."""
+    """Remove a folder, which is open. Raises OSError."""
     for name in os.listdir(descriptor):
-        os.unlink(name, dir_fd=descriptor)
+        try:
+            os.unlink(name, dir_fd=descriptor)
+        except IsADirectoryError:
+            import shutil
+
+            shutil.rmtree(name, dir_fd=descriptor)
     os.rmdir(path)
 
 

@@ -52,8 +52,11 @@ class Tunable:
         return tuple(map(str, values))
 
 
-CLUSTERS = ("auto", "1x1", "2x1", "1x2", "4x1", "2x2", "1x4", "8x1", "4x2", "2x4", "1x8")
-"""The parts into which a cluster may split each tile."""
+CLUSTERS = (
+    "auto", "1x1", "2x1", "1x2", "4x1", "2x2", "1x4", "8x1", "4x2", "2x4", "1x8", "blocks:2x1", "blocks:1x2",
+    "blocks:4x1", "blocks:2x2", "blocks:1x4",
+)  # fmt: skip
+"""The parts into which a cluster may split each tile, or the tile blocks of which it has the CTAs."""
 
 TUNABLES = (
     Tunable(
@@ -80,7 +83,8 @@ TUNABLES = (
         "cluster",
         CLUSTERS[1:],
         "CTAs of the cluster that computes each tile block, ROWSxCOLUMNS: the parts into which its tiles are split "
-        "along both axes (default: auto, as the program hints)",
+        "along both axes; or blocks:XxY: a cluster has the CTAs of so many tile blocks, which share loads (default: "
+        "auto, as the program hints)",
         default="auto",
     ),
     Tunable(

@@ -51,6 +51,8 @@ class ConstantFolder:
         self._make = make
         self._known: dict[Region, dict[tuple[str, Attribute, Type], Operation]] = {}
         self._keys: dict[Operation, tuple[Region, tuple[str, Attribute, Type]]] = {}
+        self.has_moved = False
+        """Whether `add` has moved a constant."""
 
     def add(self, op: Operation) -> Operation:
         """Register an existing constant.  Returns its unique representative: `op` itself (moved to the top of its
@@ -69,6 +71,7 @@ class ConstantFolder:
             first = entry.first_op
             op.detach()
             entry.insert_before(first, op)
+            self.has_moved = True
         known[key] = op
         self._keys[op] = (region, key)
         return op

@@ -123,10 +123,11 @@ class _Driver(Listener):
         for op in list(self.root.walk(post_order=not top_down)):
             if op.parent in self.unreachable:
                 continue
-            if op.has_trait(ConstantLike):
-                self.unify(op)
-            else:
+            if not op.has_trait(ConstantLike):
                 ops.append(op)
+            elif self.unify(op):
+                self.result.changed = True
+        self.result.changed |= self.folder.has_moved
         if top_down:
             ops.reverse()
         for op in ops:

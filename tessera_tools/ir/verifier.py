@@ -25,7 +25,14 @@ if TYPE_CHECKING:
 def verify(op: Operation) -> list[Diagnostic]:
     """Every error in `op` and its nested ops; empty if it is valid."""
     with shared_symbol_tables():
-        return _Verifier().run(op)
+        try:
+            return _Verifier().run(op)
+        except Exception:
+            # A check may rely on another op, such as a symbol, whose declared constraints do not hold.
+            found = _declared_errors(op)
+            if not found:
+                raise
+            return found
 
 
 def verify_or_raise(op: Operation) -> None:
@@ -33,6 +40,19 @@ def verify_or_raise(op: Operation) -> None:
     found = verify(op)
     if found:
         raise DiagnosticError(*found)
+
+
+def _declared_errors(root: Operation) -> list[Diagnostic]:
+    """The errors of the declared constraints alone."""
+    found: list[Diagnostic] = []
+    for op in (root, *root.walk()):
+        declared = getattr(op, "verify_declared", None)
+        try:
+            if declared is not None:
+                declared()
+        except DiagnosticError as failure:
+            found += failure.diagnostics
+    return found
 
 
 class _Plan:

@@ -7,7 +7,8 @@ the module is imported on the first use of one of its ops, types or attributes.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,7 +34,7 @@ class Dialect:
     canonicalizers: the module whose `canonicalizers` are the patterns of the ops; `patterns` imports it.
     is_complete: every op of the dialect is declared, so an unknown one is an error even if unregistered ops are
     allowed.
-    inline_ok: the inliner may move this dialect's ops to other functions.
+    inline_ok: the inliner may move this dialect's ops to other functions; or whether it may move an op.
     """
 
     name: str
@@ -45,7 +46,7 @@ class Dialect:
     rules: str = ""
     canonicalizers: str = ""
     is_complete: bool = False
-    inline_ok: bool = True
+    inline_ok: bool | Callable[[Operation], bool] = True
     upgrade: Callable[[Operation], object] | None = None
     op_attributes: Mapping[str, OpRule] = field(default_factory=dict)
     parameter_attributes: Mapping[str, ParameterRule] = field(default_factory=dict)
@@ -82,6 +83,18 @@ def by_word(*classes: type[Attribute]) -> dict[str, Any]:
 
 
 _loaded: dict[str, Dialect] = {}
+
+
+@contextmanager
+def loaded_dialects(dialects: Iterable[Dialect]) -> Iterator[None]:
+    """Let `find_dialect` find these dialects, which have no module, until the `with` block ends."""
+    added = {dialect.name: dialect for dialect in dialects}
+    _loaded.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            del _loaded[name]
 
 
 def find_dialect(name: str) -> Dialect | None:

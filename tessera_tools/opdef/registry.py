@@ -11,6 +11,7 @@ DIALECT_MODULES = {
     "cute_nvgpu": "tessera_tools.dialects.cute_nvgpu",
     "func": "tessera_tools.dialects.func",
     "gpu": "tessera_tools.dialects.gpu",
+    "irdl": "tessera_tools.dialects.irdl",
     "llvm": "tessera_tools.dialects.llvm",
     "math": "tessera_tools.dialects.math",
     "memref": "tessera_tools.dialects.memref",

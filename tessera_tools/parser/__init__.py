@@ -81,25 +81,39 @@ def _deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(limit)
 
 
-def parse_attribute(text: str, filename: str = "<string>", *, allow_unregistered: bool = False) -> Any:
-    """One attribute or type from text (tests, options)."""
+def parse_attribute(
+    text: str,
+    filename: str = "<string>",
+    *,
+    allow_unregistered: bool = False,
+    resources: dict[str, str] | None = None,
+) -> Any:
+    """One attribute or type from text (tests, options, bytecode); `resources` are the blobs of the file, by key."""
     with _deep_recursion():
-        scanner = _scanner(text, filename, allow_unregistered)
+        scanner = _scanner(text, filename, allow_unregistered, resources)
         return _whole(scanner, scanner.attribute(), "attribute")
 
 
-def parse_type(text: str, filename: str = "<string>", *, allow_unregistered: bool = False) -> Any:
-    """One type from text."""
+def parse_type(
+    text: str,
+    filename: str = "<string>",
+    *,
+    allow_unregistered: bool = False,
+    resources: dict[str, str] | None = None,
+) -> Any:
+    """One type from text; `resources` are the blobs of the file, by key."""
     with _deep_recursion():
-        scanner = _scanner(text, filename, allow_unregistered)
+        scanner = _scanner(text, filename, allow_unregistered, resources)
         return _whole(scanner, scanner.type(), "type")
 
 
-def _scanner(text: str, filename: str, allow_unregistered: bool) -> Scanner:
+def _scanner(text: str, filename: str, allow_unregistered: bool, resources: dict[str, str] | None) -> Scanner:
     from tessera_tools.parser.scanner import Scanner
     from tessera_tools.parser.source import Source
 
-    return Scanner(Source(text, filename), allow_unregistered=allow_unregistered)
+    source = Source(text, filename)
+    source.resources = resources or {}
+    return Scanner(source, allow_unregistered=allow_unregistered)
 
 
 def _whole(scanner: Scanner, found: Any, noun: str) -> Any:

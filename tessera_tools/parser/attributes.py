@@ -122,7 +122,7 @@ class AttributeScanner(TypeScanner):
             word = self.word()
             inside = getattr(dialect.attributes.get(word), "parse_inside", None)
             if inside is not None:
-                found = inside(self)
+                found = self.guarded(lambda: inside(self), start)
                 self.expect(">")
                 return found
             raise self.error(f"unknown attribute '#{name}<{word} …>' in dialect '{dialect_name}'", start)

@@ -36,14 +36,15 @@ SHORT_TYPES = dict.fromkeys(
 )
 """Types of `cuda_tile` that are printed without `!cuda_tile.`."""
 
-_NO_MEMREF_ELEMENT = (
+NO_MEMREF_ELEMENT = (
     ty.RankedTensorType, ty.UnrankedTensorType, ty.TupleType, ty.FunctionType, ty.NoneType,
 )  # fmt: skip
-_NO_TENSOR_ELEMENT = (*_NO_MEMREF_ELEMENT, ty.MemRefType, ty.UnrankedMemRefType)
-_NO_VECTOR_ELEMENT = (*_NO_TENSOR_ELEMENT, ty.VectorType, ty.ComplexType)
+NO_TENSOR_ELEMENT = (*NO_MEMREF_ELEMENT, ty.MemRefType, ty.UnrankedMemRefType)
+NO_VECTOR_ELEMENT = (*NO_TENSOR_ELEMENT, ty.VectorType, ty.ComplexType)
 """Builtin types that cannot be nested in another type; types of dialects can."""
 
-_SHAPED = {"tensor", "vector", "memref", "tuple", "complex"}
+SHAPED_TYPES = frozenset({"tensor", "vector", "memref", "tuple", "complex"})
+"""Types of MLIR with parameters in angle brackets."""
 
 
 class TypeScanner(TextScanner):
@@ -107,7 +108,7 @@ class TypeScanner(TextScanner):
                 lambda: ty.IntegerType(int(integer.group(2)), sign), start
             )
             return known
-        if word in _SHAPED:
+        if word in SHAPED_TYPES:
             self.at = match.end()
             self.nest()
             found = getattr(self, f"_{word}_type")(start)
@@ -212,11 +213,11 @@ class TypeScanner(TextScanner):
     def _tensor_type(self, start: int) -> Type:
         self.expect("<")
         if self._unranked():
-            element = self._element("tensor", _NO_TENSOR_ELEMENT)
+            element = self._element("tensor", NO_TENSOR_ELEMENT)
             self.expect(">")
             return ty.UnrankedTensorType(element)
         shape = self.dimensions()
-        element = self._element("tensor", _NO_TENSOR_ELEMENT)
+        element = self._element("tensor", NO_TENSOR_ELEMENT)
         encoding = self.attribute() if self.optional(",") else None
         self.expect(">")
         return self.guarded(lambda: ty.RankedTensorType(shape, element, encoding), start)
@@ -230,7 +231,7 @@ class TypeScanner(TextScanner):
             shape.append(self._extent(match.group(1) or match.group(2)))
             scalable.append(match.group(1) is not None)
             self.at = match.end()
-        element = self._element("vector", _NO_VECTOR_ELEMENT)
+        element = self._element("vector", NO_VECTOR_ELEMENT)
         self.expect(">")
         flags = tuple(scalable) if any(scalable) else ()
         return self.guarded(lambda: ty.VectorType(tuple(shape), element, flags), start)
@@ -239,7 +240,7 @@ class TypeScanner(TextScanner):
         self.expect("<")
         unranked = self._unranked()
         shape = () if unranked else self.dimensions()
-        element = self._element("memref", _NO_MEMREF_ELEMENT)
+        element = self._element("memref", NO_MEMREF_ELEMENT)
         extras: list[Attribute] = []
         while self.optional(","):
             extras.append(self.attribute())

@@ -61,14 +61,16 @@ class OptionError(ValueError):
         self.name = name
 
 
-def option(default: Any, summary: str, *, choices: tuple[str, ...] = ()) -> Any:
+def option(default: Any, summary: str, *, choices: tuple[str, ...] = (), writes_file: bool = False) -> Any:
     """A dataclass field that is a command-line option.
 
     The option has the type of `default` (bool, int, str, or a tuple of str for a comma-separated list).
-    `choices` are the valid values of a str option. On the command line, a trailing underscore of the field's name is
-    dropped, and other underscores become hyphens.
+    `choices` are the valid values of a str option. One that `writes_file` is the path of a file to write. On the
+    command line, a trailing underscore of the field's name is dropped, and other underscores become hyphens.
     """
-    return field(default=default, metadata={"summary": summary, "choices": choices})
+    return field(
+        default=default, metadata={"summary": summary, "choices": choices, "writes_file": writes_file}
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,7 @@ class OptionInfo:
     default: Any
     summary: str
     choices: tuple[str, ...]
+    writes_file: bool
 
     def read(self, text: str) -> Any:
         """The value of `text`. Raises OptionError."""
@@ -130,7 +133,7 @@ def measure_nothing(module: Operation, target: Target) -> Mapping[str, Measured]
     return {}
 
 
-def run_no_pipeline(text: str, op: Operation) -> None:
+def run_no_pipeline(text: str, op: Operation) -> bool:
     """Where there is no pass manager."""
     raise InternalFault(Diagnostic("error", op.location, f"no pass manager can run the pipeline '{text}'"))
 
@@ -149,7 +152,7 @@ class PassContext:
     def __init__(
         self,
         counters: Counter[str] | None = None,
-        runner: Callable[[str, Operation], None] = run_no_pipeline,
+        runner: Callable[[str, Operation], bool] = run_no_pipeline,
         measure: Measure = measure_nothing,
         *,
         explains: bool = False,
@@ -231,12 +234,12 @@ class PassContext:
                 op.location, message, rule=rule, category=category, function=name, kind=kind, notes=notes
             )
 
-    def run_pipeline(self, text: str, op: Operation) -> None:
-        """Run a pipeline on `op`, a descendant of the pass's op, with the same instrumentation.
+    def run_pipeline(self, text: str, op: Operation) -> bool:
+        """Run a pipeline on `op`, a descendant of the pass's op, with the same instrumentation. False means no change.
 
         `text` is the text between the parentheses: `canonicalize,cse`.
         """
-        self._runner(text, op)
+        return self._runner(text, op)
 
 
 @dataclass(frozen=True)
@@ -275,6 +278,7 @@ class Pass:
                 entry.default,
                 entry.metadata.get("summary", ""),
                 entry.metadata.get("choices", ()),
+                entry.metadata.get("writes_file", False),
             )
 
     @classmethod

@@ -101,14 +101,16 @@ class PassManager:
         self.statistics.ran(self.pipeline)
         self._run(self.pipeline, op)
 
-    def _run(self, pipeline: Pipeline, op: Operation) -> None:
-        for group in _groups(pipeline):
-            if isinstance(group, Pass):
-                self._run_pass(group, op)
-            else:
-                self._run_nested(group, op)
+    # What runs passes returns False if each says that it changed nothing.
 
-    def _run_nested(self, group: list[Pipeline], op: Operation) -> None:
+    def _run(self, pipeline: Pipeline, op: Operation) -> bool:
+        changed = False
+        for group in _groups(pipeline):
+            changed |= self._run_pass(group, op) if isinstance(group, Pass) else self._run_nested(group, op)
+        return changed
+
+    def _run_nested(self, group: list[Pipeline], op: Operation) -> bool:
+        changed = False
         anchors = list(dict.fromkeys(nested.anchor for nested in group))
         name = f"'{anchors[0]}' Pipeline" if len(anchors) == 1 else f"Pipeline Collection : {anchors}"
         with self._scope(name, id(group[0])):
@@ -120,11 +122,12 @@ class PassManager:
                             continue
                         for nested in group:
                             if nested.anchor == inner.name or (nested.anchor == ANY and _is_isolated(inner)):
-                                self._run(nested, inner)
+                                changed |= self._run(nested, inner)
+        return changed
 
-    def _run_pass(self, pass_: Pass, op: Operation) -> None:
+    def _run_pass(self, pass_: Pass, op: Operation) -> bool:
         if pass_.name in self._off:
-            return
+            return False
         on_stages = op.parent_op is None and self._check_before(pass_, op)
         for observer in self._observers:
             observer.before(pass_, op)
@@ -137,8 +140,9 @@ class PassManager:
         )
         with self._scope(pass_.shown, id(pass_)):
             runs(pass_.name)
+            changed = False
             try:
-                changed = pass_.run(op, context) if executes("pass-execution") else False
+                changed = executes("pass-execution") and pass_.run(op, context) is not False
             except DiagnosticError as failure:
                 self._fail(failure, pass_, op)
             except (RecursionError, MemoryError):
@@ -148,16 +152,17 @@ class PassManager:
                     raise
                 self._fail(_internal(fault, pass_, op), pass_, op)
             else:
-                if self._verify_each and changed is not False:
+                if self._verify_each and changed:
                     self._verify(pass_, op)
                 if on_stages:
-                    self._check_after(pass_, op, changed is not False)
+                    self._check_after(pass_, op, changed)
                 if logs("pass-manager"):
-                    outcome = "unchanged" if changed is False else "done"
+                    outcome = "done" if changed else "unchanged"
                     log("pass-manager", f"{pass_.text()} on {describe(op)}: {outcome}")
         runs("")
         for observer in reversed(self._observers):
             observer.after(pass_, op)
+        return changed
 
     def _check_before(self, pass_: Pass, op: Operation) -> bool:
         """Warn about a pass that does not apply to the stage, and return False; fail if the module does not satisfy the
@@ -206,14 +211,14 @@ class PassManager:
                 failure.diagnostics[-1].note(note)
         raise failure
 
-    def _run_text(self, text: str, op: Operation) -> None:
+    def _run_text(self, text: str, op: Operation) -> bool:
         """Run a pipeline for a pass; it is parsed once, so that reports accumulate its runs."""
         key = (op.name, text)
         pipeline = self._nested.get(key)
         if pipeline is None:
             pipeline = self._nested[key] = parse_pipeline(f"{op.name}({text})")
         with self._scope(f"'{op.name}' Pipeline", id(pipeline)):
-            self._run(pipeline, op)
+            return self._run(pipeline, op)
 
     def _scope(self, name: str, key: object):
         return nullcontext() if self._timing is None else self._timing.scope(name, key)

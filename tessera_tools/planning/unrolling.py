@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from tessera_tools.diagnostics import Remark, emit
 from tessera_tools.dialects import scf
-from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr, LoopUnrollAttr
+from tessera_tools.dialects.llvm.loops import LoopAnnotationAttr, LoopUnrollAttr
 from tessera_tools.ir.builtin_attributes import TRUE, IntegerAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import bit_width

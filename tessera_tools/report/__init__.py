@@ -15,41 +15,43 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tessera_tools.report.graph import graph_svg, op_graph
     from tessera_tools.report.layouts import ValueLayout, layout_page, layouts_of, names_of
-    from tessera_tools.report.page import Clock, FindingAt, report_page
+    from tessera_tools.report.page import Clock, FindingAt, Parts, report_page, report_parts
     from tessera_tools.report.recording import (
         Recorder,
         Recording,
-        add_source,
         record_module,
         record_text,
+        recorded,
         remark_of,
     )
 
 _HOME = {
     "Clock": "page",
     "FindingAt": "page",
+    "Parts": "page",
     "Recorder": "recording",
     "Recording": "recording",
     "ValueLayout": "layouts",
     "layout_page": "layouts",
     "layouts_of": "layouts",
     "names_of": "layouts",
-    "add_source": "recording",
     "graph_svg": "graph",
     "op_graph": "graph",
     "record_module": "recording",
     "record_text": "recording",
+    "recorded": "recording",
     "remark_of": "recording",
     "report_page": "page",
+    "report_parts": "page",
 }
 
 __all__ = [
     "Clock",
     "FindingAt",
+    "Parts",
     "Recorder",
     "Recording",
     "ValueLayout",
-    "add_source",
     "graph_svg",
     "layout_page",
     "layouts_of",
@@ -57,8 +59,10 @@ __all__ = [
     "op_graph",
     "record_module",
     "record_text",
+    "recorded",
     "remark_of",
     "report_page",
+    "report_parts",
 ]
 
 

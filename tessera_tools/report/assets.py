@@ -8,20 +8,21 @@ from __future__ import annotations
 import html
 import json
 from base64 import b64encode
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib import resources
 
-__all__ = ["as_inert", "page"]
+__all__ = ["as_inert", "asset", "page"]
 
 
-def page(title: str, body: str, data: object = None, script: str | None = None) -> str:
+def page(title: str, body: str, data: object = None, scripts: Sequence[str] = ()) -> str:
     """Returns a self-contained HTML page.
 
     body: HTML; what comes from a program must be escaped in it. data: read by the script; its text is never parsed as
     HTML. The content security policy of the page allows its own style and script by their hashes, and no request.
     """
-    style = _file("report.css")
-    code = _file(script) if script is not None else ""
+    style = asset("report.css")
+    code = "".join(map(asset, scripts))
     policy = (
         f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{_hash(code)}'; "
         "base-uri 'none'; form-action 'none'"
@@ -45,7 +46,8 @@ def as_inert(data: object) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _file(name: str) -> str:
+def asset(name: str) -> str:
+    """A style or a script of the package: `report.css`, `parts.js`, `report.js`."""
     return resources.files("tessera_tools.report").joinpath("static", name).read_text("utf-8")
 
 

@@ -1,6 +1,8 @@
 """The report as one HTML page.
 
-Recording, estimate, findings ──report_page()──▶ HTML without requests; long parts are cut, and the page says so
+Recording, estimate, findings ──report_parts()──▶ Parts ──report_page()──▶ HTML without requests
+
+Long parts are cut, and the page says so. A page that shows other things too, such as `tessera-play`, takes the parts.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from tessera_tools.report.lines import Lines
 from tessera_tools.report.memory import memory_svg
 from tessera_tools.report.recording import Recording
 
-__all__ = ["Clock", "FindingAt", "report_page"]
+__all__ = ["Clock", "FindingAt", "Parts", "report_page", "report_parts"]
 
 MOST_LINES = 6000
 """Lines of a stage."""
@@ -54,6 +56,21 @@ class FindingAt:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a page shows of a compilation."""
+
+    data: dict[str, Any]
+    """For the scripts, which insert it as text: stages, passes, remarks, findings."""
+    sections: tuple[tuple[str, str, str], ...]
+    """(id, title, HTML) of each section; text of the program is escaped. Those of stages, passes and remarks are empty
+    elements, which the scripts fill."""
+    facts: tuple[tuple[str, str], ...]
+    """(name, value) of the figures at the top, as plain text."""
+    left_out: tuple[str, ...]
+    """What is not shown, and why."""
+
+
 def report_page(
     recording: Recording,
     *,
@@ -62,6 +79,23 @@ def report_page(
     run: str = "",
 ) -> str:
     """Returns the page. findings: those of a run, or None if the program did not run. run: a line about the run."""
+    parts = report_parts(recording, clock=clock, findings=findings, run=run)
+    return page(
+        f"{recording.name} for {recording.target}",
+        _frame(recording.name, parts),
+        parts.data,
+        ("parts.js", "report.js"),
+    )
+
+
+def report_parts(
+    recording: Recording,
+    *,
+    clock: Clock | None = None,
+    findings: Sequence[FindingAt] | None = None,
+    run: str = "",
+) -> Parts:
+    """Returns what the page of `report_page` shows."""
     left_out = list(recording.left_out)
     stages = [
         _stage(name, lines, TITLES.get(name, name), left_out) for name, lines in recording.stages.items()
@@ -96,8 +130,7 @@ def report_page(
         sections.append(("clock", "Clock", _clock(clock, left_out)))
     if findings is not None:
         sections.append(("findings", "Findings", _findings(findings, run)))
-    body = _frame(recording, sections, left_out, findings, clock)
-    return page(f"{recording.name} for {recording.target}", body, data, "report.js")
+    return Parts(data, tuple(sections), _facts(recording, findings, clock), tuple(left_out))
 
 
 _STAGES = (
@@ -113,14 +146,9 @@ _PASSES = (
 _REMARKS = '<div id="remarklist" class="remarklist"></div>'
 
 
-def _frame(
-    recording: Recording,
-    sections: Sequence[tuple[str, str, str]],
-    left_out: Sequence[str],
-    findings: Sequence[FindingAt] | None,
-    clock: Clock | None,
-) -> str:
-    links = "".join(f'<a href="#{name}">{title}</a>' for name, title, _ in sections)
+def _facts(
+    recording: Recording, findings: Sequence[FindingAt] | None, clock: Clock | None
+) -> tuple[tuple[str, str], ...]:
     facts = [("target", recording.target)]
     for row in recording.resources[:4]:
         name = row["kernel"]
@@ -138,18 +166,23 @@ def _frame(
         facts.append(("clock", clock.summary[0]))
     if findings is not None:
         facts.append(("findings", str(len(findings)) if findings else "none"))
-    shown = "".join(f"<div><dt>{html.escape(a)}</dt><dd>{html.escape(b)}</dd></div>" for a, b in facts)
-    parts = "".join(
+    return tuple(facts)
+
+
+def _frame(name: str, parts: Parts) -> str:
+    links = "".join(f'<a href="#{name}">{title}</a>' for name, title, _ in parts.sections)
+    shown = "".join(f"<div><dt>{html.escape(a)}</dt><dd>{html.escape(b)}</dd></div>" for a, b in parts.facts)
+    sections = "".join(
         f'<section id="{name}" aria-labelledby="h-{name}"><h2 id="h-{name}">{title}</h2>{content}</section>'
-        for name, title, content in sections
+        for name, title, content in parts.sections
     )
     note = ""
-    if left_out:
-        items = "".join(f"<li>{html.escape(one)}</li>" for one in left_out)
+    if parts.left_out:
+        items = "".join(f"<li>{html.escape(one)}</li>" for one in parts.left_out)
         note = f'<section id="left-out"><h2>Left out</h2><ul>{items}</ul></section>'
     return (
-        f'<header><div class="bar"><h1>{html.escape(recording.name)}</h1><nav aria-label="Sections">{links}</nav>'
-        f'</div><dl class="facts">{shown}</dl></header><main>{parts}{note}</main>'
+        f'<header><div class="bar"><h1>{html.escape(name)}</h1><nav aria-label="Sections">{links}</nav>'
+        f'</div><dl class="facts">{shown}</dl></header><main>{sections}{note}</main>'
     )
 
 

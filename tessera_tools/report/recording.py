@@ -1,7 +1,7 @@
 """What a compilation did, recorded for a report.
 
 pass manager ──Recorder (an observer)──▶ times, diffs, each stage, layouts, shared memory
-module or text ──record_module(), record_text()──▶ Recording, with PTX, SASS, resources and remarks
+module or text ──record_module(), record_text()──▶ the same, with PTX, SASS, resources and remarks
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from __future__ import annotations
 import difflib
 import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -21,10 +23,20 @@ from tessera_tools.report.lines import Lines, lines_of_text, printed, source_lin
 from tessera_tools.target import occupancy
 
 if TYPE_CHECKING:
+    from tessera_tools.emit.manifest import Manifest
     from tessera_tools.ir.core import Operation
     from tessera_tools.passes.base import Pass
 
-__all__ = ["MemoryUse", "PassRun", "Recorder", "Recording", "RemarkAt", "record_module", "record_text"]
+__all__ = [
+    "MemoryUse",
+    "PassRun",
+    "Recorder",
+    "Recording",
+    "RemarkAt",
+    "record_module",
+    "record_text",
+    "recorded",
+]
 
 MOST_DIFF_LINES = 400
 """Lines of one diff; the rest is counted."""
@@ -88,6 +100,8 @@ class Recording:
     remarks: list[RemarkAt] = field(default_factory=list[RemarkAt])
     resources: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     left_out: list[str] = field(default_factory=list[str])
+    manifest: Manifest | None = None
+    """How the kernels are launched."""
 
 
 class Recorder:
@@ -217,38 +231,60 @@ def remark_of(diagnostic: Diagnostic) -> RemarkAt:
     return RemarkAt(diagnostic.severity, "", "", diagnostic.message, notes, key, column)
 
 
-def record_module(module: Operation, name: str, options: Options, source: str | None = None) -> Recording:
+@contextmanager
+def recorded(recording: Recording, module: Operation, source: str | None) -> Iterator[Recorder]:
+    """Record the passes that run inside the `with` block with the Recorder as an observer; after an error, what ran.
+
+    source: the text of the module, if its locations refer to it.
+    """
+    recorder = Recorder(recording)
+    with recording_charts() as charts:
+        try:
+            yield recorder
+            recorder.finish(module)
+        finally:
+            recording.charts = charts
+            add_source(recording, source)
+
+
+def record_module(
+    module: Operation, recording: Recording, options: Options, source: str | None = None
+) -> None:
     """Compile IR with line information, and record what happens; the module is changed in place.
 
-    name: the name of the input. options: as for a compilation to PTX, with the target; what they ask for besides is
-    ignored. source: the text of the input, if its locations refer to it.
-    Raises DiagnosticError as the compilation does. A missing ptxas or nvdisasm only leaves out what it makes.
+    recording: a new one, with the name of the input. options: as for a compilation to PTX, with the target; what they
+    ask for besides is ignored. source: the text of the input, if its locations refer to it.
+    Raises DiagnosticError as the compilation does; the recording has what happened before. A missing ptxas or nvdisasm
+    only leaves out what it makes.
     """
     from tessera_tools.emit.driver import compile_module
 
-    recording = Recording(name)
-    recorder = Recorder(recording)
-    with collect() as told, recording_charts() as charts:
+    with _remarked(recording, options), recorded(recording, module, source) as recorder:
         made = compile_module(module, _asked(options), observers=(recorder,))
-        recorder.finish(module)
-    recording.charts = charts
-    add_source(recording, source)
-    _complete(recording, made, options, told)
-    return recording
+    _complete(recording, made, options)
 
 
-def record_text(text: str, kind: str, name: str, options: Options) -> Recording:
+def record_text(text: str, kind: str, recording: Recording, options: Options) -> None:
     """As `record_module`, of LLVM IR (`llvmir`) or PTX (`ptx`)."""
     from tessera_tools.emit.driver import compile_text
 
-    recording = Recording(name)
-    with collect() as told:
-        made = compile_text(text, kind, _asked(options), name=name)
+    with _remarked(recording, options):
+        made = compile_text(text, kind, _asked(options), name=recording.name)
     made.stages.setdefault(kind, text)
-    _complete(recording, made, options, told)
+    _complete(recording, made, options)
     if kind == "ptx" and not any(recording.stages["ptx"].keys):
-        recording.stages["ptx"] = source_lines(text, name)
-    return recording
+        recording.stages["ptx"] = source_lines(text, recording.name)
+
+
+@contextmanager
+def _remarked(recording: Recording, options: Options) -> Iterator[None]:
+    """Record the target, and the remarks and warnings."""
+    recording.target = options.target.cpu
+    with collect() as told:
+        try:
+            yield
+        finally:
+            recording.remarks = [remark_of(one) for one in told]
 
 
 def add_source(recording: Recording, source: str | None) -> None:
@@ -266,10 +302,9 @@ def _asked(options: Options) -> Options:
     return replace(options, until="ptx", lineinfo=True, debug_info=False, explains=True, all_stages=False)
 
 
-def _complete(recording: Recording, made: Compiled, options: Options, told: list[Diagnostic]) -> None:
-    """Add the code, the resources and the remarks."""
-    recording.remarks = [remark_of(one) for one in told]
-    recording.target = options.target.cpu
+def _complete(recording: Recording, made: Compiled, options: Options) -> None:
+    """Add the code and the resources."""
+    recording.manifest = made.manifest
     names = {
         os.path.basename(recording.name): recording.name,
         os.path.abspath(recording.name): recording.name,

@@ -145,13 +145,21 @@ class Kernel(ABC):
         blocks = shape_of(grid, "grid")
         packed = self._pack(list(args), blocks)
         if signature.persistent is not None:
-            ctas = self._resident(prod(blocks), size, amount, clusters, resident)
+            ctas = self._resident(
+                prod(blocks), signature.persistent.clusters(blocks), size, amount, clusters, resident
+            )
             # Without parameters for it, the grid is that of the launch.
             blocks = (ctas, 1, 1) if signature.persistent.grid is not None else blocks
         return blocks, size, clusters, amount, packed
 
     def _resident(
-        self, programs: int, block: Shape, shared: int, cluster: Shape | None, given: int | None
+        self,
+        programs: int,
+        clusters: int,
+        block: Shape,
+        shared: int,
+        cluster: Shape | None,
+        given: int | None,
     ) -> int:
         """How many CTAs, or clusters, of a persistent kernel a launch starts."""
         if programs > MOST_PROGRAMS:
@@ -161,7 +169,7 @@ class Kernel(ABC):
         if given is not None and not 1 <= given <= MOST_RESIDENT:
             raise error(None, f"{given} resident tile blocks; expected 1 to {MOST_RESIDENT}")
         most = given or self.concurrent(prod(block), shared) // prod(cluster or (1, 1, 1))
-        return min(programs, max(1, most))
+        return min(clusters, max(1, most))
 
     def _pack(self, args: list[Any], grid: Shape = (1, 1, 1)) -> list[bytes]:
         """The bytes of every parameter, including tensor maps and the grid of the manifest."""

@@ -139,7 +139,8 @@ def test_clear_says_how_many_it_removed() -> None:
 
 def test_a_cache_that_is_off_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TESSERA_CACHE_LIMIT", "0")
-    assert cache.run([]).stdout == b"the compile cache is off: TESSERA_CACHE_LIMIT is 0\n"
+    done = cache.run([])
+    assert (done.exit_code, done.stdout) == (0, b"the compile cache is off: TESSERA_CACHE_LIMIT is 0\n")
 
 
 def test_a_limit_that_is_no_number_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -180,6 +180,27 @@ def test_a_round_trip() -> None:
     assert opt("--verify-roundtrip", stdin=KERNEL) == opt(stdin=KERNEL)
 
 
+LOOPS = b"""
+func.func @f(%n: index, %x: f32, %m: memref<4xf32>) -> f32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r = scf.for %i = %c0 to %n step %c1 iter_args(%a = %x) -> (f32) {
+    %b = arith.addf %a, %x : f32
+    scf.yield %b : f32
+  }
+  scf.parallel (%j) = (%c0) to (%n) step (%c1) {
+    memref.store %x, %m[%j] : memref<4xf32>
+  }
+  return %r : f32
+}
+"""
+
+
+def test_a_round_trip_of_what_the_text_does_not_locate() -> None:
+    """The syntax of loops writes no locations of their arguments, and may omit the terminator."""
+    assert opt("--verify-roundtrip", stdin=LOOPS) == opt(stdin=LOOPS)
+
+
 def test_a_round_trip_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     from tessera_tools.dialects.arith import Constant
 

@@ -163,6 +163,12 @@ def test_a_run_line_runs_on_the_text_of_the_editor(client: Client, tmp_path: Pat
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("uri", ["file:///no/such/folder/never_saved.mlir", "untitled:Untitled-1"])
+def test_a_run_line_of_a_text_without_a_folder(client: Client, uri: str) -> None:
+    client.open(uri, f"// RUN: tessera-opt %s\n{PROGRAM}")
+    assert command(client, "tessera.runLine", uri=uri, line=0)["status"] == 0
+
+
 def test_a_run_line_that_fails_names_the_file(client: Client, tmp_path: Path) -> None:
     path = tmp_path / "wrong.mlir"
     client.open(path.as_uri(), "// RUN: tessera-opt %s\noops\n")

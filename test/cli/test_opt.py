@@ -309,6 +309,18 @@ def test_a_reproducer_is_run() -> None:
     assert "{-#" not in out
 
 
+@pytest.mark.parametrize(
+    ("recorded", "argv", "expected"),
+    [("true", [], "true"), ("false", [], "false"), ("false", ["--verify-each=true"], "true")],
+)
+def test_a_reproducer_says_whether_to_verify_unless_the_option_does(
+    recorded: str, argv: list[str], expected: str, tmp_path: Path
+) -> None:
+    text = REPRODUCER.replace("verify_each: true", f"verify_each: {recorded}")
+    opt("--run-reproducer", *argv, "--mlir-generate-reproducer=again.mlir", stdin=text.encode(), cwd=tmp_path)
+    assert f"verify_each: {expected}" in (tmp_path / "again.mlir").read_text()
+
+
 def test_a_reproducer_of_mlir_itself_is_run(tmp_path: Path) -> None:
     path = tmp_path / "repro.mlir"
     subprocess.run(

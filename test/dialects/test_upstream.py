@@ -17,7 +17,7 @@ from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
 
 HERE = Path(__file__).parent
-UPSTREAM = ("arith", "builtin", "cf", "func", "gpu", "math", "memref", "scf", "ub", "vector")
+UPSTREAM = ("arith", "builtin", "cf", "func", "gpu", "irdl", "math", "memref", "scf", "ub", "vector")
 
 
 def mlir_opt(text: str, *options: str) -> str:

@@ -87,6 +87,12 @@ def test_one_error_with_its_place(body: str, line: int, column: int, message: st
     assert len(found) == 1, found
 
 
+@pytest.mark.parametrize("brackets", ["(]", "[)", "{)", "(}", "[}", "{]"])
+def test_a_bracket_closed_by_another_kind_is_refused(brackets: str) -> None:
+    text = f'"test.x"() {{a = #test.b<{brackets}>}} : () -> ()'
+    assert errors(text, allow_unregistered=True)[0] == (1, 26, f"unbalanced '{brackets[1]}'")
+
+
 def test_a_region_never_closed() -> None:
     ((line, column, message),) = errors("module {\n  module {\n  }\n")
     assert (line, column) in ((3, 4), (4, 1))

@@ -22,7 +22,7 @@ from itertools import combinations
 from math import prod
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -88,16 +88,26 @@ class Row:
         return self.estimated / self.published - 1
 
 
-def compiled_cuda(path: Path, target: str, folder: Path) -> str:
-    """The PTX of a CUDA source. Raises SystemExit with nvcc's message."""
+def compiled_cuda(path: Path, kernel: dict[str, Any], folder: Path) -> str:
+    """The PTX of a CUDA source. Raises SystemExit with nvcc's message.
+
+    A kernel with `instantiate` is a template of a header, which may include others beside it, and those of `headers`.
+    """
     source, out = folder / "kernel.cu", folder / "kernel.ptx"
-    text = path.read_text()
-    source.write_text((_HEADER if path.suffix == ".cuh" else "") + f"#include <cassert>\n{text}\n")
+    for name, text in kernel.get("headers", {}).items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+    if "instantiate" in kernel:
+        source.write_text(f'#include <cassert>\n#include "{path.resolve()}"\n{kernel["instantiate"]}\n')
+    else:
+        header = _HEADER if path.suffix == ".cuh" else ""
+        source.write_text(f"{header}#include <cassert>\n{path.read_text()}\n")
     command = [
         "nvcc",
         "-ptx",
-        f"-arch={target}",
-        "-std=c++17",
+        f"-arch={kernel['target']}",
+        f"-std={kernel.get('std', 'c++17')}",
+        f"-I{folder}",
         "-O3",
         "-DNDEBUG",
         "--use_fast_math",
@@ -196,7 +206,10 @@ class Launch:
         return self.device.buffer(array, name)
 
     def argument(self, given: Any) -> Any:
-        """A number, a buffer by name, or `map A 128x64`: a tensor map; `*map …` is a pointer to one."""
+        """A number, a buffer by name, a list of these as a structure, whose numbers are `i32:4` or `i64:4`, or
+        `map A 128x64`: a tensor map; `*map …` is a pointer to one."""
+        if isinstance(given, list):
+            return b"".join(self._field(one) for one in cast("list[str]", given))
         if not isinstance(given, str):
             return given
         if given in self.buffers:
@@ -218,6 +231,13 @@ class Launch:
             return found
         return self.device.buffer(np.frombuffer(found, np.uint8), "map")
 
+    def _field(self, given: str) -> bytes:
+        """A part of a structure."""
+        if given in self.buffers:
+            return int(self.buffers[given].address).to_bytes(8, "little")
+        type, _, value = given.partition(":")
+        return int(value).to_bytes(int(type[1:]) // 8, "little")
+
     def run(self, kernel: dict[str, Any], shared: int) -> Estimate:
         """Raises DiagnosticError if the clock refuses the launch."""
         found = next(one for one in self.module.kernels if kernel["entry"] in one.name)
@@ -238,9 +258,12 @@ def row_of(kernel: dict[str, Any], checkouts: dict[str, Path], python: str) -> R
         if path.suffix == ".py":
             ptx, shared = compiled_triton(path, kernel, python, Path(name))
         else:
-            ptx = compiled_cuda(path, kernel["target"], Path(name))
+            ptx = compiled_cuda(path, kernel, Path(name))
     estimate = Launch(kernel, ptx).run(kernel, shared)
-    seconds = estimate.seconds + kernel.get("launch_us", estimate.table.value("launch_us")) * 1e-6
+    clock = kernel.get("clock_mhz", estimate.table.value("clock_mhz"))
+    seconds = (
+        estimate.cycles / clock / 1e6 + kernel.get("launch_us", estimate.table.value("launch_us")) * 1e-6
+    )
     scale = 1e12 if kernel["unit"] == "TFLOP/s" else 1e9
     work = prod(kernel["work"])
     return Row(

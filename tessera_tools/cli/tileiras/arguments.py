@@ -7,15 +7,32 @@ Source: LLVM's CommandLine manual, and the messages of tileiras 13.5.
 from __future__ import annotations
 
 import difflib
+import os
+import re
+import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Option", "Syntax", "UsageError"]
+__all__ = ["Option", "Parsed", "Syntax"]
 
 
-class UsageError(Exception):
-    """The command line is not valid; the text has one message per line, without the name of the program."""
+class _Mistake(Exception):
+    """An argument is not valid; the text is the message, without the name of the program."""
+
+
+@dataclass
+class Parsed:
+    """What a command line says."""
+
+    values: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    """Values by the name of the option. A flag has the value "1", or "" where it is switched off."""
+    path: str | None = None
+    """The input file."""
+    asked: str = ""
+    """The option that ends the command line, such as `help`: nothing after it was read."""
+    mistakes: list[str] = field(default_factory=list[str])
+    """One message for each argument that is not valid."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +52,12 @@ class Option:
     group: str = "Options"
     repeated: bool = False
     """May be given several times; the values are collected."""
+    ends: bool = False
+    """The program answers it and exits, whatever follows."""
+    bare: bool = False
+    """A flag without `=true` and `=false`."""
+    features: tuple[str, ...] = ()
+    """The valid words of a value that is a list with commas; without them, any text."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +68,15 @@ class Syntax:
     overview: str
     options: Sequence[Option]
 
-    def parse(self, argv: Sequence[str]) -> tuple[dict[str, list[str]], str | None]:
-        """(values by the name of the option, the input file). A flag has the value "1". Raises UsageError."""
-        found: dict[str, list[str]] = {}
+    def parse(self, argv: Sequence[str]) -> Parsed:
+        """Reads the arguments, and the response files `@file` among them. Mistakes are collected, not raised."""
+        parsed = Parsed()
         inputs: list[str] = []
-        arguments = list(argv)
-        while arguments:
+        try:
+            arguments = _expanded(argv)
+        except _Mistake as mistake:
+            return Parsed(mistakes=[str(mistake)])
+        while arguments and not parsed.asked:
             argument = arguments.pop(0)
             if argument == "--":
                 inputs += arguments
@@ -58,45 +84,68 @@ class Syntax:
             if not argument.startswith("-") or argument == "-":
                 inputs.append(argument)
                 continue
-            option, spelled, value = self._option(argument)
-            if option.value and value is None:
-                if (option.prefix and len(spelled) == 2) or not arguments:
-                    raise UsageError(f"for the {spelled} option: requires a value!")
-                value = arguments.pop(0)
-            found.setdefault(option.name, []).append(self._checked(option, spelled, value))
-        if len(inputs) > 1:
-            raise UsageError(
+            try:
+                self._read(argument, arguments, parsed)
+            except _Mistake as mistake:
+                parsed.mistakes += str(mistake).splitlines()
+        if len(inputs) > 1 and not parsed.asked:
+            parsed.mistakes.append(
                 f"Too many positional arguments specified!\n"
                 f"Can specify at most 1 positional arguments: See: {self.program} --help"
             )
-        return found, inputs[0] if inputs else None
+        parsed.path = inputs[0] if inputs and inputs[0] else None
+        return parsed
+
+    def _read(self, argument: str, following: list[str], parsed: Parsed) -> None:
+        """Adds one option to `parsed`, with its value from `following` if the argument has none."""
+        option, spelled, value = self._option(argument)
+        if option.value and value is None:
+            if (option.prefix and len(spelled) == 2) or not following:
+                raise _Mistake(f"for the {spelled} option: requires a value!")
+            value = following.pop(0)
+        checked = self._checked(option, spelled, value)
+        parsed.values.setdefault(option.name, []).append(checked)
+        if option.ends and checked:
+            parsed.asked = option.name
 
     def _option(self, argument: str) -> tuple[Option, str, str | None]:
         """The option of an argument, as it was spelled, and its value if the argument has one."""
-        name, equals, value = argument.lstrip("-").partition("=")
+        name, equals, value = re.sub(r"\A--?", "", argument).partition("=")
         for option in self.options:
             if name in (option.name, *option.aliases) and not (option.prefix and len(name) == 1):
                 return option, _spelled(name), value if equals else None
         for option in self.options:
             for alias in option.aliases if option.prefix else ():
-                if argument.startswith(f"-{alias}") and not argument.startswith("--"):
-                    return option, f"-{alias}", argument[1 + len(alias) :] or None
+                if name.startswith(alias):
+                    return option, f"-{alias}", argument.lstrip("-")[len(alias) :] or None
         message = f"Unknown command line argument '{argument}'.  Try: '{self.program} --help'"
-        near = difflib.get_close_matches(name, [option.name for option in self.options], n=1)
-        raise UsageError(message + (f"\nDid you mean '{_spelled(near[0])}'?" if near else ""))
+        near = difflib.get_close_matches(name.lstrip("-"), [option.name for option in self.options], n=1)
+        raise _Mistake(message + (f"\nDid you mean '{_spelled(near[0])}{equals}{value}'?" if near else ""))
 
     def _checked(self, option: Option, spelled: str, value: str | None) -> str:
         if not option.value:
+            if option.bare and value is not None:
+                raise _Mistake(f"for the {spelled} option: does not allow a value! '{value}' specified.")
             if value not in (None, "", "0", "1", "true", "false", "TRUE", "FALSE", "True", "False"):
-                raise UsageError(
+                raise _Mistake(
                     f"for the {spelled} option: '{value}' is invalid value for boolean argument! Try 0 or 1"
                 )
             return "" if value is not None and value.lower() in ("0", "false") else "1"
         assert value is not None
+        name = _spelled(option.name)
         if option.choices and value not in option.choices:
-            raise UsageError(f"for the {spelled} option: Cannot find option named '{value}'!")
-        if option.integer and not (value.isascii() and value.isdecimal() and len(value) < 10):
-            raise UsageError(f"for the {spelled} option: '{value}' value invalid for integer argument!")
+            raise _Mistake(f"for the {name} option: Cannot find option named '{value}'!")
+        for feature in value.split(",") if option.features else ():
+            if feature not in option.features:
+                known = ", ".join(option.features)
+                raise _Mistake(
+                    f"for the {name} option: unknown preview feature '{feature}'; supported features: {known}"
+                )
+        if option.integer:
+            number = _integer(value)
+            if number is None:
+                raise _Mistake(f"for the {name} option: '{value}' value invalid for integer argument!")
+            return str(number)
         return value
 
     def help(self) -> str:
@@ -119,6 +168,50 @@ class Syntax:
             for choice, text in option.choices.items():
                 lines += _entry(f"    ={choice}", f"  {text}")
         return "\n".join(lines) + "\n"
+
+
+_RESPONSE_LIMIT = 1 << 20
+"""Bytes of response files together."""
+_NESTED = 16
+"""How deep response files may name others."""
+
+
+def _expanded(argv: Sequence[str]) -> list[str]:
+    """The arguments, with each `@file` replaced by those in the file. A file that does not exist stays an argument."""
+    left = _RESPONSE_LIMIT
+
+    def expand(arguments: Sequence[str], depth: int) -> list[str]:
+        nonlocal left
+        found: list[str] = []
+        for argument in arguments:
+            path = argument[1:]
+            if not (argument.startswith("@") and os.path.isfile(path)):
+                found.append(argument)
+                continue
+            try:
+                with open(path, encoding="utf-8") as file:
+                    text = file.read(left + 1)
+                left -= len(text)
+                if left < 0 or depth == _NESTED:
+                    raise _Mistake(f"the response file '{path}' is too long, or names itself")
+                found += expand(shlex.split(text), depth + 1)
+            except (OSError, ValueError) as failure:
+                raise _Mistake(f"the response file '{path}' cannot be read: {failure}") from None
+        return found
+
+    return expand(argv, 0)
+
+
+def _integer(text: str) -> int | None:
+    """A number of 32 bits as C writes it: `2`, `-1`, `0x2`, `0b10`, `0o2` and `02`."""
+    if (
+        not re.fullmatch(r"-?(0[xX][0-9a-fA-F]+|0[bB][01]+|0o?[0-7]+|0|[1-9][0-9]{0,9})", text)
+        or len(text) > 40
+    ):
+        return None
+    octal = re.sub(r"\A(-?)0(?=[0-7])", r"\g<1>0o", text)
+    number = int(octal, 0)
+    return number if -(2**31) <= number < 2**31 else None
 
 
 def _spelled(name: str) -> str:

@@ -3,7 +3,8 @@
     bytecode ──emit/driver.py──▶ cubin, with exactly the declared parameters (`--abi=plain`)
 
 Exit codes as tileiras 13.5 has them: 1 for the command line and an unreadable input, 2 for options that do not fit
-together and an unwritable output, 3 for an input that is not bytecode, 5 for a program that does not compile.
+together and an unwritable output, 3 for an input that is not bytecode and unwritable remarks, 5 for a program that
+does not compile.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tessera_tools.bytecode.version import VERSIONS, is_bytecode
 from tessera_tools.cli.command_line import entry_points
 from tessera_tools.cli.common import with_deep_stack, write_stderr
 from tessera_tools.cli.tileiras import remarks as formats
-from tessera_tools.cli.tileiras.arguments import Option, Syntax, UsageError
+from tessera_tools.cli.tileiras.arguments import Option, Parsed, Syntax
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Remark, sink, visible
 from tessera_tools.target import Target, UnknownTargetError, lookup, targets
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["SYNTAX", "main", "run"]
 
 BAD_COMMAND, BAD_OPTIONS, NOT_BYTECODE, NOT_COMPILED = 1, 2, 3, 5
+BAD_REMARKS = 3
 
 _TARGETS = {
     "sm_80": "sm_80",
@@ -66,9 +68,12 @@ SYNTAX = Syntax(
     "tessera-tileiras",
     "tessera-tileiras: Tessera tools, with the command line of tileiras",
     (
-        Option("help", "Show the options", aliases=("h", "help-hidden"), group=_GENERAL),
-        Option("help-list", "Show the options", aliases=("help-list-hidden",), group=_GENERAL),
-        Option("version", "Show the version", group=_GENERAL),
+        Option("help", "Show the options", aliases=("h", "help-hidden"), group=_GENERAL, ends=True, bare=True),
+        Option(
+            "help-list", "Show the options", aliases=("help-list-hidden",), group=_GENERAL, ends=True, bare=True
+        ),
+        Option("print-options", "No effect", aliases=("print-all-options",), group=_GENERAL),
+        Option("version", "Show the version", group=_GENERAL, ends=True, bare=True),
         Option("apply-controls", "Not supported", "path", group=_ASSEMBLER),
         Option(
             "device-debug", "Emit debug information; requires -O0", aliases=("g",), group=_ASSEMBLER
@@ -91,13 +96,15 @@ SYNTAX = Syntax(
         ),
         Option("l", "Not supported", "path", group=_ASSEMBLER, repeated=True),
         Option("lineinfo", "Emit line information", group=_ASSEMBLER),
-        Option("list-versions", "List the supported bytecode versions and exit", group=_ASSEMBLER),
+        Option("list-versions", "List the supported bytecode versions and exit", group=_ASSEMBLER, ends=True),
         Option("output-file", "The cubin to write (default: elf.o)", "file", aliases=("o",), group=_ASSEMBLER),
         Option(
             "opt-level", "Optimization level, 0 to 3 (default: 3)", "N", aliases=("O",), prefix=True, integer=True,
             group=_ASSEMBLER,
         ),
-        Option("preview", "Not supported", "feature[,feature...]", group=_ASSEMBLER, repeated=True),
+        Option(
+            "preview", "Not supported", "feature[,feature...]", features=("simt",), group=_ASSEMBLER, repeated=True
+        ),
         Option("sanitize", "Not supported", "value", {"memcheck": "memcheck"}, group=_ASSEMBLER),
         Option(
             "remark-format", "How to write remarks", "value",
@@ -113,8 +120,7 @@ SYNTAX = Syntax(
 
 _UNSUPPORTED = {
     "apply-controls": "--apply-controls is not supported: libNVVM is not used",
-    "l": "-l is not supported: tile libraries need the 'simt' preview feature",
-    "preview": "--preview is not supported: there is no preview feature",
+    "preview": "--preview is not supported: the preview feature 'simt' is missing",
     "sanitize": "--sanitize is not supported: tessera-run checks memory accesses on the simulated GPU",
 }
 
@@ -132,30 +138,37 @@ class Failure(Exception):
 
 def execute(argv: list[str]) -> int:
     """Run the command; returns the exit status."""
-    try:
-        given, path = SYNTAX.parse(argv)
-    except UsageError as failure:
-        write_stderr("".join(f"tileiras: {visible(line)}\n" for line in str(failure).splitlines()))
+    parsed = SYNTAX.parse(argv)
+    show_mistakes("tileiras", parsed)
+    if parsed.asked:
+        sys.stdout.write(_answer(parsed.asked))
+        return 0
+    if parsed.mistakes:
         return BAD_COMMAND
-    if given.keys() & {"help", "help-list"}:
-        sys.stdout.write(SYNTAX.help())
-        return 0
-    if "version" in given:
-        sys.stdout.write(version_text())
-        return 0
-    if "list-versions" in given:
-        sys.stdout.write("".join(f"{version}\n" for version in VERSIONS))
-        return 0
-    if path is None:
+    if parsed.path is None:
         sys.stdout.write(SYNTAX.help())
         write_stderr("error: no input file provided\n")
         return BAD_COMMAND
+    given, path = parsed.values, parsed.path
     last = {name: values[-1] for name, values in given.items()}
     try:
         return with_deep_stack(lambda: _compile(path, last))
     except Failure as failure:
         write_stderr(failure.text())
         return failure.status
+
+
+def _answer(asked: str) -> str:
+    if asked == "version":
+        return version_text()
+    if asked == "list-versions":
+        return "".join(f"{version}\n" for version in VERSIONS)
+    return SYNTAX.help()
+
+
+def show_mistakes(program: str, parsed: Parsed) -> None:
+    """Prints what is wrong with a command line, as LLVM does."""
+    write_stderr("".join(f"{program}: {visible(mistake)}\n" for mistake in parsed.mistakes))
 
 
 def version_text() -> str:
@@ -176,11 +189,16 @@ def _compile(path: str, given: Mapping[str, str]) -> int:
     from tessera_tools.emit.compiled import Options
     from tessera_tools.emit.files import write_output
 
+    data = read_bytes(path)
+    if not is_bytecode(data):
+        raise Failure(NOT_BYTECODE, "input does not correspond to Tile IR bytecode")
+    if "l" in given and "preview" not in given:
+        raise Failure(NOT_COMPILED, "libraries require the 'simt' preview feature")
     for name, message in _UNSUPPORTED.items():
         if name in given:
             raise Failure(BAD_OPTIONS, message)
     level = int(given.get("opt-level", "3"))
-    if level > 3:
+    if not 0 <= level <= 3:
         raise Failure(BAD_OPTIONS, f"invalid optimization level: {level}")
     debug = bool(given.get("device-debug"))
     if debug and level:
@@ -189,9 +207,6 @@ def _compile(path: str, given: Mapping[str, str]) -> int:
             "optimized debugging is currently not supported, change the optimization level to 0 or disable "
             "full debug info",
         )
-    data = read_bytes(path)
-    if not is_bytecode(data):
-        raise Failure(NOT_BYTECODE, "input does not correspond to Tile IR bytecode")
     if "gpu-name" not in given:
         raise Failure(BAD_OPTIONS, f"no GPU architecture; expected --gpu-name, one of {', '.join(_TARGETS)}")
     for name in ("host-arch", "host-os"):
@@ -224,9 +239,13 @@ def _compile(path: str, given: Mapping[str, str]) -> int:
             raise Failure(NOT_COMPILED, "failed to compile Tile IR program") from None
     for warning in compiled.warnings:
         write_stderr(f"warning: {visible(warning)}\n")
-    try:
+    if options.explains:
         _write_remarks(formats.select(found, wanted), given)
-        write_output(given.get("output-file", "elf.o"), compiled.stages["cubin"])
+    output = given.get("output-file", "elf.o")
+    if not output:
+        raise Failure(BAD_OPTIONS, "the name of the output file is empty")
+    try:
+        write_output(output, compiled.stages["cubin"])
     except DiagnosticError as failure:
         raise Failure(BAD_OPTIONS, failure.diagnostics[0].message) from None
     return 0
@@ -278,7 +297,13 @@ def _write_remarks(remarks: list[Remark], given: Mapping[str, str]) -> None:
     from tessera_tools.emit.files import write_output
 
     if given.get("remark-format") == "yaml":
-        write_output(given.get("remarks-output-file", "tileir_remarks.yaml"), formats.as_yaml(remarks))
+        path = given.get("remarks-output-file") or "tileir_remarks.yaml"
+        try:
+            write_output(path, formats.as_yaml(remarks))
+        except DiagnosticError as failure:
+            raise Failure(
+                BAD_REMARKS, failure.diagnostics[0].message, "failed to enable optimization remarks"
+            ) from None
     else:
         sys.stdout.write(formats.as_blocks(remarks))
         sys.stdout.flush()

@@ -6,16 +6,17 @@ import sys
 
 from tessera_tools.cli.command_line import entry_points
 from tessera_tools.cli.common import with_deep_stack, write_stderr
-from tessera_tools.cli.tileiras.arguments import Option, Syntax, UsageError
+from tessera_tools.cli.tileiras.arguments import Option, Syntax
 from tessera_tools.cli.tileiras.command import (
     BAD_COMMAND,
     NOT_BYTECODE,
     Failure,
     located,
     read_bytes,
+    show_mistakes,
     version_text,
 )
-from tessera_tools.diagnostics import DiagnosticError, visible
+from tessera_tools.diagnostics import DiagnosticError
 
 __all__ = ["SYNTAX", "main", "run"]
 
@@ -23,9 +24,25 @@ SYNTAX = Syntax(
     "tileirdisasm",
     "tileirdisasm: Tessera tools, with the command line of NVIDIA's tileirdisasm",
     (
-        Option("help", "Show the options", aliases=("h", "help-hidden"), group="Generic Options"),
-        Option("version", "Show the version", group="Generic Options"),
-        Option("preview", "Not supported", "feature[,feature...]", repeated=True),
+        Option(
+            "help",
+            "Show the options",
+            aliases=("h", "help-hidden"),
+            group="Generic Options",
+            ends=True,
+            bare=True,
+        ),
+        Option(
+            "help-list",
+            "Show the options",
+            aliases=("help-list-hidden",),
+            group="Generic Options",
+            ends=True,
+            bare=True,
+        ),
+        Option("print-options", "No effect", aliases=("print-all-options",), group="Generic Options"),
+        Option("version", "Show the version", group="Generic Options", ends=True, bare=True),
+        Option("preview", "Not supported", "feature[,feature...]", features=("simt",), repeated=True),
         Option("print-debug-info", "Print locations", aliases=("g",)),
     ),
 )
@@ -33,19 +50,19 @@ SYNTAX = Syntax(
 
 def execute(argv: list[str]) -> int:
     """Run the command; returns the exit status."""
-    try:
-        given, path = SYNTAX.parse(argv)
-    except UsageError as failure:
-        write_stderr("".join(f"tileirdisasm: {visible(line)}\n" for line in str(failure).splitlines()))
-        return BAD_COMMAND
-    if "help" in given or "version" in given:
-        sys.stdout.write(SYNTAX.help() if "help" in given else version_text())
+    parsed = SYNTAX.parse(argv)
+    show_mistakes("tileirdisasm", parsed)
+    if parsed.asked:
+        sys.stdout.write(version_text() if parsed.asked == "version" else SYNTAX.help())
         return 0
+    if parsed.mistakes:
+        return BAD_COMMAND
+    given, path = parsed.values, parsed.path
     try:
         if path is None:
             raise Failure(BAD_COMMAND, "no input file provided")
         if "preview" in given:
-            raise Failure(BAD_COMMAND, "--preview is not supported: there is no preview feature")
+            raise Failure(BAD_COMMAND, "--preview is not supported: the preview feature 'simt' is missing")
         source = path
         return with_deep_stack(lambda: _print(source, "print-debug-info" in given))
     except Failure as failure:

@@ -1,6 +1,7 @@
 """The `llvm` dialect, as upstream MLIR 22 has it: LLVM IR in MLIR's form.
 
     types.py        !llvm.ptr<3>, !llvm.struct<…>, …            attributes.py  debug_info.py   #llvm.…
+    loops.py        #llvm.loop_annotation<…>, …                 aliasing.py    #llvm.alias_scope<…>, …
     arith.py        add, icmp, fadd, trunc, …                   memory.py      load, store, getelementptr, atomics
     aggregates.py   extractvalue, shufflevector, …              constants.py   mlir.constant, mlir.addressof, …
     control.py      br, cond_br, switch, return                 calls.py       call, call_intrinsic, inline_asm
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 from tessera_tools.dialects.llvm import (
     aggregates,
+    aliasing,
     arith,
     attributes,
     calls,
@@ -21,6 +23,7 @@ from tessera_tools.dialects.llvm import (
     debug_info,
     elementwise,
     intrinsics,
+    loops,
     memory,
     module_ops,
     module_rules,
@@ -121,12 +124,6 @@ from tessera_tools.dialects.llvm.debug_info import (
     DINullTypeAttr,
     DISubprogramAttr,
     DISubroutineTypeAttr,
-    LoopAnnotationAttr,
-    LoopInterleaveAttr,
-    LoopLICMAttr,
-    LoopPipelineAttr,
-    LoopUnrollAttr,
-    LoopVectorizeAttr,
 )
 from tessera_tools.dialects.llvm.elementwise import (
     FMA,
@@ -222,6 +219,14 @@ from tessera_tools.dialects.llvm.intrinsics import (
     VectorReduceUMin,
     VectorReduceXor,
 )
+from tessera_tools.dialects.llvm.loops import (
+    LoopAnnotationAttr,
+    LoopInterleaveAttr,
+    LoopLICMAttr,
+    LoopPipelineAttr,
+    LoopUnrollAttr,
+    LoopVectorizeAttr,
+)
 from tessera_tools.dialects.llvm.memory import (
     GEP,
     Alloca,
@@ -258,17 +263,27 @@ from tessera_tools.dialects.llvm.types import (
     struct,
 )
 from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.core import Operation
 from tessera_tools.opdef import Dialect, by_word, ops_of
 
 
 def _attributes_of(*modules: object) -> list[type[Attribute]]:
-    """Every attribute class of the dialect in the modules."""
+    """Every attribute class of the dialect in the modules, once where several modules have it."""
+    found = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
     return [
         value
-        for module in modules
-        for value in vars(module).values()
-        if isinstance(value, type) and issubclass(value, Attribute) and value.name.startswith("llvm.")
+        for value in dict.fromkeys(found)
+        if issubclass(value, Attribute) and value.name.startswith("llvm.")
     ]
+
+
+def _inline_ok(op: Operation) -> bool:
+    """An alias scope is one of a single execution of its function; a copy would need scopes of its own."""
+    return not (
+        isinstance(op, intrinsics.NoAliasScopeDecl)
+        or "alias_scopes" in op.attributes
+        or "noalias_scopes" in op.attributes
+    )
 
 
 DIALECT = Dialect(
@@ -276,8 +291,9 @@ DIALECT = Dialect(
     "LLVM IR in MLIR's form",
     ops_of(arith, memory, aggregates, constants, control, calls, elementwise, intrinsics, module_ops),
     types=by_word(*types.TYPES),
-    attributes=by_word(*_attributes_of(attributes, debug_info)),
+    attributes=by_word(*_attributes_of(attributes, debug_info, loops, aliasing)),
     make_constant=constants.make_constant,
+    inline_ok=_inline_ok,
     op_attributes=module_rules.OP_ATTRIBUTES,
     parameter_attributes=parameters.PARAMETER_ATTRIBUTES,
 )

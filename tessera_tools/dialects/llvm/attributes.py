@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES, CMPI_PREDICATES
+from tessera_tools.dialects.llvm.aliasing import AccessGroupAttr, AliasScopeAttr, TBAATagAttr
 from tessera_tools.dialects.llvm.records import ATTRIBUTE, BOOL, INTEGER, STRING, WORD, Record, record
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import (
@@ -380,15 +381,15 @@ COMDAT_KIND = integer_enum(
 ASM_DIALECT = integer_enum("assembly dialect", {"att": 0, "intel": 1})
 
 
-def _metadata_array(name: str, summary: str) -> AttrKind[ArrayAttr]:
+def _metadata_array(cls: type[Attribute], summary: str) -> AttrKind[ArrayAttr]:
     return AttrKind(
-        f"LLVM dialect {summary}", lambda a: isinstance(a, ArrayAttr) and all(e.name == name for e in a)
+        f"LLVM dialect {summary}", lambda a: isinstance(a, ArrayAttr) and all(isinstance(e, cls) for e in a)
     )
 
 
-ACCESS_GROUPS = _metadata_array("llvm.access_group", "access group metadata array")
-ALIAS_SCOPES = _metadata_array("llvm.alias_scope", "alias scope array")
-TBAA_TAGS = _metadata_array("llvm.tbaa_tag", "TBAA tag metadata array")
+ACCESS_GROUPS = _metadata_array(AccessGroupAttr, "access group metadata array")
+ALIAS_SCOPES = _metadata_array(AliasScopeAttr, "alias scope array")
+TBAA_TAGS = _metadata_array(TBAATagAttr, "TBAA tag metadata array")
 
 NO_FLAGS = IntegerAttr(0, I32)
 NO_FASTMATH = FastmathFlagsAttr("none")

@@ -84,6 +84,10 @@ class Emitter(Protocol):
         """The number (`!7`) of a uniqued metadata node."""
         ...
 
+    def node(self, attribute: Attribute) -> str:
+        """The number of an attribute's metadata node, such as that of a loop annotation."""
+        ...
+
     def symbol(self, name: str) -> str:
         """`@name`, quoted where LLVM needs it."""
         ...

@@ -154,6 +154,17 @@ def read_signature(state: OpState, inputs: Node, outputs: Node) -> tuple[list[Ty
     return found[0], found[1]
 
 
+def verify_signature(op: Any, inputs: Sequence[Type]) -> None:
+    """Check that the attributes of the parameters and results are one dictionary for each."""
+    for key, types in (("arg_attrs", inputs), ("res_attrs", op.result_types)):
+        found = op.attributes.get(key)
+        if found is not None and len(found) != len(types):
+            raise op.error(f"'{key}' has {len(found)} elements; expected {len(types)}")
+        for entry in found or ():
+            if not isinstance(entry, DictionaryAttr):
+                raise op.error(f"'{key}' has the element `{entry}`; expected a dictionary")
+
+
 def signature_text(p: Printer, op: Any, inputs: Sequence[Type]) -> str:
     """`(i32 {llvm.signext}) -> i32`."""
     if op.arg_attrs is None and op.res_attrs is None:
@@ -303,6 +314,7 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
     def verify_op(self) -> None:
         verify_bundles(self)
         arguments = self.callee_operands
+        verify_signature(self, [value.type for value in arguments][self.callee is None :])
         if self.callee is None and (not arguments or not isinstance(arguments[0].type, PointerType)):
             raise self.error(
                 "must have either a `callee` attribute or at least an operand, a pointer to the callee"
@@ -435,6 +447,7 @@ class CallIntrinsic(LLVMOp, name="llvm.call_intrinsic", traits=(READ_WRITE,)):
     def verify_op(self) -> None:
         if not self.intrin.value.startswith("llvm."):
             raise self.error(f"intrinsic name must start with 'llvm.', but is '{self.intrin.value}'")
+        verify_signature(self, [value.type for value in self.args])
 
 
 OVERLOADED: dict[str, tuple[str, ...]] = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import error
 from tessera_tools.dialects.llvm.base import ANY, I1_CONSTRAINT, INTEGER, Emitter, LLVMOp
-from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr
+from tessera_tools.dialects.llvm.loops import LoopAnnotationAttr
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr, TypeAttr
 from tessera_tools.ir.core import Block, Operation
 from tessera_tools.ir.types import I32, VectorType
@@ -67,7 +67,7 @@ def _weights_text(op: Operation, e: Emitter) -> str:
 
 def _loop_text(op: Operation, e: Any) -> str:
     annotation = op.attributes.get("loop_annotation")
-    return f", !llvm.loop {e.loop(annotation)}" if isinstance(annotation, LoopAnnotationAttr) else ""
+    return f", !llvm.loop {e.node(annotation)}" if isinstance(annotation, LoopAnnotationAttr) else ""
 
 
 LOOP_ANNOTATION = of_class(LoopAnnotationAttr)

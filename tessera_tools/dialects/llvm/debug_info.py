@@ -1,4 +1,4 @@
-"""Debug information and loop annotations as attributes, under LLVM's names (LLVM LangRef, "Specialized Metadata").
+"""Debug information as attributes, under LLVM's names (LLVM LangRef, "Specialized Metadata").
 
 #llvm.di_file<"k.py" in "/src">   #llvm.di_compile_unit<id = distinct[0]<>, sourceLanguage = DW_LANG_C, …>
 loc(fused<#llvm.di_subprogram<…>>["k.py":3:7])  attaches a scope to a function
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from tessera_tools.dialects.llvm.records import (
     ATTRIBUTE,
     BOOL,
-    FLAG,
     INTEGER,
     STRING,
     WORD,
@@ -146,102 +145,3 @@ class DILexicalBlockFileAttr(Record, name="llvm.di_lexical_block_file"):
     discriminator: int
     file: Any = None
     parameters_as: ClassVar = {"scope": ATTRIBUTE, "file": FILE, "discriminator": INTEGER}
-
-
-class LoopUnrollAttr(Record, name="llvm.loop_unroll"):
-    """`llvm.loop.unroll.*`."""
-
-    disable: Any = None
-    count: Any = None
-    runtimeDisable: Any = None
-    full: Any = None
-    followupUnrolled: Any = None
-    followupRemainder: Any = None
-    followupAll: Any = None
-    parameters_as: ClassVar = {
-        "disable": FLAG, "count": ATTRIBUTE, "runtimeDisable": FLAG, "full": FLAG,
-        "followupUnrolled": record(lambda: LoopAnnotationAttr),
-        "followupRemainder": record(lambda: LoopAnnotationAttr),
-        "followupAll": record(lambda: LoopAnnotationAttr),
-    }  # fmt: skip
-    metadata: ClassVar = {
-        "disable": "unroll.disable", "count": "unroll.count", "runtimeDisable": "unroll.runtime.disable",
-        "full": "unroll.full",
-    }  # fmt: skip
-
-
-class LoopVectorizeAttr(Record, name="llvm.loop_vectorize"):
-    """`llvm.loop.vectorize.*`."""
-
-    disable: Any = None
-    predicateEnable: Any = None
-    scalableEnable: Any = None
-    width: Any = None
-    parameters_as: ClassVar = {
-        "disable": FLAG,
-        "predicateEnable": FLAG,
-        "scalableEnable": FLAG,
-        "width": ATTRIBUTE,
-    }
-    metadata: ClassVar = {
-        "disable": "vectorize.enable", "predicateEnable": "vectorize.predicate.enable",
-        "scalableEnable": "vectorize.scalable.enable", "width": "vectorize.width",
-    }  # fmt: skip
-
-
-class LoopInterleaveAttr(Record, name="llvm.loop_interleave"):
-    """`llvm.loop.interleave.count`."""
-
-    count: Any
-    parameters_as: ClassVar = {"count": ATTRIBUTE}
-    metadata: ClassVar = {"count": "interleave.count"}
-
-
-class LoopLICMAttr(Record, name="llvm.loop_licm"):
-    """`llvm.licm.*`."""
-
-    disable: Any = None
-    versioningDisable: Any = None
-    parameters_as: ClassVar = {"disable": FLAG, "versioningDisable": FLAG}
-    metadata: ClassVar = {"disable": "licm.disable", "versioningDisable": "licm_versioning.disable"}
-
-
-class LoopPipelineAttr(Record, name="llvm.loop_pipeline"):
-    """`llvm.loop.pipeline.*`."""
-
-    disable: Any = None
-    initiationinterval: Any = None
-    parameters_as: ClassVar = {"disable": FLAG, "initiationinterval": ATTRIBUTE}
-    metadata: ClassVar = {"disable": "pipeline.disable", "initiationinterval": "pipeline.initiationinterval"}
-
-
-class LoopAnnotationAttr(Record, name="llvm.loop_annotation"):
-    """Properties and hints of a loop; an attribute of the branch of its latch."""
-
-    disableNonforced: Any = None
-    vectorize: Any = None
-    interleave: Any = None
-    unroll: Any = None
-    licm: Any = None
-    pipeline: Any = None
-    mustProgress: Any = None
-    isVectorized: Any = None
-    startLoc: Any = None
-    endLoc: Any = None
-    parameters_as: ClassVar = {
-        "disableNonforced": FLAG,
-        "vectorize": record(lambda: LoopVectorizeAttr),
-        "interleave": record(lambda: LoopInterleaveAttr),
-        "unroll": record(lambda: LoopUnrollAttr),
-        "licm": record(lambda: LoopLICMAttr),
-        "pipeline": record(lambda: LoopPipelineAttr),
-        "mustProgress": FLAG,
-        "isVectorized": FLAG,
-        "startLoc": ATTRIBUTE,
-        "endLoc": ATTRIBUTE,
-    }
-    metadata: ClassVar = {
-        "disableNonforced": "disable_nonforced",
-        "mustProgress": "mustprogress",
-        "isVectorized": "isvectorized",
-    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.dialects.llvm.aliasing import AliasScopeAttr
 from tessera_tools.dialects.llvm.attributes import ACCESS_GROUPS, ALIAS_SCOPES, TBAA_TAGS
 from tessera_tools.dialects.llvm.base import (
     ANY,
@@ -37,6 +38,7 @@ from tessera_tools.opdef import (
     attribute,
     derived,
     exactly,
+    of_class,
     operand,
     result,
     same_as,
@@ -234,6 +236,17 @@ class Memset(Intrinsic, name="llvm.intr.memset", traits=(WRITE,)):
     tbaa = attribute(TBAA_TAGS, optional=True)
     arg_attrs = attribute(ARRAY_ATTR, optional=True)
     res_attrs = attribute(ARRAY_ATTR, optional=True)
+
+
+class NoAliasScopeDecl(Intrinsic, name="llvm.intr.experimental.noalias.scope.decl", traits=(READ_WRITE,)):
+    """Where an alias scope begins: each execution of the op is another scope."""
+
+    scope = attribute(of_class(AliasScopeAttr, summary="LLVM dialect alias scope"))
+    assembly = "$scope attr-dict"
+
+    def llvm_ir(self, e: Emitter) -> None:
+        scopes = e.metadata(f"!{{{e.node(self.scope)}}}")
+        e.call(self, "llvm.experimental.noalias.scope.decl", "void", [f"metadata {scopes}"])
 
 
 class Prefetch(Intrinsic, name="llvm.intr.prefetch", traits=(READ_WRITE,)):

@@ -43,6 +43,8 @@ INTEGER = Parameter(lambda s: s.integer(), str)
 BOOL = Parameter(_read_bool, lambda value: "true" if value else "false")
 FLAG = Parameter(lambda s: TRUE if _read_bool(s) else FALSE, str)
 WORD = Parameter(lambda s: s.word(), str)
+TEXT = Parameter(lambda s: s.string(), quote)
+"""A string as a Python str; `STRING` is an attribute."""
 STRING = Parameter(lambda s: StringAttr(s.string()), lambda value: quote(value.value))
 
 

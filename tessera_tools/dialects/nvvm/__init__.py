@@ -3,6 +3,7 @@
     attributes.py   #nvvm.mma_layout<row>, …        registers.py   read.ptx.sreg.*
     sync.py         barriers, shuffles, fences      mbarriers.py   mbarrier.*
     copies.py       cp.async, bulk and TMA copies   mma.py         ldmatrix, mma.sync, wgmma
+    mma_sparse.py   mma.sp.sync, mma.block_scale
     misc.py         conversions, inline_ptx         tcgen05.py     tensor memory and its products
 
 Each op is a call of an intrinsic where LLVM has one, and inline PTX otherwise (base.py).
@@ -17,6 +18,7 @@ from tessera_tools.dialects.nvvm import (
     mbarriers,
     misc,
     mma,
+    mma_sparse,
     registers,
     sync,
     tcgen05,
@@ -217,7 +219,7 @@ _ATTRIBUTES: list[type[Attribute]] = [
 DIALECT = Dialect(
     "nvvm",
     "NVIDIA's instructions as LLVM intrinsics",
-    ops_of(registers, sync, mbarriers, copies, mma, tcgen05, misc),
+    ops_of(registers, sync, mbarriers, copies, mma, mma_sparse, tcgen05, misc),
     attributes=by_word(*_ATTRIBUTES),
     op_attributes=attribute_rules.OP_ATTRIBUTES,
     parameter_attributes=attribute_rules.PARAMETER_ATTRIBUTES,

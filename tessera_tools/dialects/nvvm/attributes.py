@@ -467,6 +467,24 @@ class BlockScaleKindAttr(EnumAttr, name="nvvm.block_scale_kind"):
     )
 
 
+class BlockScaleFormatAttr(EnumAttr, name="nvvm.block_scale_format"):
+    """The type of the scales."""
+
+    cases = ("ue8m0", "ue4m3")
+
+
+class ScaleVecSizeAttr(EnumAttr, name="nvvm.scale_vec_size"):
+    """How many scales a row or column has."""
+
+    cases = ("x1", "x2", "x4")
+
+
+class MMAKindAttr(EnumAttr, name="nvvm.mma_kind"):
+    """The elements of a product: floats of 8, 6 and 4 bits."""
+
+    cases = ("f8f6f4",)
+
+
 class Tcgen05MMABlockScaleAttr(EnumAttr, name="nvvm.tcgen05_mma_block_scale"):
     """The size of the blocks."""
 

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import DiagnosticError, InternalFault, Refusal
-from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr
 from tessera_tools.emit.llvmir import names as ll
 from tessera_tools.emit.llvmir.constants import constant_text
 from tessera_tools.emit.llvmir.metadata import Metadata
@@ -85,6 +84,8 @@ class FunctionEmitter:
                     self._suffix = debug.suffix(op.location)
                 try:
                     op.llvm_ir(self)  # type: ignore[attr-defined]
+                    if op.attributes:
+                        lines[-1] += self.shared.metadata.access(op)
                 except AttributeError as fault:
                     if getattr(op, "llvm_ir", None) is None:
                         raise no_translation(op) from None
@@ -202,9 +203,9 @@ class FunctionEmitter:
     def metadata(self, text: str) -> str:
         return self.shared.metadata.node(text)
 
-    def loop(self, annotation: LoopAnnotationAttr) -> str:
-        """The number of a loop's metadata."""
-        return self.shared.metadata.loop(annotation)
+    def node(self, attribute: Attribute) -> str:
+        """The number of an attribute's metadata."""
+        return self.shared.metadata.of(attribute)
 
     def symbol(self, name: str) -> str:
         return f"@{ll.symbol(name)}"

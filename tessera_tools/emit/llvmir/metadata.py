@@ -2,11 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from tessera_tools.dialects.llvm.debug_info import LoopAnnotationAttr
+from tessera_tools.diagnostics import Refusal
+from tessera_tools.dialects.llvm.aliasing import (
+    AccessGroupAttr,
+    AliasScopeAttr,
+    AliasScopeDomainAttr,
+    TBAARootAttr,
+    TBAATagAttr,
+    TBAATypeDescriptorAttr,
+)
+from tessera_tools.dialects.llvm.loops import Form, LoopAnnotationAttr
 from tessera_tools.dialects.llvm.records import Record
-from tessera_tools.ir.builtin_attributes import FALSE, TRUE, IntegerAttr
+from tessera_tools.emit.llvmir import names as ll
+from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.builtin_attributes import FALSE, TRUE, IntegerAttr, StringAttr
+from tessera_tools.ir.core import Operation
+
+_ACCESSES = (
+    ("access_groups", "llvm.access.group"),
+    ("alias_scopes", "alias.scope"),
+    ("noalias_scopes", "noalias"),
+    ("tbaa", "tbaa"),
+)
+"""The attributes of accesses that say what they alias, and their metadata."""
 
 
 class Metadata:
@@ -15,7 +36,7 @@ class Metadata:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._unique: dict[str, str] = {}
-        self._loops: dict[Any, str] = {}
+        self._of_attributes: dict[Attribute, str] = {}
 
     def node(self, text: str) -> str:
         """The number of the uniqued node with that text: `!7`."""
@@ -30,41 +51,112 @@ class Metadata:
         self.lines.append(f"{number} = {text}")
         return number
 
-    def loop(self, annotation: LoopAnnotationAttr) -> str:
-        """The loop's `distinct !{…}`; branches with the same annotation share a loop id, as upstream."""
-        known = self._loops.get(annotation)
-        if known is None:
-            properties = [self.node(text) for text in loop_properties(annotation)]
-            number = f"!{len(self.lines)}"
-            known = self._loops[annotation] = self.distinct(
-                f"distinct !{{{', '.join([number, *properties])}}}"
-            )
-        return known
+    def list_of(self, nodes: list[str]) -> str:
+        """`!{!1, !2}`"""
+        return self.node(f"!{{{', '.join(nodes)}}}")
+
+    def access(self, op: Operation) -> str:
+        """What an access may not alias, each with a comma before it: `, !alias.scope !3, !tbaa !5`."""
+        text = ""
+        for key, word in _ACCESSES:
+            value: Any = op.attributes.get(key)
+            if value is None or key not in op.inherent_attributes or not value.elements:
+                continue
+            nodes = [self.of(element) for element in value]
+            if key == "tbaa":
+                if len(nodes) > 1:
+                    raise Refusal(f"has {len(nodes)} TBAA tags, of which LLVM IR has one; leave one of them")
+                number = nodes[0]
+            elif key == "access_groups" and len(nodes) == 1:
+                number = nodes[0]
+            else:
+                number = self.list_of(nodes)
+            text += f", !{word} {number}"
+        return text
+
+    def of(self, attribute: Attribute) -> str:
+        """The number of an attribute's node; branches with the same loop annotation share a loop, as upstream."""
+        number = self._of_attributes.get(attribute)
+        if number is None:
+            number = self._of_attributes[attribute] = self._made(attribute)
+        return number
+
+    def _made(self, attribute: Any) -> str:
+        match attribute:
+            case AccessGroupAttr():
+                return self.distinct("distinct !{}")
+            case AliasScopeDomainAttr():
+                return self._identified(attribute, [])
+            case AliasScopeAttr():
+                return self._identified(attribute, [self.of(attribute.domain)])
+            case TBAARootAttr():
+                if attribute.id is None:
+                    return self._with_itself([])
+                return self.node(f"!{{!{ll.quoted(attribute.id.value)}}}")
+            case TBAATypeDescriptorAttr():
+                parts = [f"!{ll.quoted(attribute.id)}"]
+                for member in attribute.members:
+                    parts += [self.of(member.type_desc), f"i64 {member.offset}"]
+                return self.node(f"!{{{', '.join(parts)}}}")
+            case TBAATagAttr():
+                parts = [
+                    self.of(attribute.base_type),
+                    self.of(attribute.access_type),
+                    f"i64 {attribute.offset}",
+                ]
+                parts += ["i64 1"] if attribute.constant else []
+                return self.node(f"!{{{', '.join(parts)}}}")
+            case LoopAnnotationAttr():
+                return self._with_itself([self.node(text) for text in _loop_properties(attribute, self.of)])
+        raise Refusal(f"has the attribute '{attribute}', which has no metadata in LLVM IR")
+
+    def _identified(self, attribute: AliasScopeAttr | AliasScopeDomainAttr, parts: list[str]) -> str:
+        if attribute.description is not None:
+            parts.append(f"!{ll.quoted(attribute.description.value)}")
+        if isinstance(attribute.id, StringAttr):
+            return self.node(f"!{{{', '.join([f'!{ll.quoted(attribute.id.value)}', *parts])}}}")
+        return self._with_itself(parts)
+
+    def _with_itself(self, parts: list[str]) -> str:
+        """A distinct node whose first entry is the node itself."""
+        number = f"!{len(self.lines)}"
+        return self.distinct(f"distinct !{{{', '.join([number, *parts])}}}")
 
 
-def loop_properties(annotation: Record) -> list[str]:
+def _loop_properties(annotation: Record, of: Callable[[Attribute], str]) -> list[str]:
     """The nodes of a loop annotation: `!{!"llvm.loop.unroll.count", i32 4}`."""
     found: list[str] = []
-    names: dict[str, str] = annotation.metadata  # type: ignore[attr-defined]
+    forms: dict[str, tuple[Form, str]] = annotation.metadata  # type: ignore[attr-defined]
     for key in annotation.parameters_as:
         value = getattr(annotation, key)
-        if isinstance(value, Record):
-            found += loop_properties(value)
-        elif key in names and value is not None:
-            name = names[key]
-            prefix = "llvm." if name.startswith("licm") else "llvm.loop."
-            if name == "vectorize.enable":
-                found.append(f'!{{!"llvm.loop.vectorize.enable", i1 {"false" if value is TRUE else "true"}}}')
-            elif value is TRUE and name.endswith("enable"):
-                found.append(f'!{{!"{prefix}{name}", i1 true}}')
-            elif value is TRUE:
-                shown = {"unroll.disable": "unroll.disable", "pipeline.disable": "pipeline.disable"}.get(
-                    name, name
-                )
-                extra = ", i1 true" if shown == "pipeline.disable" else ""
-                found.append(f'!{{!"{prefix}{shown}"{extra}}}')
-            elif value is FALSE and name == "unroll.disable":
-                found.append('!{!"llvm.loop.unroll.enable"}')
-            elif isinstance(value, IntegerAttr) and value not in (TRUE, FALSE):
-                found.append(f'!{{!"{prefix}{name}", {value.type} {value.value}}}')
+        if key not in forms:
+            if isinstance(value, Record):
+                found += _loop_properties(value, of)
+        elif value not in (None, ()):
+            form, name = forms[key]
+            text = _property(form, name, value, of)
+            found += [text] if text is not None else []
     return found
+
+
+def _property(form: Form, name: str, value: Any, of: Callable[[Attribute], str]) -> str | None:
+    match form:
+        case Form.UNIT:
+            return f'!{{!"{name}"}}' if value is TRUE else None
+        case Form.TRUTH:
+            rest = f"i1 {value}"
+        case Form.NEGATED:
+            rest = f"i1 {FALSE if value is TRUE else TRUE}"
+        case Form.DISABLE:
+            return f'!{{!"{name}.{"disable" if value is TRUE else "enable"}"}}'
+        case Form.TRUTH_I32:
+            rest = f"i32 {int(value is TRUE)}"
+        case Form.NUMBER:
+            if not isinstance(value, IntegerAttr):
+                raise Refusal(f"has '{value}' as {name}; expected an integer")
+            rest = f"{value.type} {value.value}"
+        case Form.LOOP:
+            rest = of(value)
+        case Form.GROUPS:
+            rest = ", ".join(map(of, value))
+    return f'!{{!"{name}", {rest}}}'

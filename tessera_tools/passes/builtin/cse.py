@@ -85,7 +85,7 @@ class _Work:
         self.dead = 0
         self.dominance = DominanceInfo()
         self.effects_of = EffectsOf()
-        self.visited: set[Operation] = set()
+        self.compared: set[Operation] = set()
 
     def regions(self, op: Operation, known: _Known) -> None:
         inner = _Known() if op.has_trait(IsolatedFromAbove) else known
@@ -122,8 +122,6 @@ class _Work:
                 self.regions(op, known)
             effects = self.effects_of(op)
             if not self.operation(op, effects, known, writes, graph):
-                if graph:
-                    self.visited.add(op)
                 if effects is None:
                     writes += not op.has_trait(Terminator)
                 elif not effects <= _READS:
@@ -149,12 +147,14 @@ class _Work:
                 return self.replace(op, older, graph)
         assert op.parent is not None
         known.add(key, op, op.parent, writes)
+        if graph:
+            self.compared.add(op)
         return False
 
     def replace(self, op: Operation, older: Operation, graph: bool) -> bool:
         for old, new in zip(op.results, older.results, strict=True):
-            # In a graph region, users may come first; processed ones are not changed.
-            old.replace_all_uses_with(new, (lambda use: use.owner in self.visited) if graph else None)
+            # In a graph region, users may come first; the operands of those that later ops are compared with stay.
+            old.replace_all_uses_with(new, (lambda use: use.owner in self.compared) if graph else None)
             if new.name_hint is None:
                 new.name_hint = old.name_hint
         if any(r.has_uses for r in op.results):

@@ -160,7 +160,8 @@ def _is_movable(op: Operation) -> bool:
     if isinstance(op, UnregisteredOp):
         return False
     dialect = find_dialect(op.name.partition(".")[0])
-    return dialect is None or dialect.inline_ok
+    movable = True if dialect is None else dialect.inline_ok
+    return movable(op) if callable(movable) else movable
 
 
 def _may_split(call: Operation) -> bool:

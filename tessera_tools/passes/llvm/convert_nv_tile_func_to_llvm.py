@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from tessera_tools.analysis.persistent import PERSISTENT
+from tessera_tools.analysis.persistent import CLUSTER_PROGRAMS, PERSISTENT
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import arith, func, nv_tileaa
 from tessera_tools.dialects.arith.attributes import ROUNDING_MODES
@@ -125,6 +125,10 @@ def kernel_attributes(function: Operation, spec: nv_tileaa.KernelSpecAttr, targe
         "nvvm.reqntid": DenseArrayAttr(I32, (threads,)),
         "nvvm.minctasm": i32(1),
     }
+    if CLUSTER_PROGRAMS in function.attributes:
+        raise function.error(
+            "has clusters of several programs; run --tileas-dynamic-persistent and --tileas-resolve-program-ids first"
+        )
     product = spec.cluster[0] * spec.cluster[1] * spec.cluster[2]
     if product > 1 and target.has(Feature.CLUSTER):
         attributes["nvvm.cluster_dim"] = DenseArrayAttr(I32, spec.cluster)

@@ -39,7 +39,7 @@ class TileAnalyze(Pass):
 
     arch: str = option("", "the GPU architecture (default: tessera.target, else sm_80)")
     format: str = option("text", "how to print", choices=("text", "json"))
-    output: str = option("", "the output file (default: stderr)")
+    output: str = option("", "the output file (default: stderr)", writes_file=True)
     compile: bool = option(
         True, "compile the kernels to get register counts from ptxas; if false, estimate them"
     )

@@ -11,6 +11,7 @@ from math import prod
 from typing import ClassVar
 
 from tessera_tools.analysis.hints import hint
+from tessera_tools.analysis.persistent import BLOCKS, CLUSTER_PROGRAMS
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.core import Builder, Operation, Value
@@ -40,18 +41,20 @@ class ConvertTileAAToTileAS(Pass):
 
     num_warps: int = option(0, "number of warps per kernel; 0 chooses from the tiles")
     cluster: str = option(
-        "auto", "parts of each tile along rows x columns, each in a CTA of a cluster; auto follows hints"
+        "auto",
+        "parts of each tile along rows x columns, each in a CTA of a cluster; blocks:X x Y: the CTAs of so many tile "
+        "blocks; auto follows hints",
     )
 
     def run(self, op: Operation, context: PassContext) -> None:
         target = target_of(op)
-        parts = self._parts(op)
+        parts, programs = self._parts(op)
         for function in kernels(op):
             check_tiles(function)
             if function.kernel_spec is None:
                 hinted = max(1, hint(function, "num_cta_in_cga") or 1)
                 ctas = prod(parts) if parts is not None else hinted if target.has(Feature.CLUSTER) else 1
-                choice = choose_warps(function, target, ctas)
+                choice = choose_warps(function, target, 1 if programs else ctas)
                 warps = self.num_warps or choice.number
                 why = "as set by num-warps" if self.num_warps else choice.why
                 context.passed(
@@ -65,7 +68,9 @@ class ConvertTileAAToTileAS(Pass):
                     )
                 except ValueError as problem:
                     raise function.error(str(problem)) from None
-                if parts is not None:
+                if programs:
+                    function.attributes[CLUSTER_PROGRAMS] = DenseArrayAttr(I64, parts or (1, 1))
+                elif parts is not None:
                     function.attributes[PARTS] = DenseArrayAttr(I64, parts)
                 elif ctas > 1:
                     alone = self.num_warps or choose_warps(function, target).number
@@ -76,16 +81,17 @@ class ConvertTileAAToTileAS(Pass):
             convert(function, target)
             free_heap(function)
 
-    def _parts(self, op: Operation) -> tuple[int, int] | None:
-        """The option `cluster`; None if hints decide."""
+    def _parts(self, op: Operation) -> tuple[tuple[int, int] | None, bool]:
+        """The option `cluster`, and whether its CTAs run a program each; None if hints decide."""
         if self.cluster == "auto":
-            return None
-        rows, mark, columns = self.cluster.partition("x")
+            return None, False
+        shape = self.cluster.removeprefix(BLOCKS)
+        rows, mark, columns = shape.partition("x")
         if not (mark and rows.isdecimal() and columns.isdecimal() and int(rows) and int(columns)):
             raise op.error(
-                f"option cluster={self.cluster} is invalid; expected ROWSxCOLUMNS, such as 2x1, or auto"
+                f"option cluster={self.cluster} is invalid; expected ROWSxCOLUMNS, such as 2x1, blocks:XxY, or auto"
             )
-        return int(rows), int(columns)
+        return (int(rows), int(columns)), shape != self.cluster and shape != "1x1"
 
 
 def _tell_of_latencies(function: nv_tileaa.Func, target: Target, context: PassContext) -> None:

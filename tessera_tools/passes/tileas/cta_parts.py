@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.nv_tileas import SHARED_BY
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
-from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
+from tessera_tools.ir.core import Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.types import I64, IntegerType, RankedTensorType
+from tessera_tools.passes.tileas.cluster_programs import guard
 from tessera_tools.passes.tileas.cta_layouts import Blocks, part_shape, retype, shared_bits
 from tessera_tools.planning.dot_layouts import piece_of, warp_grid
 from tessera_tools.planning.kernel import kernel_spec
@@ -190,14 +191,4 @@ class _Parts:
         own = before.insert(arith.AndI(self.rank, self.constant(shared))).results[0]
         predicate = IntegerAttr(CMPI_PREDICATES.index("eq"), I64)
         first = before.insert(arith.CmpI(predicate, own, self.constant(0))).results[0]
-        token = op.results[0]
-        branch = scf.If.create(
-            [first], [token.type], {}, [Region([Block()]), Region([Block()])], location=op.location
-        )
-        before.insert(branch)
-        token.replace_all_uses_with(branch.results[0])
-        op.detach()
-        inside = Builder.at_end(branch.regions[0].entry, op.location)
-        inside.insert(op)
-        inside.insert(scf.Yield([token]))
-        Builder.at_end(branch.regions[1].entry, op.location).insert(scf.Yield([op.token]))
+        guard(op, first)

@@ -8,7 +8,8 @@
 
 Conversions at the largest product, or else at the largest tile in memory, ask for parts of it (seeds).  The parts of
 other values then follow through the arms of cta_arms.py, against the flow of values (backward) and along it
-(forward); the conversions cancel.  A program is a cluster: all CTAs run it, with the same numbers.  Two things keep a
+(forward); the conversions cancel.  A program is a cluster: all CTAs run it, with the same numbers.  (With
+`cluster_programs`, each CTA runs a whole program of its own, and shares loads: cluster_programs.py.)  Two things keep a
 kernel from having clusters: an effect that only one CTA may have, and a value of which a CTA has not the part that it
 needs.
 """
@@ -26,6 +27,7 @@ from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.tileas.cluster_programs import programs_of, share_loads
 from tessera_tools.passes.tileas.cta_arms import BACKWARD, DIRECTION, FORWARD, Conflict
 from tessera_tools.passes.tileas.cta_layouts import (
     Blocks,
@@ -84,6 +86,7 @@ class PlanCTA(Pass):
     ) -> None:
         count = prod(spec.cluster)
         given = function.attributes.get(PARTS)
+        programs = programs_of(function)
         try:
             if not target.has(Feature.CLUSTER):
                 raise Conflict(function, f"is compiled for {target.name}, which has no clusters")
@@ -92,11 +95,14 @@ class PlanCTA(Pass):
                     function,
                     f"has a cluster of {count} CTAs; expected a power of two up to {target.max_cluster_size}",
                 )
-            check_effects(function)
+            check_effects(function, ordered=programs is None)
+            if programs is not None:
+                self.share(function, programs, context)
+                return
             seeded = any(DIRECTION in inner.attributes for inner in function.walk())
             chosen = None if seeded else choose(function, count, given)
         except Conflict as problem:
-            if isinstance(given, DenseArrayAttr):
+            if isinstance(given, DenseArrayAttr) or programs is not None:
                 raise problem.op.error(
                     f"{problem.why}: the kernel cannot have a cluster of {count} CTAs"
                 ) from None
@@ -126,9 +132,20 @@ class PlanCTA(Pass):
             )
             context.passed(function, text, "cluster", "schedule")
 
+    def share(self, function: nv_tileaa.Func, programs: tuple[int, int], context: PassContext) -> None:
+        """Let the CTAs of a cluster, which run a program each, share loads."""
+        shared = share_loads(function, programs)
+        context.count("planned")
+        context.count("shared", len(shared))
+        text = (
+            f"each cluster has the CTAs of {programs[0]} x {programs[1]} tile blocks, as set by the option cluster; "
+            f"they share {len(shared)} of the tiles that they load"
+        )
+        context.passed(function, text, "cluster", "schedule")
 
-def check_effects(function: nv_tileaa.Func) -> None:
-    """Raises Conflict for what only one CTA may do, or what CTAs would have to do in order."""
+
+def check_effects(function: nv_tileaa.Func, ordered: bool = True) -> None:
+    """Raises Conflict for what only one CTA may do, and, if `ordered`, for what CTAs would have to do in order."""
     order = MemoryOrder()
     accesses = [op for op in function.walk() if is_access(op)]
     for op in function.walk():
@@ -136,7 +153,7 @@ def check_effects(function: nv_tileaa.Func) -> None:
         known = effects is not None and not effects.own
         if not (op.regions or known or op.name in _WITHIN_A_CTA or is_quiet(op)):
             raise Conflict(op, "has an effect that each CTA of a cluster would have")
-    for op in accesses:
+    for op in accesses if ordered else ():
         for other in order.before(op):
             if writes_memory(op) or writes_memory(other):
                 raise Conflict(

@@ -69,20 +69,20 @@ class PrepareForScheduling(Pass):
                 f"option steps has '{unknown[0]}'; the steps of {self.name} are {', '.join(_STEPS)}"
             )
         functions = kernels_with(op)
-        before, sliced = dict(context.counters), False
+        before, changed = dict(context.counters), False
         for name in self.steps if functions else ():
             step = _STEPS[name]
             if name == "sliceAndFuse":
-                sliced = Slicing().run(op, context)
-                if sliced:
+                if Slicing().run(op, context):
                     context.run_pipeline("cse", op)
+                    changed = True
             elif step is None:
-                context.run_pipeline("canonicalize", op)
+                changed |= context.run_pipeline("canonicalize", op)
             else:
                 for function, target in functions:
                     step(function, target, context)
-        # The pipelines check what they change.  The other steps count it.
-        return sliced or dict(context.counters) != before
+        # The other steps count what they change.
+        return changed or dict(context.counters) != before
 
 
 # -- loads

@@ -19,7 +19,15 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
-from tessera_tools.analysis.persistent import CANCEL, COUNTER, PERSISTENT, SCHEDULERS, STATIC, Persistent
+from tessera_tools.analysis.persistent import (
+    CANCEL,
+    CLUSTER_PROGRAMS,
+    COUNTER,
+    PERSISTENT,
+    SCHEDULERS,
+    STATIC,
+    Persistent,
+)
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa.base import MEM_TOKEN
@@ -31,6 +39,11 @@ from tessera_tools.ir.core import Block, Builder, Operation, Value
 from tessera_tools.ir.types import I32, I64, bit_width
 from tessera_tools.layout.shared import swizzled
 from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.tileas.cluster_programs import (
+    own_place,
+    programs_of,
+    store_only_if,
+)
 from tessera_tools.passes.tileas.raster import ROWS, Numbers, Raster, program_at, read_raster
 from tessera_tools.planning.kernel import kernel_spec, kernels, target_of
 from tessera_tools.target import Feature
@@ -64,6 +77,10 @@ class ResolveProgramIds(Pass):
             )
         for function in kernels(op):
             loop = _loop_of(function)
+            if loop is None and programs_of(function) is not None:
+                raise function.error(
+                    "has clusters of several programs, but is not persistent; run --tileas-dynamic-persistent first"
+                )
             if loop is None:
                 _reorder(function, raster)
             elif self.scheduler == STATIC:
@@ -119,6 +136,13 @@ class _Grid:
             self.extents = [
                 self.builder.insert(nv_tileaa.GetNumPrograms(i32(axis), res=I32)).res for axis in range(3)
             ]
+        self.cluster = programs_of(function)
+        """The programs of a cluster, if its CTAs run one each."""
+        self.places = self.extents
+        """The extents of the grid in clusters."""
+        if self.cluster is not None:
+            n, (x, y, z) = self.numbers, self.extents
+            self.places = [*(self._in_clusters(n, *of) for of in zip((x, y), self.cluster, strict=True)), z]
 
     def assumed(self, value: Value, most: int, least: int = 1) -> Value:
         """A number with its bounds."""
@@ -130,9 +154,13 @@ class _Grid:
         for op in self.asked:
             _replace(op, [self.extents[op.axis.value]])
 
+    @staticmethod
+    def _in_clusters(n: Numbers, extent: Value, count: int) -> Value:
+        return n.div(n.add(extent, n.constant(count - 1)), n.constant(count)) if count > 1 else extent
+
     @property
     def programs(self) -> Value:
-        x, y, z = self.extents
+        x, y, z = self.places
         plane = self.numbers.mul(x, y)
         return self.assumed(self.numbers.mul(plane, z), MOST_PROGRAMS)
 
@@ -174,10 +202,10 @@ def _reorder(function: nv_tileaa.Func, raster: Raster) -> None:
 def _coordinates(loop: Any, program: Value, grid: _Grid, raster: Raster) -> None:
     """Replace the queries of a loop over programs by arithmetic on the number of one."""
     queries = [op for op in loop.walk() if isinstance(op, nv_tileaa.GetProgramId)]
-    used = {op.axis.value for op in queries}
+    used = {op.axis.value for op in queries} | ({0, 1} if grid.cluster is not None else set[int]())
     builder = Builder.at_start(program.owner_block, loop.location)  # type: ignore[arg-type]
     n = Numbers(builder)
-    columns, rows, _ = grid.extents
+    columns, rows, _ = grid.places
     at: dict[int, Value] = {}
     if 2 in used:
         at[2] = n.div(program, grid.numbers.mul(columns, rows))
@@ -189,6 +217,10 @@ def _coordinates(loop: Any, program: Value, grid: _Grid, raster: Raster) -> None
             at[0] = n.rem(program, columns)
         if 1 in used:
             at[1] = n.rem(n.div(program, columns), rows)
+    if grid.cluster is not None:
+        inside = (grid.extents[0], grid.extents[1])
+        at[0], at[1], exists = own_place(builder, (at[0], at[1]), grid.cluster, inside)
+        store_only_if(loop, exists)
     for op in queries:
         _replace(op, [at[op.axis.value]])
 
@@ -197,7 +229,10 @@ def _hidden(function: nv_tileaa.Func, scheduler: str) -> tuple[_Grid, Value, Val
     """The grid as parameters, the number of the first program, and the CTAs of the launch."""
     count = len(function.signature.inputs)
     grid = _Grid(function, hidden=True)
-    function.attributes[PERSISTENT] = Persistent(scheduler, (count, count + 1, count + 2)).attribute()
+    blocks = programs_of(function) or (1, 1)
+    function.attributes[PERSISTENT] = Persistent(
+        scheduler, (count, count + 1, count + 2), None, blocks
+    ).attribute()
     own = grid.builder.insert(nv_tileaa.GetProgramId(i32(0), res=I32)).res
     ctas = grid.builder.insert(nv_tileaa.GetNumPrograms(i32(0), res=I32)).res
     return grid, grid.assumed(own, MOST_RESIDENT, 0), grid.assumed(ctas, MOST_RESIDENT)
@@ -233,6 +268,7 @@ def _static(function: nv_tileaa.Func, loop: scf.While, raster: Raster) -> None:
     grid.answer()
     for op in (loop, following, first):
         op.erase()
+    function.attributes.pop(CLUSTER_PROGRAMS, None)
 
 
 def _dynamic(function: nv_tileaa.Func, loop: scf.While, raster: Raster, scheduler: str) -> None:

@@ -20,6 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     data = GEMM.read_bytes()
     (tmp_path / "gemm.bc").write_bytes(data)
     (tmp_path / "part.bc").write_bytes(data[:100])
+    (tmp_path / "arguments").write_text("--gpu-name=sm_86 gemm.bc -o 'out'")
     (tmp_path / "text.bc").write_text("cuda_tile.module @m {}")
     return tmp_path
 
@@ -50,7 +51,21 @@ COMMAND_LINES = [
     "--gpu-name",
     "gemm.bc",
     "",
+    "--gpu-name=sm_80 --opt-level=-1 gemm.bc -o out",
+    "--gpu-name=sm_80 --O2 gemm.bc -o out",
+    "--gpu-name=sm_80 --opt-level=0x2 gemm.bc -o out",
+    "--gpu-name=sm_80 -O9 missing.bc -o out",
+    "--gpu-name=sm_80 -O9 text.bc -o out",
+    "--gpu-name=sm_80 -l lib.bc gemm.bc -o out",
+    "--gpu-name=sm_80 --preview=other gemm.bc -o out",
+    "--gpu-name=sm_80 --remarks=all --remark-format=yaml --remarks-output-file=no/folder/r gemm.bc -o out",
+    "--gpu-name=sm_80 --print-options gemm.bc -o out",
+    "@arguments",
     "--list-versions",
+    "--list-versions=false",
+    "--list-versions --gpu-name=sm_70",
+    "--help=true",
+    "--gpu-name=sm_70 --help",
     "--help",
     "--version",
 ]
@@ -73,6 +88,13 @@ def test_the_exit_status_is_that_of_tileiras(line: str, folder: Path) -> None:
     [
         "--gpu-name=sm_80 -O2 -g gemm.bc -o out",
         "--gpu-name=sm_80 -O5 gemm.bc -o out",
+        "--gpu-name=sm_80 --opt-level=-1 gemm.bc -o out",
+        "-Ox gemm.bc -o out",
+        "--arch=sm_70 gemm.bc -o out",
+        "--gpu-name=sm_80 -l lib.bc gemm.bc -o out",
+        "--gpu-name=sm_80 --preview=other gemm.bc -o out",
+        "--help=true",
+        "a b",
         "--gpu-name=sm_70 gemm.bc -o out",
         "--gpu-name=sm_80 --lineinfo=3 gemm.bc -o out",
         "--gpu-name=sm_80 missing.bc -o out",
@@ -115,10 +137,10 @@ def test_without_a_name_the_output_is_elf_o(folder: Path) -> None:
 
 
 def test_an_unknown_option_names_the_nearest() -> None:
-    assert "Did you mean '--gpu-name'?" in command.run(["--gpu-names=sm_90"]).stderr.decode()
+    assert "Did you mean '--gpu-name=sm_90'?" in command.run(["--gpu-names=sm_90"]).stderr.decode()
 
 
-@pytest.mark.parametrize("option", ["--apply-controls=f", "-l=f", "--preview=simt", "--sanitize=memcheck"])
+@pytest.mark.parametrize("option", ["--apply-controls=f", "--preview=simt", "--sanitize=memcheck"])
 def test_what_is_not_supported_is_refused(option: str, folder: Path) -> None:
     done = command.run(["--gpu-name=sm_80", option, "gemm.bc", "-o", "out"])
     assert done.exit_code == command.BAD_OPTIONS
@@ -169,6 +191,11 @@ def test_a_program_that_does_not_compile_has_the_location_of_its_op(
 def test_without_remarks_nothing_is_printed() -> None:
     done = command.run(["--gpu-name=sm_80", "gemm.bc", "-o", "out"])
     assert (done.exit_code, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_remarks_as_yaml_are_written_only_if_wanted(folder: Path) -> None:
+    assert command.run(["--gpu-name=sm_80", "--remark-format=yaml", "gemm.bc", "-o", "out"]).exit_code == 0
+    assert not (folder / "tileir_remarks.yaml").exists()
 
 
 def test_remarks_are_grouped_by_kernel_and_category() -> None:

@@ -138,6 +138,23 @@ entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
 
 entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
   %a = constant <f32: 0.0> : tile<2x4xf32>
+  %b = constant <f32: 0.0> : tile<2x8xf32>
+  // expected-error @below {{expect lhs and rhs shapes to match at non-concat position 1, expected: 4 but got: 8}}
+  %c0 = cat %a, %b dim = 0 : tile<2x4xf32>, tile<2x8xf32> -> tile<4x4xf32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <f32: 0.0> : tile<2x4xf32>
+  // expected-error @below {{expect lhs and result shapes to match at non-concat position 1, expected: 4 but got: 8}}
+  %b = cat %a, %a dim = 0 : tile<2x4xf32>, tile<2x4xf32> -> tile<4x8xf32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <f32: 0.0> : tile<2x4xf32>
   // expected-error @below {{expected 2 indices, but got 1}}
   %b = extract %a[%n] : tile<2x4xf32> -> tile<1x4xf32>
 }

@@ -7,6 +7,20 @@ entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
 
 // -----
 
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{expected 0 dynamic shape operands, got 1}}
+  %v = "cuda_tile.make_tensor_view"(%p, %n) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!cuda_tile.tile<ptr<f32>>, !cuda_tile.tile<i32>) -> !cuda_tile.tensor_view<64xf32, strides=[1]>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{expected 1 dynamic stride operands, got 0}}
+  %v = "cuda_tile.make_tensor_view"(%p, %n) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!cuda_tile.tile<ptr<f32>>, !cuda_tile.tile<i32>) -> !cuda_tile.tensor_view<?xf32, strides=[?]>
+}
+
+// -----
+
 // expected-note @below {{prior use here}}
 entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
   // expected-error @below {{use of value '%p' expects different type than prior uses: '!cuda_tile.tile<ptr<f16>>' vs '!cuda_tile.tile<ptr<f32>>'}}

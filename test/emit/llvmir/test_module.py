@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,21 @@ def test_every_llvm_op_becomes_an_instruction_that_llvm_accepts():
         "shufflevector",
     }
     assert not theirs - ours
+
+
+def test_every_set_of_fastmath_flags_becomes_what_upstream_makes_of_it():
+    names = ("nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc")
+    sets = [", ".join(chosen) for size in range(1, 8) for chosen in combinations(names, size)]
+    lines = [
+        f"llvm.fadd %a, %a {{fastmathFlags = #llvm.fastmath<{flags}>}} : f32"
+        for flags in (*sets, "none", "fast")
+    ]
+    text = "llvm.func @f(%a: f32) {\n" + "\n".join(lines) + "\nllvm.return\n}\n"
+    ours, theirs = (
+        [line.split("fadd ")[1].split("float")[0] for line in made.splitlines() if "fadd" in line]
+        for made in (emit(text), mlir_translate(text))
+    )
+    assert ours == theirs and len(ours) == len(lines)
 
 
 def test_kernel_attributes_become_llvms():

@@ -137,3 +137,10 @@ def test_movmatrix_transposes_in_registers():
 def test_what_is_no_form_is_refused(form: str):
     with pytest.raises(DiagnosticError, match="not a form of this instruction"):
         sim.load(kernel(f"ldmatrix.sync.aligned.{form} {{%r0}}, [%r1];"), file="k.ptx")
+
+
+def test_operands_may_follow_the_modifiers_at_once() -> None:
+    text = kernel("mov.b64{%r0, %r1}, 0x300000002; add.s32%r2, %r0, %r1; st.global.b32[%rd0], %r2;", 1)
+    result, (found,) = run(text, np.zeros(1, np.uint32))
+    assert not result.findings
+    assert found.tolist() == [5]
