@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Random kernels of matrix products, compiled for sm_90a with TMA and wgmma and without: both return the
-results of an interpretation in NumPy, bit for bit, and no launch has a finding.
+"""Random kernels of matrix products, compiled for sm_90a with TMA and wgmma, or for sm_100a with tcgen05, and without:
+both return the results of an interpretation in NumPy, bit for bit, and no launch has a finding.
 
     Case.random(rng) ──▶ text ──▶ with agents    ──▶ simulated GPU, late and early ──▶ arrays
                              ├──▶ with plain ABI ──▶ simulated GPU ──▶ arrays
                              └──▶ test/reference (NumPy) ──▶ arrays
 
-    python tools/random_products.py [--seconds 60] [--seed N] [--count 0]
+    python tools/random_products.py [--seconds 60] [--seed N] [--count 0] [--gpu-name sm_90a]
 
 `--seed N --count 1` creates the kernel of that seed again. The exit status is 1 after a failure. The elements are small
 integers, so that no sum rounds and the order of the sums does not matter.
@@ -484,8 +484,8 @@ class Case:
         return [value for tensor in self.tensors() for value in tensor.arguments(tensor.array(rng))]
 
 
-def compiled(text: str, plain: bool) -> Any:
-    """(PTX, manifest, remarks) of a program for sm_90a."""
+def compiled(text: str, plain: bool, gpu_name: str = "sm_90a") -> Any:
+    """(PTX, manifest) of a program."""
     import re
 
     from programs import worker
@@ -497,18 +497,20 @@ def compiled(text: str, plain: bool) -> Any:
     from tessera_tools.target import lookup
 
     module = parse_module(text, "program.mlir")
-    gpu = lookup("sm_90a")
+    gpu = lookup(gpu_name)
     ptx = compile_module(module, Options(gpu, until="ptx", plain_abi=plain), worker=worker()).text("ptx")
     version = re.search(r"^\.version (\S+)", ptx, re.MULTILINE)
     assert version is not None
     return ptx, Manifest(gpu.cpu, version[1], tuple(kernels_of_module(module)))
 
 
-def launched(made: Any, args: list[Any], grid: tuple[int, int, int], mode: str, seed: int) -> list[Array]:
+def launched(
+    made: Any, args: list[Any], grid: tuple[int, int, int], mode: str, seed: int, gpu_name: str = "sm_90a"
+) -> list[Array]:
     """The arrays after a launch. Raises AssertionError if there are findings."""
     from tessera_tools.runtime import device
 
-    gpu = device("sim", gpu_name="sm_90a", processes=1)
+    gpu = device("sim", gpu_name=gpu_name, processes=1)
     buffers = [gpu.buffer(v) if isinstance(v, np.ndarray) and v.ndim else None for v in args]
     given = [v if b is None else b for v, b in zip(args, buffers, strict=True)]
     ptx, manifest = made
@@ -518,8 +520,8 @@ def launched(made: Any, args: list[Any], grid: tuple[int, int, int], mode: str, 
     return [b.array() for b in buffers if b is not None]
 
 
-def check(case: Case, seed: int) -> tuple[str | None, bool]:
-    """(what is wrong with the compilation of a kernel or None, whether it has wgmma)."""
+def check(case: Case, seed: int, gpu_name: str = "sm_90a") -> tuple[str | None, bool]:
+    """(what is wrong with the compilation of a kernel or None, whether it has wgmma or tcgen05.mma)."""
     from reference.interpreter import UnsupportedError, interpret
 
     from tessera_tools.diagnostics import DiagnosticError
@@ -528,14 +530,14 @@ def check(case: Case, seed: int) -> tuple[str | None, bool]:
     text, rng = case.text(), np.random.default_rng(seed)
     args = case.arguments(rng)
     try:
-        plain = compiled(text, True)
+        plain = compiled(text, True, gpu_name)
     except DiagnosticError as error:
         return f"plain: {error}", False
     try:
-        made = compiled(text, False)
+        made = compiled(text, False, gpu_name)
     except Exception as error:  # a fault of the compiler is what this looks for
         return f"agents: {type(error).__name__}: {error}", False
-    fast = "wgmma.mma_async" in made[0]
+    fast = "wgmma.mma_async" in made[0] or "tcgen05.mma" in made[0]
     results: dict[str, list[Array]] = {}
     try:
         results["NumPy"] = interpret(parse_module(text, "program.mlir"), [
@@ -543,12 +545,12 @@ def check(case: Case, seed: int) -> tuple[str | None, bool]:
     except (UnsupportedError, IndexError) as error:
         print(f"no interpretation: {error}")
     try:
-        results["plain"] = launched(plain, args, case.grid, "late", seed)
+        results["plain"] = launched(plain, args, case.grid, "late", seed, gpu_name)
     except Exception as error:
         return f"plain: {type(error).__name__}: {error}", fast
     for mode in ("late", "early") if fast else ("late",):
         try:
-            results[mode] = launched(made, args, case.grid, mode, seed)
+            results[mode] = launched(made, args, case.grid, mode, seed, gpu_name)
         except Exception as error:
             return f"agents, {mode}: {type(error).__name__}: {error}", fast
     for name, found in results.items():
@@ -566,13 +568,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=secrets.randbits(32))
     parser.add_argument("--count", type=int, default=0)
+    parser.add_argument("--gpu-name", default="sm_90a")
     options = parser.parse_args()
     begin, number, failures, counts = time.monotonic(), 0, 0, Counter[str]()
     while (number < options.count) if options.count else time.monotonic() - begin < options.seconds:
         seed = options.seed + number
         number += 1
         case = Case.random(np.random.default_rng(seed))
-        problem, fast = check(case, seed)
+        problem, fast = check(case, seed, options.gpu_name)
         counts["agents" if fast else "plain"] += 1
         if problem is not None:
             failures += 1

@@ -2,6 +2,7 @@
 
     (lane, column) ──accumulator()──▶ (row, column of D)             where tcgen05.mma leaves D
     (part, lane, column) ──operand()──▶ (row, K of A)                where tcgen05.mma reads A; elements share a column
+    (part, lane, column) ──scale_factors()──▶ (row, block of K)      factors of blocks, four of a row in a column
     (register, lane, warp) ──loaded()──▶ (row, column of D)          what tcgen05.ld gives the threads, and .st takes
 
     128 rows    a lane for each row; rows 128 and on follow in further columns
@@ -54,6 +55,35 @@ def operand(shape: Sequence[int], m: int, bits: int) -> LinearLayout:
         raise LayoutError(f"rows of {shape[1]} elements of {bits} bits are no whole columns of 32 bits")
     bases = {"part": along[:parts], "lane": whole.bases["lane"], "column": along[parts:]}
     return LinearLayout(bases, whole.outs)
+
+
+def scale_factors(shape: Sequence[int], axis: int, width: int) -> LinearLayout:
+    """Returns which factor of a tile of 8-bit factors each (part, lane, column) holds; the rows of A or columns of B
+    are along `axis`, and an instruction has `width` of them.
+
+    Each 32 lanes hold the same: a lane a row, rows 32 and on in further columns, and up to four blocks in a column (PTX
+    ISA, "Scale Factor A Layout").  Factors are repeated where there are fewer than four blocks.
+    """
+    along, blocks = _powers(shape[axis], axis), _powers(shape[1 - axis], 1 - axis)
+    none = (0, 0)
+    inside = min(len(along), len(_steps(width)))
+    bases = {
+        "part": [*blocks[:2], none, none][:2],
+        "lane": [*along[:5], *[none] * 7][:7],
+        "column": [*along[5:inside], *blocks[2:], *along[max(5, inside) :]],
+    }
+    return LinearLayout(bases, [("dim0", shape[0]), ("dim1", shape[1])])
+
+
+def repeated(layout: LinearLayout, warps: int) -> LinearLayout:
+    """Returns the layout of a tile in registers where each warp holds what 32 lanes of tensor memory do."""
+    bases = {
+        "register": [*layout.bases["part"], *layout.bases["column"]],
+        "lane": layout.bases["lane"][:5],
+        "warp": [(0, 0)] * len(_steps(warps)),
+        "block": [],
+    }
+    return LinearLayout(bases, layout.outs)
 
 
 def loaded(shape: Sequence[int], m: int, warps: Sequence[int]) -> LinearLayout:

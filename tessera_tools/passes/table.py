@@ -314,10 +314,13 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
 
 
 def _blackwell(steps: Sequence[str]) -> Sequence[str]:
-    """The passes on nv_tileas with agents of tensor memory as soon as the loops over programs have bounds, and TMA
-    stores after the pipelines of operands."""
-    first, place = (steps.index(name) + 1 for name in (_PROGRAMS, _PIPELINE))
-    return (*steps[:first], TENSOR_MEMORY, _UNITS, _BOUNDARY, *steps[first:place], TMA_STORES, *steps[place:])
+    """The passes on nv_tileas with products in parts, agents of tensor memory as soon as the loops over programs have
+    bounds, and TMA stores after the pipelines of operands."""
+    cut, first, place = (steps.index(name) + 1 for name in ("tileas-slicing", _PROGRAMS, _PIPELINE))
+    return (
+        *steps[:cut], _CUT, *steps[cut:first], TENSOR_MEMORY, _UNITS, _BOUNDARY, *steps[first:place], TMA_STORES,
+        *steps[place:],
+    )  # fmt: skip
 
 
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}

@@ -44,7 +44,7 @@ from tessera_tools.layout.distributed import fit, inverse
 from tessera_tools.layout.f2 import Elimination
 from tessera_tools.layout.neighbors import coarsened, holds_whole, refined
 from tessera_tools.layout.reduction import is_scannable
-from tessera_tools.layout.tensor_memory import loaded
+from tessera_tools.layout.tensor_memory import loaded, repeated
 from tessera_tools.planning.accesses import access_layout
 from tessera_tools.planning.dot_layouts import async_layouts, dot_layouts
 from tessera_tools.planning.transposition import transposing_layout
@@ -420,7 +420,10 @@ def _loaded_sums(op: nv_tileas.TmemLoad, warps: int) -> list[tuple[Value, Linear
 
 @demanding("nv_tileas.tmem_store")
 def _stored_factor(op: nv_tileas.TmemStore, warps: int) -> list[tuple[Value, LinearLayout]]:
-    return [(op.value, _of_warpgroups(op.buffer.type, warps))]
+    type = op.buffer.type
+    if type.is_repeated:
+        return [(op.value, repeated(type.layout.layout, warps))]
+    return [(op.value, _of_warpgroups(type, warps))]
 
 
 def _of_warpgroups(type: nv_tileas.TmemType, warps: int) -> LinearLayout:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from programs import (
     TARGETS,
+    assembled,
     check_tools,
     compiled,
     decode,
@@ -132,33 +133,33 @@ def test_a_scale_that_is_no_number() -> None:
     np.testing.assert_array_equal(decode("f32", y), expected)
 
 
-@pytest.mark.parametrize("target", ["sm_80", "sm_120a"])
-def test_in_a_loop_over_k(target: str) -> None:
-    """Operands come by asynchronous copies, a slice for each block of scales."""
-    m, n, k, steps = 32, 16, 64, 3
+def looped(
+    m: int, n: int, k: int, steps: int, target: str, element: str = "f8E5M2", **options: Any
+) -> tuple[str, Any, Any, Any]:
+    """A product over steps of K: (its text, what it computes on a target, what NumPy does, the sums of magnitudes)."""
     shapes: dict[str, tuple[int, ...]] = {"a": (m, k), "b": (k, n), "sa": (m, k // 32), "sb": (k // 32, n)}
     lines = ["%tok = make_token : token"]
     for name, count in (("zero", 0), ("one", 1), ("steps", steps)):
         lines.append(f"%{name} = constant <i32: {count}> : tile<i32>")
     loads = []
     for v, part in shapes.items():
-        element = "f8E5M2" if len(v) == 1 else "f8E8M0FNU"
+        stored = element if len(v) == 1 else "f8E8M0FNU"
         along = 1 if v in ("a", "sa") else 0
         whole = tuple(size * steps if axis == along else size for axis, size in enumerate(part))
-        view = f"tensor_view<{whole[0]}x{whole[1]}x{element}, strides=[{whole[1]},1]>"
+        view = f"tensor_view<{whole[0]}x{whole[1]}x{stored}, strides=[{whole[1]},1]>"
         parts = f"partition_view<tile=({part[0]}x{part[1]}), {view}>"
-        lines.append(f"%{v}A = assume div_by<16>, %{v}P : tile<ptr<{element}>>")
+        lines.append(f"%{v}A = assume div_by<16>, %{v}P : tile<ptr<{stored}>>")
         extents = f"shape = [{whole[0]}, {whole[1]}], strides = [{whole[1]}, 1]"
         lines.append(f"%{v}V = make_tensor_view %{v}A, {extents} : {view}")
         lines.append(f"%{v}Q = make_partition_view %{v}V : {parts}")
         index = "%zero, %i" if along else "%i, %zero"
         loads.append(
             f"%{v}, %{v}T = load_view_tko weak %{v}Q[{index}] token = %tok : {parts}, tile<i32> -> "
-            f"{tile(element, part)}, token"
+            f"{tile(stored, part)}, token"
         )
         shapes[v] = whole
     acc, view = tile("f32", (m, n)), f"tensor_view<{m}x{n}xf32, strides=[{n},1]>"
-    spelled = f"{tile('f8E5M2', (m, k))}, {tile('f8E5M2', (k, n))}, {acc}"
+    spelled = f"{tile(element, (m, k))}, {tile(element, (k, n))}, {acc}"
     spelled += f", {tile('f8E8M0FNU', (m, k // 32))}, {tile('f8E8M0FNU', (k // 32, n))}"
     lines += [
         f"%none = constant <f32: 0.0> : {acc}",
@@ -173,15 +174,43 @@ def test_in_a_loop_over_k(target: str) -> None:
         f"partition_view<tile=({m}x{n}), {view}>, tile<i32> -> token",
         "return",
     ]
-    parameters = "%aP: tile<ptr<f8E5M2>>, %bP: tile<ptr<f8E5M2>>"
+    parameters = f"%aP: tile<ptr<{element}>>, %bP: tile<ptr<{element}>>"
     parameters += ", %saP: tile<ptr<f8E8M0FNU>>, %sbP: tile<ptr<f8E8M0FNU>>"
     text = f"entry @kernel({parameters}, %yP: tile<ptr<f32>>) {{\n" + "\n".join(lines) + "\n}\n"
     rng = np.random.default_rng(fresh_seed())
-    a, b = (random("f8E5M2", shapes[v], rng) for v in "ab")
+    a, b = (random(element, shapes[v], rng) for v in "ab")
     dtype = empty("f8E8M0FNU", (1,)).dtype
     sa, sb = (rng.integers(120, 134, shapes[v]).astype(np.uint8).view(dtype) for v in ("sa", "sb"))
-    y = run(text, a, b, sa, sb, empty("f32", (m, n)), target=target)[-1]
-    left = decode("f8E5M2", a) * np.repeat(decode("f8E8M0FNU", sa), 32, axis=1)
-    right = decode("f8E5M2", b) * np.repeat(decode("f8E8M0FNU", sb), 32, axis=0)
-    assert np.all(np.abs(decode("f32", y) - left @ right) <= 1e-5 * (np.abs(left) @ np.abs(right)))
+    y = run(text, a, b, sa, sb, empty("f32", (m, n)), target=target, **options)[-1]
+    left = decode(element, a) * np.repeat(decode("f8E8M0FNU", sa), 32, axis=1)
+    right = decode(element, b) * np.repeat(decode("f8E8M0FNU", sb), 32, axis=0)
+    return text, decode("f32", y), left @ right, np.abs(left) @ np.abs(right)
+
+
+@pytest.mark.parametrize("target", ["sm_80", "sm_120a"])
+def test_in_a_loop_over_k(target: str) -> None:
+    """Operands come by asynchronous copies, a slice for each block of scales."""
+    text, found, expected, bound = looped(32, 16, 64, 3, target)
+    assert np.all(np.abs(found - expected) <= 1e-5 * bound)
     assert "cp.async" in compiled(text, target).ptx
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+@pytest.mark.parametrize(
+    ("m", "n", "k", "element"),
+    [
+        (128, 64, 128, "f8E4M3FN"),
+        (128, 64, 32, "f8E4M3FN"),
+        (128, 256, 32, "f8E5M2"),
+        (256, 128, 64, "f8E4M3FN"),
+        (128, 128, 256, "f8E5M2"),
+    ],
+)
+def test_tensor_memory_has_the_scales(m: int, n: int, k: int, element: str, mode: str) -> None:
+    """tcgen05.mma multiplies by scales of 32 elements itself."""
+    text, found, expected, bound = looped(m, n, k, 3, "sm_100a", element, mode=mode)
+    assert np.all(np.abs(found - expected) <= 1e-5 * bound)
+    ptx = compiled(text, "sm_100a").ptx
+    assert "tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale" in ptx and "mma.sync" not in ptx
+    used = assembled(ptx, "sm_100a")
+    assert used.warnings == []

@@ -6,7 +6,7 @@ import pytest
 
 from tessera_tools.layout.distributed import wgmma_accumulator
 from tessera_tools.layout.linear import LayoutError
-from tessera_tools.layout.tensor_memory import accumulator, loaded, operand
+from tessera_tools.layout.tensor_memory import accumulator, loaded, operand, repeated, scale_factors
 
 
 def test_a_lane_holds_a_row_and_a_column_a_column() -> None:
@@ -35,6 +35,24 @@ def test_elements_of_a_left_factor_share_columns(bits: int, parts: int) -> None:
     layout = operand((128, 32), 128, bits)
     assert layout.in_size("part") == parts and layout.in_size("column") == 32 // parts
     assert layout.apply({"part": parts - 1, "lane": 9, "column": 3}) == {"dim0": 9, "dim1": 4 * parts - 1}
+
+
+def test_32_lanes_hold_the_factors_of_32_rows() -> None:
+    """PTX ISA, the layout of scale factors: row 37 is in lane 5 of the second column, and of each 32 lanes."""
+    layout = scale_factors((128, 8), 0, 128)
+    for lane in (5, 37, 101):
+        assert layout.apply({"part": 3, "lane": lane, "column": 1}) == {"dim0": 37, "dim1": 3}
+    assert layout.apply({"part": 2, "lane": 0, "column": 4}) == {"dim0": 0, "dim1": 6}
+    assert scale_factors((8, 64), 1, 64).apply({"part": 0, "lane": 1, "column": 3}) == {"dim0": 4, "dim1": 33}
+
+
+def test_each_warp_holds_all_factors() -> None:
+    layout = repeated(scale_factors((128, 4), 0, 128), 8)
+    assert layout.apply({"register": 5, "lane": 3, "warp": 6, "block": 0}) == {"dim0": 35, "dim1": 1}
+
+
+def test_fewer_than_four_blocks_are_repeated() -> None:
+    assert scale_factors((128, 1), 0, 128).in_size("part") == 4
 
 
 def test_a_left_factor_fills_whole_columns() -> None:

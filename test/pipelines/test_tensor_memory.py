@@ -46,6 +46,8 @@ PRODUCTS = {
         "bf16", a_in="i8", b_in="i8", b_t="permute", m=128, n=128, outer=True
     ),
     "tf32 along N and M": Product("tf32", m=64, n=64, k=32, a_t="permute"),
+    "in parts of the columns": Product(m=256, n=256, k=16),
+    "in parts of the columns, deep": Product("tf32", m=256, n=128, k=128, b_t="view"),
     "several tiles": Product(outer=True, m=128, n=32),
     "several tiles of 64 rows": Product(outer=True, m=64, n=64),
 }
@@ -74,8 +76,8 @@ def test_ptxas_assembles_them_without_a_warning(name: str) -> None:
 
 
 def test_what_tensor_cores_do_not_support_stays_with_mma_sync() -> None:
-    """32 rows; sums that take more columns than there are."""
-    for product in (Product(m=32), Product(m=512, n=256, k=16)):
+    """32 rows; sums that take more columns than there are, of a kernel that cannot be cut."""
+    for product in (Product(m=32), Product(m=512, n=256, k=16, d_assumed=True, read_back=True)):
         ptx = compiled(product.text(), TARGET).ptx
         assert "tcgen05" not in ptx and "mma.sync" in ptx
 

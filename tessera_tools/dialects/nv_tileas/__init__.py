@@ -94,6 +94,7 @@ from tessera_tools.dialects.nv_tileas.tensor_memory import (
     Umma,
     allocated_columns,
     operand_layout,
+    scales_layout,
     umma_layout,
 )
 from tessera_tools.dialects.nv_tileas.tma import (
@@ -226,6 +227,7 @@ __all__ = [
     "shared_axis",
     "storage_of",
     "operand_layout",
+    "scales_layout",
     "umma_layout",
     "with_layout",
 ]

@@ -21,7 +21,7 @@ from tessera_tools.dialects.nv_tileas.base import SMEM, LayoutAttr, StagedType
 from tessera_tools.dialects.nv_tileas.pipelines import STAGE
 from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I1, IntegerType, Type, bit_width
-from tessera_tools.layout.tensor_memory import LANES, accumulator
+from tessera_tools.layout.tensor_memory import LANES, accumulator, scale_factors
 from tessera_tools.layout.tensor_memory import operand as layout_of_operand
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
@@ -107,7 +107,13 @@ class TmemType(StagedType, name="nv_tileas.tmem"):
     @property
     def rows(self) -> int:
         """Rows of an instruction: those that the lanes hold."""
-        return LANES if self.layout.layout.bases["lane"][4] != (0, 0) else LANES // 2
+        lanes = self.layout.layout.bases["lane"]
+        return LANES // 2 if lanes[4] == (0, 0) != lanes[5] else LANES
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether each 32 lanes hold the same, as factors of blocks."""
+        return self.layout.layout.bases["lane"][5:] == ((0, 0), (0, 0))
 
     @classmethod
     def parse(cls, s: Scanner) -> TmemType:
@@ -165,6 +171,7 @@ class Umma(
         MemoryEffects(
             read("a", by=Completion.TCGEN05),
             read("b", by=Completion.TCGEN05),
+            read("scales", Resource.TENSOR, by=Completion.TCGEN05),
             write("d", Resource.TENSOR, by=Completion.TCGEN05),
         ),
     ),
@@ -179,12 +186,13 @@ class Umma(
     d = operand(TMEM)
     iter = operand(STAGE)
     accumulate = operand(exactly(I1))
+    scales = variadic_operand(TMEM, "none, or factors of blocks of a (MxS) and of b (SxN) along K")
     atom = attribute(of_class(MmaAtom))
     negate_a = attribute(UNIT_ATTR, "the instruction inverts the sign of a", optional=True)
     negate_b = attribute(UNIT_ATTR, "the instruction inverts the sign of b", optional=True)
     assembly = (
-        "$a `,` $b `,` $d `,` custom<Place>($iter) `accumulate` $accumulate attr-dict `:` type($a) `,` type($b) `,` "
-        "type($d)"
+        "$a `,` $b `,` $d `,` custom<Place>($iter) `accumulate` $accumulate (`scales` $scales^)? attr-dict `:` "
+        "type($a) `,` type($b) `,` type($d) (`scales` type($scales)^)?"
     )
 
     def verify_op(self) -> None:
@@ -216,6 +224,22 @@ class Umma(
             raise self.error(
                 f"reads its left operand from {in_tensor}, which is not where {UMMA} of {m} rows does"
             )
+        if self.scales:
+            self._verify_scales(a, b)
+
+    def _verify_scales(self, a: tuple[int, ...], b: tuple[int, ...]) -> None:
+        m, n, k = self.atom.mnk
+        if len(self.scales) != 2 or m != LANES or bit_width(self.a.type.element) != 8:
+            raise self.error(
+                f"has {len(self.scales)} factors of blocks with {self.atom}; expected two, elements of 8 bits, and "
+                f"{LANES} rows"
+            )
+        shapes = (a[0], a[1] // k), (b[0] // k, b[1])
+        for axis, (value, shape, width) in enumerate(zip(self.scales, shapes, (m, n), strict=True)):
+            type = value.type
+            wanted = TmemType((1, *shape), type.element, scales_layout(shape, axis, width))
+            if type is not wanted:
+                raise self.error(f"has factors in {type}; expected {wanted}")
 
     def effects(self) -> MemoryEffects | None:
         """The left operand may be in tensor memory, too."""
@@ -224,6 +248,7 @@ class Umma(
         return MemoryEffects(
             read("a", Resource.TENSOR, by=Completion.TCGEN05),
             read("b", by=Completion.TCGEN05),
+            read("scales", Resource.TENSOR, by=Completion.TCGEN05),
             write("d", Resource.TENSOR, by=Completion.TCGEN05),
         )
 
@@ -260,6 +285,11 @@ class TmemStore(Op, name="nv_tileas.tmem_store", traits=(MemoryEffects(write("bu
             raise self.error(
                 f"stores {old} to {new}; expected {32 // bits} elements in a column, and {LANES} rows for more than two"
             )
+
+
+def scales_layout(shape: tuple[int, ...], axis: int, width: int) -> TensorAttr:
+    """Where a product reads the factors of blocks, with so many rows or columns an instruction along an axis."""
+    return TensorAttr(scale_factors(shape, axis, width))
 
 
 def operand_layout(shape: tuple[int, ...], rows: int, element: Type) -> LinearLayout:

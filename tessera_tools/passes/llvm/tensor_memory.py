@@ -22,6 +22,7 @@ from tessera_tools.dialects.atoms import MmaAtom
 from tessera_tools.dialects.llvm.types import pointer as pointer_in
 from tessera_tools.dialects.nv_tileas import TmemType, allocated_columns
 from tessera_tools.dialects.nvvm.attributes import (
+    BlockScaleKindAttr,
     CTAGroupAttr,
     Tcgen05FenceAttr,
     Tcgen05LdStShapeAttr,
@@ -40,7 +41,7 @@ from tessera_tools.passes.llvm.matrix_descriptors import Matrix, place_in, start
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.tied import tied
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
-from tessera_tools.target import Feature
+from tessera_tools.target import WARPS_OF_WARPGROUP, Feature
 
 TENSOR_SPACE = 6
 """LLVM's address space of tensor memory."""
@@ -50,6 +51,8 @@ _MOST_LOADED = 64
 """Registers of one tcgen05.ld."""
 _TRANSPOSED = (8, 16)
 """Bits of the elements of factors that need not be contiguous along K; those of 32 bits have another swizzle then."""
+_BLOCKS_OF_COLUMN = 4
+"""Factors of blocks in a column of 32 bits."""
 _ONE_CTA = CTAGroupAttr("cta_1")
 
 
@@ -181,6 +184,20 @@ class _TensorFactor:
         return _pointer(e, e.add(self.buffer.address, at))
 
 
+class _Scales:
+    """Factors of blocks in tensor memory."""
+
+    def __init__(self, low: Lowering, value: Value, axis: int) -> None:
+        self.low, self.buffer, self.axis = low, _buffer(low, value), axis
+        self.columns = _columns(self.buffer.type.layout.layout)
+
+    def address(self, along: int, block: int) -> Value:
+        """The address of the factors of a block, and of the others in its column."""
+        e, first = self.low.e, block - block % _BLOCKS_OF_COLUMN
+        at = self.columns[(first, along) if self.axis else (along, first)]
+        return _pointer(e, e.add(self.buffer.address, self.buffer.column + at))
+
+
 @lowers("nv_tileas.async.umma")
 @emits("umma")
 def umma(low: Lowering, op: nv_tileas.Umma) -> None:
@@ -198,20 +215,32 @@ def umma(low: Lowering, op: nv_tileas.Umma) -> None:
     (rows, width), depth = buffer.type.tile, op.b.type.tile[0]
     negated = (op.negate_a is not None, op.negate_b is not None)
     kind, word = instruction_descriptor(op.atom, (a.k_major, b.k_major), negated)
-    descriptor = e.constant(word)
+    scales = [_Scales(low, value, axis) for axis, value in enumerate(op.scales)]
     first = low.scalar(op.accumulate)
     always = e.constant(1, I1)
     steps = [
-        (columns[row, column], a.descriptor(row, start), b.descriptor(column, start), start)
+        (columns[row, column], a.descriptor(row, start), b.descriptor(column, start), (row, column, start))
         for start in range(0, depth, k)
         for row in range(0, rows, m)
         for column in range(0, width, n)
     ]  # fmt: skip
     with only_where(e, e.is_elected):
-        for at, left, right, start in steps:
+        for at, left, right, (row, column, start) in steps:
+            d, adds = _pointer(e, e.add(address, at)), always if start else first
+            if scales:
+                block = start // k
+                factors = [scales[0].address(row, block), scales[1].address(column, block)]
+                descriptor = e.constant(with_scales(word, block % _BLOCKS_OF_COLUMN))
+                e.nvvm(
+                    "tcgen05.mma.block_scale",
+                    [d, left, right, descriptor, adds, *factors],
+                    kind=BlockScaleKindAttr("mxf8f6f4"),
+                    ctaGroup=_ONE_CTA,
+                )
+                continue
             e.nvvm(
                 "tcgen05.mma",
-                [_pointer(e, e.add(address, at)), left, right, descriptor, always if start else first],
+                [d, left, right, e.constant(word), adds],
                 kind=Tcgen05MMAKindAttr(kind),
                 ctaGroup=_ONE_CTA,
                 operandSegmentSizes=DenseArrayAttr(I32, (1, 1, 1, 1, 1, 0, 0)),
@@ -228,6 +257,12 @@ def instruction_descriptor(
     word = _SUMS[atom.accumulator] << 4 | a << 7 | b << 10 | negated[0] << 13 | negated[1] << 14
     word |= (not k_major[0]) << 15 | (not k_major[1]) << 16 | n // 8 << 17 | m // 16 << 24
     return kind, word
+
+
+def with_scales(word: int, part: int) -> int:
+    """The instruction descriptor of a product with factors of type ue8m0 in a part of their columns; its sums are
+    f32."""
+    return word & ~(3 << 4) | part << 4 | 1 << 23 | part << 29
 
 
 _SUMS: dict[Type, int] = {F16: 0, F32: 1, I32: 2}
@@ -283,13 +318,17 @@ def tmem_store(low: Lowering, op: nv_tileas.TmemStore) -> None:
     words = low.tile(op.value).words(e)
     _fence(e, "after")
     start = 0
-    for column, count, shape in _pieces(layout, type, columns):
-        pointer = _pointer(e, e.add(base, column))
-        moved = words[start : start + count]
-        value = e.vector(moved, I32) if count > 1 else moved[0]
-        e.nvvm("tcgen05.st", [pointer, value], shape=Tcgen05LdStShapeAttr(shape))
-        start += count
-    e.nvvm("tcgen05.wait", kind=Tcgen05WaitAttr("store"))
+    # What all warps hold is stored by one warpgroup.
+    several = type.is_repeated and low.unit.warps > WARPS_OF_WARPGROUP
+    first_group = e.icmp("ult", e.uniform_warp, WARPS_OF_WARPGROUP) if several else None
+    with only_where(e, first_group):
+        for column, count, shape in _pieces(layout, type, columns):
+            pointer = _pointer(e, e.add(base, column))
+            moved = words[start : start + count]
+            value = e.vector(moved, I32) if count > 1 else moved[0]
+            e.nvvm("tcgen05.st", [pointer, value], shape=Tcgen05LdStShapeAttr(shape))
+            start += count
+        e.nvvm("tcgen05.wait", kind=Tcgen05WaitAttr("store"))
     _fence(e, "before")
 
 

@@ -51,7 +51,9 @@ class CutProducts(Pass):
 
     def run(self, op: Operation, context: PassContext) -> bool:
         changed = False
-        for function, target in kernels_with(op, Feature.WGMMA, Feature.TMA):
+        for function, target in kernels_with(op, Feature.TMA):
+            if not (target.has(Feature.WGMMA) or target.has(Feature.TCGEN05)):
+                continue
             dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
             large = next((dot for dot in dots if not has_room(dot, dot.c.type.shape, target, True)), None)
             if large is None:
@@ -85,7 +87,9 @@ def _part(dots: list[nv_tileas.Dot], large: nv_tileas.Dot, target: Target) -> tu
     m, n = shape = large.c.type.shape
     if any(dot.c.type.shape != shape for dot in dots):
         raise Missed(large, "is not the only product, and the others have other tiles")
-    while not all(has_room(dot, (m, n), target, False) for dot in dots):
+    # With tensor memory, factors and promoted sums take no registers beside the sums.
+    alone = target.has(Feature.TCGEN05)
+    while not all(has_room(dot, (m, n), target, alone) for dot in dots):
         if n >= m and n > _FEWEST:
             n //= 2
         elif m > _FEWEST:

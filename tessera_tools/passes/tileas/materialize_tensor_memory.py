@@ -501,6 +501,7 @@ class _Multiplier:
                 one.buffer,
                 state[one],
                 self.adds(one.of, product, builder, mapping),
+                [self.kernel.views[f] for f in product.handed.values() if f.is_scales],
                 product.atom(),
                 negate_a=UNIT if product.negates(0) else None,
                 negate_b=UNIT if product.negates(1) else None,

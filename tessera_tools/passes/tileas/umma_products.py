@@ -12,6 +12,7 @@ compute the others would wait for them in each iteration.  Where a product does 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,6 +28,7 @@ from tessera_tools.dialects.nv_tileas import (
     TmemType,
     allocated_columns,
     operand_layout,
+    scales_layout,
     umma_layout,
 )
 from tessera_tools.ir.core import BlockArgument, Operation, Value
@@ -59,6 +61,12 @@ _TRANSPOSED = (1, 2)
 """Bytes of the elements of factors that need not be contiguous along K."""
 _MOST_COLUMNS = 256
 """Columns of one instruction."""
+_STAGE_ALIGNMENT = 128
+"""Bytes at whose multiples TMA writes to shared memory (PTX ISA, "cp.async.bulk.tensor")."""
+_SCALES = 3
+"""The first operand of a product that is factors of blocks."""
+_FEWEST_SCALED = 64
+"""Columns of an instruction with factors of blocks."""
 _WARPGROUPS = ((1, 64), (2, 128), (4, 64))
 """(warpgroups that load the sums, limit of registers of a thread for those of one accumulation)."""
 
@@ -85,13 +93,22 @@ class Handed(ThreadFill):
     @property
     def may_be_in_tensor(self) -> bool:
         """Whether tcgen05.mma reads it from tensor memory as threads hold it: a left factor, in whole words."""
+        if self.is_scales:
+            return True
         bits = bit_width(self.type.element)
         return self.position == 0 and (bits == 16 or (bits == 8 and instruction_rows(self.load) == LANES))
+
+    @property
+    def is_scales(self) -> bool:
+        """Whether it is the factors of blocks of A or B, which are in tensor memory only."""
+        return self.position > 2
 
     @property
     def tensor_type(self) -> TmemType:
         """The buffer in tensor memory."""
         type = self.type
+        if self.is_scales:
+            return TmemType((1, *type.shape), type.element, TensorAttr(self.memory))
         layout = operand_layout(type.shape, instruction_rows(self.load), type.element)
         return TmemType((1, *type.shape), type.element, TensorAttr(layout))
 
@@ -256,8 +273,6 @@ def instruction_rows(dot: nv_tileas.Dot) -> int:
 
 def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrder) -> UmmaProduct:
     """The product by tcgen05.mma.  Raises Missed if the instruction or TMA does not support it."""
-    if dot.scales:
-        raise Missed(dot, "has scales, for which tcgen05.mma is not used in this version")
     if dot.c.type.rank != 2:
         raise Missed(dot, "multiplies batches of matrices, which tcgen05.mma does not support")
     row = _row(dot, target)
@@ -267,6 +282,11 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         raise Missed(
             dot,
             f"multiplies {m}x{n}x{k}; tcgen05.mma has 64 or 128 rows, at least {row.n[0]} columns and {row.k} terms",
+        )
+    if dot.scales and (row.m != LANES or columns < _FEWEST_SCALED):
+        raise Missed(
+            dot,
+            f"multiplies {m}x{n}x{k} with scales; tcgen05.mma has {LANES} rows then, and {_FEWEST_SCALED} columns",
         )
     around = dot.parent_op
     while around is not None and not isinstance(around, nv_tileaa.Func):
@@ -285,6 +305,8 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         except Missed as refusal:
             factors.append(None)
             handed[position] = _handed(dot, position, read, facts, order, refusal)
+    for position in range(_SCALES, _SCALES + len(dot.scales)):
+        handed[position] = _handed_scales(dot, position, read, facts, order)
     a, b = factors
     return UmmaProduct(dot, columns, (4, 1), a, b, read=read, handed=handed)
 
@@ -303,15 +325,58 @@ def _handed(
     for load in loads_of(dot, position):
         if not isinstance(load, nv_tileas.TiledLoad):
             raise Missed(load, "loads through pointers what a product multiplies, which TMA does not")
-        if not any(load is other.load for other in read):
-            read.append(read_load(dot, load, facts, order))
-    value, signs = without_sign(dot.operand(position))
+        _read(dot, load, read, facts, order)
+    return Handed(
+        dot,
+        memory,
+        swizzle,
+        without_sign(dot.operand(position))[1],
+        False,
+        refusal.why,
+        position=position,
+        before=_before(dot, position),
+    )
+
+
+def _read(
+    dot: nv_tileas.Dot, load: nv_tileas.TiledLoad, read: list[BoxLoad], facts: Facts, order: MemoryOrder
+) -> None:
+    """Add a tile that TMA brings to the consumer, if it is not there yet.  Raises Missed if TMA does not."""
+    if any(load is other.load for other in read):
+        return
+    made = read_load(dot, load, facts, order)
+    if made.bytes % _STAGE_ALIGNMENT:
+        raise Missed(
+            load,
+            f"reads a tile of {made.bytes} bytes; stages for TMA begin at multiples of {_STAGE_ALIGNMENT}",
+        )
+    read.append(made)
+
+
+def _handed_scales(
+    dot: nv_tileas.Dot, position: int, read: list[BoxLoad], facts: Facts, order: MemoryOrder
+) -> Handed:
+    """Factors of blocks, which the consumer loads, from what TMA brings if it can, and hands over."""
+    for load in loads_of(dot, position):
+        with suppress(Missed):
+            if isinstance(load, nv_tileas.TiledLoad):
+                _read(dot, load, read, facts, order)
+    type: Any = dot.operand(position).type
+    axis = position - _SCALES
+    width = min(_MOST_COLUMNS, type.shape[1]) if axis else LANES
+    layout = scales_layout(type.shape, axis, width).layout
+    return Handed(dot, layout, 0, [], False, "", position=position, before=_before(dot, position))
+
+
+def _before(dot: nv_tileas.Dot, position: int) -> Operation:
+    """The op before which a factor is handed over: the product, or the loop or branch around it behind the factor."""
+    value = without_sign(dot.operand(position))[0]
     before: Operation = dot
     block = value.block if isinstance(value, BlockArgument) else value.defining_op.parent  # type: ignore[union-attr]
     while before.parent is not block:
         assert before.parent_op is not None
         before = before.parent_op
-    return Handed(dot, memory, swizzle, signs, False, refusal.why, position=position, before=before)
+    return before
 
 
 def _row(dot: nv_tileas.Dot, target: Target) -> Product:
@@ -404,11 +469,11 @@ def _reserve(accumulations: list[Accumulation], target: Target) -> None:
     factors = [f for product in products for f in product.handed.values() if f.may_be_in_tensor]
     for stages, in_tensor in _RESERVED:
         for factor in factors:
-            factor.in_tensor = in_tensor
+            factor.in_tensor = in_tensor or factor.is_scales
         for one in accumulations:
             one.stages = stages if loops_around(one.end) and one.used_first is None else 1
         columns = sum(one.type.columns for one in accumulations)
-        columns += sum(factor.tensor_type.columns for factor in factors if in_tensor)
+        columns += sum(factor.tensor_type.columns for factor in factors if factor.in_tensor)
         if columns <= target.tmem_columns:
             return
     columns = allocated_columns([one.type for one in accumulations])

@@ -123,3 +123,31 @@ func.func @f(%a: !factor, %b: !nv_tileas.smem<1x16x8xf16>, %d: !sums, %add: i1, 
   nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add {atom = #cute_nvgpu.mma_atom<sm100_umma_m64n8k16, f16, f16, f32>} : !factor, !nv_tileas.smem<1x16x8xf16>, !sums
   return
 }
+
+// -----
+
+#sums = #nv_tileas.tensor<{lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], column = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]}>
+#of_a = #nv_tileas.tensor<{part = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 0], [0, 0]], column = [[32, 0], [64, 0]]}>
+#of_b = #nv_tileas.tensor<{part = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 0], [0, 0]], column = [[0, 32]]}>
+!d = !nv_tileas.tmem<1x128x64xf32, #sums>
+!sa = !nv_tileas.tmem<1x128x4xf8E8M0FNU, #of_a>
+!sb = !nv_tileas.tmem<1x4x64xf8E8M0FNU, #of_b>
+func.func @f(%a: !nv_tileas.smem<1x128x128xf8E4M3FN>, %b: !nv_tileas.smem<1x128x64xf8E4M3FN>, %d: !d, %s: !sa, %add: i1, %slot: i32) {
+  // expected-error @below {{has 1 factors of blocks with #cute_nvgpu.mma_atom<sm100_umma_m128n64k32, f8E4M3FN, f8E4M3FN, f32>; expected two, elements of 8 bits, and 128 rows}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add scales %s {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n64k32, f8E4M3FN, f8E4M3FN, f32>} : !nv_tileas.smem<1x128x128xf8E4M3FN>, !nv_tileas.smem<1x128x64xf8E4M3FN>, !d scales !sa
+  return
+}
+
+// -----
+
+#sums = #nv_tileas.tensor<{lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], column = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]}>
+#of_a = #nv_tileas.tensor<{part = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 0], [0, 0]], column = [[32, 0], [64, 0]]}>
+#of_b = #nv_tileas.tensor<{part = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 0], [0, 0]], column = [[0, 32]]}>
+!d = !nv_tileas.tmem<1x128x64xf32, #sums>
+!sa = !nv_tileas.tmem<1x128x4xf8E8M0FNU, #of_a>
+!sb = !nv_tileas.tmem<1x4x64xf8E8M0FNU, #of_b>
+func.func @f(%a: !nv_tileas.smem<1x128x128xf8E4M3FN>, %b: !nv_tileas.smem<1x128x64xf8E4M3FN>, %d: !d, %s: !sa, %add: i1, %slot: i32) {
+  // expected-error @below {{has factors in !nv_tileas.tmem<1x128x4xf8E8M0FNU}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add scales %s, %s {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n64k32, f8E4M3FN, f8E4M3FN, f32>} : !nv_tileas.smem<1x128x128xf8E4M3FN>, !nv_tileas.smem<1x128x64xf8E4M3FN>, !d scales !sa, !sa
+  return
+}

@@ -35,3 +35,20 @@ func.func @left_in_tensor_memory(%t: tensor<64x16xf16>, %b: !nv_tileas.smem<1x16
   nv_tileas.dealloc_tmem %d#0, %d#1 : !sums, !factor
   return
 }
+
+#sums = #nv_tileas.tensor<{lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], column = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]}>
+#of_a = #nv_tileas.tensor<{part = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 0], [0, 0]], column = [[32, 0], [64, 0]]}>
+#of_b = #nv_tileas.tensor<{part = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 0], [0, 0]], column = [[0, 32]]}>
+!d = !nv_tileas.tmem<1x128x64xf32, #sums>
+!sa = !nv_tileas.tmem<1x128x4xf8E8M0FNU, #of_a>
+!sb = !nv_tileas.tmem<1x4x64xf8E8M0FNU, #of_b>
+
+// Factors of blocks of 32 elements, four of a row in a column.
+// CHECK-LABEL: func.func @scaled
+func.func @scaled(%a: !nv_tileas.smem<1x128x128xf8E4M3FN>, %b: !nv_tileas.smem<1x128x64xf8E4M3FN>, %add: i1, %slot: i32) {
+  %d:3 = nv_tileas.alloc_tmem : !d, !sa, !sb
+  // CHECK: nv_tileas.async.umma %{{.*}}, %{{.*}}, %[[D:.*]]#0, slot %{{.*}} accumulate %{{.*}} scales %[[D]]#1, %[[D]]#2 {
+  nv_tileas.async.umma %a, %b, %d#0, slot %slot accumulate %add scales %d#1, %d#2 {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n64k32, f8E4M3FN, f8E4M3FN, f32>} : !nv_tileas.smem<1x128x128xf8E4M3FN>, !nv_tileas.smem<1x128x64xf8E4M3FN>, !d scales !sa, !sb
+  nv_tileas.dealloc_tmem %d#0, %d#1, %d#2 : !d, !sa, !sb
+  return
+}
