@@ -91,6 +91,7 @@ WRITTEN = (
     "#nvvm.ld_st_matrix_shape<m = 8, n = 8>",
     "#llvm.alias_scope<id = distinct[0]<>, domain = <id = distinct[1]<>>>",
     "#irdl<variadicity_array[ single]>",
+    '[#gpu.object<#nvvm.target, "x">]',
 )
 
 
