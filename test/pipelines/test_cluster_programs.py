@@ -216,6 +216,15 @@ def test_kernels_that_l2_does_not_bound_stay_as_they_are() -> None:
         assert compiled(text, "sm_90a", launches="large").ptx == compiled(text, "sm_90a").ptx
 
 
+def test_kernels_without_multicast_stay_as_they_are() -> None:
+    """TMA cannot load rows whose starts are no multiples of 16 bytes, and an occupancy leaves no agents."""
+    odd = re.sub(r"assume div_by<(8|16)>", "assume div_by<1>", GEMM)
+    full = GEMM.replace("sm_90 = {}", "sm_90 = {occupancy = 4}")
+    assert odd != GEMM != full
+    for text in (odd, full):
+        assert compiled(text, "sm_90a", launches="large").ptx == compiled(text, "sm_90a").ptx
+
+
 def test_options_decide_over_the_price() -> None:
     assert compiled(GEMM, "sm_90a", launches="large", cluster="1x1").manifest.kernels[0].cluster == (1, 1, 1)
     kernel = compiled(GEMM, "sm_90a", launches="large", persistent="never").manifest.kernels[0]

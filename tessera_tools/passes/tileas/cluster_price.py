@@ -4,8 +4,9 @@
     L2              bytes of the loads / what L2 gives to one SM of all; a load that two CTAs share counts half
     shared memory   (what products read + what loads write) / 128 bytes a cycle
 
-A step takes as long as the slowest of them.  The numbers are those of the clock (target/timing.py), for launches that
-fill the GPU: if few CTAs run, L2 bounds none of them, and the barriers of a cluster are lost time.
+Only loads by TMA are multicast, in kernels with agents.  A step takes as long as the slowest of them.  The numbers are
+those of the clock (target/timing.py), for launches that fill the GPU: if few CTAs run, L2 bounds none of them, and the
+barriers of a cluster are lost time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.tileas.cluster_programs import shared_by
+from tessera_tools.passes.tileas.fills import BoxLoad
+from tessera_tools.passes.tileas.products import asynchronous_products
 from tessera_tools.target import Target
 from tessera_tools.target.throughput import throughput
 from tessera_tools.target.timing import timing
@@ -40,10 +43,16 @@ class Choice:
 def choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
     """The cheapest clusters of tile blocks; None if a plain kernel is as fast, or if the clock does not know the
     target."""
-    if timing(target) is None:
+    agents = asynchronous_products(function, target)
+    # An occupancy fixes the registers of all threads, so that there are no agents.
+    if timing(target) is None or agents is None or "nv_tileaa.occupancy" in function.attributes:
         return None
+    by_tma = {load.load for product in agents.products for load in product.loads if isinstance(load, BoxLoad)}
     plain, _ = _price(function, {}, (1, 1), target)
-    prices = {shape: _price(function, shared_by(function, shape), shape, target) for shape in SHAPES}
+    prices: dict[tuple[int, int], tuple[float, float]] = {}
+    for shape in SHAPES:
+        shared = {op: bits for op, bits in shared_by(function, shape).items() if op in by_tma}
+        prices[shape] = _price(function, shared, shape, target)
     shape = min(prices, key=prices.__getitem__)
     cycles, _ = prices[shape]
     return Choice(shape, cycles, plain) if cycles < _WORTH * plain else None
