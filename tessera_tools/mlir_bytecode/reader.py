@@ -20,7 +20,7 @@ from tessera_tools.ir.location import UNKNOWN, FileLineColLoc, Location
 from tessera_tools.ir.types import NONE
 from tessera_tools.mlir_bytecode.container import Container, OpName, read_section
 from tessera_tools.mlir_bytecode.cursor import Cursor
-from tessera_tools.mlir_bytecode.entries import EntryTable
+from tessera_tools.mlir_bytecode.entries import OWN_PRODUCER, EntryTable
 from tessera_tools.mlir_bytecode.properties import UPSTREAM, has_properties, read_properties, without_defaults
 from tessera_tools.mlir_bytecode.resources import Resources
 from tessera_tools.mlir_bytecode.use_lists import CANONICAL, UseListOrder, apply_orders, read_orders
@@ -45,6 +45,11 @@ from tessera_tools.parser.lexical import MAX_NESTING
 
 MAX_ENTRIES = 1 << 20
 """How many attributes the ops of a small file may have in all."""
+
+
+PRODUCERS = ("MLIR22.", OWN_PRODUCER)
+"""How the producer begins of files whose properties are encoded as `properties.py` says: other releases of LLVM have
+other properties."""
 
 
 class _Scope:
@@ -370,6 +375,13 @@ class Reader:
             c.fail(
                 f"the properties of '{name.name}' are encoded as its producer declares them, which is not known "
                 "here; write bytecode of version 4 or older (--emit-bytecode-version=4)",
+                at=at,
+            )
+        producer = self.container.producer
+        if not producer.startswith(PRODUCERS):
+            c.fail(
+                f"the properties of '{name.name}' are encoded as its producer, '{producer}', declares them; only "
+                "those of MLIR 22 are known; write bytecode of version 4 or older (--emit-bytecode-version=4)",
                 at=at,
             )
         return read_properties(e, op_class, self.version)

@@ -62,9 +62,10 @@ def file(
     properties: bytes = varint(0),
     version: int = 6,
     more: bytes = b"",
+    producer: bytes = b"MLIR22.by hand",
 ) -> bytes:
     """A whole file. By default, attribute 0 is `loc(unknown)`, and op name 0 is the registered `builtin.module`."""
-    out = b"ML\xefR" + varint(version) + b"by hand\0"
+    out = b"ML\xefR" + varint(version) + producer + b"\0"
     out += section(DIALECT, dialects(names, *op_names, version=version))
     out += section(ATTR_TYPE_OFFSET, offsets(attributes, types))
     out += section(ATTR_TYPE, b"".join(data for _, _, data in (*attributes, *types)))

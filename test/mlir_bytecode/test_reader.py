@@ -307,6 +307,15 @@ def test_properties_whose_encoding_is_not_known_are_refused() -> None:
     )
 
 
+def test_properties_of_another_release_are_refused() -> None:
+    """Its ops may have other properties, in another order."""
+    data = file(ops=module(varint(0)), properties=NO_NAMES, producer=b"MLIR21.1.0")
+    assert refusal(data).startswith(
+        "the properties of 'builtin.module' are encoded as its producer, 'MLIR21.1.0', declares them; only those of "
+        "MLIR 22 are known"
+    )
+
+
 def test_small_files_take_little_memory() -> None:
     """Counts of everything that the bytes that follow could hold."""
     filler = bytes(100_000)

@@ -101,6 +101,8 @@ class SmemType(StagedType, name="nv_tileas.smem"):
         element = s.type()
         layout = s.attribute() if s.optional(",") else None
         s.expect(">")
+        if not isinstance(layout, SharedAttr | None):
+            raise ValueError(f"expected a layout #nv_tileas.shared<…>, got {layout}")
         return cls(shape, element, layout)
 
     def text(self) -> str:

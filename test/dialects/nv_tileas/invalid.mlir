@@ -77,3 +77,8 @@ func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token) 
   %0, %1 = nv_tileas.tiled_load %v[%i], %t {atom = #cute.copy_atom<sm80_ldg_32_f32>} : !nv_tileaa.memref<8x8xf32> -> tensor<4x4xf32>, !nv_tileaa.mem_token
   return
 }
+
+// -----
+
+// expected-error @below {{expected a layout #nv_tileas.shared<…>, got 3 : i64}}
+func.func @f(%b: !nv_tileas.smem<2x8x8xf32, 3>)
