@@ -16,7 +16,7 @@ from tessera_tools.cli.command_line import (
     shared,
 )
 from tessera_tools.cli.common import with_deep_stack
-from tessera_tools.emit.tunables import SEARCHED
+from tessera_tools.emit.tunables import TUNABLES
 
 __all__ = ["FLAGS", "REPEATED", "VALUES", "main", "run"]
 
@@ -50,7 +50,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "ray": ("ADDRESS", "run the candidates on a Ray cluster; without ADDRESS on a local one", ""),
     "search": (
         "NAMES",
-        f"search only these options, comma-separated (default: {','.join(one.option for one in SEARCHED)})",
+        f"search only these options, comma-separated (default: {','.join(one.option for one in TUNABLES)})",
         None,
     ),
     "seed": ("N", "seed of the random arguments and of the order of the search (default: 0)", None),

@@ -33,7 +33,9 @@ TOLERANCE = {"f64": 1e-9, "f32": 2e-4, "tf32": 2e-3, "f16": 1e-2, "bf16": 4e-2, 
 _WARM, _RUNS = 3, 20
 """Launches on a GPU before, and of, a measurement."""
 _SMALL_GRID = 16
-"""CTAs of a grid that the adversarial schedule of the simulated GPU also runs."""
+"""CTAs of a grid that is compared completely, and that the adversarial schedule of the simulated GPU also runs."""
+_COMPARED = 2
+"""Of a larger grid, the extents of a launch whose results are compared."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,12 @@ class Reference:
     """Element types of the buffers, where they are known."""
     silent: bool = False
     """Whether everything that it writes is zero, which proves little."""
+    grid: Shape | None = None
+    """The grid that left them; None if it was the measured launch.
+
+    The clock runs a sample of the CTAs, without the products of tensor cores. Options may change which tile blocks a
+    CTA computes, so that samples cannot be compared. A launch of a small grid computes the same with all of them.
+    """
 
 
 def compiled(job: Job, config: Config) -> Kernel:
@@ -103,7 +111,13 @@ def measured(job: Job, kernel: Kernel, config: dict[str, Value], digest: str, re
     findings = result.findings.of("error")
     if findings:
         return Trial(config, "finding", None, digest, findings[0].message)
-    why = _disagreement(run.arrays(), reference, job.tolerance)
+    left = run
+    if reference.grid is not None:
+        left = _Run(job, kernel)
+        findings = left.compute(reference.grid).findings.of("error")
+        if findings:
+            return Trial(config, "finding", None, digest, findings[0].message)
+    why = _disagreement(left.arrays(), reference, job.tolerance)
     if why:
         return Trial(config, "disagrees", None, digest, why)
     return Trial(config, "measured", run.microseconds(result), digest)
@@ -122,16 +136,30 @@ def untuned(job: Job) -> tuple[Reference, Trial]:
             None, f"the untuned kernel has {len(findings)} findings: {findings[0].message}",
             "tessera-run with the same arguments shows them",
         )  # fmt: skip
-    after = run.arrays()
+    after, grid = run.arrays(), None
+    if job.measure == "clock":
+        left = _Run(job, kernel)
+        small = compared_grid(job.grid)
+        # A kernel whose CTAs wait for others may need all of its grid.
+        if not left.compute(small).findings.of("error"):
+            after, grid = left.arrays(), small
     written = [name for name in after if not same_bits(before[name], after[name])[0]]
     if not written:
         raise error(
             None, "the untuned kernel changes no buffer, so that candidates cannot be compared with it",
             "check the grid and the arguments",
         )  # fmt: skip
-    reference = Reference(after, run.types(), all(not after[name].any() for name in written))
+    reference = Reference(after, run.types(), all(not after[name].any() for name in written), grid)
     digest = hashlib.sha256(code).hexdigest()
     return reference, Trial({}, "measured", run.microseconds(result), digest)
+
+
+def compared_grid(grid: Shape) -> Shape:
+    """The grid whose results are compared: all of a small one."""
+    if grid[0] * grid[1] * grid[2] <= _SMALL_GRID:
+        return grid
+    x, y, z = (min(extent, _COMPARED) for extent in grid)
+    return x, y, z
 
 
 def check_schedule(job: Job, config: Config, reference: Reference) -> str:
@@ -165,6 +193,10 @@ class _Run:
     def launch(self) -> runtime.Result:
         options: dict[str, Any] = {} if self.job.measure == "gpu" else {"timing": True}
         return self.kernel.launch(self.job.grid, self.arguments.values, **self.shape, **options)
+
+    def compute(self, grid: Shape) -> runtime.Result:
+        """Launch a grid for its results, on the simulated GPU."""
+        return self.kernel.launch(grid, self.arguments.values, **self.shape, mode="early")
 
     def microseconds(self, result: runtime.Result) -> float:
         """The clock's estimate, or the median of further launches on the GPU."""

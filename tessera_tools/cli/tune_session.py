@@ -32,7 +32,7 @@ from tessera_tools.cli.tune_pool import Local, RayPool
 from tessera_tools.cli.tune_search import GAIN, Search
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, error, sink
 from tessera_tools.emit.compile_cache import own_identity
-from tessera_tools.emit.tunables import SEARCHED, TUNABLES, Tunable, Value, config_text
+from tessera_tools.emit.tunables import TUNABLES, Tunable, Value, config_text
 from tessera_tools.emit.tuned import Database, Trial, Tuned
 from tessera_tools.runtime.timing import check_timed
 from tessera_tools.runtime.workers import wanted_processes
@@ -117,7 +117,7 @@ class Session:
     def _tunables(self) -> list[Tunable]:
         """The options to search."""
         if self.options["search"] is None:
-            return list(SEARCHED)
+            return list(TUNABLES)
         known = {one.option: one for one in TUNABLES}
         names = [word.strip().lstrip("-") for word in self.options["search"].split(",")]
         for word in names:

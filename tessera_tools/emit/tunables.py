@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["SEARCHED", "TUNABLES", "Config", "Tunable", "Value", "config_text", "given_config"]
+__all__ = ["TUNABLES", "Config", "Tunable", "Value", "config_text", "given_config"]
 
 Value = int | str
 
@@ -32,8 +32,6 @@ class Tunable:
     """Leaves the choice to the compiler."""
     excludes: tuple[str, ...] = ()
     """Tunables that cannot be given together with it."""
-    searched: bool = True
-    """Whether a search tries it without being asked to."""
 
     @property
     def option(self) -> str:
@@ -99,14 +97,12 @@ TUNABLES = (
         "what gives a CTA its next tile block, so that it stays on its SM: static (a stride), counter (in memory), "
         "cancel (cluster launch control), or never, for one CTA per tile block (default: auto)",
         default="auto",
-        searched=False,
     ),
     Tunable(
         "raster",
         ("rows", "grouped:4", "grouped:8", "grouped:16", "hilbert:4", "hilbert:8", "hilbert:16"),
         "the order of tile blocks in the grid: rows, grouped:N (columns of N), or hilbert:N (default: auto)",
         default="auto",
-        searched=False,
     ),
     Tunable(
         "launches",
@@ -118,9 +114,6 @@ TUNABLES = (
     ),
 )
 """In the order in which they are shown and searched."""
-
-SEARCHED = tuple(one for one in TUNABLES if one.searched)
-"""What tessera-tune searches by default."""
 
 
 def given_config(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,11 +22,13 @@ import tessera_tools as tt
 from tessera_tools.api.compiling import Kernel
 from tessera_tools.cli import run as run_command
 from tessera_tools.cli import translate, tune
+from tessera_tools.cli.tune_measure import compared_grid
 from tessera_tools.cli.tune_pool import Local
 from tessera_tools.cli.tune_search import Search, space
-from tessera_tools.emit.tunables import SEARCHED, TUNABLES, Tunable, config_text
+from tessera_tools.emit.tunables import TUNABLES, Tunable, config_text
 from tessera_tools.emit.tuned import Database, Tuned, kernel_digest, shapes_class
 from tessera_tools.ir.printing import print_op
+from tessera_tools.runtime.signature import Shape
 
 ROOT = Path(__file__).resolve().parents[2]
 SUM = """\
@@ -125,21 +127,25 @@ def test_a_tunable_is_an_option_everywhere(one: Tunable) -> None:
 # -- the search
 
 
+PLAYED = TUNABLES[:5]
+"""What `play` searches: all combinations of all options are too many."""
+
+
 def play(seed: int, cost: Any, **limits: int) -> tuple[list[str], str]:
     """The order of a search with a given cost of each configuration, and the best."""
-    search = Search(SEARCHED, seed, limits.get("most", 10_000), limits.get("patience", 10_000))
+    search = Search(PLAYED, seed, limits.get("most", 10_000), limits.get("patience", 10_000))
     order: list[str] = []
     while batch := search.ask():
         order += map(config_text, batch)
         search.tell([(config, cost(config)) for config in batch])
     assert search.best is not None
-    values = {one.name: value for one, value in zip(SEARCHED, search.best, strict=True) if value}
+    values = {one.name: value for one, value in zip(PLAYED, search.best, strict=True) if value}
     return order, config_text(values)
 
 
 def test_a_search_without_limits_tries_every_configuration_once() -> None:
     order, best = play(fresh_seed(), lambda config: 10.0 - config.get("num_stages", 0))
-    assert len(order) == len(set(order)) == len(space(SEARCHED))
+    assert len(order) == len(set(order)) == len(space(PLAYED))
     assert order[0] == "the compiler's choices"
     assert best == "--num-stages=8"
 
@@ -279,6 +285,27 @@ def test_a_candidate_that_disagrees_does_not_count() -> None:
     assert "disagrees" not in tuned(*launch, "-o", "loose.sqlite")
 
 
+def test_candidates_whose_ctas_compute_other_tile_blocks_are_compared() -> None:
+    """Of a large grid, the clock runs a sample, and these options change what its CTAs compute."""
+    launch = [VECTOR_ADD[0], "--grid=40", "--search=persistent"]
+    for letter in "abc":
+        launch += [f"--arg={letter}=rand:f32:40000", "--arg=i32:40000", "--arg=i32:1"]
+    tuned(*launch)
+    outcomes = {
+        json.loads(config).get("persistent", ""): outcome for config, outcome, _ in trials("t.sqlite")
+    }
+    assert outcomes == {
+        "": "measured", "never": "measured", "static": "measured", "counter": "measured", "cancel": "refused",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("grid", "small"), [((4, 4, 1), (4, 4, 1)), ((17, 1, 1), (2, 1, 1)), ((64, 32, 3), (2, 2, 2))]
+)
+def test_the_results_of_a_large_grid_are_those_of_a_small_one(grid: Shape, small: Shape) -> None:
+    assert compared_grid(grid) == small
+
+
 def test_a_candidate_that_the_compiler_refuses_does_not_count() -> None:
     told = tuned(*VECTOR_ADD, "--search=num-consumer-warpgroups")
     assert "3 refused" in told
@@ -416,7 +443,7 @@ def test_shapes_are_rounded_up() -> None:
     ("argv", "message"),
     [
         (["--search=warps", *VECTOR_ADD], "--search: unknown option 'warps'; expected some of num-warps"),
-        (["--gpu-name=sm_100", *VECTOR_ADD], "the clock has no table for sm_100"),
+        (["--gpu-name=sm_120", *VECTOR_ADD], "the clock has no table for sm_120"),
         (["sum.mlir", "--arg=x=rand:f32:1024"], "parameter"),
         (["sum.mlir", "--launch=none.json"], "none.json"),
         (["sum.mlir", "--launch=a.json", "--arg=i32:1"], "--arg and --launch both specify arguments"),
