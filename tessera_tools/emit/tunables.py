@@ -110,7 +110,6 @@ TUNABLES = (
         "the launches that kernels are compiled for: any, or large, which have more tile blocks than run at once; then "
         "clusters of tile blocks and persistence are chosen where they take less time (default: any)",
         default="any",
-        searched=False,
     ),
 )
 """In the order in which they are shown and searched."""
