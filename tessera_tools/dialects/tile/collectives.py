@@ -79,7 +79,7 @@ class Collective(Op):
                     )
                 continue
             small, large = (before, after) if changed[dim] else (after, before)
-            if large % small or (ranks is not None and large != small * ranks):
+            if (large % small if small else large) or (ranks is not None and large != small * ranks):
                 many = (
                     f"a factor of {ranks}, the number of ranks"
                     if ranks is not None

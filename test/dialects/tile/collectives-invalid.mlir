@@ -112,3 +112,13 @@ module attributes {tile.mesh = #tile.mesh<x = 2>} {
     return
   }
 }
+
+// -----
+
+module {
+  func.func @f(%a: memref<?x0xf32>) {
+    // expected-error @below {{'tile.allgather' op converts memref<?x0xf32> to memref<?x16xf32>: dimension 1 does not change by the number of ranks}}
+    %0 = tile.allgather %a {mesh_axis = "x", dim = 1 : i64} : memref<?x0xf32> -> memref<?x16xf32>
+    return
+  }
+}
