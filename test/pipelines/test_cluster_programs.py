@@ -194,8 +194,8 @@ def test_a_product_that_l2_bounds_gets_clusters_for_large_launches() -> None:
         "142 cycles a step with clusters of 2 x 1 tile blocks, whose CTAs stay" in one for one in found
     )
     assert any("190 without" in one for one in found) and any("share 1 of the tiles" in one for one in found)
-    made = compiled(GEMM, "sm_90a", launches="large")
-    assert (made.manifest.kernels[0].persistent or made).scheduler == "static"
+    persistent = compiled(GEMM, "sm_90a", launches="large").manifest.kernels[0].persistent
+    assert persistent is not None and persistent.scheduler == "static"
     assert compiled(GEMM, "sm_90a").manifest.kernels[0].persistent is None
 
 
