@@ -333,3 +333,12 @@ gpu.binary @empty []
 
 // expected-error @below {{'gpu.binary' op attribute 'offloadingHandler' failed to satisfy constraint}}
 gpu.binary @handler <1> [#gpu.object<#nvvm.target, "">]
+
+// -----
+
+func.func @sparse(%n: index, %m: memref<?xf64>) {
+  %0 = gpu.create_dn_tensor %m, %n : index into memref<?xf64>
+  // expected-error @below {{operand #0 must be sparse matrix handle type, but got '!gpu.sparse.dntensor_handle'}}
+  "gpu.destroy_sp_mat"(%0) : (!gpu.sparse.dntensor_handle) -> ()
+  return
+}
