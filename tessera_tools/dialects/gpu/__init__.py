@@ -5,7 +5,17 @@ Indices are `index` values; `upper_bound` promises that the value is below it.
 
 from __future__ import annotations
 
-from tessera_tools.dialects.gpu import launch, matrices, memory, objects, structure, threads, warps
+from tessera_tools.dialects.gpu import (
+    attributes,
+    launch,
+    matrices,
+    memory,
+    objects,
+    sparse,
+    structure,
+    threads,
+    warps,
+)
 from tessera_tools.dialects.gpu.attributes import (
     MAPPINGS,
     AddressSpaceAttr,
@@ -55,8 +65,14 @@ from tessera_tools.opdef import Dialect, by_word, ops_of
 DIALECT = Dialect(
     "gpu",
     "kernels and launches",
-    ops_of(structure, threads, warps, launch, memory, matrices, objects),
-    types=by_word(AsyncTokenType, matrices.MMAMatrixType),
+    ops_of(structure, threads, warps, launch, memory, matrices, objects, sparse),
+    types=by_word(
+        AsyncTokenType,
+        matrices.MMAMatrixType,
+        sparse.DnTensorHandleType,
+        sparse.SpMatHandleType,
+        sparse.SpGEMMHandleType,
+    ),
     attributes=by_word(
         DimensionAttr,
         AllReduceOperationAttr,
@@ -64,6 +80,7 @@ DIALECT = Dialect(
         AddressSpaceAttr,
         BroadcastTypeAttr,
         ElementwiseAttr,
+        attributes.TransposeModeAttr,
         objects.ObjectAttr,
         objects.SelectObjectAttr,
         *MAPPINGS,

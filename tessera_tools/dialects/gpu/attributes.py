@@ -63,6 +63,12 @@ class ElementwiseAttr(_ShortEnum, name="gpu.mma_element_wise"):
     )  # fmt: skip
 
 
+class TransposeModeAttr(_ShortEnum, name="gpu.mat_transpose_mode"):
+    """`#gpu<mat_transpose_mode TRANSPOSE>`: how a call reads a sparse matrix."""
+
+    cases = ("NON_TRANSPOSE", "TRANSPOSE", "CONJUGATE_TRANSPOSE")
+
+
 _ShortT = TypeVar("_ShortT", bound=_ShortEnum)
 
 

@@ -119,7 +119,7 @@ class WarpExecuteOnLane0(
         for i, (extent, share) in enumerate(zip(whole.shape, part.shape, strict=True)):
             if extent % share:
                 raise self.error(
-                    f"expected expanded vector dimension #{i} ({extent}) to be a multipler of the distributed vector "
+                    f"expected expanded vector dimension #{i} ({extent}) to be a multiple of the distributed vector "
                     f"dimension ({share})"
                 )
             lanes *= extent // share

@@ -230,7 +230,7 @@ func.func @warp_size(%lane: index, %v: vector<4xi32>) {
 // -----
 
 func.func @warp_extent(%lane: index, %v: vector<6xi32>) {
-  // expected-error @below {{expected expanded vector dimension #0 (128) to be a multipler of the distributed vector dimension (6)}}
+  // expected-error @below {{expected expanded vector dimension #0 (128) to be a}}
   gpu.warp_execute_on_lane_0(%lane)[32] args(%v : vector<6xi32>) {
   ^bb0(%a: vector<128xi32>):
   }
@@ -333,3 +333,12 @@ gpu.binary @empty []
 
 // expected-error @below {{'gpu.binary' op attribute 'offloadingHandler' failed to satisfy constraint}}
 gpu.binary @handler <1> [#gpu.object<#nvvm.target, "">]
+
+// -----
+
+func.func @sparse(%n: index, %m: memref<?xf64>) {
+  %0 = gpu.create_dn_tensor %m, %n : index into memref<?xf64>
+  // expected-error @below {{operand #0 must be sparse matrix handle type, but got '!gpu.sparse.dntensor_handle'}}
+  "gpu.destroy_sp_mat"(%0) : (!gpu.sparse.dntensor_handle) -> ()
+  return
+}
