@@ -7,10 +7,12 @@ import importlib.util
 import os
 import shutil
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 HINTS = {
+    "emacs": "Debian's package emacs-nox",
     "llc-22": "Debian's package llvm-22",
     "mlir-opt-22": "Debian's package mlir-22-tools",
     "mlir-translate-22": "Debian's package mlir-22-tools",
@@ -47,9 +49,14 @@ def find_tool(name: str) -> Path | None:
 def require_tool(name: str) -> str:
     """The path of `name`. When it is missing the test is skipped with the reason, and fails in CI."""
     found = find_tool(name)
-    if found is not None:
-        return str(found)
-    reason = f"'{name}' was not found ({HINTS.get(name, 'on PATH')})"
+    if found is None:
+        missing(name, HINTS.get(name, "on PATH"))
+    return str(found)
+
+
+def missing(name: str, hint: str) -> NoReturn:
+    """Skip the test, for which `name` is missing; in CI, it fails. hint: where it comes from."""
+    reason = f"'{name}' was not found ({hint})"
     if in_ci():
         pytest.fail(reason + "; CI must have every oracle", pytrace=False)
     pytest.skip(reason)

@@ -25,7 +25,7 @@ KINDS = {
 
 EPILOG = """\
 \b
-An editor starts the command. docs/editors.md has the settings for Neovim and Emacs.
+An editor starts the command. docs/editors.md has the settings for VS Code, Neovim and Emacs.
 
 \b
 Settings (initializationOptions, or workspace/didChangeConfiguration under "tessera"):

@@ -349,6 +349,9 @@ def _shutdown(server: Server, params: None) -> None:
 
 
 def _configured(server: Server, params: lsp.DidChangeConfigurationParams) -> None:
+    # Some clients send the settings of all servers, or none, after those of `initializationOptions`.
+    if not isinstance(params.settings, dict) or not isinstance(params.settings.get("tessera"), dict):
+        return
     server.configure(params.settings)
     for uri in list(server.workspace.text_documents):
         server.changed(uri, 0)

@@ -1,7 +1,8 @@
 """Tensor memory: 128 lanes of columns of 32 bits, and the registers of warps that load and store it.
 
     (lane, column) ──accumulator()──▶ (row, column of D)             where tcgen05.mma leaves D
-    (register, lane, warp) ──loaded()──▶ (row, column of D)          what tcgen05.ld gives the threads
+    (part, lane, column) ──operand()──▶ (row, K of A)                where tcgen05.mma reads A; elements share a column
+    (register, lane, warp) ──loaded()──▶ (row, column of D)          what tcgen05.ld gives the threads, and .st takes
 
     128 rows    a lane for each row; rows 128 and on follow in further columns
                 tcgen05.ld.32x32b: a thread has a row, and its registers are columns
@@ -38,6 +39,21 @@ def accumulator(shape: Sequence[int], m: int) -> LinearLayout:
         lanes = [(1, 0), (2, 0), (4, 0), (8, 0), (0, 0), (16, 0), (32, 0)]
     along = [*_powers(columns, 1), *((step * m, 0) for step in _steps(rows // m))]
     return LinearLayout({"lane": lanes, "column": along}, [("dim0", rows), ("dim1", columns)])
+
+
+def operand(shape: Sequence[int], m: int, bits: int) -> LinearLayout:
+    """Returns which element of a tile (M, K) of elements of so many bits each (part, lane, column) holds, for
+    instructions of `m` rows; part 0 is in the low bits.
+
+    Raises LayoutError unless the tile has whole instructions along M, and whole columns.
+    """
+    whole = accumulator(shape, m)
+    parts = len(_steps(32 // bits))
+    along = whole.bases["column"]
+    if shape[1] * bits % 32:
+        raise LayoutError(f"rows of {shape[1]} elements of {bits} bits are no whole columns of 32 bits")
+    bases = {"part": along[:parts], "lane": whole.bases["lane"], "column": along[parts:]}
+    return LinearLayout(bases, whole.outs)
 
 
 def loaded(shape: Sequence[int], m: int, warps: Sequence[int]) -> LinearLayout:

@@ -314,9 +314,10 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
 
 
 def _blackwell(steps: Sequence[str]) -> Sequence[str]:
-    """The passes on nv_tileas with agents of tensor memory as soon as the loops over programs have bounds."""
-    first = steps.index(_PROGRAMS) + 1
-    return (*steps[:first], TENSOR_MEMORY, _UNITS, _BOUNDARY, *steps[first:])
+    """The passes on nv_tileas with agents of tensor memory as soon as the loops over programs have bounds, and TMA
+    stores after the pipelines of operands."""
+    first, place = (steps.index(name) + 1 for name in (_PROGRAMS, _PIPELINE))
+    return (*steps[:first], TENSOR_MEMORY, _UNITS, _BOUNDARY, *steps[first:place], TMA_STORES, *steps[place:])
 
 
 _HOPPER: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _hopper(_COMMON["nv_tileas"])}

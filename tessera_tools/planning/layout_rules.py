@@ -415,11 +415,19 @@ def _async_operands(op: nv_tileas.AsyncDot, warps: int) -> list[tuple[Value, Lin
 
 @demanding("nv_tileas.tmem_load")
 def _loaded_sums(op: nv_tileas.TmemLoad, warps: int) -> list[tuple[Value, LinearLayout]]:
+    return [(op.res, _of_warpgroups(op.source.type, warps))]
+
+
+@demanding("nv_tileas.tmem_store")
+def _stored_factor(op: nv_tileas.TmemStore, warps: int) -> list[tuple[Value, LinearLayout]]:
+    return [(op.value, _of_warpgroups(op.buffer.type, warps))]
+
+
+def _of_warpgroups(type: nv_tileas.TmemType, warps: int) -> LinearLayout:
     """A warpgroup has the lanes; several divide the rows first, then the columns."""
-    type = op.source.type
     along_m = min(warps // 4, type.tile[0] // type.rows)
     grid = (4 * max(1, along_m), max(1, warps // 4 // max(1, along_m)))
-    return [(op.res, loaded(type.tile, type.rows, grid))]
+    return loaded(type.tile, type.rows, grid)
 
 
 @demanding("nv_tileaa.scan")

@@ -256,7 +256,17 @@ def lookup(name: str) -> Target:
     return found
 
 
+_UNKNOWN_TO_LLVM = {"sm_107": "sm_100f"}
+"""Architectures that ptxas has and LLVM 22 has not → the family target whose PTX ptxas assembles for them."""
+
+
 def _suggest(name: str) -> str:
+    newer = name.lower().rstrip("af")
+    if family := _UNKNOWN_TO_LLVM.get(newer):
+        return (
+            f"LLVM 22, which writes the PTX, does not know {newer}; compile with --gpu-name={family}, whose PTX "
+            f"ptxas 13.5 assembles with -arch={newer}"
+        )
     oldest = min(_TABLE.values(), key=lambda target: target.compute_capability)
     older = f"the oldest GPU that is supported is {oldest.name}"
     if architecture := _OLDER_PRODUCTS.get(_product(name)):

@@ -255,6 +255,19 @@ def test_settings_come_at_the_start_and_later() -> None:
     assert client.close() == 0
 
 
+@pytest.mark.parametrize("settings", [{}, None, [], {"python": {"execute": True}}, {"tessera": None}])
+def test_settings_of_others_change_nothing(settings: Any) -> None:
+    client = Client(settings={"inlayHints": {"types": False}})
+    client.open(URI, "func.func @f(%a: i32) {\n  %c = arith.cmpi slt, %a, %a : i32\n  return\n}\n")
+    client.notify("workspace/didChangeConfiguration", {"settings": settings})
+    everything = {
+        **about(URI),
+        "range": {"start": {"line": 0, "character": 0}, "end": {"line": 9, "character": 0}},
+    }
+    assert client.request("textDocument/inlayHint", everything) == []
+    assert client.close() == 0
+
+
 # -- the command
 
 

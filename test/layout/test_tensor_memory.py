@@ -6,7 +6,7 @@ import pytest
 
 from tessera_tools.layout.distributed import wgmma_accumulator
 from tessera_tools.layout.linear import LayoutError
-from tessera_tools.layout.tensor_memory import accumulator, loaded
+from tessera_tools.layout.tensor_memory import accumulator, loaded, operand
 
 
 def test_a_lane_holds_a_row_and_a_column_a_column() -> None:
@@ -28,6 +28,18 @@ def test_64_rows_take_16_of_32_lanes() -> None:
         31,
         48,
     ]
+
+
+@pytest.mark.parametrize(("bits", "parts"), [(8, 4), (16, 2), (32, 1)])
+def test_elements_of_a_left_factor_share_columns(bits: int, parts: int) -> None:
+    layout = operand((128, 32), 128, bits)
+    assert layout.in_size("part") == parts and layout.in_size("column") == 32 // parts
+    assert layout.apply({"part": parts - 1, "lane": 9, "column": 3}) == {"dim0": 9, "dim1": 4 * parts - 1}
+
+
+def test_a_left_factor_fills_whole_columns() -> None:
+    with pytest.raises(LayoutError, match="are no whole columns"):
+        operand((128, 2), 128, 8)
 
 
 @pytest.mark.parametrize("shape", [(128, 64), (256, 32), (512, 16)])

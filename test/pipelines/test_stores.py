@@ -16,6 +16,7 @@ from programs_of_products import WIDTHS, Product
 from test_products import NAMES, decoded, operands
 
 Array = np.ndarray[Any, Any]
+TARGETS = ("sm_90a", "sm_100a")
 STORE = "cp.async.bulk.tensor.2d.global.shared::cta"
 TOLERANCE = {"f16": 2e-2, "bf16": 2e-2, "f32": 2e-3, "i32": 0.0, "f8E4M3FN": 8e-2, "f8E5M2": 2e-1}
 
@@ -32,7 +33,7 @@ STORES = {
 }
 
 
-def run(product: Product, ragged: bool, mode: str) -> tuple[Array, Array]:
+def run(product: Product, ragged: bool, mode: str, target: str) -> tuple[Array, Array]:
     """(what a product stores, what NumPy computes)."""
     rng = np.random.default_rng(fresh_seed())
     m, n, k = 2 * product.m, product.n, 2 * product.k
@@ -55,7 +56,7 @@ def run(product: Product, ragged: bool, mode: str) -> tuple[Array, Array]:
     # A buffer has whole rows; the launch takes arrays as they lie.
     given[0], given[4] = (x.base if x.base is not None else x for x in (a, b))
     grid = (-(-m // product.m), 1 if product.outer else -(-n // product.n))
-    found = launch(product.text(), *given, target="sm_90a", grid=grid, mode=mode)[0][2]
+    found = launch(product.text(), *given, target=target, grid=grid, mode=mode)[0][2]
     x, y = decoded(product, "a", a), decoded(product, "b", b)
     expected = (x.T if product.a_t else x) @ (y.T if product.b_t else y)
     assert found[:, columns:].tobytes() == before[:, columns:].tobytes(), "what is outside was written"
@@ -66,18 +67,20 @@ def run(product: Product, ragged: bool, mode: str) -> tuple[Array, Array]:
     return got.T if product.d_t else got, expected * (2 if product.read_back else 1)
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", STORES)
-def test_tiles_are_stored_by_tma(name: str) -> None:
+def test_tiles_are_stored_by_tma(name: str, target: str) -> None:
     product = STORES[name]
-    ptx = compiled(product.text(), "sm_90a").ptx
+    ptx = compiled(product.text(), target).ptx
     assert STORE in ptx and ptx.count("cp.async.bulk.commit_group") == ptx.count("fence.proxy.async") > 0
     if not product.read_back:
         assert "st.global" not in ptx
     assert ("stmatrix" in ptx) == (WIDTHS[product.stored] == 2)
 
 
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", STORES)
-def test_results(name: str) -> None:
+def test_results(name: str, target: str) -> None:
     rng = np.random.default_rng(fresh_seed())
-    got, expected = run(STORES[name], bool(rng.integers(4)), str(rng.choice(["late", "early"])))
+    got, expected = run(STORES[name], bool(rng.integers(4)), str(rng.choice(["late", "early"])), target)
     assert np.abs(got - expected).max() <= TOLERANCE[STORES[name].stored] * np.abs(expected).max()

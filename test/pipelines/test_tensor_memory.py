@@ -130,3 +130,14 @@ def test_every_synchronization_is_needed() -> None:
         ["fence", "mbarrier_init"],
         ["tcgen05", "relinquish_alloc_permit"],
     ]
+
+
+def test_every_synchronization_of_a_store_is_needed() -> None:
+    product = Product(m=64, n=32, k=16, out="f16", outer=True, d_assumed=True, steps=1)
+    made = compiled(product.text(), TARGET)
+    assert not is_found(made.ptx, made.manifest, product, TARGET)
+    changed = list(
+        mutants(made.ptx, ("bar.sync \t3", "fence.proxy", "cp.async.bulk.commit", "cp.async.bulk.wait"))
+    )
+    assert len(changed) == 6
+    assert [what for what, ptx in changed if not is_found(ptx, made.manifest, product, TARGET)] == []

@@ -33,7 +33,7 @@ KERNELS = {
 def test_both_products_are_in_tensor_memory(name: str) -> None:
     """Nothing spills, with the registers that consumers of several warpgroups request."""
     made = compiled(KERNELS[name].text(), TARGET).ptx
-    assert "tcgen05.mma" in made and "mma.sync" not in made
+    assert "tcgen05.mma" in made and "tcgen05.st" in made and "mma.sync" not in made
     used = assembled(made, TARGET)
     assert used.report is not None
     assert used.warnings == []
@@ -81,6 +81,10 @@ def test_every_synchronization_is_needed() -> None:
     words = Counter(what.split()[0].split("cta_group")[0].rstrip(".;") for what in missed)
     # The fence of one pipeline's barriers is one for all; other CTAs need the permit.
     del words["fence.mbarrier_init.release.cluster"], words["tcgen05.relinquish_alloc_permit"]
-    # The probabilities of an iteration come after the sums of the last but one, whose stage is the same; nobody waits
-    # for what the consumer releases last.
-    assert words == {"wait": 1, "tcgen05.fence::before_thread_sync": 2, "mbarrier.arrive.shared.b64": 1}
+    # Nobody waits for what the consumer releases last. Each of two waits has a fence behind it, and so has the wait
+    # for the stage of the probabilities, whose columns the wait for the scores has ordered.
+    assert words == {
+        "tcgen05.fence::after_thread_sync": 2,
+        "tcgen05.fence::before_thread_sync": 1,
+        "mbarrier.arrive.shared.b64": 1,
+    }

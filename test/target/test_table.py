@@ -50,6 +50,11 @@ def test_products_are_known_by_their_names(product: str, name: str):
         ("sm_9", "did you mean 'sm_90'?"),
         ("sm_70", "the oldest GPU that is supported is sm_80"),
         ("sm_75", "the oldest GPU that is supported is sm_80"),
+        (
+            "sm_107",
+            "LLVM 22, which writes the PTX, does not know sm_107; compile with --gpu-name=sm_100f, whose PTX ptxas "
+            "13.5 assembles with -arch=sm_107",
+        ),
         ("V100", "this GPU is sm_70; the oldest GPU that is supported is sm_80"),
         ("Tesla T4", "this GPU is sm_75; the oldest GPU that is supported is sm_80"),
         ("P80", "name the GPU or its architecture, as in --gpu-name=H100 or --gpu-name=sm_90"),

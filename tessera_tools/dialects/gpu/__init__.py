@@ -5,12 +5,15 @@ Indices are `index` values; `upper_bound` promises that the value is below it.
 
 from __future__ import annotations
 
-from tessera_tools.dialects.gpu import launch, memory, structure, threads
+from tessera_tools.dialects.gpu import launch, matrices, memory, structure, threads, warps
 from tessera_tools.dialects.gpu.attributes import (
+    MAPPINGS,
     AddressSpaceAttr,
     AllReduceOperationAttr,
     AsyncTokenType,
+    BroadcastTypeAttr,
     DimensionAttr,
+    ElementwiseAttr,
     ShuffleModeAttr,
 )
 from tessera_tools.dialects.gpu.launch import Launch, LaunchFunc, Wait
@@ -52,9 +55,17 @@ from tessera_tools.opdef import Dialect, by_word, ops_of
 DIALECT = Dialect(
     "gpu",
     "kernels and launches",
-    ops_of(structure, threads, launch, memory),
-    types=by_word(AsyncTokenType),
-    attributes=by_word(DimensionAttr, AllReduceOperationAttr, ShuffleModeAttr, AddressSpaceAttr),
+    ops_of(structure, threads, warps, launch, memory, matrices),
+    types=by_word(AsyncTokenType, matrices.MMAMatrixType),
+    attributes=by_word(
+        DimensionAttr,
+        AllReduceOperationAttr,
+        ShuffleModeAttr,
+        AddressSpaceAttr,
+        BroadcastTypeAttr,
+        ElementwiseAttr,
+        *MAPPINGS,
+    ),
     op_attributes=structure.OP_ATTRIBUTES,
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.opdef import (
     AttrKind,
     EnumAttr,
@@ -48,6 +48,21 @@ class ShuffleModeAttr(_ShortEnum, name="gpu.shuffle_mode"):
     cases = ("xor", "down", "up", "idx")
 
 
+class BroadcastTypeAttr(_ShortEnum, name="gpu.broadcast"):
+    """`#gpu<broadcast specific_lane>`: the lane whose value is broadcast."""
+
+    cases = ("first_active_lane", "specific_lane")
+
+
+class ElementwiseAttr(_ShortEnum, name="gpu.mma_element_wise"):
+    """`#gpu<mma_element_wise addf>`: an operation on each element of a matrix."""
+
+    cases = (
+        "addf", "mulf", "subf", "maxf", "minf", "divf", "addi", "muli", "subi", "divs", "divu", "negatef", "negates",
+        "extf",
+    )  # fmt: skip
+
+
 _ShortT = TypeVar("_ShortT", bound=_ShortEnum)
 
 
@@ -62,6 +77,70 @@ class AddressSpaceAttr(EnumAttr, name="gpu.address_space"):
     """`#gpu.address_space<workgroup>`: the memory of a grid, a block, or a thread."""
 
     cases = ("global", "workgroup", "private")
+
+
+class _MappingAttr(EnumAttr):
+    """The base of what the iterations of a loop are mapped to: a dimension, or one of a linear order."""
+
+    cases = ("x", "y", "z", *(f"linear_dim_{i}" for i in range(10)))
+
+
+class BlockMappingAttr(_MappingAttr, name="gpu.block"):
+    """`#gpu.block<x>`: iterations of a loop are blocks of the grid."""
+
+
+class WarpgroupMappingAttr(_MappingAttr, name="gpu.warpgroup"):
+    """`#gpu.warpgroup<x>`: iterations of a loop are warpgroups."""
+
+
+class WarpMappingAttr(_MappingAttr, name="gpu.warp"):
+    """`#gpu.warp<x>`: iterations of a loop are warps."""
+
+
+class ThreadMappingAttr(_MappingAttr, name="gpu.thread"):
+    """`#gpu.thread<x>`: iterations of a loop are threads of the block."""
+
+
+class LaneMappingAttr(_MappingAttr, name="gpu.lane"):
+    """`#gpu.lane<linear_dim_0>`: iterations of a loop are lanes of a warp."""
+
+
+class MappingMaskAttr(Attribute, name="gpu.mask"):
+    """`#gpu.mask<3>`: which of the blocks, warps or threads that a loop is mapped to take part; a bit for each."""
+
+    mask: int
+
+    def verify(self) -> None:
+        if not 0 <= self.mask < 1 << 64:
+            raise ValueError(f"expected 64 bits, found {self.mask}")
+
+    def text(self) -> str:
+        return f"#gpu.mask<{self.mask}>"
+
+    @classmethod
+    def parse(cls, s: Scanner) -> MappingMaskAttr:
+        s.expect("<")
+        mask = s.integer()
+        s.expect(">")
+        return cls(mask)
+
+
+class MemorySpaceMappingAttr(EnumAttr, name="gpu.memory_space"):
+    """`#gpu.memory_space<workgroup>`: the memory that data of a loop is mapped to."""
+
+    cases = ("global", "workgroup", "private")
+
+
+MAPPINGS = (
+    BlockMappingAttr,
+    LaneMappingAttr,
+    MappingMaskAttr,
+    MemorySpaceMappingAttr,
+    ThreadMappingAttr,
+    WarpMappingAttr,
+    WarpgroupMappingAttr,
+)
+"""What `mapping` of `scf.forall` may name."""
 
 
 class AsyncTokenType(Type, name="gpu.async.token"):

@@ -146,7 +146,7 @@ class Yield(Op, name="gpu.yield", traits=(RETURN_LIKE, PURE)):
 
 
 _NUMBER = ANY_INTEGER | ANY_FLOAT
-_NUMBERS = TypeConstraint(
+NUMBERS = TypeConstraint(
     "Integer or Float or fixed-length vector of Integer or Float values of ranks 1",
     lambda t: (
         _NUMBER.accepts(t)
@@ -163,7 +163,7 @@ _NUMBERS = TypeConstraint(
 class Shuffle(Op, name="gpu.shuffle", traits=(PURE,)):
     """A value from another lane of the subgroup, and whether that lane took part."""
 
-    value = operand(_NUMBERS)
+    value = operand(NUMBERS)
     offset = operand(exactly(I32))
     width = operand(exactly(I32))
     mode = attribute(short(ShuffleModeAttr))
@@ -252,7 +252,7 @@ class AllReduce(_Reduction, name="gpu.all_reduce", traits=(ISOLATED_FROM_ABOVE,)
 class SubgroupReduce(_Reduction, name="gpu.subgroup_reduce"):
     """The values of a subgroup's threads (or of clusters in it) combined."""
 
-    value = operand(_NUMBERS)
+    value = operand(NUMBERS)
     op = attribute(short(AllReduceOperationAttr))
     uniform = attribute(UNIT_ATTR, "all threads of the subgroup arrive", optional=True)
     cluster_size = attribute(I32_ATTR, "lanes in a cluster", optional=True)

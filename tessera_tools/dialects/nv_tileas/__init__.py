@@ -89,9 +89,11 @@ from tessera_tools.dialects.nv_tileas.tensor_memory import (
     DeallocTmem,
     TensorAttr,
     TmemLoad,
+    TmemStore,
     TmemType,
     Umma,
     allocated_columns,
+    operand_layout,
     umma_layout,
 )
 from tessera_tools.dialects.nv_tileas.tma import (
@@ -207,6 +209,7 @@ __all__ = [
     "TiledTmaStore",
     "TmaDescType",
     "TmemLoad",
+    "TmemStore",
     "TmemType",
     "Umma",
     "View",
@@ -222,6 +225,7 @@ __all__ = [
     "pipeline_of",
     "shared_axis",
     "storage_of",
+    "operand_layout",
     "umma_layout",
     "with_layout",
 ]

@@ -3,6 +3,7 @@
     %d = alloc_tmem : !nv_tileas.tmem<1x128x256xf32, #nv_tileas.tensor<…>>      columns of the CTA's tensor memory
     async.umma %a, %b, %d, %iter accumulate %more                               one thread starts d = a · b (+ d)
     %sums = tmem_load %d, %iter                                                 lanes and columns to registers
+    tmem_store %tile, %a                                                        registers to lanes and columns
     dealloc_tmem %d                                                             by the CTA, at the end
 
 A product is complete when the mbarrier is, at which the thread that started it has committed its products
@@ -19,8 +20,9 @@ from tessera_tools.dialects.atoms import UMMA, MmaAtom, check_emitter, signless
 from tessera_tools.dialects.nv_tileas.base import SMEM, LayoutAttr, StagedType
 from tessera_tools.dialects.nv_tileas.pipelines import STAGE
 from tessera_tools.ir.effects import Resource
-from tessera_tools.ir.types import I1, IntegerType, bit_width
+from tessera_tools.ir.types import I1, IntegerType, Type, bit_width
 from tessera_tools.layout.tensor_memory import LANES, accumulator
+from tessera_tools.layout.tensor_memory import operand as layout_of_operand
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
     UNIT_ATTR,
@@ -43,24 +45,35 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.scanner import Scanner
+    from tessera_tools.layout import LinearLayout
 
 FEWEST_COLUMNS = 32
 """The smallest number of columns that tcgen05.alloc gives; it gives powers of two."""
 
 
 class TensorAttr(LayoutAttr, name="nv_tileas.tensor"):
-    """A layout in tensor memory: (lane, column) → tile coordinates."""
+    """A layout in tensor memory: (lane, column) → tile coordinates; (part, lane, column) where elements share columns
+    of 32 bits."""
+
+    @property
+    def parts(self) -> int:
+        """Elements of a column of 32 bits."""
+        return self.layout.in_size("part") if "part" in self.layout.in_dims else 1
 
     def verify(self) -> None:
-        if tuple(self.layout.in_dims) != ("lane", "column") or self.layout.in_size("lane") != LANES:
+        dims = tuple(self.layout.in_dims)
+        if (
+            dims not in (("lane", "column"), ("part", "lane", "column"))
+            or self.layout.in_size("lane") != LANES
+        ):
             raise ValueError(
-                f"the layout has the dimensions {', '.join(self.layout.in_dims)}; expected {LANES} of lane, and column"
+                f"the layout has the dimensions {', '.join(dims)}; expected {LANES} of lane, and column"
             )
 
 
 class TmemType(StagedType, name="nv_tileas.tmem"):
     """`!nv_tileas.tmem<1x128x256xf32, #nv_tileas.tensor<…>>`: stages of one tile in tensor memory, an element in 32
-    bits."""
+    bits, or several if the layout has parts."""
 
     layout: TensorAttr
 
@@ -74,7 +87,10 @@ class TmemType(StagedType, name="nv_tileas.tmem"):
             raise ValueError(
                 "tensor memory needs static extents of matrices, with the number of stages before them"
             )
-        if bit_width(self.element) not in (16, 32):
+        bits = bit_width(self.element)
+        if self.layout.parts > 1 and bits * self.layout.parts != 32:
+            raise ValueError(f"{self.layout.parts} elements of {bits} bits do not fill a column of 32 bits")
+        if self.layout.parts == 1 and bits not in (16, 32):
             raise ValueError(f"an element in tensor memory has 16 or 32 bits, {self.element} has not")
         self.verify_tile(self.layout.layout)
 
@@ -154,10 +170,11 @@ class Umma(
     ),
 ):
     """Starts d = a · b by tcgen05.mma, or d = a · b + d where `accumulate` holds; a and b are in shared memory, in one
-    of the hardware's swizzles, and d is the iterator's stage of a buffer in tensor memory.  One thread starts it; it
+    of the hardware's swizzles, or a in tensor memory, and d is the iterator's stage of a buffer in tensor memory.  One
+    thread starts it; it
     runs after the products that the thread has started before."""
 
-    a = operand(SMEM)
+    a = operand(SMEM | TMEM)
     b = operand(SMEM)
     d = operand(TMEM)
     iter = operand(STAGE)
@@ -192,6 +209,23 @@ class Umma(
             )
         if self.d.type.layout.layout != accumulator(d, m):
             raise self.error(f"leaves its sums in {self.d.type}, which is not where {UMMA} of {m} rows does")
+        in_tensor = self.a.type
+        if isinstance(in_tensor, TmemType) and in_tensor.layout.layout != operand_layout(
+            a, m, in_tensor.element
+        ):
+            raise self.error(
+                f"reads its left operand from {in_tensor}, which is not where {UMMA} of {m} rows does"
+            )
+
+    def effects(self) -> MemoryEffects | None:
+        """The left operand may be in tensor memory, too."""
+        if not isinstance(self.a.type, TmemType):
+            return super().effects()
+        return MemoryEffects(
+            read("a", Resource.TENSOR, by=Completion.TCGEN05),
+            read("b", by=Completion.TCGEN05),
+            write("d", Resource.TENSOR, by=Completion.TCGEN05),
+        )
 
 
 class TmemLoad(Op, name="nv_tileas.tmem_load", traits=(MemoryEffects(read("source", Resource.TENSOR)),)):
@@ -206,6 +240,31 @@ class TmemLoad(Op, name="nv_tileas.tmem_load", traits=(MemoryEffects(read("sourc
         old, new = self.source.type, self.res.type
         if (new.shape, new.element) != (old.tile, old.element):
             raise self.error(f"loads {new} from one stage of {old}")
+        if old.layout.parts > 1:
+            raise self.error(f"loads {old}, whose elements share columns; only products read it")
+
+
+class TmemStore(Op, name="nv_tileas.tmem_store", traits=(MemoryEffects(write("buffer", Resource.TENSOR)),)):
+    """Stores a tile to a buffer of one stage in tensor memory: each warp of a warpgroup stores 32 lanes."""
+
+    value = operand(ANY_RANKED_TENSOR)
+    buffer = operand(TMEM)
+    assembly = "$value `,` $buffer attr-dict `:` type($value) `,` type($buffer)"
+
+    def verify_op(self) -> None:
+        old, new = self.value.type, self.buffer.type
+        if new.stages != 1 or (old.shape, old.element) != (new.tile, new.element):
+            raise self.error(f"stores {old} to {new}; expected one stage of it")
+        bits = bit_width(new.element)
+        if bits * new.layout.parts != 32 or (new.rows != LANES and new.layout.parts > 2):
+            raise self.error(
+                f"stores {old} to {new}; expected {32 // bits} elements in a column, and {LANES} rows for more than two"
+            )
+
+
+def operand_layout(shape: tuple[int, ...], rows: int, element: Type) -> LinearLayout:
+    """Where a product of so many rows an instruction reads its left operand.  Raises LayoutError if it cannot."""
+    return layout_of_operand(shape, rows, bit_width(element))
 
 
 def umma_layout(shape: tuple[int, ...], rows: int) -> TensorAttr:

@@ -6,7 +6,8 @@ Loops (`LoopLike`) provide their parts: `loop_body` (the region that repeats), `
 
 from __future__ import annotations
 
-from tessera_tools.dialects.scf import ops, parallel
+from tessera_tools.dialects.scf import forall, ops, parallel
+from tessera_tools.dialects.scf.forall import Forall, InParallel
 from tessera_tools.dialects.scf.ops import (
     Condition,
     ExecuteRegion,
@@ -22,12 +23,12 @@ from tessera_tools.opdef import Dialect, ops_of
 DIALECT = Dialect(
     "scf",
     "structured control flow",
-    ops_of(ops, parallel),
+    ops_of(ops, parallel, forall),
     canonicalizers="tessera_tools.dialects.scf.canonicalize",
 )
 
 
 __all__ = [
-    "DIALECT", "Condition", "ExecuteRegion", "For", "If", "IndexSwitch", "Parallel", "Reduce",
+    "DIALECT", "Condition", "ExecuteRegion", "For", "Forall", "If", "InParallel", "IndexSwitch", "Parallel", "Reduce",
     "ReduceReturn", "While", "Yield",
 ]  # fmt: skip

@@ -71,8 +71,10 @@ class _Memory(Op):
             raise self.error(f"requires {len(base.shape)} indices")
 
 
-def _verify_rows(op: Op, buffer: MemRefType) -> None:
-    """Check that the last dimension is contiguous."""
+def _verify_rows(op: Op, buffer: MemRefType, vector: VectorType) -> None:
+    """Check that the last dimension is contiguous; a single element may be anywhere."""
+    if not any(vector.scalable) and vector.num_elements == 1:
+        return
     layout = strided(buffer)
     if buffer.shape and (layout is None or layout.strides[-1] != 1):
         raise op.error("most minor memref dim must have unit stride")
@@ -91,7 +93,7 @@ class Load(_Memory, name="vector.load", traits=(MemoryEffects(read("base", reach
     def verify_op(self) -> None:
         if len(self.base.type.shape) < len(self.result.type.shape):
             raise self.error("destination memref has lower rank than the result vector")
-        _verify_rows(self, self.base.type)
+        _verify_rows(self, self.base.type, self.result.type)
         super().verify_op()
 
 
@@ -110,7 +112,7 @@ class Store(_Memory, name="vector.store", traits=(MemoryEffects(write("base", re
     def verify_op(self) -> None:
         if len(self.base.type.shape) < len(self.value_to_store.type.shape):
             raise self.error("source memref has lower rank than the vector to store")
-        _verify_rows(self, self.base.type)
+        _verify_rows(self, self.base.type, self.value_to_store.type)
         super().verify_op()
 
 

@@ -214,7 +214,16 @@ def consumer_wait(low: Lowering, op: nv_tileas.ConsumerWait) -> None:
     """Every thread waits."""
     assert op.phase is not None
     _wait(low, full_barrier(low, op), low.scalar(op.phase))
+    if _is_in_tensor_memory(_pipeline(op)):
+        fence_after_wait(low.e)
     low.define(op.res, (low.scalar(op.iter),))
+
+
+def _is_in_tensor_memory(pipeline: nv_tileas.CreatePipeline) -> bool:
+    """Whether the threads of the producer store tiles to tensor memory, where products read them."""
+    acquires = [user for user in pipeline.res.users if isinstance(user, nv_tileas.ProducerAcquire)]
+    writes = [user for op in acquires for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite)]
+    return any(isinstance(op, nv_tileas.TmemStore) for write in writes for op in write.regions[0].entry)
 
 
 @lowers("nv_tileas.async.pipeline.consumer_read")

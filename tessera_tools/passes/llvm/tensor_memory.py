@@ -4,6 +4,7 @@
     async.umma      one thread: tcgen05.mma for each step along K, each 128 (or 64) rows, and each 256 columns
     tmem_load       tcgen05.fence after; tcgen05.ld for up to 64 registers; tcgen05.wait::ld, which ties the registers;
                     tcgen05.fence before
+    tmem_store      tcgen05.fence after; tcgen05.st of packed registers; tcgen05.wait::st; tcgen05.fence before
     dealloc_tmem    all: a barrier; the first warp: tcgen05.dealloc
 
 An address in tensor memory is a column in the low and a lane in the high half of a word.  PTX ISA, "Tensorcore 5th
@@ -25,9 +26,10 @@ from tessera_tools.dialects.nvvm.attributes import (
     Tcgen05FenceAttr,
     Tcgen05LdStShapeAttr,
     Tcgen05MMAKindAttr,
+    Tcgen05WaitAttr,
 )
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import BF16, F16, F32, I1, I16, I32, I64, TF32, IntegerType, Type, VectorType
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.tensor_memory import LANES, WARP_LANES
@@ -155,11 +157,28 @@ class _Factor:
         self.low, self.buffer, self.k_axis = low, buffer, k_axis
         self.matrix = Matrix.of(buffer, k_axis, _TRANSPOSED)
         self.start = start_of(low, buffer, self.matrix.fixed | _VERSION)
+        self.k_major = self.matrix.k_major
 
     def descriptor(self, along: int, k: int) -> Value:
         """The descriptor of the piece at this position."""
         e = self.low.e
         return e.constant(e.add(self.start, place_in(self.buffer, self.k_axis, along, k) >> 4, I64), I64)
+
+
+class _TensorFactor:
+    """A left factor in tensor memory: addresses of its pieces."""
+
+    k_major = True
+
+    def __init__(self, low: Lowering, value: Value) -> None:
+        self.low, self.buffer = low, _buffer(low, value)
+        self.columns = _columns(self.buffer.type.layout.layout)
+
+    def descriptor(self, along: int, k: int) -> Value:
+        """The address of the piece at this position."""
+        e = self.low.e
+        at = self.buffer.column + self.columns[along, k]
+        return _pointer(e, e.add(self.buffer.address, at))
 
 
 @lowers("nv_tileas.async.umma")
@@ -172,12 +191,13 @@ def umma(low: Lowering, op: nv_tileas.Umma) -> None:
             f"runs in {low.unit.warps} warps, of which one would start it; expected an agent of one warp"
         )
     m, n, k = op.atom.mnk
-    a, b = _Factor(low, low.buffer(op.a), 1), _Factor(low, low.buffer(op.b), 0)
+    a = _TensorFactor(low, op.a) if isinstance(op.a.type, TmemType) else _Factor(low, low.buffer(op.a), 1)
+    b = _Factor(low, low.buffer(op.b), 0)
     buffer, address = _stage(low, op.d, op.iter)
     columns = _columns(buffer.type.layout.layout)
     (rows, width), depth = buffer.type.tile, op.b.type.tile[0]
     negated = (op.negate_a is not None, op.negate_b is not None)
-    kind, word = instruction_descriptor(op.atom, (a.matrix.k_major, b.matrix.k_major), negated)
+    kind, word = instruction_descriptor(op.atom, (a.k_major, b.k_major), negated)
     descriptor = e.constant(word)
     first = low.scalar(op.accumulate)
     always = e.constant(1, I1)
@@ -234,18 +254,10 @@ def tmem_load(low: Lowering, op: nv_tileas.TmemLoad) -> None:
     """See the module."""
     e = low.e
     layout = nv_tileas.layout_of(op.res.type)
-    if not low.unit.is_warpgroups:
-        raise op.error(
-            f"runs in {low.unit.warps} warps from {low.unit.first_warp} on; expected whole warpgroups"
-        )
+    _check_warpgroups(low, op)
     buffer, address = _stage(low, op.source, op.iter)
     columns = _columns(buffer.type.layout.layout)
-    moved: Int = e.shl(e.and_(e.uniform_warp, 3), 16 + WARP_LANES.bit_length() - 1)
-    for bit, step in enumerate(layout.bases["warp"][2:]):
-        # Other warpgroups have other rows or columns.
-        part = e.and_(e.lshr(e.uniform_warp, 2 + bit), 1)
-        moved = e.add(moved, e.mul(part, columns[step[0], step[1]]))
-    base = e.add(address, moved)
+    base = _of_warp(low, layout, columns, address)
     _fence(e, "after")
     words: list[Value] = []
     for column, count, shape in _pieces(layout, buffer.type, columns):
@@ -259,6 +271,46 @@ def tmem_load(low: Lowering, op: nv_tileas.TmemLoad) -> None:
     low.define(op.res, Tile(op.res.type, [_element(e, word, element) for word in words]))
 
 
+@lowers("nv_tileas.tmem_store")
+def tmem_store(low: Lowering, op: nv_tileas.TmemStore) -> None:
+    """See the module."""
+    e, type = low.e, op.buffer.type
+    layout = nv_tileas.layout_of(op.value.type)
+    _check_warpgroups(low, op)
+    buffer = _buffer(low, op.buffer)
+    columns = _columns(type.layout.layout)
+    base = _of_warp(low, layout, columns, e.add(buffer.address, buffer.column))
+    words = low.tile(op.value).words(e)
+    _fence(e, "after")
+    start = 0
+    for column, count, shape in _pieces(layout, type, columns):
+        pointer = _pointer(e, e.add(base, column))
+        moved = words[start : start + count]
+        value = e.vector(moved, I32) if count > 1 else moved[0]
+        e.nvvm("tcgen05.st", [pointer, value], shape=Tcgen05LdStShapeAttr(shape))
+        start += count
+    e.nvvm("tcgen05.wait", kind=Tcgen05WaitAttr("store"))
+    _fence(e, "before")
+
+
+def _check_warpgroups(low: Lowering, op: Operation) -> None:
+    if not low.unit.is_warpgroups:
+        raise op.error(
+            f"runs in {low.unit.warps} warps from {low.unit.first_warp} on; expected whole warpgroups"
+        )
+
+
+def _of_warp(low: Lowering, layout: LinearLayout, columns: dict[tuple[int, int], int], address: Int) -> Int:
+    """The address of the lanes and columns of this warp."""
+    e = low.e
+    moved: Int = e.shl(e.and_(e.uniform_warp, 3), 16 + WARP_LANES.bit_length() - 1)
+    for bit, step in enumerate(layout.bases["warp"][2:]):
+        # Other warpgroups have other rows or columns.
+        part = e.and_(e.lshr(e.uniform_warp, 2 + bit), 1)
+        moved = e.add(moved, e.mul(part, columns[step[0], step[1]]))
+    return e.add(address, moved)
+
+
 def _element(e: Emitter, word: Value, element: Type) -> Value:
     """A sum in a column of 32 bits."""
     if element is F16:
@@ -269,26 +321,35 @@ def _element(e: Emitter, word: Value, element: Type) -> Value:
 def _pieces(
     layout: LinearLayout, type: TmemType, columns: dict[tuple[int, int], int]
 ) -> Iterator[tuple[int, int, str]]:
-    """(first column, number of registers, shape) of each tcgen05.ld for the registers of a layout, in order."""
-    each, shape = (1, "shape_32x32b") if type.rows == LANES else (2, "shape_16x256b")
+    """(first column, number of registers, shape) of each tcgen05.ld or .st for the registers of a layout, in order;
+    elements that share a column share a register."""
+    parts = type.layout.parts
+    shape = "shape_32x32b" if type.rows == LANES else "shape_16x256b" if parts == 1 else "shape_16x128b"
     registers = layout.in_size("register")
     start = 0
     while start < registers:
         at = layout.apply({"register": start, "lane": 0, "warp": 0})
         first = columns[at["dim0"], at["dim1"]]
-        count = min(_MOST_LOADED, registers - start)
-        while count > 1 and not _are_next(layout, start, count, each, columns, first):
+        count = min(_MOST_LOADED * parts, registers - start)
+        while count > parts and not _are_next(layout, start, count, type, columns, first):
             count //= 2
-        yield first, count, shape
+        yield first, count // parts, shape
         start += count
 
 
 def _are_next(
-    layout: LinearLayout, start: int, count: int, each: int, columns: dict[tuple[int, int], int], first: int
+    layout: LinearLayout,
+    start: int,
+    count: int,
+    type: TmemType,
+    columns: dict[tuple[int, int], int],
+    first: int,
 ) -> bool:
-    """Whether registers are columns next to each other; `each`: registers of a column."""
-    for number in range(0, count, 4 if each == 2 else 1):
+    """Whether registers are columns next to each other: one each, or four for eight columns of two rows."""
+    parts = type.layout.parts
+    step, width = (parts, 1) if type.rows == LANES else (4, 8 // parts)
+    for number in range(0, count, step):
         at = layout.apply({"register": start + number, "lane": 0, "warp": 0})
-        if columns.get((at["dim0"], at["dim1"])) != first + number * (2 if each == 2 else 1):
+        if columns.get((at["dim0"], at["dim1"])) != first + number // step * width:
             return False
     return True

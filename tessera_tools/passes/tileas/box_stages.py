@@ -18,6 +18,7 @@ from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType, peers_of
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
+from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.tileas.boxes import with_axes
@@ -147,36 +148,47 @@ def fill(
     threads = {load: _Parts(load, warps, value_of) for load in loads if isinstance(load, ThreadFill)}
     for parts in threads.values():
         parts.compute(builder)
+
+    def write(copies: Builder) -> None:
+        for load, brought in loads.items():
+            if isinstance(load, BoxLoad):
+                assert brought.descriptor is not None
+                indices = [value_of(load.load.indices[axis]) for axis in load.boxes.order]
+                copies.insert(
+                    nv_tileas.TiledTmaLoad(
+                        brought.descriptor,
+                        indices,
+                        brought.buffer,
+                        iterator,
+                        i64(load.shared_by) if load.shared_by else None,
+                        location=load.load.location,
+                    )
+                )
+        for load, parts in threads.items():
+            _bring(load, loads[load].buffer, iterator, parts, copies)
+        if not all(load.is_copied for load in threads):
+            copies.insert(nv_tileas.FenceProxy(location=location))
+
+    fill_with(pipeline, iterator, write, builder, location)
+
+
+def fill_with(
+    pipeline: Value, iterator: Value, write: Callable[[Builder], None], builder: Builder, location: Location
+) -> None:
+    """Acquire a stage, write it, and commit it."""
     one = nv_tileas.ProduceOne.create([pipeline, iterator], [], {}, [Region([Block()])], location=location)
     builder.insert(one)
     inside = Builder.at_end(one.regions[0].entry, location)
     acquired = nv_tileas.ProducerAcquire(pipeline, iterator, res=nv_tileas.ProducerTokenType())
     token = inside.insert(acquired).res
-    write = nv_tileas.ProducerWrite.create(
+    written = nv_tileas.ProducerWrite.create(
         [token, iterator], [nv_tileas.ProducerTokenType()], {}, [Region([Block()])], location=location
     )
-    inside.insert(write)
-    copies = Builder.at_end(write.regions[0].entry, location)
-    for load, brought in loads.items():
-        if isinstance(load, BoxLoad):
-            assert brought.descriptor is not None
-            indices = [value_of(load.load.indices[axis]) for axis in load.boxes.order]
-            copies.insert(
-                nv_tileas.TiledTmaLoad(
-                    brought.descriptor,
-                    indices,
-                    brought.buffer,
-                    iterator,
-                    i64(load.shared_by) if load.shared_by else None,
-                    location=load.load.location,
-                )
-            )
-    for load, parts in threads.items():
-        _bring(load, loads[load].buffer, iterator, parts, copies)
-    if not all(load.is_copied for load in threads):
-        copies.insert(nv_tileas.FenceProxy(location=location))
+    inside.insert(written)
+    copies = Builder.at_end(written.regions[0].entry, location)
+    write(copies)
     copies.insert(nv_tileas.Yield([]))
-    inside.insert(nv_tileas.ProducerCommit(write.results[0]))
+    inside.insert(nv_tileas.ProducerCommit(written.results[0]))
     inside.insert(nv_tileas.Yield([]))
 
 

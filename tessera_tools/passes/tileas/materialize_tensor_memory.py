@@ -33,10 +33,18 @@ from tessera_tools.ir.types import I1, I64, FloatType, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.agent_control import State, copied, rewritten
-from tessera_tools.passes.tileas.box_stages import Pipeline, declare, fill, first, following
+from tessera_tools.passes.tileas.box_stages import (
+    Brought,
+    Pipeline,
+    declare,
+    fill,
+    fill_with,
+    first,
+    following,
+)
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.explain_agents import explain_fillers, explain_stages
-from tessera_tools.passes.tileas.fills import BoxLoad
+from tessera_tools.passes.tileas.fills import BoxLoad, Filler
 from tessera_tools.passes.tileas.materialize_schedule import Kernel
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
@@ -149,6 +157,12 @@ class _TensorKernel(Kernel):
         """The multiplier, or each warp that reads a tile."""
         return self.warps if pipeline.read else 1
 
+    def view(self, pipeline: Pipeline, load: Filler, iterator: Value, builder: Builder) -> Value:
+        """The stage as operand of the product; in tensor memory there is one."""
+        if isinstance(load, Handed) and load.in_tensor:
+            return pipeline.brought[load].buffer
+        return super().view(pipeline, load, iterator, builder)
+
     def share(self) -> None:
         """Each CTA of a cluster loads its own tiles."""
 
@@ -156,15 +170,20 @@ class _TensorKernel(Kernel):
         """Rewrite the kernel."""
         own, before = self.begin()
         location = self.function.location
+        in_tensor = [factor for factor in self.handed if factor.in_tensor]
         for factor, pipeline in self.handed.items():
-            pipeline.brought[factor] = declare(factor, 1, before)
+            if factor not in in_tensor:
+                pipeline.brought[factor] = declare(factor, 1, before)
             pipeline.token = self.create(1, pipeline.arrivals(self.warps), 1, pipeline.user, before)
         for one in self.sums:
             one.token = self.create(one.of.stages, 1, self.warps, one.of.end, before)
-        alloc = nv_tileas.AllocTmem.create([], [one.of.type for one in self.sums], {}, [], location=location)
+        types = [one.of.type for one in self.sums] + [factor.tensor_type for factor in in_tensor]
+        alloc = nv_tileas.AllocTmem.create([], types, {}, [], location=location)
         before.insert(alloc)
-        for one, buffer in zip(self.sums, alloc.results, strict=True):
+        for one, buffer in zip(self.sums, alloc.results, strict=False):
             one.buffer = buffer
+        for factor, buffer in zip(in_tensor, alloc.results[len(self.sums) :], strict=True):
+            self.handed[factor].brought[factor] = Brought(None, buffer)
         producer, consumer = Block(), Block()
         multipliers = [Block() for _ in self.multipliers]
         for op in own:
@@ -261,9 +280,18 @@ class _TensorKernel(Kernel):
                 self.take_sums(one, one.of.last.res, op, state)
 
     def hand_over(self, pipeline: Pipeline, builder: Builder, state: State) -> None:
-        """Store a factor to a stage, from which the multiplier reads it."""
+        """Store a factor to a stage in shared or tensor memory, from which the multiplier reads it."""
         iterator = state[pipeline]
-        fill(pipeline.token, iterator, pipeline.brought, lambda value: value, builder, self.warps)
+        ((factor, brought),) = pipeline.brought.items()
+        location = factor.load.location
+        if isinstance(factor, Handed) and factor.in_tensor:
+
+            def store(inside: Builder) -> None:
+                inside.insert(nv_tileas.TmemStore(factor.value, brought.buffer, location=location))
+
+            fill_with(pipeline.token, iterator, store, builder, location)
+        else:
+            fill(pipeline.token, iterator, pipeline.brought, lambda value: value, builder, self.warps)
         state[pipeline] = following(iterator, builder)
 
     def drop_sums(self, one: Accumulation, loop: scf.For) -> None:

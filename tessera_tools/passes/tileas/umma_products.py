@@ -22,8 +22,16 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.atoms import MMA, PRODUCTS, UMMA, Product
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
-from tessera_tools.dialects.nv_tileas import TmemType, allocated_columns, umma_layout
+from tessera_tools.dialects.nv_tileas import (
+    TensorAttr,
+    TmemType,
+    allocated_columns,
+    operand_layout,
+    umma_layout,
+)
 from tessera_tools.ir.core import BlockArgument, Operation, Value
+from tessera_tools.ir.types import bit_width
+from tessera_tools.layout.tensor_memory import LANES
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import (
     SIDES,
@@ -54,6 +62,8 @@ _MOST_COLUMNS = 256
 _WARPGROUPS = ((1, 64), (2, 128), (4, 64))
 """(warpgroups that load the sums, limit of registers of a thread for those of one accumulation)."""
 
+_RESERVED = ((2, True), (2, False), (1, True), (1, False))
+"""(stages of sums in loops, whether factors are in tensor memory), the best first."""
 _MOST_AGENTS = 3
 """Agents that multiply, which share a warpgroup with the producer."""
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (40, 112)}
@@ -69,6 +79,21 @@ class Handed(ThreadFill):
     """Which factor of its product it is."""
     before: Any = None
     """The op in the block of the factor before which the consumer hands it over: the product, or a loop around it."""
+    in_tensor: bool = False
+    """Whether the stage is in tensor memory."""
+
+    @property
+    def may_be_in_tensor(self) -> bool:
+        """Whether tcgen05.mma reads it from tensor memory as threads hold it: a left factor, in whole words."""
+        bits = bit_width(self.type.element)
+        return self.position == 0 and (bits == 16 or (bits == 8 and instruction_rows(self.load) == LANES))
+
+    @property
+    def tensor_type(self) -> TmemType:
+        """The buffer in tensor memory."""
+        type = self.type
+        layout = operand_layout(type.shape, instruction_rows(self.load), type.element)
+        return TmemType((1, *type.shape), type.element, TensorAttr(layout))
 
     @property
     def value(self) -> Value:
@@ -85,7 +110,7 @@ class UmmaProduct(AsyncProduct):
 
     @property
     def staged(self) -> list[int]:
-        return list(self.handed)
+        return [position for position, factor in self.handed.items() if not factor.in_tensor]
 
     def atom(self) -> CuteMmaAtomAttr:
         """The instruction."""
@@ -372,12 +397,18 @@ def _computed_from(values: list[Value]) -> set[Operation]:
 
 
 def _reserve(accumulations: list[Accumulation], target: Target) -> None:
-    """Give accumulations in loops a second stage, if there are columns for it.  Raises Missed if there are not enough
-    columns of tensor memory."""
-    for stages in (2, 1):
+    """Give accumulations in loops a second stage, and factors that may be there a stage in tensor memory, if there are
+    columns for it.  Sums that are taken an iteration later are taken before the next ones begin: one stage is enough.
+    Raises Missed if there are not enough columns of tensor memory."""
+    products = [product for one in accumulations for product in one.products]
+    factors = [f for product in products for f in product.handed.values() if f.may_be_in_tensor]
+    for stages, in_tensor in _RESERVED:
+        for factor in factors:
+            factor.in_tensor = in_tensor
         for one in accumulations:
-            one.stages = stages if loops_around(one.end) else 1
+            one.stages = stages if loops_around(one.end) and one.used_first is None else 1
         columns = sum(one.type.columns for one in accumulations)
+        columns += sum(factor.tensor_type.columns for factor in factors if in_tensor)
         if columns <= target.tmem_columns:
             return
     columns = allocated_columns([one.type for one in accumulations])

@@ -196,3 +196,109 @@ func.func @yield(%x: f32) {
   } : (f32) -> (f32)
   return
 }
+
+// -----
+
+func.func @warp_yield(%lane: index) {
+  // expected-error @below {{'gpu.warp_execute_on_lane_0' op expected same number of yield operands and return values.}}
+  %0 = gpu.warp_execute_on_lane_0(%lane)[64] -> (vector<4xi32>) {
+    gpu.yield
+  }
+  return
+}
+
+// -----
+
+func.func @warp_arguments(%lane: index) {
+  // expected-error @below {{'gpu.warp_execute_on_lane_0' op expected same number op arguments and block arguments.}}
+  gpu.warp_execute_on_lane_0(%lane)[64] {
+  ^bb0(%a: vector<128xi32>):
+  }
+  return
+}
+
+// -----
+
+func.func @warp_size(%lane: index, %v: vector<4xi32>) {
+  // expected-error @below {{incompatible distribution dimensions from 'vector<128xi32>' to 'vector<4xi32>' with warp size = 64}}
+  gpu.warp_execute_on_lane_0(%lane)[64] args(%v : vector<4xi32>) {
+  ^bb0(%a: vector<128xi32>):
+  }
+  return
+}
+
+// -----
+
+func.func @warp_extent(%lane: index, %v: vector<6xi32>) {
+  // expected-error @below {{expected expanded vector dimension #0 (128) to be a multipler of the distributed vector dimension (6)}}
+  gpu.warp_execute_on_lane_0(%lane)[32] args(%v : vector<6xi32>) {
+  ^bb0(%a: vector<128xi32>):
+  }
+  return
+}
+
+// -----
+
+func.func @broadcast(%x: f32, %lane: i32) {
+  // expected-error @below {{lane can only be specified for `specific_lane` broadcast}}
+  %0 = gpu.subgroup_broadcast %x, first_active_lane %lane : f32
+  return
+}
+
+// -----
+
+func.func @broadcast_lane(%x: f32) {
+  // expected-error @below {{lane must be specified for `specific_lane` broadcast}}
+  %0 = gpu.subgroup_broadcast %x, specific_lane : f32
+  return
+}
+
+// -----
+
+func.func @rotate(%x: f32) {
+  // expected-error @below {{offset must be in the range [0, 16)}}
+  %0, %1 = gpu.rotate %x, 16, 16 : f32
+  return
+}
+
+// -----
+
+func.func @rotate_width(%x: f32) {
+  // expected-error @below {{attribute 'width' failed to satisfy constraint: 32-bit signless integer attribute whose value is a power of two > 0}}
+  %0, %1 = gpu.rotate %x, 1, 15 : f32
+  return
+}
+
+// -----
+
+func.func @matrix_order(%a: !gpu.mma_matrix<16x16xf16, "AOp">, %c: !gpu.mma_matrix<16x16xf16, "COp">) {
+  // expected-error @below {{operands must be in the order AOp, BOp, COp}}
+  %0 = gpu.subgroup_mma_compute %a, %a, %c : !gpu.mma_matrix<16x16xf16, "AOp">, !gpu.mma_matrix<16x16xf16, "AOp"> -> !gpu.mma_matrix<16x16xf16, "COp">
+  return
+}
+
+// -----
+
+func.func @matrix_shape(%a: !gpu.mma_matrix<16x8xf16, "AOp">, %b: !gpu.mma_matrix<16x16xf16, "BOp">, %c: !gpu.mma_matrix<16x16xf16, "COp">) {
+  // expected-error @below {{operand shapes do not satisfy matmul constraints}}
+  %0 = gpu.subgroup_mma_compute %a, %b, %c : !gpu.mma_matrix<16x8xf16, "AOp">, !gpu.mma_matrix<16x16xf16, "BOp"> -> !gpu.mma_matrix<16x16xf16, "COp">
+  return
+}
+
+// -----
+
+func.func @matrix_stored(%a: !gpu.mma_matrix<16x16xf16, "AOp">, %m: memref<32x32xf16>, %i: index) {
+  // expected-error @below {{expected the operand matrix being stored to have 'COp' operand type}}
+  gpu.subgroup_mma_store_matrix %a, %m[%i, %i] {leadDimension = 32 : index} : !gpu.mma_matrix<16x16xf16, "AOp">, memref<32x32xf16>
+  return
+}
+
+// -----
+
+// expected-error @below {{operand expected to be one of AOp, BOp or COp}}
+func.func private @matrix_role(!gpu.mma_matrix<16x16xf16, "EOp">)
+
+// -----
+
+// expected-error @below {{MMAMatrixType elements must be SI8, UI8, I32, F16, F32, or F64}}
+func.func private @matrix_element(!gpu.mma_matrix<16x16xbf16, "AOp">)

@@ -75,4 +75,31 @@ module attributes {gpu.container_module} {
     gpu.set_default_device %arg3
     return
   }
+  func.func @warp(%arg0: index, %arg1: vector<4xi32>) -> vector<4xi32> {
+    %0 = gpu.warp_execute_on_lane_0(%arg0)[32] args(%arg1 : vector<4xi32>) -> (vector<4xi32>) {
+    ^bb0(%arg2: vector<128xi32>):
+      gpu.yield %arg2 : vector<128xi32>
+    }
+    gpu.warp_execute_on_lane_0(%arg0)[32] {
+    } {foo}
+    return %0 : vector<4xi32>
+  }
+  func.func @lanes(%arg0: f32, %arg1: i32) -> (f32, i1) {
+    %0 = gpu.subgroup_broadcast %arg0,  first_active_lane : f32
+    %1 = gpu.subgroup_broadcast %0,  specific_lane %arg1 : f32
+    %rotateResult, %valid = gpu.rotate %1, 1, 16 : f32
+    return %rotateResult, %valid : f32, i1
+  }
+  func.func @mma(%arg0: memref<32x32xf16, 3>, %arg1: index, %arg2: f16) {
+    %0 = gpu.subgroup_mma_load_matrix %arg0[%arg1, %arg1] {leadDimension = 32 : index, transpose} : memref<32x32xf16, 3> -> !gpu.mma_matrix<16x16xf16, "AOp">
+    %1 = gpu.subgroup_mma_load_matrix %arg0[%arg1, %arg1] {leadDimension = 32 : index} : memref<32x32xf16, 3> -> !gpu.mma_matrix<16x16xf16, "BOp">
+    %2 = gpu.subgroup_mma_constant_matrix %arg2 : !gpu.mma_matrix<16x16xf16, "COp">
+    %3 = gpu.subgroup_mma_compute %0, %1, %2 {a_transpose} : !gpu.mma_matrix<16x16xf16, "AOp">, !gpu.mma_matrix<16x16xf16, "BOp"> -> !gpu.mma_matrix<16x16xf16, "COp">
+    %4 = gpu.subgroup_mma_elementwise  addf %3, %2 : (!gpu.mma_matrix<16x16xf16, "COp">, !gpu.mma_matrix<16x16xf16, "COp">) -> !gpu.mma_matrix<16x16xf16, "COp">
+    %5 = gpu.subgroup_mma_extract_thread_local %4[%arg1] : !gpu.mma_matrix<16x16xf16, "COp"> -> f16
+    %6 = gpu.subgroup_mma_insert_thread_local %5, %4[%arg1] : f16, !gpu.mma_matrix<16x16xf16, "COp"> -> !gpu.mma_matrix<16x16xf16, "COp">
+    gpu.subgroup_mma_store_matrix %6, %arg0[%arg1, %arg1] {leadDimension = 32 : index} : !gpu.mma_matrix<16x16xf16, "COp">, memref<32x32xf16, 3>
+    return
+  }
+  func.func private @mapped() attributes {a = #gpu.thread<x>, b = #gpu.block<linear_dim_3>, c = #gpu.mask<5>, d = #gpu.warp<y>, e = #gpu.warpgroup<z>, f = #gpu.lane<linear_dim_0>, g = #gpu.memory_space<workgroup>}
 }

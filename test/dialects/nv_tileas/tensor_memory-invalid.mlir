@@ -75,3 +75,51 @@ func.func @f(%d: !sums, %slot: i32) {
   %s = nv_tileas.tmem_load %d, slot %slot : !sums -> tensor<64x8xf16>
   return
 }
+
+// -----
+
+#packed = #nv_tileas.tensor<{part = [[0,1]], lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,2],[0,4],[0,8]]}>
+// expected-error @below {{2 elements of 32 bits do not fill a column of 32 bits}}
+func.func @f(%d: !nv_tileas.tmem<1x64x16xf32, #packed>)
+
+// -----
+
+#packed = #nv_tileas.tensor<{part = [[0,1]], lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,2],[0,4],[0,8]]}>
+!factor = !nv_tileas.tmem<1x64x16xf16, #packed>
+func.func @f(%d: !factor, %slot: i32) {
+  // expected-error @below {{whose elements share columns; only products read it}}
+  %s = nv_tileas.tmem_load %d, slot %slot : !factor -> tensor<64x16xf16>
+  return
+}
+
+// -----
+
+#packed = #nv_tileas.tensor<{part = [[0,1]], lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,2],[0,4],[0,8]]}>
+!factor = !nv_tileas.tmem<2x64x16xf16, #packed>
+func.func @f(%d: !factor, %t: tensor<64x16xf16>) {
+  // expected-error @below {{expected one stage of it}}
+  nv_tileas.tmem_store %t, %d : tensor<64x16xf16>, !factor
+  return
+}
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf16, #half>
+func.func @f(%d: !sums, %t: tensor<64x8xf16>) {
+  // expected-error @below {{expected 2 elements in a column, and 128 rows for more than two}}
+  nv_tileas.tmem_store %t, %d : tensor<64x8xf16>, !sums
+  return
+}
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+#moved = #nv_tileas.tensor<{part = [[0,2]], lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,4],[0,8]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+!factor = !nv_tileas.tmem<1x64x16xf16, #moved>
+func.func @f(%a: !factor, %b: !nv_tileas.smem<1x16x8xf16>, %d: !sums, %add: i1, %slot: i32) {
+  // expected-error @below {{which is not where umma of 64 rows does}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add {atom = #cute_nvgpu.mma_atom<sm100_umma_m64n8k16, f16, f16, f32>} : !factor, !nv_tileas.smem<1x16x8xf16>, !sums
+  return
+}

@@ -168,3 +168,67 @@ func.func @reduction_type(%i: index, %x: f32, %y: f64) {
   }
   return
 }
+
+// -----
+
+func.func @forall_mapping(%n: index) {
+  // expected-error @below {{'scf.forall' op mapping attribute size must match op rank}}
+  scf.forall (%i, %j) in (%n, 4) {
+  } {mapping = [#gpu.thread<x>]}
+  return
+}
+
+// -----
+
+func.func @forall_masks(%n: index) {
+  // expected-error @below {{'scf.forall' op "mapping" supports at most one device masking attribute}}
+  scf.forall (%i) in (%n) {
+  } {mapping = [#gpu.thread<x>, #gpu.mask<1>, #gpu.mask<2>]}
+  return
+}
+
+// -----
+
+func.func @forall_not_mapping(%n: index) {
+  // expected-error @below {{'scf.forall' op attribute 'mapping' failed to satisfy constraint: Device Mapping array attribute}}
+  scf.forall (%i) in (%n) {
+  } {mapping = ["x"]}
+  return
+}
+
+// -----
+
+func.func @forall_bounds() {
+  // expected-error @below {{expected 1 upper bound values, got 2}}
+  "scf.forall"() <{operandSegmentSizes = array<i32: 0, 0, 0, 0>, staticLowerBound = array<i64: 0>, staticStep = array<i64: 1>, staticUpperBound = array<i64: 4, 5>}> ({
+  ^bb0(%i: index):
+    "scf.forall.in_parallel"() ({
+    ^bb0:
+    }) : () -> ()
+  }) : () -> ()
+  return
+}
+
+// -----
+
+func.func @forall_arguments() {
+  // expected-error @below {{'scf.forall' op region expects 1 arguments}}
+  "scf.forall"() <{operandSegmentSizes = array<i32: 0, 0, 0, 0>, staticLowerBound = array<i64: 0>, staticStep = array<i64: 1>, staticUpperBound = array<i64: 4>}> ({
+    "scf.forall.in_parallel"() ({
+    ^bb0:
+    }) : () -> ()
+  }) : () -> ()
+  return
+}
+
+// -----
+
+func.func @forall_combines(%n: index) {
+  scf.forall (%i) in (%n) {
+    // expected-error @below {{'scf.forall.in_parallel' op expected only ParallelCombiningOpInterface ops}}
+    scf.forall.in_parallel {
+      %0 = arith.constant 1 : index
+    }
+  }
+  return
+}

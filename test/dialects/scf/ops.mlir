@@ -66,4 +66,18 @@ module @m attributes {x.a = 1 : i32} {
     }
     return %0 : i32
   }
+  func.func @forall(%arg0: index, %arg1: index, %arg2: tensor<4xf32>, %arg3: memref<?xf32>) {
+    scf.forall (%arg4) in (%arg1) {
+      %1 = memref.load %arg3[%arg4] : memref<?xf32>
+    }
+    %0 = scf.forall (%arg4, %arg5) = (0, %arg0) to (8, %arg1) step (%arg0, 2) shared_outs(%arg6 = %arg2) -> (tensor<4xf32>) {
+      scf.forall.in_parallel {
+      }
+    } {mapping = [#gpu.thread<x>, #gpu.thread<y>, #gpu.mask<3>]}
+    scf.forall () in () {
+    }
+    scf.forall (%arg4, %arg5) in (4, %arg1) {
+    } {mapping = [#gpu.block<x>, #gpu.block<y>]}
+    return
+  }
 }

@@ -137,7 +137,7 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
 // CHECK-LABEL: nv_tileaa.func @chained
 // CHECK: %[[P:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 4, consumers = 1
 // CHECK: %[[S:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4
-// CHECK: %[[O:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4
+// CHECK: %[[O:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4
 // CHECK: agent_switch num_warps = [1, 1, 1, 4] warp_id = [0, 1, 2, 3] {
 // CHECK: }, {
 // CHECK: producer_acquire %[[S]]
@@ -152,8 +152,7 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
 // CHECK: nv_tileas.tmem_load
 // CHECK: arith.truncf
 // CHECK: produce_one %[[P]]
-// CHECK: nv_tileas.store
-// CHECK: nv_tileas.fence_proxy
+// CHECK: nv_tileas.tmem_store
 // CHECK: %[[MORE:.*]] = arith.cmpi ne, %[[K]], %[[LOWER]]
 // CHECK: %[[NOW:.*]]:2 = scf.if %[[MORE]]
 // CHECK: consumer_wait %[[O]]

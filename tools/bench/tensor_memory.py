@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""The products of the corpus by tcgen05, compiled by us and by tileiras: what their SASS has; writes docs/tcgen05.md.
+
+    python tools/bench/tensor_memory.py [--tileiras PATH]
+
+The counts are of instructions in the cubin, not of executed ones.  Columns of tensor memory are those of the
+allocation.  A program of the corpus is the same for both: bytecode for tileiras, the text for us.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from corpus import CORPUS, registers_of
+from measure import ROOT, find, tessera
+
+PAGE = ROOT / "docs" / "tcgen05.md"
+PROGRAMS = (
+    "gemm_f16_64x64x32",
+    "gemm_nt_bias_f16_128x128x64",
+    "gemm_f16_128x256x64",
+    "attention_causal_f16_d64",
+    "attention_causal_bf16_d128",
+)
+COLUMNS = {
+    "products": ("UTCHMMA", "UTCQMMA", "UTCIMMA", "UTCOMMA"),
+    "loads": ("LDTM",),
+    "stores": ("STTM",),
+    "commits": ("UTCBAR",),
+    "waits": ("SYNCS.PHASECHK",),
+    "TMA loads": ("UTMALDG",),
+    "TMA stores": ("UTMASTG",),
+    "mma.sync": ("HMMA", "IMMA", "QMMA"),
+}
+"""What is counted, by the beginnings of opcodes."""
+UNIT = 32
+"""Columns of tensor memory that an allocation counts in SASS."""
+HEAD = """<!-- Made by tools/bench/tensor_memory.py; do not edit. -->
+# Tensor memory in the code of sm_100a
+
+The products of the corpus as they stand in the cubins of this compiler and of tileiras {version}, both for sm_100. The
+figures are counts of instructions in SASS: products (`UTC…MMA`), loads and stores of tensor memory (`LDTM`, `STTM`),
+commits (`UTCBAR`), waits for mbarriers, TMA, and `mma.sync` beside them. `columns` are those of the allocation of
+tensor memory. The counts say how a kernel is built, not how fast it is: nothing has been measured on such a GPU.
+
+`python tools/bench/tensor_memory.py` makes this page.
+
+"""
+
+
+def figures(sass: str, registers: int) -> list[str]:
+    """The cells of a cubin."""
+    from tessera_tools.emit.sass import opcodes
+
+    counted = opcodes(sass, modifiers=True)
+    cells = [
+        str(sum(n for name, n in counted.items() if name.startswith(words))) for words in COLUMNS.values()
+    ]
+    return [*cells, str(columns(sass)), str(sum(counted.values())), str(registers)]
+
+
+def columns(sass: str) -> int:
+    """The columns of the allocation of tensor memory; 0 without one."""
+    lines = sass.split("\n")
+    for number, line in enumerate(lines):
+        if found := re.search(r"UTCATOMSWS\.FIND_AND_SET\S* UP\d+, UR\d+, (UR\d+)", line):
+            for earlier in reversed(lines[:number]):
+                if set_to := re.search(rf"UMOV {found[1]}, (0x[0-9a-f]+)", earlier):
+                    return UNIT * int(set_to[1], 16)
+    return 0
+
+
+def main() -> None:
+    """Compile, count, and write the page."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--tileiras", help="path of tileiras (default: on PATH)")
+    options = parser.parse_args()
+    sys.path[:0] = [str(ROOT)]
+    from tessera_tools.emit.sass import Nvdisasm
+
+    tileiras, disassembler = find(options.tileiras, "tileiras"), Nvdisasm.find()
+    if tileiras is None:
+        raise SystemExit(
+            "tileiras was not found; pip install nvidia-cuda-tileiras, or specify --tileiras=PATH"
+        )
+    version = subprocess.run(
+        [tileiras, "--version"], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    number = re.search(r"V(\d+\.\d+)|release (\d+\.\d+)", version)
+    rows: list[list[str]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder, "made.cubin")
+        for name in PROGRAMS:
+            source, bytecode = CORPUS / f"{name}.mlir", f"{folder}/{name}.tileirbc"
+            compile_ours = [*tessera("tessera-translate"), "--mlir-to-cubin", "--gpu-name=sm_100a"]
+            write = [*tessera("tessera-translate"), "--mlir-to-cudatilebc", str(source), "-o", bytecode]
+            subprocess.run(write, check=True, timeout=60)
+            for who, command in (
+                ("ours", [*compile_ours, str(source), "-o", str(made)]),
+                ("tileiras", [tileiras, "--gpu-name=sm_100", bytecode, "-o", str(made)]),
+            ):
+                subprocess.run(command, check=True, timeout=120)
+                data = made.read_bytes()
+                rows.append([name, who, *figures(disassembler.disassemble(data), registers_of(data))])
+    head = ["program", "by", *COLUMNS, "columns", "instructions", "registers"]
+    lines = [head, ["---", "---", *("--:" for _ in head[2:])], *rows]
+    known = (number[1] or number[2]) if number else ""
+    text = HEAD.format(version=known) + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    PAGE.write_text(text, "utf-8")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
