@@ -85,7 +85,7 @@ class Launcher:
         code = kernel.ptx if chosen.name == "sim" else kernel.cubin
         module = chosen.load(code, kernel.manifest, file=f"<ptx of {kernel.source}>")
         result = module.kernel(kernel.name).launch(self.grid, values, **options)
-        # The clock skips work whose time it knows, so that the results are not complete.
+        # The clock skips work whose time it knows, so the results are not complete.
         if not options.get("timing"):
             memory.copy_back()
         if check and result.findings.of("error"):
