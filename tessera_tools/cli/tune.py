@@ -50,7 +50,8 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "ray": ("ADDRESS", "run the candidates on a Ray cluster; without ADDRESS on a local one", ""),
     "search": (
         "NAMES",
-        f"search only these options, comma-separated (default: {','.join(one.option for one in TUNABLES)})",
+        "search only these options, comma-separated (default: all): "
+        f"{', '.join(one.option for one in TUNABLES)}",
         None,
     ),
     "seed": ("N", "seed of the random arguments and of the order of the search (default: 0)", None),
