@@ -184,14 +184,14 @@ _LOCALITY: AttrKind[IntegerAttr] = AttrKind(
 
 
 class PrefetchSyntax(CustomDirective, name="Prefetch"):
-    """`%m[%i, %j], read, locality<3>, data : memref<…>`"""
+    """`%m[%i, %j], read, locality<3>, data {…} : memref<…>`"""
 
-    grammar = """custom: VALUE "[" custom_indices "]" "," KEYWORD "," "locality" "<" INTEGER ">" "," KEYWORD ":" TYPE
+    grammar = """custom: VALUE "[" custom_indices "]" "," KEYWORD "," "locality" "<" INTEGER ">" "," KEYWORD attr_dict ":" TYPE
 custom_indices: values -> present | -> absent
 """
 
     def read(self, state: OpState, node: Node) -> None:
-        buffer, (form, children), access, locality, cache, type = node
+        buffer, (form, children), access, locality, cache, attributes, type = node
         tokens = list(children[0]) if form == "present" else []
         state.operand("memref", buffer)
         state.types("memref", [type])
@@ -204,14 +204,17 @@ custom_indices: values -> present | -> absent
         state.attribute("isWrite", TRUE if access.text == "write" else FALSE)
         state.attribute("isDataCache", TRUE if cache.text == "data" else FALSE)
         state.attribute("localityHint", IntegerAttr(int(locality.text, 0), I32))
+        for key, value in attributes.items():
+            state.attribute(key, value)
 
     def write(self, p: Printer, op: Prefetch) -> None:
         access = "write" if op.is_write.value else "read"
         cache = "data" if op.is_data_cache.value else "instr"
         p.write(
-            f" {p.name(op.memref)}[{p.names(op.indices)}], {access}, locality<{op.locality_hint.value}>, {cache} : "
-            f"{p.type(op.memref.type)}"
+            f" {p.name(op.memref)}[{p.names(op.indices)}], {access}, locality<{op.locality_hint.value}>, {cache}"
         )
+        p.attr_dict(op, ("isWrite", "isDataCache", "localityHint"))
+        p.write(f" : {p.type(op.memref.type)}")
 
 
 class Prefetch(Op, name="memref.prefetch", traits=(READ_WRITE,)):
