@@ -186,12 +186,13 @@ _LOCALITY: AttrKind[IntegerAttr] = AttrKind(
 class PrefetchSyntax(CustomDirective, name="Prefetch"):
     """`%m[%i, %j], read, locality<3>, data {…} : memref<…>`"""
 
-    grammar = """custom: VALUE "[" custom_indices "]" "," KEYWORD "," "locality" "<" INTEGER ">" "," KEYWORD attr_dict ":" TYPE
+    grammar = """custom: VALUE "[" custom_indices "]" "," KEYWORD "," "locality" "<" INTEGER ">" "," KEYWORD custom_end
+custom_end: attr_dict ":" TYPE
 custom_indices: values -> present | -> absent
 """
 
     def read(self, state: OpState, node: Node) -> None:
-        buffer, (form, children), access, locality, cache, attributes, type = node
+        buffer, (form, children), access, locality, cache, (attributes, type) = node
         tokens = list(children[0]) if form == "present" else []
         state.operand("memref", buffer)
         state.types("memref", [type])
