@@ -18,6 +18,7 @@ from tessera_tools.ir.builtin_attributes import (
     index,
 )
 from tessera_tools.ir.core import Value
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import (
     DYNAMIC,
     DYNAMIC_INDEX,
@@ -204,7 +205,7 @@ custom_indices: values -> present | -> absent
             raise state.error(cache, f"cache type has to be 'data' or 'instr', found '{cache.text}'")
         state.attribute("isWrite", TRUE if access.text == "write" else FALSE)
         state.attribute("isDataCache", TRUE if cache.text == "data" else FALSE)
-        state.attribute("localityHint", IntegerAttr(int(locality.text, 0), I32))
+        state.attribute("localityHint", IntegerAttr(integer_of(locality.text), I32))
         for key, value in attributes.items():
             state.attribute(key, value)
 
