@@ -211,16 +211,18 @@ class Session:
         if self.options["print_pipeline"]:
             self._print_pipeline(options, module)
         self.doing = "compiling"
-        text, pipeline = (
-            _text_of(module) if binary else text,
-            remaining_pipeline(options, stage_of(module)),
-        )
-        self.inspection.starts(pipeline, lambda: text)
+        pipeline = remaining_pipeline(options, stage_of(module))
+
+        def source() -> str:
+            # The module changes in place: the bytecode is read again, because few compilations need its text.
+            return _text_of(self._parse(data, name)) if binary else text
+
+        self.inspection.starts(pipeline, source)
 
         def reproduce() -> str:
             from tessera_tools.passes.reproducer import Reproducer
 
-            ir, passes = self.inspection.reproducer(text, pipeline.text())
+            ir, passes = self.inspection.reproducer(source(), pipeline.text())
             return write_reproducer(self.options["crash_reproducer"], ir, Reproducer(passes))
 
         self._reproduce = reproduce
