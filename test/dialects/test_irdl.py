@@ -171,6 +171,13 @@ def test_alternatives_are_of_different_bases(tmp_path: Path, alternatives: str, 
     assert (theirs[0] == 0) == valid, theirs[2]
 
 
+def test_definitions_may_be_bytecode(tmp_path: Path) -> None:
+    path = tmp_path / "cmath.mlirbc"
+    path.write_bytes(run([f"{HERE}/cmath.irdl.mlir", "--emit-bytecode"]).stdout)
+    assert ours(VALID, f"--irdl-file={path}") == ours(VALID, CMATH)
+    assert ours(VALID, f"--irdl-file={path}")[0] == 0
+
+
 def test_a_definition_that_does_not_exist(tmp_path: Path) -> None:
     status, _, stderr = ours("", f"--irdl-file={tmp_path}/none.mlir")
     assert status == 1
