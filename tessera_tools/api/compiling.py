@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Integral
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -293,16 +294,6 @@ def compile(
     """
     if abi not in ("default", "plain"):
         raise error(None, f"the abi is '{abi}'; expected default or plain")
-    if ping_pong not in ("auto", "always", "never"):
-        raise error(None, f"ping_pong is '{ping_pong}'; expected auto, always or never")
-    for name_, given_ in (("persistent", persistent), ("raster", raster), ("launches", launches)):
-        (expected,) = (one for one in TUNABLES if one.name == name_)
-        if given_ not in expected.words:
-            raise error(None, f"{name_} is '{given_}'; expected one of {', '.join(expected.words)}")
-    wanted = find_target(target) if target is not None else None
-    read, label = _read(source, args, wanted, name)
-    if isinstance(read, bytes) and tuned is None and kind_of(label, read) != "mlir":
-        return _compile_text(read, label, wanted, entry, ptxas)
     given = {
         "num_warps": num_warps,
         "num_consumer_warpgroups": num_consumer_warpgroups,
@@ -313,6 +304,13 @@ def compile(
         "raster": raster,
         "launches": launches,
     }
+    _check_given(given)
+    if target is not None and not isinstance(target, str):
+        raise error(None, f"target is {target!r}; expected the name of a GPU, such as 'sm_90a'")
+    wanted = find_target(target) if target is not None else None
+    read, label = _read(source, args, wanted, name)
+    if isinstance(read, bytes) and tuned is None and kind_of(label, read) != "mlir":
+        return _compile_text(read, label, wanted, entry, ptxas)
     config = given_config(given)
     told: list[Diagnostic] = []
     if tuned is not None:
@@ -363,6 +361,18 @@ def _compile_module(
     made = compile_module(module, replace(options, target=chosen), observers=(watch,))
     layouts = [[one.op, one.type, one.layout, one.location] for one in watch.layouts]
     return Entry(made, facts={"seconds": watch.seconds, "layouts": layouts, "pointees": pointees})
+
+
+def _check_given(given: Mapping[str, object]) -> None:
+    """Raises DiagnosticError for values that no option of the compiler has."""
+    for one in TUNABLES:
+        value = given[one.name]
+        if isinstance(one.default, int):
+            if isinstance(value, bool) or not isinstance(value, Integral):
+                raise error(None, f"{one.name} is {value!r}; expected one of 0, {', '.join(one.words)}")
+        elif not isinstance(value, str) or value not in one.words:
+            shown = value if isinstance(value, str) else repr(value)
+            raise error(None, f"{one.name} is '{shown}'; expected one of {', '.join(one.words)}")
 
 
 def _read(

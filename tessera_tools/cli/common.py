@@ -46,6 +46,8 @@ __all__ = [
 
 FAILED = 1
 INTERRUPTED = 130
+LARGEST_INPUT = 1 << 30
+"""Bytes of an input, which may be a device or a pipe without an end."""
 _DEEP_LIMIT = 150_000
 _DEEP_STACK = 512 << 20
 _interruptions: list[int] = []
@@ -271,17 +273,23 @@ def use_color(choice: str) -> bool:
 
 
 def read_input(path: str) -> tuple[str, bytes]:
-    """The file name for positions, and the bytes; `-` is stdin. Raises DiagnosticError if it cannot be read."""
+    """The file name for positions, and the bytes; `-` is stdin. Raises DiagnosticError if it cannot be read, or is
+    larger than LARGEST_INPUT."""
+    shown = "<stdin>" if path == "-" else path
     try:
         if path == "-":
-            return "<stdin>", sys.stdin.buffer.read()
-        with open(path, "rb") as file:
-            return path, file.read()
-    except OSError as failure:
-        reason = failure.strerror or str(failure)
-        shown = "<stdin>" if path == "-" else path
+            data = sys.stdin.buffer.read(LARGEST_INPUT + 1)
+        else:
+            with open(path, "rb") as file:
+                data = file.read(LARGEST_INPUT + 1)
+    except (OSError, ValueError) as failure:
+        reason = getattr(failure, "strerror", None) or str(failure)
         message = f"cannot open input file '{shown}': {reason[:1].lower()}{reason[1:]}"
         raise DiagnosticError(Diagnostic("error", None, message)) from None
+    if len(data) > LARGEST_INPUT:
+        message = f"input file '{shown}' is too large; at most {LARGEST_INPUT >> 20:,} MiB are supported"
+        raise DiagnosticError(Diagnostic("error", None, message))
+    return shown, data
 
 
 def with_deep_stack(body: Callable[[], int]) -> int:

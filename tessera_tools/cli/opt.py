@@ -48,7 +48,6 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     **shared(SHARED_VALUES, "o", "color", "report"),
     **INSPECTION_VALUES,
     "emit-bytecode-version": ("N", "the version of MLIR bytecode to write, 0 to 6 (default: 6)", None),
-    "irdl-file": ("FILE", "load the dialects that FILE defines in irdl, which the input may use", None),
     "output-split-marker": ("MARKER", "the line between the outputs of chunks (default: that of the input)", None),
     "pass-pipeline": ("TEXT", "the pass pipeline to run, e.g. 'builtin.module(func.func(canonicalize,cse))'", None),
     **REMARK_OPTIONS,
@@ -97,7 +96,8 @@ COMMAND_LINE = CommandLine(
     | {"verify-diagnostics": ("all", "only-expected"), "emit-bytecode-version": int},
     passes=PASSES,
     aliases=ALIASES,
-    repeated=INSPECTION_REPEATED,
+    repeated=INSPECTION_REPEATED
+    | {"irdl-file": ("FILE", "load the dialects that FILE defines in irdl, which the input may use")},
     first=(
         "o",
         "pass-pipeline",

@@ -84,19 +84,21 @@ class Session:
 
     @contextlib.contextmanager
     def _dialects_of_file(self) -> Iterator[None]:
-        """With the dialects of --irdl-file, if it is given. Raises DiagnosticError."""
-        if self.options["irdl_file"] is None:
+        """With the dialects of each --irdl-file. Raises DiagnosticError."""
+        if not self.options["irdl_file"]:
             yield
             return
         from tessera_tools.dialects.irdl.loading import dialects_of
         from tessera_tools.opdef.dialect import loaded_dialects
 
-        name, data = read_input(self.options["irdl_file"])
-        if not is_binary(data):
-            self.sources.add(name, data.decode("utf-8", "replace"))
-        definitions = parse_input(data, name)
-        _verify(definitions)
-        with loaded_dialects(dialects_of(definitions)):
+        with contextlib.ExitStack() as stack:
+            for path in self.options["irdl_file"]:
+                name, data = read_input(path)
+                if not is_binary(data):
+                    self.sources.add(name, data.decode("utf-8", "replace"))
+                definitions = parse_input(data, name)
+                _verify(definitions)
+                stack.enter_context(loaded_dialects(dialects_of(definitions)))
             yield
 
     def _run(self) -> int:
@@ -140,6 +142,11 @@ class Session:
             chunks = list(split_input(text, marker)) if marker else [Chunk(text, 1)]
         for chunk in chunks:
             outputs.append(self._chunk(chunk, name, pipeline))
+        if options["emit_bytecode"] and len(outputs) > 1:
+            raise _plain(
+                f"the input has {len(outputs)} chunks, but a file of bytecode has one module",
+                "write text, or split the file first",
+            )
         if not self.failed or len(outputs) > 1:
             with self.timing.scope("Output"):
                 between = marker if options["output_split_marker"] is None else options["output_split_marker"]
@@ -313,24 +320,20 @@ class Session:
 
     def _parse(self, chunk: Chunk | bytes, name: str) -> Operation:
         allowed = self.options["allow_unregistered_dialect"]
+        implicit_module = not self.options["no_implicit_module"]
         if isinstance(chunk, bytes) and is_binary(chunk):
-            return parse_input(chunk, name, allow_unregistered=allowed)
+            return parse_input(chunk, name, allow_unregistered=allowed, implicit_module=implicit_module)
         from tessera_tools.parser import parse_module
 
         source, first_line = (chunk, 1) if isinstance(chunk, bytes) else (chunk.text, chunk.first_line)
-        module = parse_module(
+        return parse_module(
             source,
             name,
             first_line=first_line,
             allow_unregistered=allowed,
             implicit_index_constants=self.options["implicit_index_constants"],
+            implicit_module=implicit_module,
         )
-        if self.options["no_implicit_module"] and len(module.regions[0].block) == 1:
-            only = module.regions[0].block.first_op
-            assert only is not None
-            only.detach()
-            return only
-        return module
 
     def _check_round_trip(self, module: Operation) -> None:
         """Print the module in each form, parse the text, and compare. Raises DiagnosticError if they differ."""
@@ -414,8 +417,7 @@ class Session:
     def _reproduce(self, ir: str, pipeline: str) -> str:
         """Write a reproducer; returns the note with its path."""
         flags = ["--allow-unregistered-dialect"] if self.options["allow_unregistered_dialect"] else []
-        if self.options["irdl_file"] is not None:
-            flags.append(f"--irdl-file={self.options['irdl_file']}")
+        flags += [f"--irdl-file={path}" for path in self.options["irdl_file"]]
         ir, pipeline = self.inspection.reproducer(ir, pipeline)
         reproducer = Reproducer(pipeline, self.inspection.verify_each)
         return write_reproducer(self.options["crash_reproducer"], ir, reproducer, flags)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import ipaddress
 import json
 import os
@@ -276,10 +277,11 @@ def serve(host: str, port: int, limits: Limits, path: str | None, *, opens: bool
     try:
         listening = socket.create_server((address, port), family=family)
     except (OSError, UnicodeError) as failure:
-        reason = (getattr(failure, "strerror", None) or str(failure)).lower()
-        raise error(
-            None, f"cannot listen on {host}:{port}: {reason}", "--port=0 takes any free port"
-        ) from None
+        # Python adds the address to the reason, once more.
+        reason = (getattr(failure, "strerror", None) or str(failure)).partition(" (while ")[0].lower()
+        taken = getattr(failure, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
+        advice = "--port=0 takes any free port" if taken else "--host expects an address of this machine"
+        raise error(None, f"cannot listen on {host}:{port}: {reason}", advice) from None
     number = listening.getsockname()[1]
     shown = "localhost" if address in ("0.0.0.0", "::") else f"[{address}]" if ":" in address else address
     url = f"http://{shown}:{number}/"

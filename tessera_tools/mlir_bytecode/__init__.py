@@ -23,9 +23,15 @@ __all__ = ["MAGIC", "VERSION", "is_mlir_bytecode", "read_mlir_bytecode", "write_
 
 
 def read_mlir_bytecode(
-    data: bytes, filename: str = "<bytecode>", *, allow_unregistered: bool = False, verify: bool = True
+    data: bytes,
+    filename: str = "<bytecode>",
+    *,
+    allow_unregistered: bool = False,
+    verify: bool = True,
+    implicit_module: bool = True,
 ) -> Operation:
-    """The file's `builtin.module`, verified; other top-level ops are put into a new one.
+    """The file's `builtin.module`, verified; other top-level ops are put into a new one. Without `implicit_module`, a
+    file's only operation is returned as it is.
 
     Raises DiagnosticError, with the byte offset, for malformed or unsupported input.
     """
@@ -34,7 +40,9 @@ def read_mlir_bytecode(
     from tessera_tools.ir.verifier import verify_or_raise
     from tessera_tools.mlir_bytecode.reader import Reader
 
-    module = Reader(data, filename, allow_unregistered=allow_unregistered).module()
+    module = Reader(data, filename, allow_unregistered=allow_unregistered).module(
+        implicit_module=implicit_module
+    )
     if verify:
         try:
             verify_or_raise(module)

@@ -104,8 +104,9 @@ class Reader:
         self._entries = MAX_ENTRIES + 4 * len(data)
         """How many more entries the dictionaries of all ops may have: ops share dictionaries."""
 
-    def module(self) -> Operation:
-        """The file's `builtin.module`; other top-level ops are put into a new one."""
+    def module(self, *, implicit_module: bool = True) -> Operation:
+        """The file's `builtin.module`; other top-level ops are put into a new one, or without `implicit_module`, only
+        if they are several."""
         c = self.container.ir
         block = Block()
         stack = [_Regions([Region([block])], c, True, blocks=[block], block=0, outermost=True)]
@@ -119,7 +120,11 @@ class Reader:
         if c.remaining:
             c.fail(f"{c.remaining} unexpected bytes after the top-level operations")
         first = block.first_op
-        if isinstance(first, Module) and first is block.last_op:
+        if (
+            first is not None
+            and first is block.last_op
+            and (isinstance(first, Module) or not implicit_module)
+        ):
             first.detach()
             root: Operation = first
         else:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tessera_tools.ir.core import Operation
 
 if TYPE_CHECKING:
+    from tessera_tools.ir.core import Block
     from tessera_tools.parser.scanner import Scanner
     from tessera_tools.parser.source import Source
 
@@ -27,8 +28,10 @@ def parse_module(
     allow_unregistered: bool = False,
     implicit_index_constants: bool = False,
     first_line: int = 1,
+    implicit_module: bool = True,
 ) -> Operation:
-    """The file's `builtin.module`; if there is none, top-level operations are put into a new one.
+    """The file's `builtin.module`; if there is none, top-level operations are put into a new one. Without
+    `implicit_module`, a file's only operation is returned as it is.
 
     `first_line` is the first line of the text, if it is a part of the file.
     Older spellings that a dialect still supports are converted to current ops.
@@ -40,12 +43,28 @@ def parse_module(
     if isinstance(text, bytes):
         text = decode(text, filename)
     with _deep_recursion():
-        module = _read(Source(text, filename, first_line), allow_unregistered, implicit_index_constants)
+        block = _read(Source(text, filename, first_line), allow_unregistered, implicit_index_constants)
+    first = block.first_op
+    only = first if first is not None and first is block.last_op else None
+    if only is not None and only.name == "builtin.module":
+        only.detach()
+        upgrade_spelling(only)
+        return only
+    from tessera_tools.dialects.builtin import Module
+    from tessera_tools.ir.core import Region
+    from tessera_tools.ir.location import FileLineColLoc
+
+    # Upstream gives an implicit module the position 0:0.
+    module = Module.create(regions=[Region([block])], location=FileLineColLoc(filename, 0, 0))
     upgrade_spelling(module)
+    only = block.first_op
+    if not implicit_module and only is not None and only is block.last_op:
+        only.detach()
+        return only
     return module
 
 
-def _read(source: Source, allow_unregistered: bool, implicit_index_constants: bool) -> Operation:
+def _read(source: Source, allow_unregistered: bool, implicit_index_constants: bool) -> Block:
     from tessera_tools.parser.build import Builder
     from tessera_tools.parser.driver import Parser
     from tessera_tools.parser.metadata import read_metadata
@@ -58,17 +77,7 @@ def _read(source: Source, allow_unregistered: bool, implicit_index_constants: bo
         source, allow_unregistered=allow_unregistered, implicit_index_constants=implicit_index_constants
     )
     builder.errors += parser.errors
-    block = builder.build(statements)
-    first = block.first_op
-    if first is not None and first is block.last_op and first.name == "builtin.module":
-        first.detach()
-        return first
-    from tessera_tools.dialects.builtin import Module
-    from tessera_tools.ir.core import Region
-    from tessera_tools.ir.location import FileLineColLoc
-
-    # Upstream gives an implicit module the position 0:0.
-    return Module.create(regions=[Region([block])], location=FileLineColLoc(source.file, 0, 0))
+    return builder.build(statements)
 
 
 @contextmanager

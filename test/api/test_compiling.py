@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -115,6 +116,25 @@ def test_ptx_is_taken_too(kernel: tt.Kernel) -> None:
 def test_an_unknown_target_is_refused() -> None:
     with pytest.raises(tt.DiagnosticError, match="sm_91"):
         tt.compile(SCALE, "sm_91")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"target": 90}, "target is 90; expected the name of a GPU, such as 'sm_90a'"),
+        ({"num_stages": "x"}, "num_stages is 'x'; expected one of 0, 1, 2,"),
+        ({"num_warps": True}, "num_warps is True; expected one of 0, 1, 2,"),
+        ({"num_warps": 4.0}, "num_warps is 4.0; expected one of 0, 1, 2,"),
+        ({"cluster": (2,)}, "cluster is '(2,)'; expected one of auto, 1x1, 2x1,"),
+        ({"cluster": "3x1"}, "cluster is '3x1'; expected one of auto, 1x1, 2x1,"),
+        ({"ping_pong": "often"}, "ping_pong is 'often'; expected one of auto, always, never"),
+        ({"launches": None}, "launches is 'None'; expected one of any, large"),
+    ],
+)
+def test_a_value_that_no_option_has_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(tt.DiagnosticError) as raised:
+        tt.compile(SCALE, **given)
+    assert message in str(raised.value)
 
 
 def test_an_unknown_entry_is_refused() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from oracles import require_tool
+from tessera_tools.cli import common
 from tessera_tools.cli.opt import run
 from tessera_tools.passes.table import PASSES
 
@@ -366,6 +367,15 @@ def test_a_directory_as_input(tmp_path: Path) -> None:
     assert "is a directory" in err
 
 
+def test_an_input_without_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(common, "LARGEST_INPUT", 1 << 20)
+    _, err = opt("/dev/zero", status=1)
+    assert err == "error: input file '/dev/zero' is too large; at most 1 MiB are supported\n"
+    _, err = opt("-", stdin=b" " * ((1 << 20) + 1), status=1)
+    assert "input file '<stdin>' is too large" in err
+    opt("-", stdin=b" " * (1 << 20))
+
+
 def test_a_full_disk_as_output() -> None:
     _, err = opt("-o", "/dev/full", status=1)
     assert "error: the output '/dev/full' cannot be written: no space left on device" in err
@@ -439,6 +449,23 @@ def test_bytecode_is_not_written_to_a_terminal(monkeypatch: pytest.MonkeyPatch) 
 def test_broken_bytecode_names_the_byte() -> None:
     _, err = opt(stdin=bytecode()[:-1], status=1)
     assert re.search(r"<stdin>:1:\d+: error: malformed bytecode at byte \d+: ", err)
+
+
+def test_bytecode_is_of_one_module() -> None:
+    two = b"// -----\n".join([b"func.func private @f()\n"] * 2)
+    _, err = opt("--split-input-file", "--emit-bytecode", stdin=two, status=1)
+    assert "the input has 2 chunks, but a file of bytecode has one module" in err
+
+
+def test_without_an_implicit_module_the_only_op_is_the_top_level() -> None:
+    op, module = b"func.func private @f()\n", b"module {\n  func.func private @f()\n}\n"
+    for data in (op, module):
+        assert opt("--no-implicit-module", stdin=data)[0].encode() == data
+        written = run(["--no-implicit-module", "--emit-bytecode"], data).stdout
+        assert run(["--no-implicit-module"], written).stdout == data
+        assert run([], written).stdout == module
+    two, _ = opt("--no-implicit-module", stdin=op + op.replace(b"@f", b"@g"))
+    assert two.startswith("module {")
 
 
 def test_unregistered_ops_in_bytecode_must_be_allowed() -> None:

@@ -223,13 +223,23 @@ def test_bytecode_becomes_text(tmp_path: Path) -> None:
         assert "entry @vector_add" in server.request("GET", "/")[2].decode()
 
 
+def test_a_port_that_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        done = play.run([f"--port={port}"])
+    assert done.exit_code == 1
+    assert done.stderr.decode() == (
+        f"error: cannot listen on 127.0.0.1:{port}: address already in use\nnote: --port=0 takes any free port\n"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["missing.mlir"], "cannot open input file 'missing.mlir'"),
         (["--port=70000"], "70000"),
         (["--memory-limit=1"], "256"),
-        (["--host=nowhere.invalid"], "cannot listen on nowhere.invalid"),
+        (["--host=nowhere.invalid"], "--host expects an address of this machine"),
     ],
 )
 def test_a_wrong_command_line_is_an_error(tmp_path: Path, arguments: list[str], message: str) -> None:

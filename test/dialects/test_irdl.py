@@ -118,6 +118,59 @@ def test_a_definition_that_cannot_be_loaded(tmp_path: Path, definition: str, mes
     assert re.search(rf"d\.irdl\.mlir:1:\d+: error: .*{re.escape(message)}", stderr)
 
 
+def test_files_of_definitions_add_up(tmp_path: Path) -> None:
+    other = tmp_path / "other.irdl.mlir"
+    other.write_text("irdl.dialect @other { irdl.operation @op { } }")
+    done = run([CMATH, f"--irdl-file={other}", "-"], f'{VALID}"other.op"() : () -> ()\n'.encode())
+    assert (done.exit_code, done.stderr) == (0, b"")
+    again = run([CMATH, CMATH, "-"], b"")
+    assert again.exit_code == 1
+    assert "the dialect 'cmath' exists already" in again.stderr.decode()
+    assert find_dialect("cmath") is None
+
+
+def test_a_chain_of_alternatives(tmp_path: Path) -> None:
+    path = tmp_path / "d.irdl.mlir"
+    chain = "".join(f"%{i} = irdl.any_of(%{i - 1})\n" for i in range(1, 5000))
+    path.write_text(
+        f"irdl.dialect @d {{ irdl.operation @o {{\n%0 = irdl.is i32\n{chain}irdl.operands(x: %4999)\n}} }}\n"
+    )
+    use = '%0 = arith.constant 1 : TYPE\n"d.o"(%0) : (TYPE) -> ()\n'
+    status, _, stderr = ours(use.replace("TYPE", "i32"), f"--irdl-file={path}")
+    assert status == 0, stderr
+    status, _, stderr = ours(use.replace("TYPE", "i16"), f"--irdl-file={path}")
+    assert status == 1
+    assert errors(stderr) == ["'i16' does not satisfy the constraint"]
+
+
+@pytest.mark.parametrize(
+    ("alternatives", "valid"),
+    [
+        ("%1, %2", True),
+        ("%1, %1", False),
+        ("%1, %3", False),
+        ("%3, %4", False),
+        ("%1, %4", False),
+        ("%2, %4", True),
+        ("%2, %6", False),
+        ("%0, %0", True),
+    ],
+)
+def test_alternatives_are_of_different_bases(tmp_path: Path, alternatives: str, valid: bool) -> None:
+    types = "".join(f"irdl.type @{name} {{ %0 = irdl.any irdl.parameters(a: %0) }} " for name in "tu")
+    text = (
+        f"irdl.dialect @d {{ {types} irdl.operation @o {{ %0 = irdl.is i32 %1 = irdl.parametric @d::@t<%0> "
+        "%2 = irdl.parametric @d::@u<%0> %3 = irdl.any_of(%0, %1) %4 = irdl.all_of(%1, %2) %5 = irdl.any "
+        f"%6 = irdl.all_of(%5) %7 = irdl.any_of({alternatives}) irdl.operands(x: %7) }} }}\n"
+    )
+    path = tmp_path / "d.irdl.mlir"
+    path.write_text(text)
+    status, _, stderr = ours("", f"--irdl-file={path}")
+    assert (status == 0) == valid, stderr
+    theirs = upstream("", f"--irdl-file={path}")
+    assert (theirs[0] == 0) == valid, theirs[2]
+
+
 def test_definitions_may_be_bytecode(tmp_path: Path) -> None:
     path = tmp_path / "cmath.mlirbc"
     path.write_bytes(run([f"{HERE}/cmath.irdl.mlir", "--emit-bytecode"]).stdout)

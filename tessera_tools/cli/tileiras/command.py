@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tessera_tools.bytecode.version import VERSIONS, is_bytecode
+from tessera_tools.cli import common
 from tessera_tools.cli.command_line import entry_points
 from tessera_tools.cli.common import with_deep_stack, write_stderr
 from tessera_tools.cli.tileiras import remarks as formats
@@ -272,9 +273,13 @@ def read_bytes(path: str) -> bytes:
     """The input. Raises Failure if it cannot be read."""
     try:
         with open(path, "rb") as file:
-            return file.read()
+            data = file.read(common.LARGEST_INPUT + 1)
     except OSError as failure:
         raise Failure(BAD_COMMAND, f"unable to read input file '{path}': {failure.strerror}") from None
+    if len(data) > common.LARGEST_INPUT:
+        most = f"at most {common.LARGEST_INPUT >> 20:,} MiB are supported"
+        raise Failure(BAD_COMMAND, f"unable to read input file '{path}': it is too large; {most}")
+    return data
 
 
 def _target(name: str) -> Target:

@@ -31,9 +31,9 @@ def dialects_of(module: Operation) -> list[Dialect]:
     found: dict[str, Dialect] = {}
     classes: dict[Operation, type[DynamicAttribute]] = {}
     definitions = [op for op in module.walk() if isinstance(op, ops.Definition)]
+    bases = _Bases()
     for op in module.walk():
-        if isinstance(op, ops.AnyOf):
-            _check_alternatives(op)
+        bases.add(op)
     # Types and attributes may refer to each other, so all classes exist before their constraints.
     for op in definitions:
         if isinstance(op, ops.DialectOp):
@@ -67,42 +67,44 @@ def _dialect_name(op: Operation) -> str:
     return dialect.sym_name.value
 
 
-def _check_alternatives(op: ops.AnyOf) -> None:
-    """The first alternative that is satisfied is taken, so that no two of them may accept the same."""
-    bases: set[object] = set()
-    for value in op.args:
-        first: Operation | None = value.defining_op
-        while isinstance(first, ops.AllOf):
-            first = first.args[0].defining_op
-        own = _bases(first)
-        if own is None or own & bases:
-            raise error(
-                op.location,
-                "any_of constraints are not in the correct form",
-                "no two of them may accept the same: irdl.any, or two of the same base",
-            )
-        bases |= own
+class _Bases:
+    """The definitions that each constraint accepts, whatever their parameters are: a bit for each definition."""
 
+    def __init__(self) -> None:
+        self._bits: dict[object, int] = {}
+        self._masks: dict[Value, int | None] = {}
+        """By the result of a constraint; None for everything."""
 
-def _bases(op: Operation | None) -> set[object] | None:
-    """The definitions that a constraint accepts whatever their parameters are; None for everything."""
-    found: set[object] = set()
-    work, seen = [op], {op}
-    while work:
-        one = work.pop()
-        if isinstance(one, ops.Any_):
-            if one is op:
-                return None
-        elif isinstance(one, ops.Parametric):
-            found.add(ops.definition_of(one, one.base_type))
-        elif isinstance(one, ops.Base):
-            found.add(ops.definition_of(one, one.base_ref) if one.base_ref is not None else one.base_name)
-        elif isinstance(one, ops.AnyOf | ops.AllOf):
-            for value in one.args if isinstance(one, ops.AnyOf) else one.args[:1]:
-                if value.defining_op not in seen:
-                    seen.add(value.defining_op)
-                    work.append(value.defining_op)
-    return found
+    def add(self, op: Operation) -> None:
+        """Record what a constraint accepts; its operands are recorded. Raises DiagnosticError for ambiguous
+        alternatives: the first that is satisfied is taken, so that no two of them may accept the same."""
+        match op:
+            case ops.Parametric():
+                mask = self._bit(ops.definition_of(op, op.base_type))
+            case ops.Base():
+                base = ops.definition_of(op, op.base_ref) if op.base_ref is not None else op.base_name
+                mask = self._bit(base)
+            case ops.Any_():
+                mask = None
+            case ops.AllOf():
+                mask = self._masks.get(op.args[0], 0)
+            case ops.AnyOf():
+                mask = 0
+                for value in op.args:
+                    own = self._masks.get(value, 0)
+                    if own is None or own & mask:
+                        raise error(
+                            op.location,
+                            "any_of constraints are not in the correct form",
+                            "no two of them may accept the same: irdl.any, or two of the same base",
+                        )
+                    mask |= own
+            case _:
+                return
+        self._masks[op.results[0]] = mask
+
+    def _bit(self, base: object) -> int:
+        return 1 << self._bits.setdefault(base, len(self._bits))
 
 
 # -- types and attributes
