@@ -238,7 +238,7 @@ def test_a_port_that_is_taken() -> None:
     [
         (["missing.mlir"], "cannot open input file 'missing.mlir'"),
         (["--port=70000"], "70000"),
-        (["--memory-limit=1"], "256"),
+        (["--memory-limit=1024"], "2048"),
         (["--host=nowhere.invalid"], "--host expects an address of this machine"),
     ],
 )
