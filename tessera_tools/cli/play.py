@@ -17,7 +17,11 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
         "the address to listen on (default: 127.0.0.1, which only this machine reaches); others can then compile here",
         None,
     ),
-    "memory-limit": ("MIB", "address space of each process of a request, in MiB; libraries take over 1024 (default: 4096)", None),
+    "memory-limit": (
+        "MIB",
+        "address space of each process of a request, in MiB; libraries take over 1024 (default: 4096)",
+        None,
+    ),
     "parallel": ("N", "requests that are answered at the same time; others wait (default: 2)", None),
     "port": ("N", "the port to listen on; 0 is any free one (default: 8421)", None),
     "time-limit": ("SECONDS", "time for one request: a compilation and a run (default: 60)", None),
