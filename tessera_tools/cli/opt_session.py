@@ -90,11 +90,11 @@ class Session:
             return
         from tessera_tools.dialects.irdl.loading import dialects_of
         from tessera_tools.opdef.dialect import loaded_dialects
-        from tessera_tools.parser import parse_module
 
         name, data = read_input(self.options["irdl_file"])
-        self.sources.add(name, data.decode("utf-8", "replace"))
-        definitions = parse_module(data, name)
+        if not is_binary(data):
+            self.sources.add(name, data.decode("utf-8", "replace"))
+        definitions = parse_input(data, name)
         _verify(definitions)
         with loaded_dialects(dialects_of(definitions)):
             yield

@@ -392,6 +392,8 @@ class Expressions:
 
     def _call(self, node: ast.Call) -> Any:
         function = self.evaluate(node.func)
+        if isinstance(node.func, ast.Name):
+            function = next((python for ours, python in _IMPORTED if function is ours), function)
         args = self._elements(node.args)
         keywords: dict[str, Any] = {}
         for keyword in node.keywords:
@@ -409,7 +411,6 @@ class Expressions:
     def call(self, function: Any, args: Sequence[Any], keywords: Mapping[str, Any] | None = None) -> Any:
         """Call a function of the DSL, of the kernel's source, or one that is computed at compile time."""
         keywords = keywords or {}
-        function = next((python for ours, python in _IMPORTED if function is ours), function)
         values = [*args, *keywords.values()]
         at_run_time = any(isinstance(v, Runtime) for v in values)
         if isinstance(function, Closure):
@@ -548,7 +549,8 @@ _IMPORTED = (
     (reductions.amax, max), (reductions.amin, min), (reductions.total, sum), (library.absolute, abs),
     (library.output, print),
 )  # fmt: skip
-"""What `from tessera_tools.dsl import max` imports, and the function of Python that a kernel means by it."""
+"""What `from tessera_tools.dsl import max` imports, and the function of Python that a kernel means by the name `max`.
+`tl.max(x, 1)` is the reduction along axis 1."""
 
 
 _EXTREMES = (reductions.amax, reductions.amin)

@@ -155,7 +155,7 @@ def positional_fields(op: type[Op]) -> list[Parameter_]:
     """The fields that a call may give by position: operands, required attributes, then the optional operands."""
     fields = [f for f in parameters(op) if f.name != "token" and _default(op, f) is None]
     first = [
-        f for f in fields if f.arity == ("single" if isinstance(f, AttributeField) else f.arity) != "optional"
+        f for f in fields if f.arity == "single" or (isinstance(f, OperandField) and f.arity == "variadic")
     ]
     return first + [f for f in fields if isinstance(f, OperandField) and f.arity == "optional"]
 

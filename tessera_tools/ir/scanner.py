@@ -1,4 +1,4 @@
-"""`Scanner`: the interface from which types and attributes read their parameters.
+"""`Scanner`: the interface from which types and attributes read their parameters; and integer literals.
 
 `tessera_tools.parser` implements it.
 """
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
     from tessera_tools.ir.attributes import Attribute, Type
 
 T = TypeVar("T")
+
+
+def integer_of(literal: str) -> int:
+    """The value of an integer literal: hexadecimal with `0x`, otherwise decimal, even with zeros in front."""
+    return int(literal, 0 if "x" in literal else 10)
 
 
 class Scanner(Protocol):

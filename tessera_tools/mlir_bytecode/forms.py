@@ -100,9 +100,9 @@ class EntryReader:
 
 
 class EntryWriter:
-    """The members of an entry being written to `w`; or only looked through, if `meet` is given instead of numbers."""
+    """The members of an entry being written to `w`. `numbers` may also only collect what the entry refers to."""
 
-    __slots__ = ("meet", "numbers", "resource", "string", "w")
+    __slots__ = ("numbers", "resource", "string", "w")
 
     def __init__(
         self,

@@ -94,9 +94,6 @@ def orders_of(values: Iterable[Value], numbers: Mapping[Operation, int]) -> dict
     """The orders of uses that differ from that of a parsed text, by the index of the value."""
     found: dict[int, list[int]] = {}
     for index, value in enumerate(values):
-        first = value._first_use
-        if first is None or first._next is None:
-            continue
         keys = [_use_number(use, numbers) for use in value.uses]
         if any(a < b for a, b in pairwise(keys)):
             found[index] = sorted(range(len(keys)), key=keys.__getitem__, reverse=True)

@@ -29,6 +29,7 @@ from tessera_tools.ir.builtin_attributes import (
     quote,
     symbol_text,
 )
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import F32, F64, I1, I32, I64, INDEX, FloatType
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _integer(type: Type, article: str) -> AttrKind[IntegerAttr]:
         f"{article} integer attribute",
         lambda a: isinstance(a, IntegerAttr) and a.type is type,
         "INTEGER",
-        lambda token: IntegerAttr(int(token[0], 0), type),
+        lambda token: IntegerAttr(integer_of(token[0]), type),
         lambda a: str(a.value),
         type,
     )
@@ -94,7 +95,7 @@ def _dense_array(element: Type, summary: str) -> AttrKind[DenseArrayAttr]:
         summary,
         lambda a: isinstance(a, DenseArrayAttr) and a.element is element,
         "integer_array",
-        lambda tokens: DenseArrayAttr(element, tuple(int(t[0], 0) for t in tokens)),
+        lambda tokens: DenseArrayAttr(element, tuple(integer_of(t[0]) for t in tokens)),
         lambda a: f"[{', '.join(map(str, a.values))}]",
     )
 

@@ -10,6 +10,7 @@ from tessera_tools.ir import floats
 from tessera_tools.ir import types as ty
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.location import Location
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.opdef.dialect import find_dialect
 from tessera_tools.parser.affine import read_affine_map, read_integer_set
 from tessera_tools.parser.dense import read_dense, read_dense_array, read_sparse
@@ -79,7 +80,7 @@ class AttributeScanner(TypeScanner):
         return self._integer(literal, kind, start)
 
     def _integer(self, literal: str, type: Type, start: int) -> Attribute:
-        value = int(literal, 0 if "x" in literal else 10)
+        value = integer_of(literal)
         return self.guarded(lambda: _integer_attribute(value, type), start)
 
     def _word_attribute(self, type: Type | None, start: int) -> Attribute:

@@ -9,6 +9,7 @@ from tessera_tools.ir import builtin_attributes as ba
 from tessera_tools.ir import floats
 from tessera_tools.ir import types as ty
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.parser.lexical import MAX_DIGITS
 from tessera_tools.parser.types import TypeScanner
 
@@ -103,7 +104,7 @@ def element_bits(s: TypeScanner, literal: str, at: int, element: Type) -> int:
         return int(literal == "true")
     if len(literal) > MAX_DIGITS:
         raise s.error(f"number is too long (limit {MAX_DIGITS} digits)", at)
-    value = int(literal, 0 if "x" in literal else 10)
+    value = integer_of(literal)
     if isinstance(element, ty.IntegerType) and element.signedness == "unsigned" and literal.startswith("-"):
         raise s.error(f"expected unsigned integer elements, but parsed negative value {literal}", at)
     width = s.guarded(lambda: ty.bit_width(element), at)

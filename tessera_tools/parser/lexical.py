@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir import builtin_attributes as ba
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.parser.source import Source
 
 T = TypeVar("T")
@@ -120,7 +121,7 @@ class TextScanner:
             return None
         if len(match.group()) > MAX_DIGITS:
             raise self.error(f"integer literal is too long (limit {MAX_DIGITS} digits)", match.start())
-        return int(match.group(), 0 if "x" in match.group() else 10)
+        return integer_of(match.group())
 
     def integer(self) -> int:
         found = self.optional_integer()

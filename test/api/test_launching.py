@@ -178,3 +178,10 @@ def test_a_timed_launch_leaves_the_arrays_as_they_were(arrays: Any) -> None:
     result = tt.compile(ADD, "sm_90a")[4](a, b, 1.5, timing=True)
     assert result.estimate is not None and result.estimate.cycles > 0
     assert not b.any()
+
+
+def test_a_device_that_times_every_launch_leaves_the_arrays_as_they_were(arrays: Any) -> None:
+    a, b = arrays
+    result = tt.compile(ADD, "sm_90a")[4](a, b, 1.5, device=tt.device("sim", timing=True))
+    assert result.estimate is not None
+    assert not b.any()

@@ -118,6 +118,13 @@ def test_a_definition_that_cannot_be_loaded(tmp_path: Path, definition: str, mes
     assert re.search(rf"d\.irdl\.mlir:1:\d+: error: .*{re.escape(message)}", stderr)
 
 
+def test_definitions_may_be_bytecode(tmp_path: Path) -> None:
+    path = tmp_path / "cmath.mlirbc"
+    path.write_bytes(run([f"{HERE}/cmath.irdl.mlir", "--emit-bytecode"]).stdout)
+    assert ours(VALID, f"--irdl-file={path}") == ours(VALID, CMATH)
+    assert ours(VALID, f"--irdl-file={path}")[0] == 0
+
+
 def test_a_definition_that_does_not_exist(tmp_path: Path) -> None:
     status, _, stderr = ours("", f"--irdl-file={tmp_path}/none.mlir")
     assert status == 1

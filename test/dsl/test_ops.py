@@ -244,3 +244,22 @@ def test_imported_functions_of_python_are_those_of_kernels() -> None:
     numbers = np.array([1, 2, -3, 5], np.float32)
     aggregate[1](numbers, 2)
     assert numbers[0] == 7 + 14
+
+
+def test_a_number_after_a_tile_is_an_axis_of_the_reduction_only() -> None:
+    """`max(x, 1)` is elementwise as Python's, imported or not; `tl.max(x, 1)` goes along axis 1, as `tl.sum(x, 1)`."""
+    from tessera_tools.dsl import max
+
+    @kernel
+    def both(x: array[f32, 2], out: ptr[f32]):
+        v = tl.load(tl.make_partition_view(x, tile=(4, 8)), (0, 0))
+        tl.store(out + tl.arange(4), tl.max(v, 1))
+        tl.store(out + 4 + tl.arange(32), max(v, 1).reshape(32))
+        tl.store(out + 36 + tl.arange(32), min(v, 1).reshape(32))
+
+    x = np.arange(32, dtype=np.float32).reshape(4, 8) - 15
+    out = np.zeros(68, np.float32)
+    both[1](x, out)
+    np.testing.assert_array_equal(out[:4], x.max(1))
+    np.testing.assert_array_equal(out[4:36], np.maximum(x, 1).ravel())
+    np.testing.assert_array_equal(out[36:], np.minimum(x, 1).ravel())

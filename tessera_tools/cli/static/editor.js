@@ -1,6 +1,7 @@
 // An editor: a text area that shows its text as colored lines, with numbers and with problems at their lines.
 "use strict";
 
+const PROGRAM_WORDS = wordsOf("//|;");
 const COLORED_LINES = 4000; // beyond, lines are not colored
 
 class Editor {
@@ -59,7 +60,7 @@ class Editor {
     const made = texts.slice(begin, texts.length - end).map((text) => {
       const node = element("div", "line");
       if (texts.length > COLORED_LINES) node.textContent = text;
-      else colored(node, text, /^(\/\/|;)/);
+      else colored(node, text, PROGRAM_WORDS);
       return { text, node };
     });
     for (const line of this.lines.splice(begin, removed, ...made)) line.node.remove();
@@ -84,7 +85,7 @@ class Editor {
       if (!line.node.dataset.severity) continue;
       delete line.node.dataset.severity;
       line.node.replaceChildren();
-      colored(line.node, line.text, /^(\/\/|;)/);
+      colored(line.node, line.text, PROGRAM_WORDS);
     }
     const byLine = new Map();
     for (const one of list) {
@@ -102,9 +103,9 @@ class Editor {
       const end = at + (word ? word[0].length : 1);
       const wavy = element("span", `wavy ${severity}`, text.slice(at, end));
       node.replaceChildren();
-      colored(node, text.slice(0, at), /^(\/\/|;)/);
+      colored(node, text.slice(0, at), PROGRAM_WORDS);
       node.append(wavy);
-      colored(node, text.slice(end), /^(\/\/|;)/);
+      colored(node, text.slice(end), PROGRAM_WORDS);
       node.append(element("span", `told ${severity}`, found.map((one) => one.message).join("; ")));
     }
     this.mark();

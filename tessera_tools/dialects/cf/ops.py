@@ -13,6 +13,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.interfaces import BranchLike
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I1, I32, RankedTensorType, VectorType, bit_width
 from tessera_tools.opdef import (
     I32_ARRAY,
@@ -153,7 +154,7 @@ custom_case: INTEGER ":" successor"""
             state.operands("case_operands", tokens)
             state.types("case_operands", types)
             state.successor("case_destinations", token)
-            values.append(int(number[0], 0))
+            values.append(integer_of(number[0]))
             sizes.append(len(tokens))
         if values:
             (flag,) = state.value_types["flag"]

@@ -9,6 +9,7 @@ from tessera_tools.dialects.cuda_tile.types import FLOATS, INTEGERS, TileType, s
 from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, element_bytes
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I1, FloatType, bit_width
 from tessera_tools.opdef import CustomDirective
 
@@ -119,7 +120,7 @@ def _bits(state: OpState, token: Token, element: Type) -> int:
     if text in ("true", "false") and element is I1:
         return int(text == "true")
     try:
-        value = int(text, 0 if "x" in text else 10)
+        value = integer_of(text)
     except ValueError:
         raise state.error(token, f"expected integer value, found '{text}'") from None
     width = bit_width(element)

@@ -32,6 +32,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Block, BlockArgument, Operation, Region, Value
 from tessera_tools.ir.interfaces import LoopLike
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import BF16, F16, I1, I32, element_type
 from tessera_tools.opdef import (
     ARRAY_ATTR,
@@ -392,7 +393,7 @@ class Aggregate(CustomDirective, name="Aggregate"):
         state.types("outputs", outputs)
         for key, value in attributes.items():
             state.attribute(key, value)
-        state.attribute("dim", IntegerAttr(int(dim.text, 0), I32))
+        state.attribute("dim", IntegerAttr(integer_of(dim.text), I32))
         scan = "reverse" in state.definition.fields
         if (reverse is not None) != scan:
             noun = state.definition.name.partition(".")[2]

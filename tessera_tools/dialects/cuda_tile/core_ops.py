@@ -30,6 +30,7 @@ from tessera_tools.dialects.cuda_tile.types import PointerType, TensorViewType, 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Value
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I32, IntegerType, bit_width
 from tessera_tools.opdef import (
     CONSTANT_LIKE,
@@ -61,7 +62,7 @@ I32_ORDER: AttrKind[DenseArrayAttr] = AttrKind(
     "i32 dense array attribute",
     lambda a: isinstance(a, DenseArrayAttr) and a.element is I32,
     "integer_array",
-    lambda tokens: DenseArrayAttr(I32, tuple(int(token[0], 0) for token in tokens)),
+    lambda tokens: DenseArrayAttr(I32, tuple(integer_of(token[0]) for token in tokens)),
     lambda a: f"[{', '.join(map(str, a.values))}]",
 )
 

@@ -18,6 +18,7 @@ from tessera_tools.dialects.cuda_tile.attributes import (
 from tessera_tools.dialects.cuda_tile.types import TOKEN, scalar, short_text
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import UNIT, DictionaryAttr, StringAttr, quote
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I32
 from tessera_tools.opdef import CustomDirective
 
@@ -169,11 +170,11 @@ class AssumePredicate(CustomDirective, name="AssumePredicate"):
             if not isinstance(predicate, DivByAttr | SameElementsAttr | BoundedAttr):
                 raise state.error(None, "expected assume predicate attribute")
         elif kind == "div_by":
-            predicate = DivByAttr(*(None if token is None else int(token.text, 0) for token in children))
+            predicate = DivByAttr(*(None if token is None else integer_of(token.text) for token in children))
         elif kind == "same_elements":
-            predicate = SameElementsAttr(tuple(int(token.text, 0) for token in children[0]))
+            predicate = SameElementsAttr(tuple(integer_of(token.text) for token in children[0]))
         else:
-            predicate = BoundedAttr(*(int(bound[0].text, 0) if bound else None for bound in children))
+            predicate = BoundedAttr(*(integer_of(bound[0].text) if bound else None for bound in children))
         state.attribute("predicate", predicate)
 
     def write(self, p: Printer, op: Any) -> None:

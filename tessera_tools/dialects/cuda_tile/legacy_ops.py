@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tessera_tools.dialects.cuda_tile.bodies import Yield
 from tessera_tools.dialects.cuda_tile.types import LegacyPartitionViewType, LegacyTensorViewType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import DYNAMIC, I64
 from tessera_tools.opdef import (
     ANY_TYPE,
@@ -45,7 +46,7 @@ class LegacyViewSyntax(CustomDirective, name="LegacyViewSyntax"):
         for field, extents in (("shape", shape), ("strides", strides)):
             state.operands(field, [token for kind, (token,) in extents if kind == "value"])
             values = tuple(
-                int(token.text, 0) if kind == "constant" else DYNAMIC for kind, (token,) in extents
+                integer_of(token.text) if kind == "constant" else DYNAMIC for kind, (token,) in extents
             )
             state.attribute(f"static_{field}", DenseArrayAttr(I64, values))
         for key, value in attributes.items():

@@ -48,6 +48,7 @@ from tessera_tools.dialects.cuda_tile.types import (
     short_text,
 )
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import DYNAMIC
 from tessera_tools.opdef import (
     PURE,
@@ -127,7 +128,7 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
             )
         tokens = []
         for i, ((kind, (token,)), extent) in enumerate(zip(extents, expected, strict=True)):
-            found = DYNAMIC if kind == "value" else int(token.text, 0)
+            found = DYNAMIC if kind == "value" else integer_of(token.text)
             if found != extent:
                 shown = ("dynamic" if v == DYNAMIC else str(v) for v in (extent, found))
                 raise state.error(

@@ -9,6 +9,7 @@ from tessera_tools.dialects.gpu.threads import NUMBERS, Yield
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i64
 from tessera_tools.ir.core import Value
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I1, I32, VectorType
 from tessera_tools.opdef import (
     ANY_INDEX,
@@ -51,7 +52,7 @@ custom_outputs: "->" TYPE -> single | "->" "(" types ")" -> several | "->" "(" "
     def read(self, state: OpState, node: Node) -> None:
         lane, size, (form, args), outputs, body, attributes = node
         state.operand("laneid", lane)
-        state.attribute("warp_size", i64(int(size.text, 0)))
+        state.attribute("warp_size", i64(integer_of(size.text)))
         if form == "some":
             state.operands("args", args[0])
             state.types("args", args[1])

@@ -14,6 +14,7 @@ from tessera_tools.dialects.irdl.attributes import (
 )
 from tessera_tools.ir.builtin_attributes import UNIT, ArrayAttr, IntegerAttr, StringAttr, quote, symbol_text
 from tessera_tools.ir.core import Block, Operation
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.symbols import lookup_symbol
 from tessera_tools.ir.types import I32
 from tessera_tools.opdef import (
@@ -352,7 +353,7 @@ custom_arguments: "(" values ")" -> some | "(" ")" -> none | -> any
         if form == "some":
             state.operands("arguments", children[0])
         if size is not None:
-            state.attribute("numberOfBlocks", IntegerAttr(int(size.text, 0), I32))
+            state.attribute("numberOfBlocks", IntegerAttr(integer_of(size.text), I32))
 
     def write(self, p: Printer, op: RegionOp) -> None:
         if op.constrained is not None:

@@ -9,6 +9,7 @@ from tessera_tools.dialects.llvm.base import ANY, I1_CONSTRAINT, INTEGER, Emitte
 from tessera_tools.dialects.llvm.loops import LoopAnnotationAttr
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr, TypeAttr
 from tessera_tools.ir.core import Block, Operation
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I32, VectorType
 from tessera_tools.opdef import (
     ELEMENTS_ATTR,
@@ -108,7 +109,9 @@ class CondBrTargets(CustomDirective, name="CondBrTargets"):
         condition, (alias, weights), first, second = node
         state.operand("condition", condition)
         if alias == "present":
-            state.attribute("branch_weights", DenseArrayAttr(I32, tuple(int(t.text, 0) for t in weights[0])))
+            state.attribute(
+                "branch_weights", DenseArrayAttr(I32, tuple(integer_of(t.text) for t in weights[0]))
+            )
         _read_successor(state, first, "true_dest", "true_dest_operands")
         _read_successor(state, second, "false_dest", "false_dest_operands")
 
@@ -167,7 +170,7 @@ class SwitchCases(CustomDirective, name="SwitchCases"):
             if case is None:
                 continue
             number, target = case
-            numbers.append(int(number.text, 0))
+            numbers.append(integer_of(number.text))
             _read_successor(state, target, "case_destinations", "case_operands")
             sizes.append(len(target[1][0]) if target[1] is not None else 0)
         if numbers:

@@ -51,6 +51,7 @@ from tessera_tools.ir.builtin_attributes import (
 )
 from tessera_tools.ir.core import BlockArgument
 from tessera_tools.ir.effects import memory_effects
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.symbols import lookup_symbol, nearest_symbol_table
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I8, I32, I64
@@ -188,7 +189,7 @@ custom_body: region -> present
             if any(attributes for _, attributes in entries):
                 state.attribute(key, ArrayAttr(tuple(DictionaryAttr.of(a or {}) for _, a in entries)))
         if vscale[0] == "present":
-            least, most = (IntegerAttr(int(token.text, 0), I32) for token in vscale[1])
+            least, most = (IntegerAttr(integer_of(token.text), I32) for token in vscale[1])
             state.attribute("vscale_range", VScaleRangeAttr(least, most))
         _read_comdat(state, comdat)
         _read_dictionary(state, dictionary)

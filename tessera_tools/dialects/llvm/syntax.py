@@ -8,6 +8,7 @@ from tessera_tools.dialects.llvm.attributes import DereferenceableAttr
 from tessera_tools.dialects.llvm.types import ArrayType, StructType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I32, I64, VectorType
 from tessera_tools.opdef import CustomDirective
 
@@ -76,7 +77,7 @@ class GEPIndices(CustomDirective, name="GEPIndices"):
                 state.operand("dynamic_indices", token)
                 constants.append(DYNAMIC_INDEX)
             else:
-                constants.append(int(token.text, 0))
+                constants.append(integer_of(token.text))
         state.operands("dynamic_indices", [])
         state.attribute("rawConstantIndices", DenseArrayAttr(I32, tuple(constants)))
 
@@ -105,7 +106,7 @@ class Dereferenceable(CustomDirective, name="Dereferenceable"):
         count, nullable = 0, False
         for kind, (key, value) in entries:
             if kind == "number" and key.text == "bytes":
-                count = int(value.text, 0)
+                count = integer_of(value.text)
             elif kind == "flag" and key.text == "mayBeNull" and value.text in ("true", "false"):
                 nullable = value.text == "true"
             else:
@@ -141,7 +142,7 @@ class Position(CustomDirective, name="Position"):
 
     def read(self, state: OpState, node: Node) -> None:
         (tokens,) = node
-        state.attribute("position", DenseArrayAttr(I64, tuple(int(t.text, 0) for t in tokens)))
+        state.attribute("position", DenseArrayAttr(I64, tuple(integer_of(t.text) for t in tokens)))
 
     def write(self, p: Printer, op: Any) -> None:
         p.write(f"[{', '.join(map(str, op.position.values))}]")
@@ -169,7 +170,7 @@ class Mask(CustomDirective, name="Mask"):
 
     def read(self, state: OpState, node: Node) -> None:
         (tokens,) = node
-        state.attribute("mask", DenseArrayAttr(I32, tuple(int(t.text, 0) for t in tokens)))
+        state.attribute("mask", DenseArrayAttr(I32, tuple(integer_of(t.text) for t in tokens)))
 
     def write(self, p: Printer, op: Any) -> None:
         p.write(f" [{', '.join(map(str, op.mask.values))}]")

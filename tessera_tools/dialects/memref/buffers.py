@@ -18,6 +18,7 @@ from tessera_tools.ir.builtin_attributes import (
     index,
 )
 from tessera_tools.ir.core import Value
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import (
     DYNAMIC,
     DYNAMIC_INDEX,
@@ -184,14 +185,15 @@ _LOCALITY: AttrKind[IntegerAttr] = AttrKind(
 
 
 class PrefetchSyntax(CustomDirective, name="Prefetch"):
-    """`%m[%i, %j], read, locality<3>, data : memref<…>`"""
+    """`%m[%i, %j], read, locality<3>, data {…} : memref<…>`"""
 
-    grammar = """custom: VALUE "[" custom_indices "]" "," KEYWORD "," "locality" "<" INTEGER ">" "," KEYWORD ":" TYPE
+    grammar = """custom: VALUE "[" custom_indices "]" "," KEYWORD "," "locality" "<" INTEGER ">" "," KEYWORD custom_end
+custom_end: attr_dict ":" TYPE
 custom_indices: values -> present | -> absent
 """
 
     def read(self, state: OpState, node: Node) -> None:
-        buffer, (form, children), access, locality, cache, type = node
+        buffer, (form, children), access, locality, cache, (attributes, type) = node
         tokens = list(children[0]) if form == "present" else []
         state.operand("memref", buffer)
         state.types("memref", [type])
@@ -203,15 +205,18 @@ custom_indices: values -> present | -> absent
             raise state.error(cache, f"cache type has to be 'data' or 'instr', found '{cache.text}'")
         state.attribute("isWrite", TRUE if access.text == "write" else FALSE)
         state.attribute("isDataCache", TRUE if cache.text == "data" else FALSE)
-        state.attribute("localityHint", IntegerAttr(int(locality.text, 0), I32))
+        state.attribute("localityHint", IntegerAttr(integer_of(locality.text), I32))
+        for key, value in attributes.items():
+            state.attribute(key, value)
 
     def write(self, p: Printer, op: Prefetch) -> None:
         access = "write" if op.is_write.value else "read"
         cache = "data" if op.is_data_cache.value else "instr"
         p.write(
-            f" {p.name(op.memref)}[{p.names(op.indices)}], {access}, locality<{op.locality_hint.value}>, {cache} : "
-            f"{p.type(op.memref.type)}"
+            f" {p.name(op.memref)}[{p.names(op.indices)}], {access}, locality<{op.locality_hint.value}>, {cache}"
         )
+        p.attr_dict(op, ("isWrite", "isDataCache", "localityHint"))
+        p.write(f" : {p.type(op.memref.type)}")
 
 
 class Prefetch(Op, name="memref.prefetch", traits=(READ_WRITE,)):

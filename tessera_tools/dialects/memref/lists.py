@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Value
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import (
     DYNAMIC_INDEX,
     I64,
@@ -56,7 +57,7 @@ def read_mixed(state: OpState, items: Node, field: str, key: str) -> None:
     for form, (token,) in items:
         if form == "value":
             tokens.append(token)
-        numbers.append(int(token[0], 0) if form == "number" else DYNAMIC_INDEX)
+        numbers.append(integer_of(token[0]) if form == "number" else DYNAMIC_INDEX)
     state.operands(field, tokens)
     state.types(field, [INDEX] * len(tokens))
     state.attribute(key, DenseArrayAttr(I64, tuple(numbers)))

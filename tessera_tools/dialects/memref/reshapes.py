@@ -14,6 +14,7 @@ from tessera_tools.ir.builtin_attributes import (
     i64,
 )
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import (
     DYNAMIC,
     DYNAMIC_INDEX,
@@ -195,7 +196,7 @@ class Groups(CustomDirective, name="Groups"):
     grammar = 'custom: "[" integer_array ("," integer_array)* "]" | "[" "]"'
 
     def read(self, state: OpState, node: Node) -> None:
-        groups = tuple(ArrayAttr(tuple(i64(int(token[0], 0)) for token in group)) for group in node)
+        groups = tuple(ArrayAttr(tuple(i64(integer_of(token[0])) for token in group)) for group in node)
         state.attribute("reassociation", ArrayAttr(groups))
 
     def write(self, p: Printer, op: _Reshape) -> None:
@@ -234,7 +235,7 @@ class AssumeAlignment(ViewLike, name="memref.assume_alignment"):
             "32-bit signless integer attribute whose value is positive",
             lambda a: isinstance(a, IntegerAttr) and a.type is I32 and a.value > 0,
             "INTEGER",
-            lambda token: IntegerAttr(int(token[0], 0), I32),
+            lambda token: IntegerAttr(integer_of(token[0]), I32),
             lambda a: str(a.value),
         )
     )

@@ -16,6 +16,7 @@ from tessera_tools.dialects.nv_tileaa.base import (
     PaddingAttr,
 )
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import (
     I32,
     RankedTensorType,
@@ -75,7 +76,7 @@ custom_item: VALUE -> value | INTEGER -> number
                 state.operand(field, token)
                 static.append(DYNAMIC_INDEX)
             else:
-                static.append(int(token.text, 0))
+                static.append(integer_of(token.text))
         state.operand_tokens.setdefault(field, [])
         state.attribute(key, I64_ARRAY.build([(str(v), 0) for v in static]))
 

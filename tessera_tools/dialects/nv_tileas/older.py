@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tessera_tools.dialects.nv_tileaa import COPY_ATOM, VIEW, Func
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I32
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
@@ -151,7 +152,7 @@ class Arrivals(CustomDirective, name="Arrivals"):
     def read(self, state: OpState, node: Node) -> None:
         form, (producer, consumer) = node
         if form == "today":
-            counts = [int(token.text, 0) for token in (producer, consumer)]
+            counts = [integer_of(token.text) for token in (producer, consumer)]
         else:
             for given in (producer, consumer):
                 if not isinstance(given, AgentAttr):

@@ -32,6 +32,7 @@ from tessera_tools.dialects.nvvm.base import (
 )
 from tessera_tools.ir.builtin_attributes import FALSE, IntegerAttr
 from tessera_tools.ir.effects import Resource
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I64
 from tessera_tools.opdef import (
     BOOL_ATTR,
@@ -72,7 +73,7 @@ class ShortPointer(CustomDirective, name="ShortPointer"):
 
     def read(self, state: OpState, node: Node) -> None:
         form, (given,) = node
-        state.types(self.arguments[0], [given if form == "full" else pointer(int(given.text, 0))])
+        state.types(self.arguments[0], [given if form == "full" else pointer(integer_of(given.text))])
 
     def write(self, p: Printer, op: Any) -> None:
         type = next(v.type for v in [getattr(op, self.arguments[0])])

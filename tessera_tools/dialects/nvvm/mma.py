@@ -21,6 +21,7 @@ from tessera_tools.dialects.nvvm.attributes import (
 from tessera_tools.dialects.nvvm.base import I32_TYPE, I64_TYPE, SHARED, NVVMOp, register_constraint
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.effects import Resource
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import F16, F32, F64, I32, FloatType, IntegerType, VectorType
 from tessera_tools.opdef import (
     ANY_TYPE,
@@ -315,7 +316,7 @@ class ShapeSyntax(CustomDirective, name="MMAShape"):
     """
 
     def read(self, state: OpState, node: Node) -> None:
-        given = {word.text: int(number.text, 0) for word, number in node}
+        given = {word.text: integer_of(number.text) for word, number in node}
         if set(given) != {"m", "n", "k"}:
             raise state.error(node[0][0], "expected 'm', 'n' and 'k'")
         state.attribute("shape", MMAShapeAttr(given["m"], given["n"], given["k"]))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.llvm.attributes import ConstantRangeAttr
 from tessera_tools.dialects.nvvm.base import NVVMOp
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I32, I64, IntegerType
 from tessera_tools.opdef import (
     IN_ORDER,
@@ -59,7 +60,7 @@ class RangeSyntax(CustomDirective, name="Range"):
         alias, children = node
         if alias == "present":
             type, lower, upper = children
-            state.attribute("range", ConstantRangeAttr(type, int(lower.text, 0), int(upper.text, 0)))
+            state.attribute("range", ConstantRangeAttr(type, integer_of(lower.text), integer_of(upper.text)))
 
     def write(self, p: Printer, op: Any) -> None:
         if op.range is not None:

@@ -16,6 +16,7 @@ from tessera_tools.ir.core import BlockArgument, OpT, Region, Value
 from tessera_tools.ir.flow import Flow
 from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.interfaces import HasFlow, LoopLike
+from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.traits import implied
 from tessera_tools.ir.types import I1, I64, INDEX, bit_width
 from tessera_tools.opdef import (
@@ -466,7 +467,7 @@ custom_outputs: "->" types -> plain | "->" "(" types ")" -> bracketed
         for key, value in attributes.items():
             state.attribute(key, value)
         state.types("results", [] if outputs is None else list(outputs[1][0]))
-        numbers = tuple(int(number[0], 0) for number, _ in cases)
+        numbers = tuple(integer_of(number[0]) for number, _ in cases)
         state.attribute("cases", DenseArrayAttr(I64, numbers))
         state.region("default_region", default)
         for _, body in cases:

@@ -92,7 +92,10 @@ REFUSALS: dict[str, str] = {
     "scf.while": "a loop with a condition; use nv_tileaa.loop, and leave it by nv_tileaa.break",
     "scf.execute_region": "a region of its own; run --canonicalize first, or write its ops where it stands",
     "scf.index_switch": "a switch; use a chain of scf.if",
-    "scf.parallel": "a parallel loop; the threads of a kernel share tiles, not iterations",
+    **dict.fromkeys(
+        ("scf.parallel", "scf.forall"),
+        "a parallel loop; the threads of a kernel share tiles, not iterations",
+    ),
     "cf.assert": "an assertion outside a tile program; use nv_tileaa.assert",
 }
 """Op name → why an op of nv_tileaa, nv_tileas, arith, math, scf or func has no lowering here.  A test holds that each

@@ -135,8 +135,8 @@ class PlanCTA(Pass):
         if chosen is not None:
             parts = " x ".join(map(str, chosen.parts))
             text = (
-                f"each tile block is a cluster of {count} CTAs, which compute {parts} parts: {chosen.why}; they share "
-                f"{len(shared)} of the tiles that they load"
+                f"each tile block is a cluster of {count} CTAs, which compute {parts} parts: {chosen.why}; they may "
+                f"share {len(shared)} of the tiles that they load"
             )
             context.passed(function, text, "cluster", "schedule")
 
@@ -176,8 +176,8 @@ class PlanCTA(Pass):
         context.count("planned")
         context.count("shared", shared)
         text = (
-            f"each cluster has the CTAs of {programs[0]} x {programs[1]} tile blocks; they share {shared} of the tiles "
-            "that they load"
+            f"each cluster has the CTAs of {programs[0]} x {programs[1]} tile blocks; they may share {shared} of the "
+            "tiles that they load"
         )
         context.passed(function, text, "cluster", "schedule")
 

@@ -75,6 +75,9 @@ document.addEventListener("keydown", (event) => {
 const COMMENTS = { llvmir: ";", python: "#" };
 const WORDS = String.raw`(%[\w$.#-]+)|("(?:[^"\\]|\\.)*")|(\b\d[\w.]*)|(\b(?:module|func|for|if|yield|return|define|load|store|def|while)\b)`;
 
+// What is colored in texts with such comments.
+const wordsOf = (comment) => new RegExp(`((?:${comment}).*$)|${WORDS}`, "g");
+
 function colored(into, text, words) {
   let last = 0;
   for (const found of text.matchAll(words)) {
@@ -112,7 +115,7 @@ function stagePane(stage, said) {
   lines.tabIndex = 0;
   lines.setAttribute("role", "listbox");
   lines.setAttribute("aria-label", `${stage.title}, line by line`);
-  const words = new RegExp(`(${COMMENTS[stage.id] || "//"}.*$)|${WORDS}`, "g");
+  const words = wordsOf(COMMENTS[stage.id] || "//");
   const told = new Set(); // several lines may come from one line of the source
   stage.lines.forEach((text, at) => {
     const row = element("div", "row");
