@@ -400,11 +400,6 @@ class Expressions:
             if keyword.arg is None:
                 raise Refusal("'**' is not supported in calls")
             keywords[keyword.arg] = self.evaluate(keyword.value)
-        qualified = isinstance(node.func, ast.Attribute) and function in _EXTREMES
-        if qualified and len(args) == 2 and isinstance(args[1], int):
-            # `tl.max(x, 1)` names an axis; `max(x, 1)` is Python's function.
-            keywords.setdefault("axis", args[1])
-            args = args[:1]
         with self.at(node):
             return self.call(function, args, keywords)
 
@@ -551,9 +546,6 @@ _IMPORTED = (
 )  # fmt: skip
 """What `from tessera_tools.dsl import max` imports, and the function of Python that a kernel means by the name `max`.
 `tl.max(x, 1)` is the reduction along axis 1."""
-
-
-_EXTREMES = (reductions.amax, reductions.amin)
 
 
 def _dsl_names() -> Sequence[str]:
