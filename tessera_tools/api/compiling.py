@@ -199,10 +199,18 @@ c_stride: i32) for sm_90a>
 
     @property
     def resources(self) -> Resources:
-        """Registers, shared memory and spills of this kernel as ptxas reports them. Raises DiagnosticError."""
+        """Registers, shared memory and spills of this kernel. ptxas reports them, except dynamic shared memory, which
+        is in the manifest. Raises DiagnosticError.
+
+        >>> used = compile("examples/gemm.mlir", "sm_90a").resources
+        >>> used.shared, used.dynamic_shared > 0, used.spills
+        (0, True, False)
+        """
         report = self._assembled.report
         assert report is not None
-        return report.entries[self.name]
+        return replace(
+            report.entries[self.name], dynamic_shared=self._manifest.kernel(self.name).dynamic_shared
+        )
 
     def report(self, path: str | os.PathLike[str], result: Result | None = None) -> None:
         """Write a page (HTML) with all stages side by side, the passes, layouts, shared memory, schedule and resources.

@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-import click
-
-from tessera_tools.cli.command_line import entry_points
+from tessera_tools.cli.command_line import CommandLine, entry_points
 from tessera_tools.cli.common import print_table
 from tessera_tools.emit import compile_cache
 
@@ -27,29 +25,27 @@ Examples:
 """
 
 
-def _command() -> click.Command:
-    return click.Command(
-        "tessera-cache",
-        params=[
-            click.Argument(["action"], type=click.Choice(("show", "list", "clear")), default="show"),
-            click.Option(["--version"], is_flag=True, help="Show the version and exit."),
-        ],
-        help="Show the compile cache of tessera-translate, tessera-run and the Python API: its folder and size (show, "
-        "the default) or its entries (list). Or remove all entries (clear).",
-        epilog=EPILOG,
-        context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
-    )
+COMMAND_LINE = CommandLine(
+    "tessera-cache",
+    help="Show or clear the compile cache of tessera-translate, tessera-run and the Python API.",
+    epilog=EPILOG,
+    flags={},
+    values={},
+    takes_input=False,
+    actions={
+        "show": "print its folder and size (the default)",
+        "list": "print its entries, too",
+        "clear": "remove all entries",
+    },
+)
 
 
 def execute(argv: list[str]) -> int:
     """Run the command; returns the exit status."""
-    with _command().make_context("tessera-cache", argv) as context:
-        action, version = context.params["action"], context.params["version"]
-    if version:
-        from tessera_tools import __version__
-
-        sys.stdout.write(f"tessera-cache {__version__}\n")
+    options = COMMAND_LINE.read(argv)
+    if options is None:
         return 0
+    action = options["action"]
     folder = compile_cache.compile_folder()
     if folder is None:
         off = compile_cache.cache_limit() == 0

@@ -261,6 +261,8 @@ class CommandLine:
     width: int = 110
     """Columns of the help."""
     takes_input: bool = True
+    actions: Mapping[str, str] = field(default_factory=dict)
+    """Words of which one may be given instead of an input, with their help. The first is the default."""
     first: tuple[str, ...] = ()
     """The most used options, at most ten, which the help shows first."""
 
@@ -328,7 +330,8 @@ class CommandLine:
             if inside:
                 found[title] = inside
                 placed.update(inside)
-        found["Other options" if found else "Options"] = sorted(set(names) - placed)
+        if set(names) - placed:
+            found["Other options" if found else "Options"] = sorted(set(names) - placed)
         return found
 
     def usage(self, name: str) -> tuple[str, str]:
@@ -359,6 +362,9 @@ class CommandLine:
         ]
         if self.takes_input:
             params.insert(0, click.Argument(["input"], required=False, default="-", metavar="[FILE]"))
+        if self.actions:
+            words = click.Choice(tuple(self.actions))
+            params.insert(0, click.Argument(["action"], type=words, default=next(iter(self.actions))))
         if self.rest:
             params.insert(1, click.Argument(["rest"], nargs=-1, type=click.UNPROCESSED, metavar=self.rest))
         for name, (metavar, text) in self.repeated.items():
@@ -396,7 +402,10 @@ class CommandLine:
         )
 
     def write_help(self, formatter: click.HelpFormatter) -> None:
-        """The options by section, and the passes."""
+        """The actions, the options by section, and the passes."""
+        if self.actions:
+            with formatter.section("Actions"):
+                formatter.write_dl(list(self.actions.items()))
         for title, names in self.sections().items():
             with formatter.section(title):
                 formatter.write_dl([self.usage(name) for name in names])

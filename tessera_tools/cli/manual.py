@@ -17,13 +17,29 @@ from tessera_tools.emit.files import write_output
 
 __all__ = ["COMMANDS", "completion", "man_page", "write_man_pages"]
 
-COMMANDS = ("opt", "translate", "run", "layout", "reduce", "tune", "lsp", "play")
+COMMANDS = ("opt", "translate", "run", "layout", "reduce", "tune", "lsp", "play", "cache", "tools")
 """The modules of the commands with a `CommandLine`."""
 
 
 def command_lines() -> list[CommandLine]:
     """The options of every command."""
-    return [importlib.import_module(f"tessera_tools.cli.{name}").COMMAND_LINE for name in COMMANDS]
+    found = [importlib.import_module(f"tessera_tools.cli.{name}").COMMAND_LINE for name in COMMANDS]
+    return [*found, _drop_in()]
+
+
+def _drop_in() -> CommandLine:
+    """The options of tessera-tileiras, which reads them as LLVM's tools do."""
+    from tessera_tools.cli.tileiras.command import SYNTAX
+
+    options = [one for one in SYNTAX.options if one.name not in ("help", "version")]
+    return CommandLine(
+        SYNTAX.program,
+        help="Compile cuda_tile bytecode to a cubin. The command line is that of NVIDIA's tileiras.",
+        epilog="",
+        flags={one.name: one.help for one in options if not one.value},
+        values={one.name: (one.value.upper(), one.help, None) for one in options if one.value},
+        kinds={one.name: tuple(one.choices) for one in options if one.choices},
+    )
 
 
 def _options(line: CommandLine) -> list[tuple[str, str, tuple[str, ...], bool]]:
@@ -61,6 +77,11 @@ def _bash(line: CommandLine) -> str:
         for name, _, values, _ in options
         if values
     )
+    actions = (
+        f'  COMPREPLY=($(compgen -W "{" ".join(line.actions)}" -- "$current"))\n  return\n'
+        if line.actions
+        else ""
+    )
     return f"""\
 {function}() {{
   local current="${{COMP_WORDS[COMP_CWORD]}}" option="${{COMP_WORDS[COMP_CWORD-1]}}"
@@ -76,7 +97,7 @@ def _bash(line: CommandLine) -> str:
     [[ ${{COMPREPLY[0]}} == *= ]] && compopt -o nospace
     return
   fi
-  compopt -o filenames
+{actions}  compopt -o filenames
   COMPREPLY=($(compgen -f -- "$current"))
 }}
 complete -F {function} {line.name}
@@ -91,11 +112,15 @@ def _zsh(line: CommandLine) -> str:
         sign = ("" if len(name) == 2 else "=") if takes else ""
         after = f":value:({' '.join(values)})" if values else ":value:_files" if takes else ""
         text += f"    '*{name}{sign}[{shown}]{after}' \\\n"
-    return f"{text}    '*:file:_files'\n}}\ncompdef {function} {line.name}\n"
+    rest = f"1:action:({' '.join(line.actions)})" if line.actions else "*:file:_files"
+    return f"{text}    '{rest}'\n}}\ncompdef {function} {line.name}\n"
 
 
 def _fish(line: CommandLine) -> str:
     text = ""
+    for name, help in line.actions.items():
+        shown = help.replace("\\", "\\\\").replace("'", "\\'")
+        text += f"complete -c {line.name} -f -a {name} -d '{shown}'\n"
     for name, help, values, takes in _options(line):
         shown = help.replace("\\", "\\\\").replace("'", "\\'")
         spelled = f"-s {name[1:]}" if len(name) == 2 else f"-l {name[2:]}"
@@ -116,16 +141,21 @@ def man_page(line: CommandLine) -> str:
 
     summary, _, more = line.help.partition(". ")
     file = "[\\fIFILE\\fR]" if line.takes_input else ""
+    action = "[\\fIACTION\\fR]" if line.actions else ""
     page = [
         f'.TH {line.name.upper()} 1 "" "Tessera tools {__version__}" "User Commands"',
         ".SH NAME",
         f"{_roff(line.name)} \\- {_roff(summary[:1].lower() + summary[1:])}",
         ".SH SYNOPSIS",
         f".B {_roff(line.name)}",
-        f"[\\fIOPTION\\fR]... {file} {_roff(line.rest)}".rstrip(),
+        f"[\\fIOPTION\\fR]... {file or action} {_roff(line.rest)}".rstrip(),
     ]
     if more:
         page += [".SH DESCRIPTION", _roff(more)]
+    if line.actions:
+        page.append(".SH ACTIONS")
+        for name, text in line.actions.items():
+            page += [".TP", f".B {_roff(name)}", _roff(text)]
     for title, names in line.sections().items():
         page.append(f".SH {_roff(title.upper())}")
         for name in names:
@@ -140,7 +170,7 @@ def man_page(line: CommandLine) -> str:
         ]
         for name, row in line.passes.items():
             page += [".TP", f".B {_roff(f'--{name}')}", _roff(row.summary)]
-    for paragraph in line.epilog.replace("\b\n", "").strip().split("\n\n"):
+    for paragraph in filter(None, line.epilog.replace("\b\n", "").strip().split("\n\n")):
         title, _, body = paragraph.partition("\n")
         page += [f".SH {_roff(title.rstrip(':').upper())}", ".nf", *map(_roff, body.splitlines()), ".fi"]
     return "\n".join(page) + "\n"

@@ -7,27 +7,17 @@ import shlex
 import sys
 from collections.abc import Callable
 
-import click
-
 from tessera_tools.cache import cache_folder
-from tessera_tools.cli.command_line import entry_points
+from tessera_tools.cli.command_line import CommandLine, entry_points
 from tessera_tools.diagnostics import error
 
 __all__ = ["main", "run"]
 
 EPILOG = """\
 \b
-Actions:
-  commands        list the commands of Tessera tools (the default)
-  completion-bash, completion-fish, completion-zsh
-                  print the completion of the commands' options for a shell:
-                  source <(tessera-tools completion-bash)
-  server-status   tell whether a resident server runs (see TESSERA_SERVER in docs/commands.md)
-  server-stop     end it
-  tileiras-path   print a folder that contains our tileiras and tileirdisasm
-
-\b
-Example:
+Examples:
+  source <(tessera-tools completion-bash)
+  MANPATH="$(tessera-tools man-path):" man tessera-opt
   PATH="$(tessera-tools tileiras-path):$PATH" python my_cutile_program.py
 """
 
@@ -51,26 +41,32 @@ _PROGRAMS = {
 """Program in the drop-in folder → the module that it runs."""
 
 
+COMMAND_LINE = CommandLine(
+    "tessera-tools",
+    help="Show the commands of Tessera tools, and what belongs to none of them.",
+    epilog=EPILOG,
+    flags={},
+    values={},
+    takes_input=False,
+    actions={
+        "commands": "list the commands of Tessera tools (the default)",
+        **{
+            f"completion-{shell}": f"print the completion of the commands' options for {shell}"
+            for shell in ("bash", "fish", "zsh")
+        },
+        "man-path": "print a folder that contains the commands' man pages, for MANPATH",
+        "server-status": "tell whether a resident server runs (see TESSERA_SERVER in docs/commands.md)",
+        "server-stop": "end it",
+        "tileiras-path": "print a folder that contains our tileiras and tileirdisasm",
+    },
+)
+
+
 def execute(argv: list[str]) -> int:
     """Run the command; returns the exit status."""
-    command = click.Command(
-        "tessera-tools",
-        params=[
-            click.Argument(["action"], type=click.Choice(tuple(_ACTIONS)), default="commands"),
-            click.Option(["--version"], is_flag=True, help="Show the version and exit."),
-        ],
-        help="Show the commands of Tessera tools, or the folder for PATH in which tileiras is ours.",
-        epilog=EPILOG,
-        context_settings={"help_option_names": ["--help", "-h"], "max_content_width": 110},
-    )
-    with command.make_context("tessera-tools", argv) as context:
-        action, version = context.params["action"], context.params["version"]
-    if version:
-        from tessera_tools import __version__
-
-        sys.stdout.write(f"tessera-tools {__version__}\n")
-    else:
-        _ACTIONS[action]()
+    options = COMMAND_LINE.read(argv)
+    if options is not None:
+        _ACTIONS[options["action"]]()
     return 0
 
 
@@ -81,6 +77,23 @@ def _list() -> None:
 
 def _print_folder() -> None:
     sys.stdout.write(f"{_drop_in_folder()}\n")
+
+
+def _print_man_folder() -> None:
+    """The pages are written to the user's private cache folder each time, so that they are those of this version."""
+    from tessera_tools.cli.manual import write_man_pages
+
+    folder = os.path.join(_private_folder("the man pages"), "man")
+    write_man_pages(os.path.join(folder, "man1"))
+    sys.stdout.write(f"{folder}\n")
+
+
+def _private_folder(what: str) -> str:
+    """The user's cache folder. Raises DiagnosticError without one."""
+    base = cache_folder()
+    if base is None:
+        raise error(None, f"there is no private folder for {what}", "set TESSERA_CACHE to a folder of yours")
+    return base
 
 
 def _ask_server(question: str) -> None:
@@ -103,11 +116,7 @@ def _drop_in_folder() -> str:
 
     from tessera_tools.emit.files import write_output
 
-    base = cache_folder()
-    if base is None:
-        raise error(
-            None, "there is no private folder for the programs", "set TESSERA_CACHE to a folder of yours"
-        )
+    base = _private_folder("the programs")
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     # One folder for each installation.
     name = hashlib.sha256(f"{sys.executable}\n{package}".encode()).hexdigest()[:16]
@@ -127,6 +136,7 @@ _ACTIONS: dict[str, Callable[[], None]] = {
     "completion-bash": lambda: _complete("bash"),
     "completion-fish": lambda: _complete("fish"),
     "completion-zsh": lambda: _complete("zsh"),
+    "man-path": _print_man_folder,
     "server-status": lambda: _ask_server("status"),
     "server-stop": lambda: _ask_server("stop"),
     "tileiras-path": _print_folder,

@@ -19,6 +19,8 @@ class Resources:
     barriers: int = 0
     shared: int = 0
     """Static shared memory of a block."""
+    dynamic_shared: int = 0
+    """Dynamic shared memory of a block, which the launch asks for; ptxas does not know it."""
     stack: int = 0
     """The stack frame of the function."""
     cumulative_stack: int = 0
@@ -32,6 +34,11 @@ class Resources:
     surfaces: int = 0
     samplers: int = 0
     is_entry: bool = False
+
+    @property
+    def all_shared(self) -> int:
+        """Static and dynamic shared memory of a block."""
+        return self.shared + self.dynamic_shared
 
     @property
     def spills(self) -> bool:

@@ -256,7 +256,7 @@ class Lexer:
 
     def _punctuation(self, row: dict[str, int], mark: str, at: int) -> tuple[str, Any]:
         if mark == "{":
-            if "ATTR_DICT" in row and self._is_dictionary(at):
+            if "ATTR_DICT" in row and self._is_dictionary(at) and self._shifts("ATTR_DICT"):
                 return self._scan("ATTR_DICT", at, self.scanner.dictionary)
         elif mark == "<" and "PROPS" in row and self.text.startswith("<{", at):
             return self._scan("PROPS", at, self._props)

@@ -31,7 +31,7 @@ def test_at_most_ten_options_come_first(name: str) -> None:
     line = LINES[name]
     assert len(line.first) <= 10
     assert set(line.first) <= options(name)
-    assert next(iter(line.sections())) == ("Most used options" if line.first else next(iter(line.sections())))
+    assert not line.first or next(iter(line.sections())) == "Most used options"
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -41,7 +41,8 @@ def test_the_help_begins_with_the_first_section(name: str) -> None:
     module = importlib.import_module(f"tessera_tools.cli.{name}")
     text = module.run(["--help"]).stdout.decode()
     titles = re.findall(r"^(\w[\w ]*):$", text, re.MULTILINE)
-    assert titles[0] == next(iter(module.COMMAND_LINE.sections()))
+    line = module.COMMAND_LINE
+    assert titles[0] == ("Actions" if line.actions else next(iter(line.sections())))
     for option in (*module.COMMAND_LINE.flags, *module.COMMAND_LINE.values):
         assert re.search(rf"^ +--?{option}\b", text, re.MULTILINE)
 
@@ -59,6 +60,19 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     done = subprocess.run(["bash", "-c", script], capture_output=True, timeout=60, text=True)
     assert done.stderr == ""
     return done.stdout.split()
+
+
+def test_bash_completes_actions() -> None:
+    assert complete("tessera-cache", "l") == ["list"]
+    assert complete("tessera-tools", "completion-z") == ["completion-zsh"]
+    assert complete("tessera-cache", "--v") == ["--version"]
+
+
+def test_every_command_has_a_completion_and_a_page() -> None:
+    from tessera_tools.cli.tools import COMMANDS as LISTED
+
+    assert sorted(LINES) == sorted([*LISTED, "tessera-tools"])
+    assert complete("tessera-tileiras", "--gpu-name", "=", "sm_9") == ["sm_90"]
 
 
 def test_bash_completes_options_and_passes() -> None:

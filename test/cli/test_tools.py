@@ -54,6 +54,13 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
+def test_man_pages_are_where_man_finds_them(cache: Path) -> None:
+    folder = Path(tools.run(["man-path"]).stdout.decode().strip())
+    assert folder.is_relative_to(cache)
+    pages = {page.name for page in (folder / "man1").iterdir()}
+    assert pages == {f"{name}.1" for name in [*tools.COMMANDS, "tessera-tools"]}
+
+
 def drop_in() -> Path:
     done = tools.run(["tileiras-path"])
     assert done.exit_code == 0, done.stderr
@@ -73,10 +80,11 @@ def test_the_folder_holds_programs_that_only_the_user_can_change(cache: Path) ->
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o700}
 
 
-def test_the_folder_is_refused_where_others_can_write(cache: Path) -> None:
+@pytest.mark.parametrize("action", ["tileiras-path", "man-path"])
+def test_the_folder_is_refused_where_others_can_write(cache: Path, action: str) -> None:
     (cache / "tessera-tools").mkdir(parents=True)
     (cache / "tessera-tools").chmod(0o777)
-    done = tools.run(["tileiras-path"])
+    done = tools.run([action])
     assert done.exit_code == 1
     assert "there is no private folder" in done.stderr.decode()
 

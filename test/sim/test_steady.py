@@ -62,6 +62,8 @@ def without_skips(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def check(monkeypatch: pytest.MonkeyPatch, call: Any, tolerance: float = 0.03) -> Estimate:
     """Skips laps, and has the time, bytes and operations of the launch with all laps."""
+    # As many SMs are replayed together, however long the traces are.
+    monkeypatch.setattr("tessera_tools.runtime.timing._STEPS_TOGETHER", 1 << 40)
     found = call()
     assert found.executed < 0.6 * found.instructions
     without_skips(monkeypatch)

@@ -80,6 +80,8 @@ DIALECT = Dialect(
         AddressSpaceAttr,
         BroadcastTypeAttr,
         ElementwiseAttr,
+        attributes.PruneFlagAttr,
+        attributes.SpGEMMStepAttr,
         attributes.TransposeModeAttr,
         objects.ObjectAttr,
         objects.SelectObjectAttr,

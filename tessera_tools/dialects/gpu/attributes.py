@@ -69,6 +69,18 @@ class TransposeModeAttr(_ShortEnum, name="gpu.mat_transpose_mode"):
     cases = ("NON_TRANSPOSE", "TRANSPOSE", "CONJUGATE_TRANSPOSE")
 
 
+class PruneFlagAttr(_ShortEnum, name="gpu.prune_2to4_spmat_flag"):
+    """`#gpu<prune_2to4_spmat_flag PRUNE_ONLY>`: how elements are left out of a matrix of which 2 of 4 remain."""
+
+    cases = ("NONE", "PRUNE_ONLY", "PRUNE_AND_CHECK")
+
+
+class SpGEMMStepAttr(_ShortEnum, name="gpu.spgemm_work_estimation_or_compute_kind"):
+    """`#gpu<spgemm_work_estimation_or_compute_kind COMPUTE>`: a step of a product of sparse matrices."""
+
+    cases = ("WORK_ESTIMATION", "COMPUTE")
+
+
 _ShortT = TypeVar("_ShortT", bound=_ShortEnum)
 
 

@@ -37,6 +37,16 @@ _LAUNCH_INT = of(
 )
 
 
+_WITHOUT_TOKEN = {
+    "gpu.wait": "",
+    "gpu.launch": "",
+    "gpu.alloc": " ",
+    "gpu.create_2to4_spmat": " ",
+    "gpu.spgemm_work_estimation_or_compute": " ",
+}
+"""What upstream's formats write without a token, which differs from op to op: two spaces by default."""
+
+
 class AsyncSyntax(CustomDirective, name="Async"):
     """`async [%t0, %t1]`: a token as result, and those to wait for."""
 
@@ -53,8 +63,7 @@ custom_tokens: "[" values "]" -> present | "[" "]" -> present | -> absent
         state.types("async_token", [AsyncTokenType()] if asynchronous[0] == "present" else [])
 
     def write(self, p: Printer, op: Any) -> None:
-        # What upstream's formats write without a token differs from op to op.
-        without = {"gpu.wait": "", "gpu.launch": "", "gpu.alloc": " "}.get(op.name, "  ")
+        without = _WITHOUT_TOKEN.get(op.name, "  ")
         p.write(without if op.async_token is None else " async")
         if op.async_dependencies:
             p.write(f" [{p.names(op.async_dependencies)}]")

@@ -9,6 +9,8 @@ from typing import Any
 
 from tessera_tools.dialects.gpu.attributes import (
     AsyncTokenType,
+    PruneFlagAttr,
+    SpGEMMStepAttr,
     TransposeModeAttr,
     short,
 )
@@ -179,6 +181,18 @@ class CreateBsr(_Call, name="gpu.create_bsr"):
     )
 
 
+class Create2To4SpMat(_Call, name="gpu.create_2to4_spmat"):
+    """A matrix of which two of four elements in a row remain, from a dense one."""
+
+    rows = operand(ANY_INDEX)
+    cols = operand(ANY_INDEX)
+    prune_flag = attribute(short(PruneFlagAttr), default=PruneFlagAttr("PRUNE_AND_CHECK"), key="pruneFlag")
+    memref = operand(ANY_MEMREF)
+    spmat = result(_SPARSE)
+    async_token = optional_result(_TOKEN)
+    assembly = _ASYNC + "`{` $prune_flag `}` $rows `,` $cols `,` $memref attr-dict `:` type($memref)"
+
+
 class DestroySpMat(_Call, name="gpu.destroy_sp_mat"):
     """Gives a handle back."""
 
@@ -297,6 +311,27 @@ class SpGEMMDestroyDescr(_Call, name="gpu.spgemm_destroy_descr"):
     desc = operand(_PRODUCT)
     async_token = optional_result(_TOKEN)
     assembly = _ASYNC + " $desc attr-dict"
+
+
+class SpGEMMWorkEstimationOrCompute(_Call, name="gpu.spgemm_work_estimation_or_compute"):
+    """A step of a product of sparse matrices: the bytes that it needs, or the product."""
+
+    desc = operand(_PRODUCT)
+    mode_a = _mode("modeA")
+    mode_b = _mode("modeB")
+    spmat_a = operand(_SPARSE)
+    spmat_b = operand(_SPARSE)
+    spmat_c = operand(_SPARSE)
+    compute_type = _compute_type()
+    buffer_sz = operand(ANY_INDEX)
+    buffer = operand(ANY_MEMREF)
+    kind = attribute(short(SpGEMMStepAttr))
+    buffer_sz_new = result(exactly(INDEX))
+    async_token = optional_result(_TOKEN)
+    assembly = _ASYNC + (
+        "`{` $kind `}` $spmat_a (`{` $mode_a^ `}`)? `,` $spmat_b (`{` $mode_b^ `}`)? `,` $spmat_c `,` $desc `,` "
+        "$buffer_sz `,` $buffer attr-dict `:` $compute_type `into` type($buffer)"
+    )
 
 
 class SpGEMMCopy(_Call, name="gpu.spgemm_copy"):

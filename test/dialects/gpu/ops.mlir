@@ -149,12 +149,21 @@ module attributes {gpu.container_module} {
     %c0 = arith.constant 0 : index
     %rows, %cols, %nnz, %asyncToken_8 = gpu.spmat_get_size async [%asyncToken_7] %spmat_5
     %1 = gpu.set_csr_pointers async [%asyncToken_7] %spmat_5, %memref, %memref, %memref_0 : memref<?xindex>, memref<?xindex>, memref<?xf32>
+    %bufferSzNew, %asyncToken_9 = gpu.spgemm_work_estimation_or_compute async [%asyncToken_8]{ COMPUTE} %spmat{ TRANSPOSE}, %spmat_3, %spmat_5, %desc, %c0, %alloc : f32 into memref<0xi8>
     %2 = gpu.spgemm_copy async [%1] %spmat, %spmat_3, %spmat_5, %desc : f32
     %3 = gpu.spgemm_destroy_descr async [%2] %desc
     %4 = gpu.destroy_sp_mat async [%3] %spmat
     %5 = gpu.destroy_sp_mat async [%4] %spmat_3
     %6 = gpu.destroy_sp_mat async [%5] %spmat_5
     gpu.wait [%6]
+    return
+  }
+  func.func @two_of_four(%arg0: index, %arg1: memref<?xf16>) {
+    %0 = gpu.wait async
+    %spmat, %asyncToken = gpu.create_2to4_spmat async [%0]{ PRUNE_ONLY} %arg0, %arg0, %arg1 : memref<?xf16>
+    %spmat_0, %asyncToken_1 = gpu.create_2to4_spmat async{ NONE} %arg0, %arg0, %arg1 : memref<?xf16>
+    %spmat_2 = gpu.create_2to4_spmat { PRUNE_AND_CHECK} %arg0, %arg0, %arg1 {tag} : memref<?xf16>
+    %1 = gpu.wait async [%asyncToken_1] {tag}
     return
   }
   func.func @sddmm(%arg0: index) {
