@@ -1,6 +1,8 @@
 """The command line of a command: its options, how they are read, and the help.
 
 argv ──normalize──▶ --NAME=VALUE … ──click──▶ {"gpu_name": "sm_90", …}
+
+click is loaded only for what it has to check or show: its import takes a fifth of a run that the compile cache answers.
 """
 
 from __future__ import annotations
@@ -8,24 +10,51 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
-
-import click
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tessera_tools.cli.common import Command, Result, as_process, in_process, normalize
 from tessera_tools.emit.tunables import TUNABLES
 
+if TYPE_CHECKING:
+    import click
 
-class Number(click.FloatRange):
-    """A number in a range. click accepts `nan` in every range; this class does not."""
 
-    name = "number"
+@dataclass(frozen=True)
+class Number:
+    """The numbers between two bounds."""
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number = super().convert(value, param, ctx)
-        if number != number:
-            self.fail(f"{value!r} is not a valid {self.name}", param, ctx)
-        return number
+    low: float
+    high: float | None = None
+    min_open: bool = False
+    """The lower bound is excluded."""
+
+    def click_type(self) -> click.ParamType:
+        """The type for click, which accepts `nan` in every range; this one does not."""
+        import click
+
+        class Range(click.FloatRange):
+            name = "number"
+
+            def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+                number = super().convert(value, param, ctx)
+                if number != number:
+                    self.fail(f"{value!r} is not a valid {self.name}", param, ctx)
+                return number
+
+        return Range(self.low, self.high, min_open=self.min_open)
+
+
+@dataclass(frozen=True)
+class Integer:
+    """The integers from a bound on."""
+
+    low: int
+
+    def click_type(self) -> click.ParamType:
+        """The type for click."""
+        import click
+
+        return click.IntRange(self.low)
 
 
 SHARED_FLAGS = {
@@ -100,8 +129,8 @@ INSPECTION_VALUES: dict[str, tuple[str, str, str | None]] = {
 """The same, with a value."""
 
 INSPECTION_KINDS = {
-    "mlir-elide-elementsattrs-if-larger": click.IntRange(0),
-    "mlir-elide-resource-strings-if-larger": click.IntRange(0),
+    "mlir-elide-elementsattrs-if-larger": Integer(0),
+    "mlir-elide-resource-strings-if-larger": Integer(0),
     "mlir-output-format": ("text", "json"),
     "mlir-pass-statistics-display": ("pipeline", "list"),
     "mlir-timing-display": ("tree", "list"),
@@ -250,8 +279,46 @@ class CommandLine:
             return None
         if any(help in arguments for help in ("--help=", "--h=", "-h")):
             arguments = ["--help"]
+        plain = self._read_plain(arguments)
+        if plain is not None:
+            return plain
         with self._command().make_context(self.name, arguments) as context:
             return context.params
+
+    def _read_plain(self, arguments: Sequence[str]) -> dict[str, Any] | None:
+        """What click reads from normalized arguments; None if it must convert a value, or show help or an error."""
+        if self.rest or self.actions:
+            return None
+        found: dict[str, Any] = {"run_pass": (), **{_key(name): () for name in self.repeated}}
+        found |= dict.fromkeys(map(_key, self.flags), False) | dict.fromkeys(map(_key, self.values))
+        inputs: list[str] = []
+        words = iter(arguments)
+        for word in words:
+            if not word.startswith("-") or word == "-":
+                inputs.append(word)
+                continue
+            if word.startswith("--"):
+                name, equals, value = word[2:].partition("=")
+                if not equals or name in _LETTERS:
+                    return None
+            else:
+                name, value = word[1:], next(words, None)
+                if name not in _LETTERS or value is None:
+                    return None
+            key, kind = _key(name), self.kinds.get(name)
+            if name in self.repeated or name == "run-pass":
+                found[key] += (value,)
+            elif name in self.flags and value == "true":
+                found[key] = True
+            elif name in self.values and (kind is None or (isinstance(kind, tuple) and value in kind)):
+                found[key] = value
+            else:
+                return None
+        if len(inputs) > self.takes_input or "" in inputs:
+            return None
+        if self.takes_input:
+            found["input"] = inputs[0] if inputs else "-"
+        return found
 
     def sections(self) -> dict[str, list[str]]:
         """The options by section, in the order of the help."""
@@ -287,6 +354,8 @@ class CommandLine:
         return out
 
     def _command(self) -> click.Command:
+        import click
+
         params: list[click.Parameter] = [
             click.Option(["--run-pass"], multiple=True, hidden=True),
             click.Option(["--version"], is_flag=True, expose_value=False, help="Show the version and exit."),
@@ -311,41 +380,55 @@ class CommandLine:
             params.append(
                 click.Option(
                     spelled,
-                    type=click.Choice(kind) if isinstance(kind, tuple) else kind,
+                    type=_click_type(kind),
                     metavar=shown,
                     help=text,
                 )
             )
-        return _Command(
-            self,
+        line = self
+
+        class Command(click.Command):
+            """Shows the options by section, and the passes."""
+
+            def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+                line.write_help(formatter)
+
+        return Command(
+            self.name,
             params=params,
             help=self.help,
             epilog=self.epilog,
             context_settings={"help_option_names": ["--help", "-h"], "max_content_width": self.width},
         )
 
-
-class _Command(click.Command):
-    """Shows the options by section, and the passes."""
-
-    def __init__(self, line: CommandLine, **settings: Any) -> None:
-        super().__init__(line.name, **settings)
-        self._line = line
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        if self._line.actions:
+    def write_help(self, formatter: click.HelpFormatter) -> None:
+        """The actions, the options by section, and the passes."""
+        if self.actions:
             with formatter.section("Actions"):
-                formatter.write_dl(list(self._line.actions.items()))
-        for title, names in self._line.sections().items():
+                formatter.write_dl(list(self.actions.items()))
+        for title, names in self.sections().items():
             with formatter.section(title):
-                formatter.write_dl([self._line.usage(name) for name in names])
+                formatter.write_dl([self.usage(name) for name in names])
         with formatter.section("About"):
             shown = [("--help, -h", "Show this text and exit."), ("--version", "Show the version and exit.")]
             formatter.write_dl(shown)
-        if self._line.passes:
+        if self.passes:
             title = "Passes (run in the order given; pass options as --PASS='name=value name=value')"
             with formatter.section(title):
-                formatter.write_dl([(f"--{name}", row.summary) for name, row in self._line.passes.items()])
+                formatter.write_dl([(f"--{name}", row.summary) for name, row in self.passes.items()])
+
+
+def _key(name: str) -> str:
+    """The name of an option's value."""
+    return _LETTERS.get(name) or name.replace("-", "_").lower()
+
+
+def _click_type(kind: Any) -> Any:
+    import click
+
+    if isinstance(kind, Number | Integer):
+        return kind.click_type()
+    return click.Choice(kind) if isinstance(kind, tuple) else kind
 
 
 def load_plugins(argv: Sequence[str]) -> None:

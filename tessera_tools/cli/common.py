@@ -37,6 +37,7 @@ __all__ = [
     "read_input",
     "report",
     "start_seconds",
+    "usage_error",
     "use_color",
     "with_deep_stack",
     "write_reproducer",
@@ -169,7 +170,6 @@ def _open_standard_streams() -> None:
 
 def guarded(body: Callable[[], int]) -> int:
     """Call `body`; an exception becomes a message on stderr and a status."""
-    import click
 
     def checked() -> int:
         try:
@@ -183,9 +183,9 @@ def guarded(body: Callable[[], int]) -> int:
         return checked()
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
-    except click.exceptions.Exit as exit_:
+    except _of_click("Exit") as exit_:
         return exit_.exit_code
-    except click.ClickException as failure:
+    except _of_click("ClickException") as failure:
         return fail(failure.format_message())
     except DiagnosticError as failure:
         report(failure.diagnostics, None)
@@ -206,6 +206,12 @@ def guarded(body: Callable[[], int]) -> int:
         if os.environ.get("TESSERA_DEBUG") == "1":
             raise
         return fail(internal_fault(fault, "while running the command"))
+
+
+def _of_click(name: str) -> Any:
+    """An exception class of click's; none if click is not loaded, so that nothing raised it."""
+    click = sys.modules.get("click.exceptions")
+    return getattr(click, name, ()) if click is not None else ()
 
 
 def internal_fault(fault: BaseException, doing: str) -> str:
@@ -338,6 +344,13 @@ def start_seconds(begin: float) -> float:
         return 0.0
 
 
+def usage_error(message: str) -> Exception:
+    """click's error for a wrong command line."""
+    import click
+
+    return click.UsageError(message)
+
+
 def normalize(
     argv: Sequence[str],
     values: Mapping[str, str | None],
@@ -349,8 +362,6 @@ def normalize(
     values: option name → None if it requires a value, otherwise its value if given without one. A pass flag
     `--cse=…` becomes `marker=cse=…`. Raises click.UsageError, with a suggestion, for unknown options.
     """
-    import click
-
     out: list[str] = []
     rest = iter(argv)
     inputs: list[int] = []
@@ -382,12 +393,12 @@ def normalize(
             else:
                 following = next(rest, None)
                 if following is None:
-                    raise click.UsageError(f"option '{prefix}{name}' requires a value")
+                    raise usage_error(f"option '{prefix}{name}' requires a value")
                 out += [prefix + name, following] if len(name) == 1 else [f"--{name}={following}"]
         elif dashes == 1 and name[0] in values and values[name[0]] is None:
             out += [argument[:2], argument[2:]]  # -O3, -oFILE
         else:
-            raise click.UsageError(
+            raise usage_error(
                 f"unknown option '{argument.partition('=')[0]}'{_suggest(name, values, passes)}"
             )
     if len(inputs) > 1:

@@ -152,16 +152,28 @@ class Inspection:
         observers: list[Any] = [_Doing(self._doing)]
         if self._local is not None:
             observers.append(self._local)
-        printing = self._printing()
-        if printing.wanted:
+        printing = self._printing() if self._prints else None
+        if printing is not None and printing.wanted:
             from tessera_tools.passes.printing import IRPrinting
 
             observers.append(IRPrinting(printing, write_stderr, _write_in_tree))
-        if self._debug.time:
+        if self._options["debug_pass"] and self._debug.time:
             from tessera_tools.passes.debug import PassTimes
 
             observers.append(PassTimes(self._debug.time, write_stderr))
         return tuple(observers)
+
+    @property
+    def _prints(self) -> bool:
+        """True if an option may ask for IR between passes: the modules that print it are loaded only then."""
+        return (
+            any(
+                value
+                for name, value in self._options.items()
+                if name == "debug_pass" or name.startswith("mlir_print_ir_")
+            )
+            or self._options["mlir_print_ir_tree_dir"] is not None
+        )
 
     def starts(self, pipeline: Pipeline, text: Callable[[], str]) -> None:
         """Show the pipeline before it runs, and write its reproducer, if this is wanted. `text` is the input."""

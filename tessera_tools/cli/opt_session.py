@@ -152,8 +152,13 @@ class Session:
         """Options of bytecode belong to `--emit-bytecode`, and bytecode does not belong in a terminal."""
         options = self.options
         if not options["emit_bytecode"]:
-            if options["emit_bytecode_version"] is not None or options["elide_resource_data_from_bytecode"]:
+            if options["emit_bytecode_version"] is not None:
                 raise _plain("bytecode version while not emitting bytecode", "add --emit-bytecode")
+            if options["elide_resource_data_from_bytecode"]:
+                raise _plain(
+                    "--elide-resource-data-from-bytecode is an option of bytecode, and the output is text",
+                    "add --emit-bytecode, or use --mlir-elide-resource-strings-if-larger=N",
+                )
             return
         if (options["output"] or "-") == "-" and not options["f"] and _stdout().isatty():
             raise _plain(

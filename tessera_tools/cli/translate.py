@@ -10,8 +10,6 @@ from __future__ import annotations
 import sys
 import time
 
-import click
-
 from tessera_tools.cli.command_line import (
     ALIASES,
     INSPECTION_FLAGS,
@@ -28,7 +26,7 @@ from tessera_tools.cli.command_line import (
     entry_points,
     load_plugins,
 )
-from tessera_tools.cli.common import with_deep_stack
+from tessera_tools.cli.common import usage_error, with_deep_stack
 
 __all__ = ["main", "run"]
 
@@ -158,7 +156,7 @@ def execute(argv: list[str]) -> int:
     wanted = [output for name, (output, _) in OUTPUTS.items() if options[name.replace("-", "_")]]
     if len(wanted) != 1:
         found = "none" if not wanted else "several"
-        raise click.UsageError(f"expected one of --{', --'.join(OUTPUTS)}; found {found}")
+        raise usage_error(f"expected one of --{', --'.join(OUTPUTS)}; found {found}")
     from tessera_tools.cli.translate_session import Session
 
     session = Session(options, wanted[0], begin)

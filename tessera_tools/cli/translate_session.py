@@ -33,11 +33,11 @@ from tessera_tools.emit.compile_cache import Entry, key_of, once
 from tessera_tools.emit.compiled import FORMATS, Compiled, Options
 from tessera_tools.emit.files import OutputSet, write_output
 from tessera_tools.emit.tunables import given_config
-from tessera_tools.emit.worker import Worker
 from tessera_tools.passes.timing import Timing
 from tessera_tools.target import lookup, occupancy
 
 if TYPE_CHECKING:
+    from tessera_tools.emit.worker import Worker
     from tessera_tools.ir.core import Operation
     from tessera_tools.passes.base import Pass
 
@@ -181,6 +181,8 @@ class Session:
 
     def _compile_ir(self, name: str, data: bytes, options: Options) -> Compiled:
         if self.until != "llvmir" and self.worker is None:
+            from tessera_tools.emit.worker import Worker
+
             self.worker = Worker.start(time_limit=options.llvm_timeout)
         from tessera_tools.emit.driver import (
             compile_module,
@@ -211,16 +213,18 @@ class Session:
         if self.options["print_pipeline"]:
             self._print_pipeline(options, module)
         self.doing = "compiling"
-        text, pipeline = (
-            _text_of(module) if binary else text,
-            remaining_pipeline(options, stage_of(module)),
-        )
-        self.inspection.starts(pipeline, lambda: text)
+        pipeline = remaining_pipeline(options, stage_of(module))
+
+        def source() -> str:
+            # The module changes in place: the bytecode is read again, because few compilations need its text.
+            return _text_of(self._parse(data, name)) if binary else text
+
+        self.inspection.starts(pipeline, source)
 
         def reproduce() -> str:
             from tessera_tools.passes.reproducer import Reproducer
 
-            ir, passes = self.inspection.reproducer(text, pipeline.text())
+            ir, passes = self.inspection.reproducer(source(), pipeline.text())
             return write_reproducer(self.options["crash_reproducer"], ir, Reproducer(passes))
 
         self._reproduce = reproduce

@@ -251,7 +251,6 @@ class _Run:
         statistics: Statistics | None = None,
     ) -> None:
         """Run the remaining passes on the module."""
-        from tessera_tools.ir.printing import print_op
         from tessera_tools.passes.manager import PassManager
 
         options = self.options
@@ -259,6 +258,8 @@ class _Run:
         steps = _steps(options, stage)
         for name in stages_from(stage):
             if options.all_stages or options.keep_stages:
+                from tessera_tools.ir.printing import print_op
+
                 with self.scope("Output"):
                     self.reached(name, print_op(module))
             if name == "tile":

@@ -11,10 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.emit.plan import Plan, plan_data, read_plan
+
+if TYPE_CHECKING:
+    from tessera_tools.emit.plan import Plan
 
 __all__ = ["SCHEMA", "Kernel", "Manifest", "Parameter", "Persistent", "TensorMap"]
 
@@ -160,6 +162,8 @@ class Manifest:
             "kernels": [_kernel_data(kernel) for kernel in self.kernels],
         }
         if self.plans:
+            from tessera_tools.emit.plan import plan_data
+
             data["plans"] = [plan_data(plan) for plan in self.plans]
         _read_manifest(data, "the manifest")
         return json.dumps(data, indent=2) + "\n"
@@ -322,6 +326,8 @@ def _read_manifest(data: object, name: str) -> Manifest:
         schema=schema,
     )
     if "plans" in reader.data:
+        from tessera_tools.emit.plan import read_plan
+
         sizes = {kernel.name: len(kernel.parameters) for kernel in manifest.kernels}
         plans = tuple(read_plan(part, sizes) for part in reader.objects("plans"))
         manifest = replace(manifest, plans=plans)

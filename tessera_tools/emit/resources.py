@@ -72,27 +72,27 @@ class Report:
         return {name: used for name, used in self.functions.items() if used.is_entry}
 
 
+# These are texts: `re` compiles them at their first use, and a result from the compile cache needs none of them.
 # `ptxas info    : text`, `ptxas error   : text`, `ptxas file.ptx, line 7; error   : text`
-_MESSAGE = re.compile(
+_MESSAGE = (
     r"ptxas (?:(?P<file>.*?), line (?P<line>\d+); )?(?P<severity>info|warning|error|fatal) *: ?(?P<text>.*)"
 )
-_COMPILING = re.compile(r"Compiling entry function '(.+)' for '\w+'")
-_PROPERTIES = re.compile(r"Function properties for '?([^']+)'?$")
-_FRAME = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
-_USED = re.compile(r"Used (\d+) registers?")
+_COMPILING = r"Compiling entry function '(.+)' for '\w+'"
+_PROPERTIES = r"Function properties for '?([^']+)'?$"
+_FRAME = r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads"
+_USED = r"Used (\d+) registers?"
 _COUNTS = {
-    "barriers": re.compile(r"(?:used )?(\d+) barriers?\b"),
-    "cumulative_stack": re.compile(r"(\d+) bytes cumulative stack size"),
+    "barriers": r"(?:used )?(\d+) barriers?\b",
+    "cumulative_stack": r"(\d+) bytes cumulative stack size",
     # Older releases split the size: `1024+0 bytes smem`.
-    "shared": re.compile(r"(\d+)(?:\+(\d+))? bytes smem"),
-    "local": re.compile(r"(\d+)(?:\+(\d+))? bytes lmem"),
-    "textures": re.compile(r"(\d+) textures?\b"),
-    "surfaces": re.compile(r"(\d+) surfaces?\b"),
-    "samplers": re.compile(r"(\d+) samplers?\b"),
+    "shared": r"(\d+)(?:\+(\d+))? bytes smem",
+    "local": r"(\d+)(?:\+(\d+))? bytes lmem",
+    "textures": r"(\d+) textures?\b",
+    "surfaces": r"(\d+) surfaces?\b",
+    "samplers": r"(\d+) samplers?\b",
 }
-_CONSTANTS = re.compile(r"(\d+) bytes cmem\[(\d+)\]")
-_GLOBAL = re.compile(r"(\d+) bytes gmem")
-_COMPILE_TIME = re.compile(r"Compile time = ")
+_CONSTANTS = r"(\d+) bytes cmem\[(\d+)\]"
+_GLOBAL = r"(\d+) bytes gmem"
 
 
 def parse_report(text: str) -> Report:
@@ -104,7 +104,7 @@ def parse_report(text: str) -> Report:
     entry = ""  # the current entry, for `Used …`
     current = ""  # the function of the current line of properties
     for line in text.splitlines():
-        frame = _FRAME.search(line)
+        frame = re.search(_FRAME, line)
         if frame:
             stack, stores, loads = (int(number) for number in frame.groups())
             if current:
@@ -112,7 +112,7 @@ def parse_report(text: str) -> Report:
                     functions[current], stack=stack, spill_stores=stores, spill_loads=loads
                 )
             continue
-        found = _MESSAGE.match(line)
+        found = re.match(_MESSAGE, line)
         if not found:
             # A continuation, or a message of another program such as the loader: append it to the previous message.
             if line.strip():
@@ -120,24 +120,26 @@ def parse_report(text: str) -> Report:
             continue
         text = found["text"].strip()
         if found["severity"] == "info" and not found["line"]:
-            if compiling := _COMPILING.match(text):
+            if compiling := re.match(_COMPILING, text):
                 entry = current = compiling[1]
                 functions[entry] = replace(functions.get(entry, Resources()), is_entry=True)
                 continue
-            if properties := _PROPERTIES.match(text):
+            if properties := re.match(_PROPERTIES, text):
                 current = properties[1].strip()
                 functions.setdefault(current, Resources())
                 continue
-            if used := _USED.match(text):
+            if used := re.match(_USED, text):
                 name = entry or current
                 functions[name] = _used(functions.get(name, Resources()), int(used[1]), text)
                 continue
-            size = _GLOBAL.match(text)
-            if size or _CONSTANTS.match(text):
+            size = re.match(_GLOBAL, text)
+            if size or re.match(_CONSTANTS, text):
                 global_bytes += int(size[1]) if size else 0
-                module_constants.update((int(bank), int(count)) for count, bank in _CONSTANTS.findall(text))
+                module_constants.update(
+                    (int(bank), int(count)) for count, bank in re.findall(_CONSTANTS, text)
+                )
                 continue
-            if _COMPILE_TIME.match(text):
+            if text.startswith("Compile time = "):
                 entry = current = ""
                 continue
         number = int(found["line"]) if found["line"] else None
@@ -148,10 +150,10 @@ def parse_report(text: str) -> Report:
 def _used(known: Resources, registers: int, text: str) -> Resources:
     counts: dict[str, int] = {}
     for name, pattern in _COUNTS.items():
-        found = pattern.search(text)
+        found = re.search(pattern, text)
         if found:
             counts[name] = sum(int(number) for number in found.groups() if number)
-    constants = {int(bank): int(size) for size, bank in _CONSTANTS.findall(text)}
+    constants = {int(bank): int(size) for size, bank in re.findall(_CONSTANTS, text)}
     # ptxas omits values of zero; a later report of the same function replaces the earlier one.
     return replace(known, registers=registers, constants=constants, **counts)
 

@@ -41,8 +41,9 @@ SWIZZLE_64B = Swizzle(2, 4, 3)
 SWIZZLE_128B = Swizzle(3, 4, 3)
 SWIZZLE_MODES = {0: SWIZZLE_NONE, 32: SWIZZLE_32B, 64: SWIZZLE_64B, 128: SWIZZLE_128B}
 LINE_BITS = 1024  # one line of all banks: 32 × 4 bytes
-# Byte addresses of a swizzled buffer are aligned to its pattern: 8 lines of the mode's width.
-SWIZZLE_ALIGNMENT = {0: 16, 32: 256, 64: 512, 128: 1024}
+# Byte addresses of a swizzled buffer are aligned to its pattern: 8 lines of the mode's width. TMA requires 128 bytes
+# without a swizzle (PTX ISA, "cp.async.bulk.tensor").
+SWIZZLE_ALIGNMENT = {0: 128, 32: 256, 64: 512, 128: 1024}
 
 
 def row_major(shape: Sequence[int], order: Sequence[int] | None = None) -> LinearLayout:

@@ -16,6 +16,7 @@ The grammar rule, the parser, the printer, the declared part of the verifier, th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, ClassVar
 
 from tessera_tools.ir.attributes import Attribute, Type
@@ -325,17 +326,14 @@ class Op(Operation, metaclass=_OpMeta):
             return
         cls.name = name
         fields: dict[str, Field] = {}
-        for base in reversed(cls.__mro__):
-            for key, value in vars(base).items():
-                if isinstance(value, Field):
-                    fields[key] = value
-        if any(key in vars(base) for base in cls.__mro__[1:] for key in fields):
-            # Positions are per class: a field of a base is copied for this class.
-            for key, field in list(fields.items()):
-                if key not in vars(cls):
-                    copied = _copy_field(field)
-                    setattr(cls, key, copied)
-                    fields[key] = copied
+        for base in reversed(cls.__mro__[1:]):
+            fields.update(_fields_of_base(base))
+        fields.update(_own_fields(cls))
+        for key, field in fields.items():
+            if key not in vars(cls):
+                # Positions are per class: a field of a base is copied for this class.
+                fields[key] = _copy_field(field)
+                setattr(cls, key, fields[key])
         cls.definition = OpDefinition(cls, list(fields.values()))
         values = {f.name for f in (*cls.definition.operands, *cls.definition.results)}
         for effect in effects.own if (effects := declared(cls)) is not None else ():
@@ -450,12 +448,25 @@ class Op(Operation, metaclass=_OpMeta):
             self.attributes[_SEGMENT_KEYS[0]] = DenseArrayAttr(I32, tuple(sizes))
 
 
+def _own_fields(cls: type) -> dict[str, Field]:
+    """The fields in the body of a class, by name."""
+    return {key: value for key, value in vars(cls).items() if isinstance(value, Field)}
+
+
+_fields_of_base = cache(_own_fields)
+"""Many ops share a base, and those of all ops have many attributes."""
+
+
 def _copy_field(field: Field) -> Field:
     copied = object.__new__(type(field))
-    for cls in type(field).__mro__:
-        for slot in getattr(cls, "__slots__", ()):
-            setattr(copied, slot, getattr(field, slot))
+    for slot in _slots(type(field)):
+        setattr(copied, slot, getattr(field, slot))
     return copied
+
+
+@cache
+def _slots(cls: type[Field]) -> tuple[str, ...]:
+    return tuple(slot for base in cls.__mro__ for slot in getattr(base, "__slots__", ()))
 
 
 def _as_list(value: Any, field: Field, name: str) -> list[Value]:

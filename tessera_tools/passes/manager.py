@@ -19,11 +19,11 @@ from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, Int
 from tessera_tools.ir.actions import executes, log, logs, runs
 from tessera_tools.ir.builtin_attributes import symbol_text
 from tessera_tools.ir.core import Operation, UnregisteredOp
+from tessera_tools.ir.symbols import symbol_name
 from tessera_tools.ir.traits import IsolatedFromAbove
 from tessera_tools.passes import stages
 from tessera_tools.passes.base import Measure, Pass, PassContext, measure_nothing
 from tessera_tools.passes.pipeline import ANY, Pipeline, parse_pipeline
-from tessera_tools.passes.printing import symbol_of
 from tessera_tools.passes.statistics import Statistics
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Observer(Protocol):
 
 def describe(op: Operation) -> str:
     """`'func.func' @gemm`: the description of an op in errors."""
-    name = symbol_of(op)
+    name = symbol_name(op)
     return f"'{op.name}'" + ("" if name is None else f" {symbol_text(name)}")
 
 

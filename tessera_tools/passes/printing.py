@@ -16,14 +16,15 @@ from dataclasses import dataclass
 from difflib import unified_diff
 from typing import TYPE_CHECKING
 
-from tessera_tools.ir.builtin_attributes import StringAttr, symbol_text
+from tessera_tools.ir.builtin_attributes import symbol_text
 from tessera_tools.ir.style import PLAIN, Style
+from tessera_tools.ir.symbols import symbol_name
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
     from tessera_tools.passes.base import Pass
 
-__all__ = ["IRPrinting", "PrintOptions", "symbol_of"]
+__all__ = ["IRPrinting", "PrintOptions"]
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,6 @@ class PrintOptions:
             or self.after_failure
             or self.diff
         )
-
-
-def symbol_of(op: Operation) -> str | None:
-    """The symbol name of `op`."""
-    name = op.attributes.get("sym_name")
-    return name.value if isinstance(name, StringAttr) else None
 
 
 class IRPrinting:
@@ -146,7 +141,7 @@ class IRPrinting:
         shown = self._shown(op)
         place = ""
         if shown is not op:
-            name = symbol_of(op)
+            name = symbol_name(op)
             symbol = "" if name is None else f": {symbol_text(name)}"
             place = f" ('{op.name}' operation{symbol})"
         text = f"// -----// {title}{place} //----- //\n{body}\n\n"
@@ -179,7 +174,7 @@ class IRPrinting:
         while current is not None:
             numbers.append(str(self._counters.setdefault(current, 0)))
             # A symbol may contain any character; a path contains only those that every file system allows.
-            symbol = re.sub(r"[^\w.$-]", "_", symbol_of(current) or "no-symbol-name")[:100]
+            symbol = re.sub(r"[^\w.$-]", "_", symbol_name(current) or "no-symbol-name")[:100]
             folders.append(f"{current.name.replace('.', '_')}_{symbol}")
             current = current.parent_op
         file = f"{'_'.join(reversed(numbers))}_{pass_.name}.mlir"

@@ -53,6 +53,8 @@ ALIGNMENT = 1024
 BUFFER_ALIGNMENT = 16
 """Alignment in bytes: the widest access of one thread (128 bits, ldmatrix rows, cp.async).  Banks need no larger
 alignment, because all addresses of an access move by the same number of banks."""
+STAGE_ALIGNMENT = 128
+"""Alignment in bytes of each stage of a buffer that has several: what TMA requires without a swizzle."""
 APART_BYTES = 4096
 """Extra shared memory that a kernel may take to keep its uses apart, so that they need no barrier between them.  It is
 too little to reduce the number of CTAs on a multiprocessor."""
@@ -278,8 +280,14 @@ def tile_text(shape: tuple[int, ...], element: Type) -> str:
 
 
 def stage_bytes(type: nv_tileas.SmemType) -> int:
-    """Returns the bytes of one stage of a buffer."""
-    return prod(type.tile) * padded_bits(type.element) // 8
+    """Returns the bytes from one stage of a buffer to the next; of a single stage, its bytes."""
+    size = prod(type.tile) * padded_bits(type.element) // 8
+    return stage_stride(size) if type.stages > 1 else size
+
+
+def stage_stride(size: int) -> int:
+    """Returns the bytes from one stage of `size` bytes to the next."""
+    return -(-size // STAGE_ALIGNMENT) * STAGE_ALIGNMENT
 
 
 def _span(

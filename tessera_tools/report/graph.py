@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.tools import TemporaryFolder
 from tessera_tools.ir.core import Block, Operation, Value
+from tessera_tools.ir.symbols import symbol_name
 from tessera_tools.ir.values import OpResult
-from tessera_tools.passes.printing import symbol_of
 from tessera_tools.process import run
 from tessera_tools.report.layouts import names_of
 
@@ -94,7 +94,7 @@ class _Graph:
             self._edges.append(f"  {begin} -> {self._ids[op]} [label = {_quoted(label)}];")
 
     def _label(self, op: Operation) -> str:
-        name = symbol_of(op)
+        name = symbol_name(op)
         lines = [op.name + (f" @{name}" if name is not None else "")]
         lines += [f"{self._names.get(result, '')}: {_short(str(result.type))}" for result in op.results[:8]]
         lines += [f"{key} = {_short(str(value))}" for key, value in _shown(op)]

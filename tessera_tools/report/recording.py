@@ -165,7 +165,7 @@ class Recorder:
         """The layouts and the shared memory of a module in nv_tileas."""
         from tessera_tools.diagnostics import DiagnosticError, Refusal
         from tessera_tools.emit.driver import declared_target
-        from tessera_tools.passes.printing import symbol_of
+        from tessera_tools.ir.symbols import symbol_name
         from tessera_tools.planning.shared_memory import lives_of, recorded
         from tessera_tools.target import lookup
 
@@ -178,7 +178,7 @@ class Recorder:
         for function in module.walk():
             if function.name != "nv_tileaa.func":
                 continue
-            kernel = symbol_of(function) or ""
+            kernel = symbol_name(function) or ""
             try:
                 places = recorded(function, target).offsets
                 lives = lives_of(function, target)

@@ -11,11 +11,12 @@ import pytest
 
 from tessera_tools.diagnostics import DiagnosticError, InternalFault
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.symbols import symbol_name
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.base import Pass, PassContext, PassFailure
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline
-from tessera_tools.passes.printing import IRPrinting, PrintOptions, symbol_of
+from tessera_tools.passes.printing import IRPrinting, PrintOptions
 from tessera_tools.passes.statistics import Statistics
 from tessera_tools.passes.timing import Timing
 
@@ -42,7 +43,7 @@ class Note(Pass):
     statistics: ClassVar[Mapping[str, str]] = {"runs": "Number of runs"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
-        seen.append(symbol_of(op) or op.name)
+        seen.append(symbol_name(op) or op.name)
         context.count("runs")
         return False
 

@@ -32,6 +32,7 @@ LOOSE = {
     "llvm.switch": "cases held as a tensor, not a vector",
     "memref.expand_shape": "operands beside a static output shape",
     "nvvm.mma.sync": "registers of one matrix with different types",
+    "scf.forall.in_parallel": "arguments of its region",
     "vector.transfer_read": "a mask of another type than the vector tells",
     "vector.transfer_write": "a mask of another type than the vector tells",
 }

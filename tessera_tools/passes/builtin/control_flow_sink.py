@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.ir.core import Operation, Region
@@ -16,7 +15,6 @@ from tessera_tools.opdef import ONE_REGION_RUNS
 from tessera_tools.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class ControlFlowSink(Pass):
     """Sinks operations without effects into regions that run at most once."""
 

@@ -11,7 +11,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, cf, scf
@@ -24,7 +23,6 @@ from tessera_tools.passes.base import Pass, PassContext
 _SWITCHED = ("scf.for", "scf.while", "scf.if", "scf.index_switch", "scf.execute_region", "scf.parallel")
 
 
-@dataclass(frozen=True)
 class ConvertSCFToControlFlow(Pass):
     """Lowers loops, branches and switches of `scf`, the outer ones first."""
 

@@ -12,7 +12,6 @@ the entries of a block are removed after the blocks that it dominates.
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
@@ -27,7 +26,6 @@ _LARGEST_REGION = 128
 _READS = frozenset((Kind.READ,))
 
 
-@dataclass(frozen=True)
 class CSE(Pass):
     """Common subexpression elimination, with MLIR's rules."""
 

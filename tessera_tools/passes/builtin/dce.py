@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.ir.core import Operation
@@ -11,7 +10,6 @@ from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead, erase_unreachable_blocks
 
 
-@dataclass(frozen=True)
 class DCE(Pass):
     """Dead code elimination by mark and sweep.
 

@@ -11,7 +11,6 @@ Only speculatable operations without effects are moved, because the loop may not
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.ir.core import Operation, Region, Value
@@ -24,7 +23,6 @@ _LARGEST = 4096
 """Ops with more nested operations than this are not moved: examining nested regions repeatedly would be quadratic."""
 
 
-@dataclass(frozen=True)
 class LoopInvariantCodeMotion(Pass):
     """Hoist invariant operations, inner loops first, so that they may be hoisted out of several loops."""
 

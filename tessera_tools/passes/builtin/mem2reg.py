@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects.ub import Poison
@@ -27,7 +26,6 @@ from tessera_tools.opdef.dialect import find_op
 from tessera_tools.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class Mem2Reg(Pass):
     """Promotes variables of `memref` and `llvm` to SSA values."""
 

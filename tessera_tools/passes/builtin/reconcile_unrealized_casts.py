@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.ir.casts import UnrealizedConversionCast, reconcile
@@ -15,7 +14,6 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class ReconcileUnrealizedCasts(Pass):
     """Remove inverse casts and unused casts; keep the others."""
 

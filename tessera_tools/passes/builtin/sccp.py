@@ -9,7 +9,6 @@ that only known calls use are followed through their calls.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.dialects.func import Call, Return
@@ -36,7 +35,6 @@ Lattice = Attribute | _Overdefined | None
 """None is a value that was not reached."""
 
 
-@dataclass(frozen=True)
 class SCCP(Pass):
     """Replaces values that are constant on every path that can be reached."""
 

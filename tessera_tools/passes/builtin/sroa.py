@@ -12,7 +12,6 @@ constants and access no more than it.  `mem2reg` then promotes the new variables
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.dialects import llvm, memref
@@ -27,7 +26,6 @@ MOST_ELEMENTS = 16
 """Larger aggregates stay whole, as upstream has it: a variable for each element would only make more work."""
 
 
-@dataclass(frozen=True)
 class SROA(Pass):
     """Splits variables of `memref` and `llvm` into their elements."""
 

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.location import UNKNOWN
 from tessera_tools.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class StripDebugInfo(Pass):
     """Set the location of every operation and block argument to unknown."""
 

@@ -6,7 +6,6 @@ A symbol is live if it is public in a visible table, or if a live op refers to i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.ir.attributes import Attribute
@@ -16,7 +15,6 @@ from tessera_tools.ir.symbols import SymbolTables, is_symbol_table, symbol_name,
 from tessera_tools.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class SymbolDCE(Pass):
     """Dead symbol elimination, through nested symbol tables."""
 

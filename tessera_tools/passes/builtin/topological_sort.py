@@ -7,15 +7,12 @@ Only blocks of graph regions may hold operations in another order.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tessera_tools.ir.core import Block, Operation, UnregisteredOp
 from tessera_tools.ir.dominance import is_graph_region
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.passes.base import Pass, PassContext
 
 
-@dataclass(frozen=True)
 class TopologicalSort(Pass):
     """Operations that are in order keep their order. In a cycle, the first operation comes first."""
 

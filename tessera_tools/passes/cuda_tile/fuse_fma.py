@@ -9,7 +9,6 @@ One of two roundings is removed, which changes the last bits of results: the pas
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.dialects.cuda_tile.canonicalize import ProductFirst
@@ -68,7 +67,6 @@ def _fuse(op: AddF | SubF, product: MulF, addend: Value, rewriter: Rewriter) -> 
     rewriter.erase_op(product)
 
 
-@dataclass(frozen=True)
 class FuseFMA(Pass):
     """Fuse a product with a single use and the sum or difference of which it is the left operand.
 

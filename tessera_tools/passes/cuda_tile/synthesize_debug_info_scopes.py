@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.debug_info import (
@@ -29,7 +28,6 @@ __all__ = ["SynthesizeDebugInfoScopes"]
 UNKNOWN_FILE = DIFileAttr("<unknown>", "")
 
 
-@dataclass(frozen=True)
 class SynthesizeDebugInfoScopes(Pass):
     """Give each kernel a subprogram in a compile unit of the module, and each of its operations a position in it.
 

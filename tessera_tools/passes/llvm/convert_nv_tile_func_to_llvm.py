@@ -13,7 +13,6 @@ nv_tileaa.occupancy      nvvm.maxnreg         registers for that many CTAs per m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.persistent import CLUSTER_PROGRAMS, PERSISTENT
@@ -30,7 +29,6 @@ from tessera_tools.planning.kernel import known_target
 from tessera_tools.target import Feature, Target, max_registers_for
 
 
-@dataclass(frozen=True)
 class ConvertNVTileFuncToLLVM(Pass):
     """Lower the boundaries of tile functions."""
 

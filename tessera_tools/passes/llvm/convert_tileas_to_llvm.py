@@ -5,7 +5,6 @@ offsets in shared memory  →  lower each kernel into an llvm.func, op by op (lo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
@@ -88,7 +87,6 @@ DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
 """Attribute of a kernel's llvm.func: bytes of dynamic shared memory that a launch must provide."""
 
 
-@dataclass(frozen=True)
 class ConvertTileASToLLVM(Pass):
     """Lower kernel bodies to llvm and nvvm."""
 

@@ -9,7 +9,6 @@ the pragmas as unsupported and ignore them: the pass is in no pipeline.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.dialects import llvm
@@ -27,7 +26,6 @@ _PRODUCT_TEXTS = ("mma.sync", "wgmma.mma_async", "tcgen05.mma")
 _FENCES = ("nvvm.fence.", "nvvm.mbarrier.", "nvvm.cp.async.mbarrier.", "nvvm.cluster.")
 
 
-@dataclass(frozen=True)
 class InsertOCGKnobs(Pass):
     """Insert the pragmas."""
 

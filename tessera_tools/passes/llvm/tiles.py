@@ -9,10 +9,8 @@ token                → None (order is the order of the code)
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import prod
 from typing import TYPE_CHECKING
 
-from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.llvm.types import PointerType
@@ -34,6 +32,7 @@ from tessera_tools.ir.types import (
     bit_width,
 )
 from tessera_tools.layout import LinearLayout
+from tessera_tools.planning.shared_memory import stage_bytes, stage_stride
 
 if TYPE_CHECKING:
     from tessera_tools.passes.llvm.emitter import Emitter, Int
@@ -179,5 +178,6 @@ class Buffer:
 
     @property
     def stage_bytes(self) -> int:
-        """Bytes of one stage."""
-        return prod(self.type.tile) * element_bytes(self.type.element)
+        """Bytes from one stage to the next; of a buffer that has one, its bytes."""
+        size = stage_bytes(self.type)
+        return size if self.slot is None else stage_stride(size)

@@ -62,10 +62,11 @@ def check_boxes(atom: TmaAtom, buffer: Buffer, box: tuple[int, ...]) -> None:
             raise Refusal(
                 f"the box at {list(corner)} of the tile {list(tile)} is not contiguous in the buffer"
             )
-    stage = prod(tile) * bits // 8
     alignment = SWIZZLE_ALIGNMENT[swizzle]
-    if buffer.offset % alignment or (buffer.type.stages > 1 and stage % alignment):
-        raise Refusal(f"the buffer is not aligned to {alignment} bytes, which its swizzle requires")
+    if buffer.offset % alignment or (buffer.type.stages > 1 and buffer.stage_bytes % alignment):
+        raise Refusal(
+            f"the buffer is not aligned to {alignment} bytes, which TMA requires for a swizzle of {swizzle} bytes"
+        )
 
 
 def _has_layout(

@@ -13,7 +13,6 @@ as much as a hundred outside.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import func, tile
@@ -29,7 +28,6 @@ from tessera_tools.passes.tile.hazards import TileHazards
 _LOOP_WEIGHT = 100
 
 
-@dataclass(frozen=True)
 class BarrierOptimization(Pass):
     """Insert missing barriers and waits, and remove redundant ones."""
 

@@ -11,7 +11,6 @@ not change.  It does not change the distribution either: an op that determines a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.analysis.fragments import Fragments, fragments_of, is_fragment
@@ -27,7 +26,6 @@ from tessera_tools.passes.tile.liveness import Liveness, written_whole
 from tessera_tools.passes.tile.vector_accesses import vectorize
 
 
-@dataclass(frozen=True)
 class TileRegisterCoalescing(Pass):
     """Coalesce fragments, remove dead ones, and vectorize accesses of `tile` programs."""
 

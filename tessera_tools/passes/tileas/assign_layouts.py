@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 from tessera_tools.diagnostics import error
@@ -48,7 +47,6 @@ _ROUND_TRIP = 64
 """The cost of the barriers of a conversion through shared memory, in the same unit."""
 
 
-@dataclass(frozen=True)
 class AssignLayouts(Pass):
     """Give every tensor a layout."""
 

@@ -9,7 +9,6 @@ turn: it would never end.  The pass runs when all barriers of the agent are know
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
@@ -39,7 +38,6 @@ _APART = (
 """Ops with effects that warpgroups execute without meeting."""
 
 
-@dataclass(frozen=True)
 class BindNamedBarriers(Pass):
     """Give the turns of warpgroups their named barriers."""
 

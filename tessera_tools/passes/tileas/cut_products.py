@@ -15,7 +15,6 @@ would let a part read what another one has written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.axis import is_elementwise
@@ -38,7 +37,6 @@ _FEWEST = 64
 """Rows and columns of a part."""
 
 
-@dataclass(frozen=True)
 class CutProducts(Pass):
     """Compute products that an SM has no room for part by part."""
 

@@ -32,6 +32,7 @@ from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.tileas.boxes import Boxes, Missed, axes_of, boxes_of
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
+from tessera_tools.planning.shared_memory import stage_stride
 from tessera_tools.target import WARPS_OF_WARPGROUP
 
 REGISTER_BYTES = 2
@@ -67,8 +68,8 @@ class BoxLoad:
 
     @property
     def bytes(self) -> int:
-        """Bytes of one stage."""
-        return self.type.num_elements * element_bytes(self.type.element)
+        """Bytes from one stage to the next."""
+        return stage_stride(self.type.num_elements * element_bytes(self.type.element))
 
     @property
     def type(self) -> RankedTensorType:
@@ -135,8 +136,8 @@ class ThreadFill:
 
     @property
     def bytes(self) -> int:
-        """Bytes of one stage."""
-        return prod(self.tile) * element_bytes(self.type.element)
+        """Bytes from one stage to the next."""
+        return stage_stride(prod(self.tile) * element_bytes(self.type.element))
 
     @property
     def addresses(self) -> int:

@@ -35,7 +35,6 @@ LEAST_ELEMENTS = 16
 _MIRRORED = {"sle": "sge", "slt": "sgt"}
 
 
-@dataclass(frozen=True)
 class GuardMasks(Pass):
     """Skip the masks of tiles for which they hold."""
 

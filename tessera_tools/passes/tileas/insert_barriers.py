@@ -26,7 +26,6 @@ INSERTED = "nv_tileaa.barriers_inserted"
 """Attribute of a kernel: the pass has run, so its barriers are complete."""
 
 
-@dataclass(frozen=True)
 class InsertBarriers(Pass):
     """Allocate shared memory, and insert barriers between conflicting accesses."""
 

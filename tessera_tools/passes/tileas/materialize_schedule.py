@@ -13,7 +13,6 @@ load has a pipeline of its own, and the consumer reads its tile.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.storage import element_bytes
@@ -59,7 +58,6 @@ from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_rese
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
 
-@dataclass(frozen=True)
 class MaterializeSchedule(Pass):
     """Convert kernels with products to agents with pipelines."""
 

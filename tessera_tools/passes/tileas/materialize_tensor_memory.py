@@ -60,7 +60,6 @@ from tessera_tools.planning.shared_memory import tile_text
 from tessera_tools.target import Feature, Target
 
 
-@dataclass(frozen=True)
 class MaterializeTensorMemory(Pass):
     """Convert kernels with products to agents with sums in tensor memory."""
 

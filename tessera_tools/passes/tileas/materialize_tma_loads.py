@@ -13,7 +13,6 @@ counted in instructions of a warp.  Kernels of products get their tiles by other
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
@@ -30,7 +29,6 @@ from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.target import Feature, Target
 
 
-@dataclass(frozen=True)
 class MaterializeTmaLoads(Pass):
     """Load tiles by TMA."""
 

@@ -55,7 +55,6 @@ _FIXED = 4
 """A proxy fence, the choice of the thread that stores, a commit, and a wait."""
 
 
-@dataclass(frozen=True)
 class MaterializeTmaStores(Pass):
     """Store tiles by TMA."""
 

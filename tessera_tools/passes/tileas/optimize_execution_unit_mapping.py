@@ -25,7 +25,6 @@ from tessera_tools.planning.kernel import kernels
 from tessera_tools.target import MOST_WARPS, WARPS_OF_WARPGROUP
 
 
-@dataclass(frozen=True)
 class OptimizeExecutionUnitMapping(Pass):
     """Align the warps of agents to the groups that instructions need."""
 

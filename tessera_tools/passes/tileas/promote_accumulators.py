@@ -11,7 +11,6 @@ multiplies 8-bit floats as f16.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.analysis.storage import element_bytes
@@ -29,7 +28,6 @@ from tessera_tools.passes.tileas.products import (
 from tessera_tools.planning.kernel import kernels, target_of
 
 
-@dataclass(frozen=True)
 class PromoteAccumulators(Pass):
     """Add the sums of 8-bit floats in f32."""
 

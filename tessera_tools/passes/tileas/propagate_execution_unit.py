@@ -8,7 +8,6 @@ agree, because its results are values of all warps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
@@ -22,7 +21,6 @@ INCONSISTENT = (
 )
 
 
-@dataclass(frozen=True)
 class PropagateExecutionUnit(Pass):
     """Give kernels the warps that their agents need."""
 

@@ -10,7 +10,6 @@ finds the buffer of an access by its name: the places of buffers, the barriers, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -28,7 +27,6 @@ from tessera_tools.planning.shared_memory import ALIGN
 _UNSUPPORTED = "RemoveBufferAlias: not supported operation type"
 
 
-@dataclass(frozen=True)
 class RemoveBufferAlias(Pass):
     """Give every buffer one name."""
 

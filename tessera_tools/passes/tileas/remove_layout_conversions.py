@@ -9,7 +9,6 @@ store(convert(x))                        → store(x), likewise
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.access import storage_bits
@@ -31,7 +30,6 @@ MOST_REMATERIALIZED = 8
 _EXPENSIVE = ("arith.divf", "arith.divsi", "arith.divui", "arith.remsi", "arith.remui", "arith.remf")
 
 
-@dataclass(frozen=True)
 class RemoveLayoutConversions(Pass):
     """Remove and propagate layout conversions."""
 

@@ -14,7 +14,6 @@ agents begin, so that a store before it is seen in each of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.storage import padded_bits
@@ -37,7 +36,6 @@ _CHANGES_PLACE = (nv_tileas.Dot, nv_tileas.AsyncDot)
 """Pure ops that take too long to be computed twice."""
 
 
-@dataclass(frozen=True)
 class ResolveAgentBoundary(Pass):
     """Make every value that crosses an agent_switch one that an agent can use."""
 

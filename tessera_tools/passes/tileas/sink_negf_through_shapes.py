@@ -8,7 +8,6 @@ wgmma inverts the signs of its factors itself (`AsyncProduct.negates` in product
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, nv_tileaa
@@ -47,7 +46,6 @@ def _expands(op: Operation | None) -> bool:
     return len(new) > len(old) and [n for n in old if n != 1] == [n for n in new if n != 1]
 
 
-@dataclass(frozen=True)
 class SinkNegFThroughShapes(Pass):
     """Invert signs before broadcasts."""
 

@@ -12,7 +12,6 @@ A product is swapped if agents can compute it then (products.py), and if that co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.storage import element_bytes
@@ -35,7 +34,6 @@ ROWS = 64
 _FEWEST_COLUMNS = 8
 
 
-@dataclass(frozen=True)
 class SwapOperands(Pass):
     """Compute products of few rows transposed."""
 

@@ -61,8 +61,6 @@ _TRANSPOSED = (1, 2)
 """Bytes of the elements of factors that need not be contiguous along K."""
 _MOST_COLUMNS = 256
 """Columns of one instruction."""
-_STAGE_ALIGNMENT = 128
-"""Bytes at whose multiples TMA writes to shared memory (PTX ISA, "cp.async.bulk.tensor")."""
 _SCALES = 3
 """The first operand of a product that is factors of blocks."""
 _FEWEST_SCALED = 64
@@ -344,13 +342,7 @@ def _read(
     """Add a tile that TMA brings to the consumer, if it is not there yet.  Raises Missed if TMA does not."""
     if any(load is other.load for other in read):
         return
-    made = read_load(dot, load, facts, order)
-    if made.bytes % _STAGE_ALIGNMENT:
-        raise Missed(
-            load,
-            f"reads a tile of {made.bytes} bytes; stages for TMA begin at multiples of {_STAGE_ALIGNMENT}",
-        )
-    read.append(made)
+    read.append(read_load(dot, load, facts, order))
 
 
 def _handed_scales(

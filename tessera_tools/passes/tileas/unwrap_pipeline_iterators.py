@@ -12,7 +12,6 @@ the first stage of all needs no phase, because nobody has filled it.  An agent's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, nv_tileas
@@ -31,7 +30,6 @@ _ON_STAGE = (
 """Ops with the stage of an iterator."""
 
 
-@dataclass(frozen=True)
 class UnwrapPipelineIterators(Pass):
     """Replace iterators of pipelines by integers."""
 
