@@ -287,7 +287,7 @@ class CommandLine:
 
     def _read_plain(self, arguments: Sequence[str]) -> dict[str, Any] | None:
         """What click reads from normalized arguments; None if it must convert a value, or show help or an error."""
-        if self.rest:
+        if self.rest or self.actions:
             return None
         found: dict[str, Any] = {"run_pass": (), **{_key(name): () for name in self.repeated}}
         found |= dict.fromkeys(map(_key, self.flags), False) | dict.fromkeys(map(_key, self.values))
