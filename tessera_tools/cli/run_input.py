@@ -84,7 +84,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
             entry=options["entry"],
             shapes=options.get("shapes"),
         )
-    if options.get("launches") is None and fills(options["grid"], target):
+    if options.get("launches") is None and fills(options.get("grid"), target):
         config["launches"] = LARGE
     # Line information has no run-time cost, and lets findings report source lines.
     asked = Options(
