@@ -44,6 +44,10 @@ FLAGS = SHARED_FLAGS | INSPECTION_FLAGS | {
     "verify-roundtrip": "check that the text and the bytecode of the input are read as the same IR",
 }  # fmt: skip
 
+REPEATED: dict[str, tuple[str, str]] = {
+    **INSPECTION_REPEATED,
+    "irdl-file": ("FILE", "load the dialects that FILE defines in irdl, which the input may use"),
+}
 VALUES: dict[str, tuple[str, str, str | None]] = {
     **shared(SHARED_VALUES, "o", "color", "report"),
     **INSPECTION_VALUES,
@@ -96,8 +100,7 @@ COMMAND_LINE = CommandLine(
     | {"verify-diagnostics": ("all", "only-expected"), "emit-bytecode-version": int},
     passes=PASSES,
     aliases=ALIASES,
-    repeated=INSPECTION_REPEATED
-    | {"irdl-file": ("FILE", "load the dialects that FILE defines in irdl, which the input may use")},
+    repeated=REPEATED,
     first=(
         "o",
         "pass-pipeline",

@@ -166,8 +166,8 @@ def test_each_pass_has_its_diff(show: Any) -> None:
     assert page.locator('.pass[aria-selected="true"]').inner_text().startswith("cse")
     expect(page.locator("#diff")).to_contain_text("This pass changed nothing")
     # It stays selected when the program changes.
-    replace(page, SMALL)
-    expect(page.locator("#status")).to_have_class("busy")
+    with page.expect_response(lambda answer: answer.request.method == "POST"):
+        replace(page, SMALL)
     expect(page.locator("#status")).to_have_class("good")
     assert page.locator('.pass[aria-selected="true"]').inner_text().startswith("cse")
 

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("forget_plugins")  # an example of the page
 
 INSPECTION = {*command_line.INSPECTION_FLAGS, *command_line.INSPECTION_VALUES}
 """Options that the section of tessera-translate refers to, and that of tessera-opt explains."""
-OPT = options([*opt.FLAGS, *opt.VALUES, *opt.ALIASES, *command_line.INSPECTION_REPEATED])
+OPT = options([*opt.FLAGS, *opt.VALUES, *opt.ALIASES, *opt.REPEATED])
 RUN = options([*run.FLAGS, *run.REPEATED, *run.VALUES])
 LAYOUT = options([*layout.FLAGS, *layout.REPEATED, *layout.VALUES])
 REDUCE = options([*reduce.FLAGS, *reduce.REPEATED, *reduce.VALUES])

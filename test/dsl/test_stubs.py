@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import shutil
 import subprocess
 import sys
@@ -63,7 +64,8 @@ f[4](1, 2, 3, 4)
 
 @pytest.mark.slow
 def test_a_type_checker_knows_the_ops(tmp_path: Path) -> None:
-    if shutil.which("pyright") is None:
+    checker = shutil.which("pyright", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
+    if checker is None:
         pytest.skip("pyright is not installed; it is in the extra [dev]")
     wrong = PROGRAM.replace('"zero"', '"zer"').replace("t += sum", "t.elements\n        t += sum")
     found: list[list[str]] = []
@@ -71,7 +73,7 @@ def test_a_type_checker_knows_the_ops(tmp_path: Path) -> None:
         (tmp_path / "program.py").write_text(text)
         (tmp_path / "pyrightconfig.json").write_text(f'{{"extraPaths": ["{Path(tl.__file__).parents[2]}"]}}')
         done = subprocess.run(
-            ["pyright", "--pythonpath", sys.executable, "program.py"],
+            [checker, "--pythonpath", sys.executable, "program.py"],
             cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
         )  # fmt: skip
         found.append([line.partition("error: ")[2] for line in done.stdout.splitlines() if "error: " in line])
