@@ -102,21 +102,21 @@ def _run(options: dict[str, Any]) -> int:
         registers = read_layout(rest if matrix else given, [size for _, size in layout.outs])
         used_by.append(UsedBy(f"access {number + 1}", Access(registers, "matrix" if matrix else "vector")))
     shown: Picture = picture(layout, element_bits=_bits(options["element"] or "f16"), used_by=used_by)
-    print_picture(
-        shown, options["color"] or "auto", size_option(options, "width"), size_option(options, "rows") or 32
-    )
     cute = cute_notation(layout)
     kind = "shared" if layout.in_dims == ("offset",) else "linear"
     attribute = f"#nv_tileas.{kind}<{{{to_text(layout)}}}>"
-    sys.stdout.write(f"MLIR: {attribute}\n")
-    sys.stdout.write(f"CuTe: {cute}\n" if cute is not None else "CuTe: none; the layout has no strides\n")
-    with OutputSet() as outputs:
+    with OutputSet() as outputs:  # before the text, whose reader may close the pipe
         if options["svg"]:
             outputs.add(options["svg"], shown.svg())
         if options["html"]:
             from tessera_tools.report import layout_page
 
             outputs.add(options["html"], layout_page([(shown, attribute, cute)]))
+    print_picture(
+        shown, options["color"] or "auto", size_option(options, "width"), size_option(options, "rows") or 32
+    )
+    sys.stdout.write(f"MLIR: {attribute}\n")
+    sys.stdout.write(f"CuTe: {cute}\n" if cute is not None else "CuTe: none; the layout has no strides\n")
     return 0
 
 

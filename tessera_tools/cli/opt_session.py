@@ -43,7 +43,7 @@ from tessera_tools.target import Target
 
 if TYPE_CHECKING:
     from tessera_tools.passes.manager import Observer
-    from tessera_tools.report import Recording
+    from tessera_tools.report import Recording, ValueLayout
 
 __all__ = ["Session"]
 
@@ -65,6 +65,7 @@ class Session:
         self._input: tuple[str, bytes] | None = None
         self._recording: Recording | None = None
         self._page: str | None = None
+        self._layouts: list[list[ValueLayout]] = []  # of each chunk
         self.source_text = ""
         self.input_name = ""
 
@@ -176,11 +177,15 @@ class Session:
         output = self.options["output"] or "-"
         if self._page is not None and not self.failed:
             write_output(self.options["report"], self._page)
-        if self.options["show_layout"] is not None and output == "-":
-            return  # stdout has the pictures
         # A file is written only if all chunks succeed; stdout shows the successful chunks.
-        if output == "-" or not self.failed:
+        pictures = self.options["show_layout"] is not None
+        if (output == "-" and not pictures) or (output != "-" and not self.failed):
             write_output(output, data)
+        if pictures:  # after the files: the reader of the pictures may close the pipe
+            from tessera_tools.cli.pictures import print_layouts
+
+            for found in self._layouts:
+                print_layouts(found, self.options["color"] or "auto")
 
     def _read(self) -> tuple[str, bytes]:
         """The input, read once: stdin would be empty in a second attempt on a larger stack."""
@@ -297,9 +302,9 @@ class Session:
 
                 write_graph(module, options["view_op_graph"])
             if options["show_layout"] is not None:
-                from tessera_tools.cli.pictures import show_layouts
+                from tessera_tools.cli.pictures import find_layouts
 
-                show_layouts(module, options["show_layout"], options["color"] or "auto")
+                self._layouts.append(find_layouts(module, options["show_layout"]))
         return made
 
     def _output(self, module: Operation) -> bytes:

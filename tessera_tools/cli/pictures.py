@@ -16,8 +16,9 @@ from tessera_tools.diagnostics import error
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
     from tessera_tools.layout import Picture
+    from tessera_tools.report import ValueLayout
 
-__all__ = ["print_picture", "show_layouts", "size_option", "write_graph"]
+__all__ = ["find_layouts", "print_layouts", "print_picture", "size_option", "write_graph"]
 
 
 def size_option(options: Mapping[str, Any], name: str) -> int | None:
@@ -30,11 +31,10 @@ def size_option(options: Mapping[str, Any], name: str) -> int | None:
     return int(text)
 
 
-def show_layouts(module: Operation, wanted: str, when: str) -> None:
-    """Print the layouts of the values that `wanted` names, `%a,%b` or `all`. Raises DiagnosticError if a value does not
+def find_layouts(module: Operation, wanted: str) -> list[ValueLayout]:
+    """The layouts of the values that `wanted` names, `%a,%b` or `all`. Raises DiagnosticError if a value does not
     exist or has no layout."""
     from tessera_tools.diagnostics import closest
-    from tessera_tools.layout import cute_notation
     from tessera_tools.report import layouts_of, names_of
 
     names = names_of(module)
@@ -68,6 +68,13 @@ def show_layouts(module: Operation, wanted: str, when: str) -> None:
         raise error(
             None, "--show-layout: no value has a layout", "layouts exist after --to=tileas-insert-barriers"
         )
+    return found
+
+
+def print_layouts(found: list[ValueLayout], when: str) -> None:
+    """Print the layouts of values to stdout, with empty lines between them."""
+    from tessera_tools.layout import cute_notation
+
     for number, one in enumerate(found):
         if number:
             sys.stdout.write("\n")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -126,3 +129,30 @@ def test_show_layout_refuses_a_value_without_a_layout(wanted: str, message: str)
     done = opt.run([f"--show-layout={wanted}"], PROGRAM)
     assert done.exit_code == 1
     assert message in done.stderr.decode()
+
+
+def to_a_closed_pipe(command: str, *argv: str, stdin: bytes = b"") -> None:
+    """Run a command whose stdout nobody reads, as `| head` at its end."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    module = f"tessera_tools.cli.{command}"
+    done = subprocess.run(
+        [sys.executable, "-m", module, *argv], input=stdin, stdout=writer, stderr=subprocess.PIPE, timeout=60
+    )
+    os.close(writer)
+    assert done.stderr == b""
+
+
+def test_a_closed_pipe_does_not_prevent_the_files(tmp_path: Path) -> None:
+    svg, page, output = tmp_path / "a.svg", tmp_path / "a.html", tmp_path / "out.mlir"
+    to_a_closed_pipe("layout", "(64,64):(64,1)", f"--svg={svg}", f"--html={page}")
+    to_a_closed_pipe("opt", "--show-layout=all", "-o", str(output), stdin=PROGRAM)
+    assert svg.read_text().startswith("<svg ")
+    assert svg.read_text() in page.read_text()
+    assert "nv_tileaa.func @f" in output.read_text()
+
+
+def test_show_layout_writes_no_file_for_a_value_without_a_layout(tmp_path: Path) -> None:
+    output = tmp_path / "out.mlir"
+    assert opt.run(["--show-layout=%nosuch", "-o", str(output)], PROGRAM).exit_code == 1
+    assert not output.exists()
