@@ -47,16 +47,10 @@ def mlir_opt(data: bytes, *options: str) -> bytes | None:
 
 def unnamed(module: Any) -> str:
     """The generic text of a module, without names and numbers of `distinct` attributes, which are not in bytecode."""
+    from tessera_tools.cli.round_trip import forget_names
     from tessera_tools.ir.printing import print_op
 
-    for op in module.walk():
-        for result in op.results:
-            result.name_hint = None
-        for region in op.regions:
-            for block in region.blocks:
-                block.label = None
-                for argument in block.arguments:
-                    argument.name_hint = None
+    forget_names(module)
     return re.sub(r"distinct\[\d+\]", "distinct", print_op(module, generic=True, debuginfo=True))
 
 

@@ -15,7 +15,7 @@ from tessera_tools.ir.printing import print_op
 from tessera_tools.ir.style import Style
 from tessera_tools.parser import parse_module
 
-__all__ = ["check_round_trip"]
+__all__ = ["check_round_trip", "forget_names"]
 
 _FORMS = {
     "custom form": Style(debuginfo=True),
@@ -51,12 +51,9 @@ def check_round_trip(module: Operation, *, allow_unregistered: bool) -> None:
     _check_bytecode(module, allow_unregistered)
 
 
-def _check_bytecode(module: Operation, allow_unregistered: bool) -> None:
-    """The same for bytecode, in which values and blocks have no names."""
-    from tessera_tools.mlir_bytecode import read_mlir_bytecode, write_mlir_bytecode
-
-    unnamed = module.clone()
-    for op in (unnamed, *unnamed.walk()):
+def forget_names(module: Operation) -> None:
+    """Remove the names of values and blocks, which are not in bytecode, from an op and all inside."""
+    for op in (module, *module.walk()):
         for result in op.results:
             result.name_hint = None
         for region in op.regions:
@@ -64,6 +61,14 @@ def _check_bytecode(module: Operation, allow_unregistered: bool) -> None:
                 block.label = None
                 for argument in block.arguments:
                     argument.name_hint = None
+
+
+def _check_bytecode(module: Operation, allow_unregistered: bool) -> None:
+    """The same for bytecode, in which values and blocks have no names."""
+    from tessera_tools.mlir_bytecode import read_mlir_bytecode, write_mlir_bytecode
+
+    unnamed = module.clone()
+    forget_names(unnamed)
     try:
         again = read_mlir_bytecode(
             write_mlir_bytecode(module), "<bytecode>", allow_unregistered=allow_unregistered, verify=False

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from oracles import require_tool
+from tessera_tools.cli.round_trip import forget_names
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir import builtin_attributes as ba
 from tessera_tools.ir import types as ty
@@ -46,14 +47,7 @@ def shown(data: bytes) -> bytes | None:
 
 def without_names(module: Operation) -> str:
     """The generic text; names of values and blocks are not in bytecode."""
-    for op in module.walk():
-        for result in op.results:
-            result.name_hint = None
-        for region in op.regions:
-            for block in region.blocks:
-                block.label = None
-                for argument in block.arguments:
-                    argument.name_hint = None
+    forget_names(module)
     numbers: dict[str, int] = {}
     # The numbers of distinct attributes follow the order in which they are printed.
     return re.sub(
