@@ -32,7 +32,8 @@ MEMORY = 8 << 30
 """Bytes of address space of one test."""
 
 _FAULT = re.compile(r"internal fault (?P<doing>in pass '[\w-]+'|while [\w ]+|[^:]*)[^:]*: (?P<what>\w+)")
-_ERROR = re.compile(r"^(?:[^\n]*?: )?error: (?P<text>.*)$", re.MULTILINE)
+_ERROR = re.compile(r"^(?:[^\n]*?[:;] )?error *: (?P<text>.*)$", re.MULTILINE)
+"""Of our commands and MLIR, and of ptxas: `ptxas k.ptx, line 7; error   : …`."""
 _WARNING = re.compile(r"^(?:[^\n]*?: )?warning: (?P<text>.*)$", re.MULTILINE)
 _FOUND = re.compile(r"^[^\n:]+:\d+: (?P<severity>error|warning): (?P<kind>[\w -]+): ", re.MULTILINE)
 _DETAIL = re.compile(r"'[^']*'|\"[^\"]*\"|%[\w#]+|@\w+|\d+")

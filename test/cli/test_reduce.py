@@ -151,6 +151,15 @@ def test_a_warning_of_ptxas(tmp_path: Path) -> None:
     assert "st.shared" not in out
 
 
+@pytest.mark.slow
+def test_an_error_of_ptxas_itself(tmp_path: Path) -> None:
+    ptxas = require_tool("ptxas")
+    (tmp_path / "k.ptx").write_text(RACE.replace("  ret;", "  add.u32 %nowhere, %nowhere, 1;\n  ret;"))
+    out, _ = reduce("k.ptx", "--fails=error", "--", ptxas, "-arch=sm_90", "-o", "k.cubin", cwd=tmp_path)
+    assert "%nowhere" in out
+    assert len(out.splitlines()) < len(RACE.splitlines())
+
+
 def test_text_that_does_not_parse_is_reduced_by_words(tmp_path: Path) -> None:
     (tmp_path / "k.mlir").write_text("func.func @f() { return }\nfunc.func @g() {\n  return return\n}\n")
     out, err = reduce("k.mlir", "--fails=error", "--", "tessera-opt", cwd=tmp_path)
