@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -14,7 +15,7 @@ from run_cache import make_folder, remove_folder
 
 from harness.cpu_times import CpuTimes
 from harness.pytest_plugin import RunFileCollector
-from oracles import HINTS, find_tool
+from oracles import HINTS, find_tool, require_tool
 from tessera_tools.cache import cache_folder
 from tessera_tools.opdef.dialect import _loaded
 from tessera_tools.opdef.registry import DIALECT_MODULES
@@ -89,3 +90,15 @@ def forget_plugins() -> Iterator[None]:
         table.clear()
         table.update(before)  # type: ignore[arg-type]
     sys.path[:] = path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium without a window."""
+    from playwright import sync_api
+
+    program = require_tool("chromium")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        yield started
+        started.close()

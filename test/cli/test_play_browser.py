@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from harness.play_server import PlayServer
-from oracles import require_tool
 
 sync_api = pytest.importorskip("playwright.sync_api")
 pytest.importorskip("starlette")
@@ -36,15 +35,6 @@ MILLISECONDS = 60_000
 def server() -> Iterator[PlayServer]:
     with PlayServer(str(ROOT / "examples" / "vector_add.mlir"), "--time-limit=240") as started:
         yield started
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    program = require_tool("chromium")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
 
 
 @pytest.fixture

@@ -64,15 +64,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    program = require_tool("chromium")
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
-        yield started
-        started.close()
-
-
 @pytest.fixture
 def show(browser: Any, folder: Path) -> Iterator[Any]:
     """Opens a report; at the end, nothing was requested, and the page had no error."""
