@@ -21,6 +21,7 @@ from tessera_tools.dialects.nv_tileas.channels import ReceiveValue, SendValue
 from tessera_tools.dialects.nv_tileas.clusters import (
     SHARED_BY,
     ClusterReduce,
+    ClusterReduceScatter,
     CtaRank,
     combinations,
     peers_of,
@@ -147,6 +148,7 @@ __all__ = [
     "CancelLaunch",
     "CanceledProgramId",
     "ClusterReduce",
+    "ClusterReduceScatter",
     "ConsumeOne",
     "ConsumerRead",
     "ConsumerRelease",

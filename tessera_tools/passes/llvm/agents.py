@@ -79,7 +79,7 @@ def _wait(low: Lowering, barrier: Value, parity: Value) -> None:
     e.nvvm("mbarrier.try_wait.parity", [barrier, parity, e.constant(LONGEST_WAIT)])
 
 
-def _wait_for_cluster(low: Lowering, barrier: Value, parity: Value) -> None:
+def wait_for_cluster(low: Lowering, barrier: Value, parity: Value) -> None:
     """Wait for a phase that other CTAs complete, after what they have done."""
     e = low.e
     again, after = e.new_block(), e.new_block()
@@ -142,7 +142,7 @@ def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
         # Only threads that arrive wait: for another one, which comes later, two rounds may have passed.
         fills = {f for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite) for f in user.fills}
         with only_where(e, _who(low, fills)):
-            (_wait_for_cluster if _peers(_pipeline(op)) else _wait)(low, barrier, empty)
+            (wait_for_cluster if _peers(_pipeline(op)) else _wait)(low, barrier, empty)
         if any(isinstance(user, nv_tileas.ProducerCommit) for user in op.res.users):
             fence_after_wait(e)
     low.define(op.res, None)
@@ -206,7 +206,7 @@ def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
         with only_where(e, e.is_first_thread):
             e.nvvm("mbarrier.arrive", [barrier], [I64])
     if Fill.TILES in fills:
-        _arrive_by_warp(low, barrier)
+        arrive_by_warp(low, barrier)
 
 
 @lowers("nv_tileas.async.pipeline.consumer_wait")
@@ -244,10 +244,10 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     if op.products is not None:
         commit_products(low, barrier)
     else:
-        _arrive_by_warp(low, barrier, _peers(pipeline))
+        arrive_by_warp(low, barrier, _peers(pipeline))
 
 
-def _arrive_by_warp(low: Lowering, barrier: Value, peers: Sequence[int] = ()) -> None:
+def arrive_by_warp(low: Lowering, barrier: Value, peers: Sequence[int] = ()) -> None:
     """One arrival per warp, after what all of its lanes have done, also at the same barrier of other CTAs."""
     e = low.e
     # The addresses are computed outside of the branch, where they can be shared.
@@ -266,7 +266,7 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     shared = any(
         isinstance(inner, nv_tileas.CreatePipeline) and inner.peers is not None for inner in (op.parent or ())
     )
-    if shared:
+    if shared or any(isinstance(inner, nv_tileas.ClusterReduceScatter) for inner in op.walk()):
         # Other CTAs arrive at the barriers of this one, which must be ready.
         cluster_barrier(low)
     elif not isinstance(_before(op), nv_tileas.AllocTmem):
