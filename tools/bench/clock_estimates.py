@@ -16,7 +16,7 @@ import json
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +51,13 @@ def _corpus() -> dict[str, Case]:
         like = attention(8192, int(depth[1:]), True)
         own = tuple(Tensor(t.name, type, heads[depth], t.output) for t in like.tensors)
         block = 128 if depth == "d128" else 64
-        return Case(program, "attention", program, (8192 // block, 16, 1), own, like.scalars)
+        flops = 2 * 16 * 8192 * 8192 * int(depth[1:])
+        return Case(program, "attention", program, (8192 // block, 16, 1), own, like.scalars, flops)
 
     cases = (
         gemm(*square, "gemm_f16_128x256x64", (128, 256), ("f16", "f16")),
         gemm(*square, "gemm_f16_64x64x32", (64, 64), ("f16", "f16")),
-        Case("", "gemm_nt", "gemm_nt_bias_f16_128x128x64", bias.grid, tensors),
+        Case("", "gemm_nt", "gemm_nt_bias_f16_128x128x64", bias.grid, tensors, flops=bias.flops),
         causal("attention_causal_f16_d64", "f16", "d64"),
         causal("attention_causal_bf16_d128", "bf16", "d128"),
         by_rows("softmax", "softmax_f32_1024", 16384, 1024, "f32"),
@@ -105,6 +106,56 @@ def bound(estimate: Any) -> str:
     busy = re.search(r"busy: ([^,\n]+)", text)
     waits = re.search(r"(?:consumer|warps): issues \d+%; waits for ([^,\n]+)", text)
     return "; ".join(m[1] for m in (busy, waits) if m is not None)
+
+
+CORPUS_TABLE = """\
+| program | GPU | any, µs | large, µs | large / any |
+| --- | --- | ---: | ---: | ---: |"""
+GOALS_TABLE = """\
+| launch | µs | rate | share of the peak | busiest; waits |
+| --- | ---: | ---: | ---: | --- |"""
+
+
+def corpus_rows(found: Mapping[str, Any]) -> list[list[str]]:
+    """The programs of the corpus whose estimates the file has, one row for each target."""
+    rows: list[list[str]] = []
+    for target in TARGETS:
+        for program in _corpus():
+            plain, large = (found.get(f"corpus {program} {target} {launches}") for launches in LAUNCHES)
+            if plain is None or large is None or "us" not in plain or "us" not in large:
+                continue
+            ratio = "same" if large.get("same") else f"{large['us'] / plain['us']:.3f}"
+            rows.append([program, target, f"{plain['us']:,.1f}", f"{large['us']:,.1f}", ratio])
+    return rows
+
+
+def goal_rows(found: Mapping[str, Any]) -> list[list[str]]:
+    """The other cases whose estimates the file has."""
+    rows: list[list[str]] = []
+    corpus = [(f"corpus {program} sm_90a large", case) for program, case in _corpus().items()]
+    for key, case in [*corpus, *((f"goal {case.name}", case) for case in CASES)]:
+        made = found.get(key)
+        if made is None or "us" not in made:
+            continue
+        name = case.name if key.startswith("goal") else f"{case.program} of the corpus"
+        rows.append([name, f"{made['us']:,.1f}", *_share(case, made["us"]), made["bound"]])
+    return rows
+
+
+def _share(case: Case, us: float) -> tuple[str, str]:
+    """(rate, share of the peak) on an H100 SXM."""
+    from tessera_tools.target import lookup
+    from tessera_tools.target.timing import timing
+
+    table = timing(lookup("sm_90a"))
+    assert table is not None
+    if not case.flops:
+        rate = case.nbytes / us * 1e6
+        return f"{rate / 1e9:,.0f} GB/s", f"{100 * rate / (table.value('dram_chip_gbs') * 1e9):.0f} %"
+    bits = {"f8e4m3": 8}.get(case.tensors[0].type, 16)
+    peak = 2 * table.value("tensor_f16") * 16 / bits * table.value("sms") * table.value("clock_mhz") * 1e6
+    rate = case.flops / us * 1e6
+    return f"{rate / 1e12:,.0f} TFLOP/s", f"{100 * rate / peak:.0f} %"
 
 
 def main(argv: list[str] | None = None) -> int:
