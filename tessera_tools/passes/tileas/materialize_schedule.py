@@ -13,6 +13,7 @@ load has a pipeline of its own, and the consumer reads its tile.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.storage import element_bytes
@@ -82,14 +83,14 @@ class MaterializeSchedule(Pass):
                 kernel, banned = _specialized(function, target, multiplies, begun)
                 kernel.run()
             except Missed as refusal:
-                explain(context, function, refusal)
+                explain(context.failed if function in begun else context.missed, function, refusal)
                 continue
             for refusal in kernel.choice.refused:
-                explain(context, function, refusal)
+                explain(context.missed, function, refusal)
             for refusal in banned if multiplies else ():
                 if refusal not in kernel.choice.refused:
                     text = f"TMA does not load the tile, the consumer does: {refusal.op.name} {refusal.why}"
-                    context.missed(refusal.op, text, "tma", "memory", function=function)
+                    context.failed(refusal.op, text, "tma", "memory", function=function)
             context.count("agents")
             explain_fillers(function, kernel.pipelines, context)
             for (product, position), buffer in kernel.staged.items():
@@ -99,16 +100,18 @@ class MaterializeSchedule(Pass):
             explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
         return bool(begun)
 
-    def explain_refusal(self, context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
-        """A remark with the reason why an op does not become asynchronous."""
+    def explain_refusal(self, tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
+        """A remark, missed or failed, with the reason why an op does not become asynchronous."""
         text = f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}"
-        context.missed(refusal.op, text, "agents", "tensorcore", function=function)
+        tell(refusal.op, text, "agents", "tensorcore", function=function)
 
-    def explain_refused_load(self, context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
-        """A remark that says why TMA does not make a load of a kernel without products."""
+    def explain_refused_load(
+        self, tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed
+    ) -> None:
+        """A remark, missed or failed, that says why TMA does not make a load of a kernel without products."""
         if isinstance(refusal.op, nv_tileas.TiledLoad):
             text = f"TMA does not load the tile: {refusal.op.name} {refusal.why}"
-            context.missed(refusal.op, text, "tma", "memory", function=function)
+            tell(refusal.op, text, "tma", "memory", function=function)
 
 
 def _specialized(
