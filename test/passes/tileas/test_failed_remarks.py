@@ -17,14 +17,11 @@ FAILED = {
 }
 
 
-def remarks(name: str, kind: str) -> str:
-    """The remarks of a kind on the programs of the pass's own test."""
+def remarks(name: str, kind: str, *before: str) -> str:
+    """The remarks of a kind on the programs of the pass's own test, some of which it refuses."""
     text = (HERE / f"{name}.mlir").read_bytes()
-    done = run(
-        ["-", f"--{name}", "--split-input-file", "-o", "/dev/null", f"--remarks-filter-{kind}=.*"], text
-    )
-    assert done.exit_code == 0, done.stderr.decode()
-    return done.stderr.decode()
+    flags = [*before, f"--{name}", "--split-input-file", f"--remarks-filter-{kind}=.*"]
+    return run(["-", *flags, "-o", "/dev/null"], text).stderr.decode()
 
 
 @pytest.mark.parametrize("name", FAILED)
@@ -35,5 +32,6 @@ def test_what_was_tried_in_vain_has_failed(name: str) -> None:
 
 def test_what_is_not_tried_is_missed() -> None:
     text = "TMA does not store the tile: nv_tileas.tiled_store writes to a base that is not known"
-    assert text in remarks("tileas-materialize-tma-stores", "missed")
-    assert text not in remarks("tileas-materialize-tma-stores", "failed")
+    before = ("--tileas-assign-layouts", "--tileas-remove-layout-conversions")
+    assert text in remarks("tileas-materialize-tma-stores", "missed", *before)
+    assert text not in remarks("tileas-materialize-tma-stores", "failed", *before)
