@@ -76,7 +76,7 @@ _ANCHORS = {
     "wgmma": ("HGMMA", "IGMMA", "QGMMA"), "tcgen05": ("UTC", "LDT", "STT"),
     "cp": ("LDGSTS", "UTMALDG", "UTMASTG", "UBLKCP"), "bar": ("BAR",),
 }  # fmt: skip
-_WORK = _ANCHORS | {"mbarrier": ("SYNCS",), "barrier": ("BAR",)}
+_WORK = _ANCHORS | {"mbarrier": ("SYNCS",), "barrier": ("BAR", "UCGABAR")}
 """The opcodes that tell where an instruction is; ptxas may move the others of its line, such as those of an address."""
 _ELEMENTARY = {"ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh"}
 _LOGIC = {
@@ -335,6 +335,9 @@ _STARTS = (
     ("mbarrier.arrive", "phase.arrive"),
     ("mbarrier.complete_tx", "phase.arrive"),
     ("bar.warp", "plain"),
+    ("barrier.cluster.arrive.relaxed", "cluster.relaxed"),
+    ("barrier.cluster.arrive", "cluster.arrive"),
+    ("barrier.cluster.wait", "cluster.meet"),
     ("bar", "barrier"),
     ("fence", "fence"),
     ("membar", "fence"),
