@@ -404,6 +404,28 @@ def test_the_roofline_of_a_product_is_that_of_the_tensor_cores(hopper: Estimate)
     assert any("●" in line for line in roof_chart(hopper))
 
 
+def products(type: str, k: int, registers: int) -> str:
+    """One mma.sync of a type for which A has so many registers."""
+    a = ", ".join(["%r0"] * registers)
+    b = ", ".join(["%r0"] * (registers // 2))
+    return (
+        f"  mma.sync.aligned.m16n8k{k}.row.col.f32.{type}.{type}.f32 "
+        f"{{%f2, %f3, %f4, %f5}}, {{{a}}}, {{{b}}}, {{%f0, %f0, %f0, %f0}};\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("type", "k", "rate", "peak"), [("f16", 16, 1, "f16"), ("e4m3", 32, 2, "8-bit"), ("tf32", 8, 0.5, "tf32")]
+)
+def test_the_peak_is_that_of_the_type_of_the_products(type: str, k: int, rate: float, peak: str) -> None:
+    found = estimate(products(type, k, 4))
+    assert found.product_rate == rate
+    assert f"of the {peak} tensor peak" in "\n".join(summary(found))
+    under = roofline(found)
+    assert under is not None
+    assert under.compute == pytest.approx(2 * 1308 * rate * 132 * 1830e6)
+
+
 def example(
     *,
     busy: dict[str, float] | None = None,

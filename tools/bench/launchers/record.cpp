@@ -127,6 +127,10 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *fu
   return launched(function, config->gridDim, config->blockDim, cluster, args, config->dynamicSmemBytes);
 }
 cudaError_t cudaFuncSetAttribute(const void *, cudaFuncAttribute, int) { return cudaSuccess; }
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, const void *, int, size_t, unsigned) {
+  *blocks = 1;
+  return cudaSuccess;
+}
 cudaError_t cudaGetDevice(int *device) {
   *device = 0;
   return cudaSuccess;
