@@ -57,12 +57,14 @@ BODY = """.visible .entry k(.param .u64 out)
 """
 
 
-def estimate(code: str, *, target: str = "sm_90a", threads: int = 32, grid: int = 1) -> Estimate:
+def estimate(
+    code: str, *, target: str = "sm_90a", threads: int = 32, grid: int = 1, cluster: int = 1
+) -> Estimate:
     """The estimate of a kernel with `code`; one buffer of a word for each thread."""
     device = runtime.device("sim")
     module = device.load(HEAD.format(target=target) + BODY.format(code=code))
-    out = device.buffer(np.zeros(threads, np.float32), "out")
-    result = module.kernel("k").launch((grid,), [out], block=(threads,), timing=True)
+    out = device.buffer(np.zeros(threads * cluster, np.float32), "out")
+    result = module.kernel("k").launch((grid,), [out], block=(threads,), cluster=(cluster,), timing=True)
     assert not result.findings.of("error")
     assert result.estimate is not None
     return result.estimate
@@ -215,6 +217,27 @@ def test_a_multicast_writes_the_shared_memory_of_each_cta_at_once() -> None:
     # 16 KiB take 128 cycles of a port. Two copies also take two issues of the TMA unit.
     assert bulk(2) <= bulk(1)
     assert bulk(2) == pytest.approx(170 + 30 + 128, abs=80)
+
+
+def cluster_barriers(arrive: str) -> Any:
+    return lambda count: f"  barrier.cluster.{arrive}.aligned; barrier.cluster.wait.aligned;\n" * count
+
+
+@pytest.mark.parametrize(("arrive", "low", "high"), [("arrive", 370, 400), ("arrive.relaxed", 100, 125)])
+def test_the_barrier_of_a_cluster_takes_hundreds_of_cycles(arrive: str, low: float, high: float) -> None:
+    assert low < slope(cluster_barriers(arrive), 4, 12, grid=2, cluster=2) < high
+
+
+def test_a_cta_waits_at_the_barrier_for_the_others_of_its_cluster() -> None:
+    """The second CTA computes for 4 cycles times 200 before it arrives."""
+    work = f"""  mov.u32 %r5, %cluster_ctarank; mad.lo.u32 %r0, %r5, 32, %r0; setp.eq.u32 %p0, %r5, 0; @%p0 bra MEET;
+{chain(200)}
+MEET:
+  barrier.cluster.arrive.relaxed; barrier.cluster.wait;
+"""
+    found = estimate(work, grid=2, cluster=2)
+    waits = [warp.stalls["barrier"] for warp in found.timeline.warps]
+    assert max(waits) - min(waits) > 700
 
 
 def test_a_slower_clock_takes_longer_where_instructions_bound_the_kernel() -> None:
@@ -379,6 +402,28 @@ def test_the_roofline_of_a_product_is_that_of_the_tensor_cores(hopper: Estimate)
     assert under.compute == pytest.approx(2 * 2048 * 132 * 1830e6)
     assert under.reached <= under.roof
     assert any("●" in line for line in roof_chart(hopper))
+
+
+def products(type: str, k: int, registers: int) -> str:
+    """One mma.sync of a type for which A has so many registers."""
+    a = ", ".join(["%r0"] * registers)
+    b = ", ".join(["%r0"] * (registers // 2))
+    return (
+        f"  mma.sync.aligned.m16n8k{k}.row.col.f32.{type}.{type}.f32 "
+        f"{{%f2, %f3, %f4, %f5}}, {{{a}}}, {{{b}}}, {{%f0, %f0, %f0, %f0}};\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("type", "k", "rate", "peak"), [("f16", 16, 1, "f16"), ("e4m3", 32, 2, "8-bit"), ("tf32", 8, 0.5, "tf32")]
+)
+def test_the_peak_is_that_of_the_type_of_the_products(type: str, k: int, rate: float, peak: str) -> None:
+    found = estimate(products(type, k, 4))
+    assert found.product_rate == rate
+    assert f"of the {peak} tensor peak" in "\n".join(summary(found))
+    under = roofline(found)
+    assert under is not None
+    assert under.compute == pytest.approx(2 * 1308 * rate * 132 * 1830e6)
 
 
 def example(
