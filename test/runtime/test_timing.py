@@ -356,13 +356,6 @@ def test_the_command_prints_a_line_for_each_warp() -> None:
     assert b"  CTA 1 warp 0 warps: " in done.stdout
 
 
-def test_a_long_list_of_warps_ends() -> None:
-    made = example(stalls={"memory": 0.5})
-    made.timeline.warps *= 100
-    assert len(warp_lines(made)) == 65
-    assert warp_lines(made)[-1] == "  36 more warps are in the JSON of --timing=FILE"
-
-
 def test_the_picture_has_a_lane_for_each_warp_and_unit(hopper: Estimate) -> None:
     svg = ElementTree.fromstring(timeline_svg(hopper))
     texts = {node.text for node in svg.iter("{http://www.w3.org/2000/svg}text")}

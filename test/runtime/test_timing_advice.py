@@ -9,7 +9,7 @@ import pytest
 
 from tessera_tools.runtime import timing_report
 from tessera_tools.runtime.timing import Estimate
-from tessera_tools.runtime.timing_report import advice
+from tessera_tools.runtime.timing_report import advice, warp_lines
 from tessera_tools.sim.clock.timeline import Timeline, WarpTime
 from tessera_tools.target import lookup
 from tessera_tools.target.timing import timing
@@ -85,3 +85,10 @@ def test_every_advice_is_tested() -> None:
     given = [one for one, _ in marks[0].args[1]]
     assert {unit for one in given for unit in one.get("busy", {})} == set(timing_report._ABOUT_UNIT)
     assert {what for one in given for what in one.get("stalls", {})} == {*timing_report._ABOUT_WAIT, "full"}
+
+
+def test_a_long_list_of_warps_ends() -> None:
+    made = example(stalls={"memory": 0.5})
+    made.timeline.warps *= 100
+    assert len(warp_lines(made)) == 65
+    assert warp_lines(made)[-1] == "  36 more warps are in the JSON of --timing=FILE"
