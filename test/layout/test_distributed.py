@@ -53,6 +53,7 @@ def test_blocked_against_a_loop() -> None:
         ((64, 64), 8, 4, None, ((1, 8), (4, 8), (4, 1), (1, 0))),
         # Two rows are enough for two warps: the others follow within the row.
         ((2, 512), 4, 4, None, ((1, 4), (1, 32), (2, 2), (1, 0))),
+        ((1, 512), 4, 4, None, ((1, 4), (1, 32), (1, 4), (1, 0))),
         # Threads and warps without elements of their own have those of others.
         ((4, 8), 8, 2, None, ((1, 8), (32, 1), (2, 1), (1, 0))),
         # The other axis first.
