@@ -188,7 +188,7 @@ class CreatePipeline(
     res = result(PIPELINE)
     assembly = (
         "`stages` `=` $stages `,` custom<Arrivals>($producers, $consumers) (`,` `peers` `=` $peers^)? "
-        "(`in` `pair` $pair^)? attr-dict `:` type($res)"
+        "(`pair` $pair^)? attr-dict `:` type($res)"
     )
 
     @property

@@ -148,7 +148,7 @@ class AllocTmem(Op, name="nv_tileas.alloc_tmem", traits=(MemoryEffects(allocate(
 
     pair = attribute(UNIT_ATTR, "for products of a pair of CTAs", optional=True)
     buffers = variadic_result(TMEM)
-    assembly = "(`in` `pair` $pair^)? attr-dict `:` type($buffers)"
+    assembly = "(`pair` $pair^)? attr-dict `:` type($buffers)"
 
     def verify_op(self) -> None:
         if not self.results:
@@ -204,7 +204,7 @@ class Umma(
     negate_b = attribute(UNIT_ATTR, "the instruction inverts the sign of b", optional=True)
     pair = attribute(UNIT_ATTR, "a product of a pair of CTAs, of which each has half of b", optional=True)
     assembly = (
-        "$a `,` $b `,` $d `,` custom<Place>($iter) `accumulate` $accumulate (`scales` $scales^)? (`in` `pair` $pair^)? "
+        "$a `,` $b `,` $d `,` custom<Place>($iter) `accumulate` $accumulate (`scales` $scales^)? (`pair` $pair^)? "
         "attr-dict `:` "
         "type($a) `,` type($b) `,` type($d) (`scales` type($scales)^)?"
     )

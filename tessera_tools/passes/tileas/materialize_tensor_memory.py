@@ -466,7 +466,9 @@ class _Multiplier:
         location = self.kernel.function.location
         builder = Builder.at_end(target, location)
         if self.kernel.in_pairs:
-            branch = scf.If.create([_leads(builder)], [], {}, [Region([Block()]), Region([])], location=location)
+            branch = scf.If.create(
+                [_leads(builder)], [], {}, [Region([Block()]), Region([])], location=location
+            )
             builder.insert(branch)
             inside = Builder.at_end(branch.regions[0].entry, location)
             self.start(source, inside)
