@@ -233,8 +233,8 @@ class Umma(
             )
         if self.pair is not None and (m != LANES or d[1] != n or n % _STEP_OF_PAIR):
             raise self.error(
-                f"multiplies in a pair into {d[0]}x{d[1]} with {self.atom}; expected instructions of {LANES} rows of each "
-                f"CTA and of all columns, a multiple of {_STEP_OF_PAIR}"
+                f"multiplies in a pair into {d[0]}x{d[1]} with {self.atom}; expected instructions of {LANES} rows of "
+                f"each CTA and of all columns, a multiple of {_STEP_OF_PAIR}"
             )
         if self.d.type.layout.layout != accumulator(d, m):
             raise self.error(f"leaves its sums in {self.d.type}, which is not where {UMMA} of {m} rows does")

@@ -281,8 +281,8 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
 def _arrive_by_warp(
     low: Lowering, barrier: Value, peers: Sequence[int] = (), *, in_pair: bool = False
 ) -> None:
-    """One arrival per warp, after what all of its lanes have done, also at the same barrier of other CTAs; in a pair, at
-    that of the leader alone."""
+    """One arrival per warp, after what all of its lanes have done, also at the same barrier of other CTAs; in a pair,
+    at that of the leader alone."""
     e = low.e
     # The addresses are computed outside of the branch, where they can be shared.
     remote = [cluster_address(low, barrier, peer) for peer in peers]

@@ -128,8 +128,8 @@ def fence_after_wait(e: Emitter) -> None:
 
 
 def commit_products(low: Lowering, barrier: Value, *, in_pair: bool = False) -> None:
-    """An arrival at an mbarrier when the products are complete that this warp's thread has started; at that of both CTAs
-    of a pair."""
+    """An arrival at an mbarrier when the products are complete that this warp's thread has started; in a pair, at that
+    of both CTAs."""
     e = low.e
     both = [receivers(low, 1)] if in_pair else []
     with only_where(e, e.is_elected):
@@ -261,8 +261,8 @@ def umma(low: Lowering, op: nv_tileas.Umma) -> None:
 def instruction_descriptor(
     shape: tuple[int, int], atom: MmaAtom, k_major: tuple[bool, bool], negated: tuple[bool, bool]
 ) -> tuple[str, int]:
-    """(the kind of the product, its instruction descriptor): types, signs and orders of A and B, and the shape, the rows
-    of both CTAs of a pair."""
+    """(the kind of the product, its instruction descriptor): types, signs and orders of A and B, and the shape, with
+    the rows of both CTAs of a pair."""
     m, n = shape
     kind, a = _operand_code(atom.a)
     _, b = _operand_code(atom.b)
