@@ -94,7 +94,10 @@ def check(
     target: str = "sm_90a",
     **options: Any,
 ) -> None:
-    """Run a product over two tiles along each axis, or over edges within tiles, and compare; `launch` takes `options`."""
+    """Run a product over two tiles along each axis, or over edges within tiles, and compare.
+
+    `options` are those of `launch`.
+    """
     m, n, k = 2 * product.m, 2 * product.n, 3 * product.k
     if ragged:
         m, n, k = (
