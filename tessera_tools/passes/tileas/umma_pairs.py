@@ -56,13 +56,18 @@ def _supports(product: UmmaProduct) -> bool:
     if not _has_bit(dot, nv_tileas.IN_STEP):
         raise Missed(dot, "is not executed equally often by both CTAs of a cluster")
     rows, columns = dot.c.type.shape
-    if product.rows != LANES or not _COLUMNS[0] <= columns <= _COLUMNS[1]:
+    if not has_halves(product):
         raise Missed(
             dot,
             f"has sums of {rows}x{columns}; a pair of CTAs has multiples of {LANES} rows each, and {_COLUMNS[0]} to "
             f"{_COLUMNS[1]} columns",
         )
     return True
+
+
+def has_halves(product: UmmaProduct) -> bool:
+    """Whether the product of a pair has as many rows in each CTA, and so many columns."""
+    return product.rows == LANES and _COLUMNS[0] <= product.dot.c.type.shape[1] <= _COLUMNS[1]
 
 
 def _right_factor(product: UmmaProduct) -> BoxLoad:
