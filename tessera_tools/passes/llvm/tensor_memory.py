@@ -98,11 +98,12 @@ def alloc_tmem(low: Lowering, op: nv_tileas.AllocTmem) -> None:
 
 @lowers("nv_tileas.dealloc_tmem")
 def dealloc_tmem(low: Lowering, op: nv_tileas.DeallocTmem) -> None:
-    """Each thread has waited for its loads."""
+    """Each thread has waited for its loads.  The threads of a pair have met behind its agents."""
     e = low.e
     buffers = [_buffer(low, value) for value in op.operands]
     columns = allocated_columns([buffer.type for buffer in buffers])
-    e.barrier()
+    if not (op.pair and isinstance(op.prev_op, nv_tileas.AgentSwitch)):
+        e.barrier()
     with only_where(e, e.icmp("eq", e.uniform_warp, 0)):
         e.nvvm(
             "tcgen05.dealloc",
