@@ -116,6 +116,11 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
         raise op.error(
             f"waits with mbarrier.try_wait, which {low.target.name} does not support; it requires sm_90 or later"
         )
+    if op.pair is not None and low.ctas % 2:
+        raise op.error(
+            "Failed to init mbarrier: its stages are those of a pair of CTAs, but the kernel has no cluster of two; "
+            "expected a kernel_spec with an even number of CTAs"
+        )
     stages = op.stages.value
     phases = [(0, op.producers.value)]
     if not _is_filled_once(op):

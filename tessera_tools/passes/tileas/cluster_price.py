@@ -24,7 +24,7 @@ from tessera_tools.passes.tileas.cluster_programs import in_step, shared_by
 from tessera_tools.passes.tileas.fills import BoxLoad
 from tessera_tools.passes.tileas.products import AsyncProduct, asynchronous_products
 from tessera_tools.passes.tileas.umma_pairs import has_halves
-from tessera_tools.passes.tileas.umma_products import UmmaProduct, choose_umma
+from tessera_tools.passes.tileas.umma_products import choose_umma
 from tessera_tools.target import Feature, Target
 from tessera_tools.target.throughput import throughput
 from tessera_tools.target.timing import timing
@@ -91,8 +91,9 @@ def _pairs(function: nv_tileaa.Func, shape: tuple[int, int], products: list[Asyn
     found: set[Operation] = set()
     for product in products:
         load = product.b
-        known = isinstance(product, UmmaProduct) and isinstance(load, BoxLoad) and has_halves(product)
-        if not known or product.dot not in steps or load.load not in shared:
+        if not isinstance(load, BoxLoad) or load.load not in shared:
+            return set()
+        if product.dot not in steps or not has_halves(product):
             return set()
         found.add(load.load)
     return found

@@ -94,7 +94,7 @@ class MaterializeTensorMemory(Pass):
             explain_fillers(function, kernel.pipelines, context)
             explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
             _explain_sums(context, function)
-            _explain_pairs(context, function, kernel.choice)
+            _explain_pairs(context, function, kernel)
             changed = True
         return changed
 
@@ -115,13 +115,13 @@ def _explain_sums(context: PassContext, function: nv_tileaa.Func) -> None:
             context.passed(op, text, "tensor-memory", "tensorcore", function=function)
 
 
-def _explain_pairs(context: PassContext, function: nv_tileaa.Func, choice: UmmaChoice) -> None:
+def _explain_pairs(context: PassContext, function: nv_tileaa.Func, kernel: _TensorKernel) -> None:
     """A remark on whether the two CTAs of a cluster do the products together."""
-    refusal = choice.not_in_pairs
+    refusal = kernel.not_in_pairs
     if refusal is not None:
         text = f"each CTA multiplies alone: {refusal.op.name} {refusal.why}"
         context.missed(refusal.op, text, "pairs", "tensorcore", function=function)
-    for op in function.walk() if choice.in_pairs else ():
+    for op in function.walk() if kernel.in_pairs else ():
         if isinstance(op, nv_tileas.Umma):
             m, n = op.d.type.tile
             text = f"two CTAs multiply {CTAS * m}x{n} together, and each loads half of the right factor"
@@ -145,7 +145,7 @@ class _TensorKernel(Kernel):
 
     def __init__(self, function: nv_tileaa.Func, choice: UmmaChoice, target: Target) -> None:
         super().__init__(function, choice, target)
-        self.in_pairs = choice.in_pairs
+        self.in_pairs, self.not_in_pairs = choice.in_pairs, choice.not_in_pairs
         self.ctas = CTAS if choice.in_pairs else 1
         """CTAs that do the products together."""
         self.sums = [_Sums(one) for one in choice.accumulations]

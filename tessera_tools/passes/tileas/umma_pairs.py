@@ -21,9 +21,10 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.layout.tensor_memory import LANES
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import BoxLoad
+from tessera_tools.passes.tileas.products import AsyncProduct
 
 if TYPE_CHECKING:
-    from tessera_tools.passes.tileas.umma_products import UmmaChoice, UmmaProduct
+    from tessera_tools.passes.tileas.umma_products import UmmaChoice
 
 CTAS = 2
 _COLUMNS = (32, 256)
@@ -50,7 +51,7 @@ def pair(choice: UmmaChoice) -> None:
     choice.in_pairs = True
 
 
-def _supports(product: UmmaProduct) -> bool:
+def _supports(product: AsyncProduct) -> bool:
     """True; raises Missed if the instruction does not do the product in pairs."""
     dot = product.dot
     if not _has_bit(dot, nv_tileas.IN_STEP):
@@ -65,12 +66,13 @@ def _supports(product: UmmaProduct) -> bool:
     return True
 
 
-def has_halves(product: UmmaProduct) -> bool:
+def has_halves(product: AsyncProduct) -> bool:
     """Whether the product of a pair has as many rows in each CTA, and so many columns."""
-    return product.rows == LANES and _COLUMNS[0] <= product.dot.c.type.shape[1] <= _COLUMNS[1]
+    rows, columns = product.dot.c.type.shape
+    return rows % LANES == 0 and _COLUMNS[0] <= columns <= _COLUMNS[1]
 
 
-def _right_factor(product: UmmaProduct) -> BoxLoad:
+def _right_factor(product: AsyncProduct) -> BoxLoad:
     load = product.b
     if not isinstance(load, BoxLoad):
         raise Missed(product.dot, "has a right factor that the consumer computes, not half of it in each CTA")
