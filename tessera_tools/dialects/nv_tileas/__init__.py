@@ -19,6 +19,7 @@ from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.dialects.nv_tileas.base import LinearAttr, SharedAttr, SmemType, layout_of, with_layout
 from tessera_tools.dialects.nv_tileas.channels import ReceiveValue, SendValue
 from tessera_tools.dialects.nv_tileas.clusters import (
+    IN_STEP,
     SHARED_BY,
     ClusterReduce,
     CtaRank,
@@ -76,6 +77,7 @@ from tessera_tools.dialects.nv_tileas.pipelines import (
     ProduceOne,
     ProducerAcquire,
     ProducerCommit,
+    ProducerTail,
     ProducerTokenType,
     ProducerWrite,
     Yield,
@@ -163,6 +165,7 @@ __all__ = [
     "DeallocTmem",
     "Dot",
     "FenceProxy",
+    "IN_STEP",
     "IncIter",
     "LOADS",
     "LinearAttr",
@@ -187,6 +190,7 @@ __all__ = [
     "ProduceOne",
     "ProducerAcquire",
     "ProducerCommit",
+    "ProducerTail",
     "ProducerTokenType",
     "ProducerWrite",
     "ProfileRecord",
