@@ -238,7 +238,11 @@ class Kernel:
         looped = [p for p in self.pipelines if p.stages > 1]
         one_more = sum(p.bytes * (p.stages + 1) for p in looped)
         if self.schedules.products:
-            return "more than the schedule needs, because they fit" if self.deepened else "as many as the schedule needs"
+            return (
+                "more than the schedule needs, because they fit"
+                if self.deepened
+                else "as many as the schedule needs"
+            )
         if looped and looped[0].stages >= self.choice.stages:
             return f"the maximum is {self.choice.stages}"
         if one_more > self.room:
