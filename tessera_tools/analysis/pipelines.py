@@ -39,7 +39,7 @@ def problems(function: Operation) -> Iterator[DiagnosticError]:
         elif isinstance(op, nv_tileas.ConsumerWait | nv_tileas.ConsumerRead):
             yield from _passed_on(op, op.res, (nv_tileas.ConsumerRead, nv_tileas.ConsumerRelease))
         elif isinstance(op, nv_tileas.ProducerCommit) and op.is_of_products:
-            yield from _committed(op)
+            yield from _committed(op, function)
         elif op.regions:
             yield from _carried(op)
 
@@ -52,7 +52,7 @@ def _same_stage(op: nv_tileas.ProducerWrite | nv_tileas.ConsumerRead) -> Iterato
         yield op.error(f"{word} another stage than '{begun.name}', which gives its token")
 
 
-def _committed(op: nv_tileas.ProducerCommit) -> Iterator[DiagnosticError]:
+def _committed(op: nv_tileas.ProducerCommit, function: Operation) -> Iterator[DiagnosticError]:
     """Checks that there are products that fill a stage without a producer_write."""
     agent = nv_tileas.agent_of(op)
     blocks = agent.blocks if agent is not None else []
