@@ -88,7 +88,7 @@ class SplitK(Pass):
                 if self.parts:
                     raise refusal.op.error(f"{refusal.why}: the kernel cannot be split along K") from None
                 text = f"no loop is split among several CTAs: {refusal.op.name} {refusal.why}"
-                context.missed(refusal.op, text, "split-k", "schedule", function=function)
+                context.failed(refusal.op, text, "split-k", "schedule", function=function)
                 continue
             split(function, found, parts)
             changed = True
