@@ -322,13 +322,49 @@ def test_a_target_without_clusters_refuses_them() -> None:
         compiled(GEMM, "sm_80", cluster="blocks:2x1")
 
 
-def test_effects_that_a_cta_without_a_program_would_have_are_refused() -> None:
-    text = """entry @k(%p: tile<ptr<i32>>) {
+COUNT = """entry @k(%p: tile<ptr<i32>>, %q: tile<ptr<i32>>) {
   %t = make_token : token
+  %x, %y, %z = get_tile_block_id : tile<i32>
   %one = constant <i32: 1> : tile<i32>
   %n, %u = atomic_rmw_tko relaxed device %p, add, %one token = %t : tile<ptr<i32>>, tile<i32> -> tile<i32>, token
+  %at = offset %q, %n : tile<ptr<i32>>, tile<i32> -> tile<ptr<i32>>
+  %d = store_ptr_tko weak %at, %x token = %u : tile<ptr<i32>>, tile<i32> -> token
+  %v = print_tko "program %d\\n", %x token = %d : tile<i32> -> token
   return
 }
 """
-    with pytest.raises(DiagnosticError, match="has an effect that each CTA of a cluster would have"):
+"""Each program takes a number, writes its own there, and prints it."""
+
+
+@pytest.mark.parametrize("persistent", ["never", "static"])
+@pytest.mark.parametrize("cluster", ["blocks:2x1", "blocks:4x1"])
+def test_each_program_counts_and_prints_once(cluster: str, persistent: str) -> None:
+    """The CTAs without a program do neither."""
+    count = int(np.random.default_rng(fresh_seed()).integers(1, 8))
+    arrays, result = launch(
+        COUNT, np.zeros(1, np.int32), np.full(16, -1, np.int32), target="sm_90a", grid=(count,), cluster=cluster,
+        persistent=persistent,
+    )  # fmt: skip
+    assert arrays[0] == [count]
+    assert sorted(arrays[1][:count]) == list(range(count)) and (arrays[1][count:] == -1).all()
+    assert sorted(result.output.split("\n")) == sorted(["", *(f"program {n}" for n in range(count))])
+
+
+def test_a_loop_that_waits_for_an_atomic_operation_is_refused() -> None:
+    """A CTA without a program would wait forever."""
+    text = """entry @k(%p: tile<ptr<i32>>) {
+  %t = make_token : token
+  %one = constant <i32: 1> : tile<i32>
+  loop {
+    %n, %u = atomic_rmw_tko relaxed device %p, add, %one token = %t : tile<ptr<i32>>, tile<i32> -> tile<i32>, token
+    %done = cmpi equal %n, %one, signed : tile<i32> -> tile<i1>
+    if %done {
+      break
+    }
+    continue
+  }
+  return
+}
+"""
+    with pytest.raises(DiagnosticError, match="is in a loop that may wait for it"):
         compiled(text, "sm_90a", cluster="blocks:2x1")

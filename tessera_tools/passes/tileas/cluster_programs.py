@@ -7,7 +7,7 @@
 A load is shared by CTAs whose programs execute it equally often, with the same indices.  Whatever follows from an axis
 of the grid along which a cluster has several programs may differ between its CTAs, and so may whatever a load gives.
 A cluster at the end of the grid may have fewer programs than CTAs.  The CTAs without a program take part in the shared
-loads, as if they ran the last one along the axis, and store nothing.
+loads, as if they ran the last one along the axis, and store, count and print nothing.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from math import prod
 from typing import Any
 
 from tessera_tools.analysis.persistent import CLUSTER_PROGRAMS
-from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.arith.constants import constant
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i64
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
@@ -184,23 +185,37 @@ def own_place(
     return found[0], found[1], exists
 
 
+OF_A_PROGRAM = (nv_tileaa.AtomicRmw, nv_tileaa.AtomicCas, nv_tileaa.Print)
+"""Ops with effects that each program has once: a CTA without a program has none."""
+
+
 def store_only_if(loop: Operation, exists: Value) -> None:
-    """Put a branch around each store of a loop."""
+    """Put a branch around each store, atomic operation and print of a loop."""
     for op in list(loop.walk()):
-        if isinstance(op, nv_tileas.TiledStore | nv_tileaa.Store):
+        if isinstance(op, (nv_tileas.TiledStore, nv_tileaa.Store, *OF_A_PROGRAM)):
             guard(op, exists)
 
 
 def guard(op: Any, condition: Value) -> None:
-    """Store only if a condition holds."""
+    """Execute an op only if a condition holds; otherwise its results are zeros, and its token is the one before."""
     before = Builder.before(op)
-    token = op.results[0]
+    results: list[Value] = [value for value in op.results if value.has_uses]
     regions = [Region([Block()]), Region([Block()])]
-    branch = scf.If.create([condition], [token.type], {}, regions, location=op.location)
+    branch = scf.If.create([condition], [r.type for r in results], {}, regions, location=op.location)
     before.insert(branch)
-    token.replace_all_uses_with(branch.results[0])
+    for old, new in zip(results, branch.results, strict=True):
+        old.replace_all_uses_with(new)
     op.detach()
     inside = Builder.at_end(branch.regions[0].entry, op.location)
     inside.insert(op)
-    inside.insert(scf.Yield([token]))
-    Builder.at_end(branch.regions[1].entry, op.location).insert(scf.Yield([op.token]))
+    inside.insert(scf.Yield(results))
+    otherwise = Builder.at_end(branch.regions[1].entry, op.location)
+    given = [op.token if isinstance(r.type, nv_tileaa.MemTokenType) else _zero(r, otherwise) for r in results]
+    otherwise.insert(scf.Yield(given))
+
+
+def _zero(value: Value, builder: Builder) -> Value:
+    """A zero of the type of a value, a number or a tile of numbers."""
+    zero = constant(value.type, [0])
+    assert zero is not None
+    return builder.insert(arith.Constant(zero)).results[0]

@@ -22,14 +22,14 @@ from math import prod
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.persistent import ANY, CLUSTER_PROGRAMS, LARGE, LAUNCHES, WANTED
-from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.cluster_price import choose_blocks
-from tessera_tools.passes.tileas.cluster_programs import programs_of, share_loads
+from tessera_tools.passes.tileas.cluster_programs import OF_A_PROGRAM, programs_of, share_loads
 from tessera_tools.passes.tileas.cta_arms import BACKWARD, DIRECTION, FORWARD, Conflict
 from tessera_tools.passes.tileas.cta_layouts import (
     Blocks,
@@ -192,6 +192,9 @@ def check_effects(function: nv_tileaa.Func, ordered: bool = True) -> None:
     for op in function.walk():
         effects = op.effects()
         known = effects is not None and not effects.own
+        if not ordered and isinstance(op, OF_A_PROGRAM):
+            check_waits(op)
+            continue
         if not (op.regions or known or op.name in _WITHIN_A_CTA or is_quiet(op)):
             raise Conflict(op, "has an effect that each CTA of a cluster would have")
     for op in accesses if ordered else ():
@@ -201,6 +204,16 @@ def check_effects(function: nv_tileaa.Func, ordered: bool = True) -> None:
                     op,
                     f"is ordered by its token after '{other.name}', which other CTAs of a cluster would do",
                 )
+
+
+def check_waits(op: Operation) -> None:
+    """Raises Conflict if an atomic operation is in a loop that may wait for its result: a CTA without a program, which
+    does not execute the operation, might wait forever."""
+    outer = op.parent_op
+    while outer is not None:
+        if isinstance(outer, nv_tileaa.Loop | scf.While) and not isinstance(op, nv_tileaa.Print):
+            raise Conflict(op, "is in a loop that may wait for it, also in a CTA without a tile block")
+        outer = outer.parent_op
 
 
 def is_quiet(op: Operation) -> bool:
