@@ -79,6 +79,22 @@ others, whose bytes are those that any kernel must move. The last column says wh
 for most: that is what keeps a launch from the rest.
 
 {goals}
+
+What the losses come from, where the cause is known:
+
+- **Products of 128x256x64**: in the 1,024 cycles that the tensor cores take for a step, wgmma reads 80 KB of shared
+  memory and TMA writes 48 KB, through one port of 128 bytes a cycle. The port is busy all the time. The first loads of
+  a CTA overlap nothing, and the last wave does not fill the SMs, which costs less in larger products.
+- **Products of 64x64x32** load 8 KB for 64 cycles of the tensor cores. L2 gives an SM a third of that, so that a
+  program with such tiles cannot be faster. Clusters share loads, and L2 remains the bound.
+- **The product with a matrix added in f32** reads and writes 134 MB beside its factors, 43 µs of DRAM, most of which no
+  product overlaps.
+- **Attention of depth 64** takes as many cycles for `ex2` as for its products, and as many for conversions: an SM does
+  16 of each a cycle. With tiles of 64 rows, one warpgroup does them in turn.
+- **Attention of depth 128, causal**: blocks of keys on the diagonal are multiplied whole. Conversions and `ex2` take
+  half as long as the products, and are overlapped in part. The tile blocks with the most keys do not come first.
+- **Memory-bound kernels** read and write at the same time, which costs turnarounds of DRAM: a copy reaches 88 % of the
+  bandwidth that is the peak here.
 """
 
 
