@@ -23,7 +23,7 @@ import numpy as np
 
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.machine import CTA_ENDS
-from tessera_tools.sim.races import clocks_of, describe, threads_of
+from tessera_tools.sim.races import AGENTS, clocks_of, describe, threads_of
 from tessera_tools.sim.warp import Mask, Warp
 
 if TYPE_CHECKING:
@@ -340,6 +340,9 @@ class TensorMemory:
         )
 
     def _warn(self, use: Use, record: int, fence: str) -> None:
+        if use.warp.cta.cluster.clocks.agents > AGENTS:
+            # Agents share numbers: the mark of a fence may be that of another warp.
+            return
         use.warp.report(
             "asynchronous",
             f"{use.what} follows a tcgen05 operation through a synchronization of threads, with no "
