@@ -87,17 +87,17 @@ TUNABLES = (
         excludes=("split_k",),
     ),
     Tunable(
+        "num_stages",
+        (1, 2, 3, 4, 5, 6, 7, 8),
+        "iterations of a loop whose tiles are in shared memory at the same time: 1 to 8 (default: as many as fit, up "
+        "to a limit)",
+    ),
+    Tunable(
         "split_k",
         (1, 2, 4, 8),
         "CTAs of a cluster that share the iterations of a loop with products, and then add their sums: 1, 2, 4 or 8 "
         "(default: 1; tessera-run, which knows the launch, chooses by price)",
         excludes=("cluster",),
-    ),
-    Tunable(
-        "num_stages",
-        (1, 2, 3, 4, 5, 6, 7, 8),
-        "iterations of a loop whose tiles are in shared memory at the same time: 1 to 8 (default: as many as fit, up "
-        "to a limit)",
     ),
     Tunable(
         "persistent",
