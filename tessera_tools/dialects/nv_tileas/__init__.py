@@ -60,25 +60,27 @@ from tessera_tools.dialects.nv_tileas.ops import (
     TiledStore,
 )
 from tessera_tools.dialects.nv_tileas.orders import CreateOrder, OrderArrive, OrderTokenType, OrderWait
+from tessera_tools.dialects.nv_tileas.pipeline_types import (
+    ConsumerTokenType,
+    PipelineIterType,
+    PipelineTokenType,
+    ProducerTokenType,
+)
 from tessera_tools.dialects.nv_tileas.pipelines import (
     NO_PIPELINE,
     AgentSwitch,
     ConsumeOne,
     ConsumerRead,
     ConsumerRelease,
-    ConsumerTokenType,
     ConsumerWait,
     CreateIterator,
     CreatePipeline,
     Fill,
     IncIter,
-    PipelineIterType,
-    PipelineTokenType,
     ProduceOne,
     ProducerAcquire,
     ProducerCommit,
     ProducerTail,
-    ProducerTokenType,
     ProducerWrite,
     Yield,
     agent_of,

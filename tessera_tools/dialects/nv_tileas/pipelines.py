@@ -23,12 +23,20 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.dialects.nv_tileas.pipeline_types import (
+    CONSUMER,
+    ITERATOR,
+    PIPELINE,
+    PRODUCER,
+    STAGE,
+    PipelineIterType,
+)
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.effects import Kind, Reach
 from tessera_tools.ir.flow import Flow, sources
 from tessera_tools.ir.interfaces import HasFlow
-from tessera_tools.ir.types import I32, IntegerType
+from tessera_tools.ir.types import I32
 from tessera_tools.opdef import (
     I32_ATTR,
     I64_ARRAY,
@@ -65,48 +73,9 @@ from tessera_tools.target import ExecutionUnit
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.ir.scanner import Scanner
     from tessera_tools.opdef.directive import OpState
 
 
-class PipelineTokenType(Type, name="nv_tileas.pipeline_token"):
-    """`!nv_tileas.pipeline_token`: a pipeline, its stages and barriers."""
-
-
-class PipelineIterType(Type, name="nv_tileas.pipeline_iter"):
-    """`!nv_tileas.pipeline_iter<i32>`: a stage of a pipeline and the parity of its round, as integers of a type."""
-
-    element: IntegerType
-
-    def verify(self) -> None:
-        if self.element is not I32:
-            raise ValueError(f"counts stages in {self.element}; only i32 is supported")
-
-    @classmethod
-    def parse(cls, s: Scanner) -> PipelineIterType:
-        s.expect("<")
-        element = s.type()
-        s.expect(">")
-        return cls(element)
-
-    def text(self) -> str:
-        return f"!nv_tileas.pipeline_iter<{self.element}>"
-
-
-class ProducerTokenType(Type, name="nv_tileas.producer_token"):
-    """`!nv_tileas.producer_token`: the right to fill a stage."""
-
-
-class ConsumerTokenType(Type, name="nv_tileas.consumer_token"):
-    """`!nv_tileas.consumer_token`: the right to read a stage."""
-
-
-PIPELINE = exactly(PipelineTokenType())
-ITERATOR = exactly(PipelineIterType(I32))
-STAGE = ITERATOR | exactly(I32)
-"""A stage of a pipeline: an iterator, or the number alone after tileas-unwrap-pipeline-iterators."""
-PRODUCER = exactly(ProducerTokenType())
-CONSUMER = exactly(ConsumerTokenType())
 FULL, EMPTY = "full", "empty"
 """The phases of a pipeline: a stage can be read, a stage can be filled."""
 NO_PIPELINE = (

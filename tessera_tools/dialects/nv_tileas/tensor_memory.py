@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.atoms import UMMA, MmaAtom, check_emitter, signless
 from tessera_tools.dialects.nv_tileas.base import SMEM, LayoutAttr, StagedType
-from tessera_tools.dialects.nv_tileas.pipelines import STAGE
+from tessera_tools.dialects.nv_tileas.pipeline_types import STAGE
 from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I1, IntegerType, Type, bit_width
 from tessera_tools.layout.tensor_memory import LANES, accumulator, scale_factors
