@@ -270,6 +270,7 @@ def compile(
     persistent: str = "auto",
     raster: str = "auto",
     launches: str = "any",
+    split_k: int = 0,
     num_stages: int = 0,
     tuned: str | os.PathLike[str] | None = None,
     shapes: str | None = None,
@@ -296,6 +297,8 @@ def compile(
     raster: the order of tile blocks in the grid: `rows`, `grouped:N` or `hilbert:N`.
     launches: `large` if launches have more tile blocks than run at once: clusters of tile blocks and persistence are
         then chosen where they take less time.
+    split_k: the CTAs of a cluster that share the iterations of a loop with products, and then add their sums: 2, 4 or
+        8; for few tile blocks and long loops.
     num_stages: iterations of a loop whose tiles are in shared memory at the same time; 0 chooses.
     tuned: a file of tessera-tune's results, which choose the options above; a warning if it has none for this kernel.
     shapes: the class of shapes in that file, if it has several.
@@ -323,6 +326,7 @@ def compile(
         "num_stages": num_stages,
         "ping_pong": ping_pong,
         "cluster": cluster,
+        "split_k": split_k,
         "persistent": persistent,
         "raster": raster,
         "launches": launches,
