@@ -58,6 +58,9 @@ from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_reserve, pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
+MOST_DEPTH = 8
+"""The most stages of a pipeline beyond those that its schedule needs."""
+
 
 class MaterializeSchedule(Pass):
     """Convert kernels with products to agents with pipelines."""
@@ -141,6 +144,8 @@ class Kernel:
 
     def __init__(self, function: nv_tileaa.Func, choice: Choice, target: Target) -> None:
         self.function, self.choice, self.target = function, choice, target
+        self.deepened = False
+        """Whether pipelines have more stages than their schedules need."""
         self.pipelines = self.group()
         self.share()
         spec = function.kernel_spec
@@ -203,7 +208,29 @@ class Kernel:
         else:
             for pipeline in looped:
                 pipeline.stages = depths[pipeline]
+            self.deepen(looped)
         return found
+
+    def deepen(self, looped: list[Pipeline]) -> None:
+        """Give the pipelines of loops with schedules more stages, as long as no CTA fewer runs on a multiprocessor.
+
+        The producer fills them while the consumer does what is between its loops, and where other CTAs keep memory
+        busy, so that a load takes longer than the latency of the schedule.
+        """
+        needed = sum(p.stages * p.bytes for p in looped)
+        if not self.schedules.products or not needed:
+            return
+        # Several warpgroups of consumers have all registers of a multiprocessor.
+        ctas = 1 if self.choice.groups > 1 else max(1, self.room // needed)
+        most = self.schedules.most or MOST_DEPTH
+        while True:
+            more = [p for p in looped if p.stages < most]
+            needed += sum(p.bytes for p in more)
+            if not more or needed > self.room // ctas:
+                return
+            for pipeline in more:
+                pipeline.stages += 1
+                self.deepened = True
 
     def readers(self, pipeline: Pipeline) -> int:
         """Arrivals that release a stage: of each warp that reads it."""
@@ -214,7 +241,11 @@ class Kernel:
         looped = [p for p in self.pipelines if p.stages > 1]
         one_more = sum(p.bytes * (p.stages + 1) for p in looped)
         if self.schedules.products:
-            return "as many as the schedule needs"
+            return (
+                "more than the schedule needs, because they fit"
+                if self.deepened
+                else "as many as the schedule needs"
+            )
         if looped and looped[0].stages >= self.choice.stages:
             return f"the maximum is {self.choice.stages}"
         if one_more > self.room:

@@ -6,11 +6,14 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from sass_text import disassembled, opcodes_by_line
 
 from oracles import require_tool
 from tessera_tools.cli.tileiras import command
 
-GEMM = Path(__file__).parents[2] / "corpus" / "inputs" / "gemm_f16_64x64x32.tileirbc"
+TESTS = Path(__file__).parents[2]
+CUTILE = TESTS / "cutile"
+GEMM = TESTS / "corpus" / "inputs" / "gemm_f16_64x64x32.tileirbc"
 
 
 @pytest.fixture(autouse=True)
@@ -129,6 +132,15 @@ def test_the_cubin_is_for_the_architecture_of_tileiras(folder: Path) -> None:
             [require_tool("tileiras"), f"--gpu-name={gpu}", "gemm.bc", "-o", "theirs"], check=True, timeout=60
         )
         assert flags(folder / "ours") == flags(folder / "theirs"), gpu
+
+
+@pytest.mark.parametrize("lineinfo", [True, False])
+def test_the_cubin_names_the_python_lines_if_asked(lineinfo: bool, tmp_path: Path) -> None:
+    source, cubin = CUTILE / "13.1" / "inlined.tileirbc", tmp_path / "out.cubin"
+    options = ["--gpu-name=sm_90", *(["--lineinfo"] if lineinfo else [])]
+    assert command.run([*options, str(source), "-o", str(cubin)]).exit_code == 0
+    named = {Path(file).name for file, _ in opcodes_by_line(disassembled(cubin))}
+    assert named == ({"kernels.py"} if lineinfo else set())
 
 
 def test_without_a_name_the_output_is_elf_o(folder: Path) -> None:
