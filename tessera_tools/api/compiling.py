@@ -175,11 +175,15 @@ c_stride: i32) for sm_90a>
             )
         return self._ir[name]
 
+    @property
+    def _has_lines(self) -> bool:
+        return self._input is not None and self._input[1].lineinfo
+
     @cached_property
     def _assembled(self) -> Compiled:
         from tessera_tools.emit.driver import compile_text
 
-        options = Options(self.target, "cubin", ptxas=self._ptxas)
+        options = Options(self.target, "cubin", lineinfo=self._has_lines, ptxas=self._ptxas)
         return compile_text(self.ptx, "ptx", options, name=f"<ptx of {self.source}>")
 
     @property
@@ -191,10 +195,11 @@ c_stride: i32) for sm_90a>
 
     @cached_property
     def sass(self) -> str:
-        """The SASS, as nvdisasm prints it. Raises DiagnosticError."""
+        """The SASS, as nvdisasm prints it, with the source line of each instruction as a comment before it, unless
+        `lineinfo` is False. Raises DiagnosticError."""
         from tessera_tools.emit.driver import compile_text
 
-        options = Options(self.target, "sass", ptxas=self._ptxas)
+        options = Options(self.target, "sass", lineinfo=self._has_lines, ptxas=self._ptxas)
         return compile_text(self.ptx, "ptx", options, name=f"<ptx of {self.source}>").text("sass")
 
     @property
