@@ -366,7 +366,7 @@ def compile(
     kernel.remarks, kernel._ir, kernel._ptxas = [*told, *remarks], watch.ir, ptxas
     kernel._arguments = arguments
     kernel._from_python = not isinstance(source, str | bytes | bytearray | os.PathLike | Operation)
-    kernel._input = (read if isinstance(read, bytes) else read.clone(), options, wanted)
+    kernel._input = (_named(read, label, names), options, wanted)
     kernel.seconds = dict(found.facts["seconds"])
     kernel.layouts = tuple(Layout(*layout) for layout in found.facts["layouts"])
     pointees = found.facts["pointees"].get(kernel.name, [])
@@ -386,8 +386,7 @@ def _compile_module(
     from tessera_tools.emit.driver import compile_module, declared_target
 
     module = _module(read, label)
-    if names:
-        _name_parameters(module, names)
+    _name_parameters(module, names)
     chosen = target or find_target(declared_target(module) or DEFAULT_GPU)
     pointees = _pointees(module)
     made = compile_module(module, replace(options, target=chosen), observers=(watch,))
@@ -492,8 +491,19 @@ def _kernel(target: Target, made: Compiled, entry: str | None, label: str) -> Ke
     return Kernel(of_kernel(manifest.kernel(entry)), target, made, manifest, label)
 
 
+def _named(read: bytes | Operation, label: str, names: list[str]) -> bytes | Operation:
+    """What was compiled, with the names of the parameters."""
+    if isinstance(read, bytes) and not names:
+        return read
+    module = _module(read, label)
+    _name_parameters(module, names)
+    return module
+
+
 def _name_parameters(module: Operation, names: list[str]) -> None:
-    """Name the parameters of the only kernel of a module."""
+    """Name the parameters of the only kernel of a module; without names, they keep their own."""
+    if not names:
+        return
     entries = [op for op in module.walk() if op.name == "cuda_tile.entry"]
     assert len(entries) == 1
     for argument, name in zip(entries[0].regions[0].entry.arguments, names, strict=True):

@@ -186,6 +186,11 @@ def test_the_parameters_have_the_names_of_the_function(compiled_scale: tt.Kernel
     assert names == ["x", "x_shape0", "x_stride0", "y", "y_shape0", "y_stride0", "factor"]
 
 
+def test_the_report_has_the_names_of_the_function(compiled_scale: tt.Kernel, tmp_path: Path) -> None:
+    compiled_scale.report(tmp_path / "scale.html")
+    assert "%x_shape0" in (tmp_path / "scale.html").read_text()
+
+
 def test_a_compiled_kernel_takes_other_arrays_and_numbers(compiled_scale: tt.Kernel) -> None:
     x, y = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
     compiled_scale[4](x, y, 3.0)
