@@ -15,7 +15,7 @@ from tessera_tools.ir.builtin_attributes import UNIT, attribute_key, dictionary_
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.location_aliases import LocationAliases, pretty
-from tessera_tools.ir.resources import resource_section
+from tessera_tools.ir.resources import External, resource_section
 from tessera_tools.ir.style import PLAIN, Style
 from tessera_tools.ir.traits import IsolatedFromAbove
 from tessera_tools.ir.types import FunctionType
@@ -30,18 +30,22 @@ def print_op(
     local_scope: bool = False,
     style: Style | None = None,
     aliases: dict[str, str] | None = None,
+    external: External | None = None,
 ) -> str:
     """The text of an operation, with a newline at the end.
 
     generic, debuginfo, local_scope: as the fields of `Style`; `style` sets all of them. Layouts are printed as aliases
-    unless `local_scope`; `aliases` are those of earlier texts, which are used again.
+    unless `local_scope`; `aliases` are those of earlier texts, which are used again. `external` are resources of other
+    tools to print.
     """
     printer = Printer(style or Style(generic, debuginfo, local_scope))
     printer.top(op)
     text = printer.text()
     if not printer.style.local_scope:
         text = "".join(with_aliases(text, aliases))
-    return text + resource_section(op, printer.style.most_resource) if "dense_resource<" in text else text
+    if "dense_resource<" not in text and not external:
+        return text
+    return text + resource_section(op, printer.style.most_resource, external)
 
 
 def op_text(op: Operation, *, generic: bool = False) -> str:

@@ -213,6 +213,19 @@ class PassContext:
         """If remarks are requested: what was not done for an op, and the reason."""
         self._explain(op, message, rule, category, "missed", notes, function)
 
+    def failed(
+        self,
+        op: Operation,
+        message: str,
+        rule: str,
+        category: str,
+        *notes: str,
+        function: Operation | None = None,
+    ) -> None:
+        """If remarks are requested: what this pass has tried, or the author has asked for, and why it is not possible.
+        What was not tried, because a rule or its price speaks against it, is missed."""
+        self._explain(op, message, rule, category, "failed", notes, function)
+
     def analyzed(self, op: Operation, message: str, rule: str, category: str, *notes: str) -> None:
         """If remarks are requested: a fact about an op."""
         self._explain(op, message, rule, category, "analysis", notes, None)

@@ -132,6 +132,8 @@ _TABLE: Mapping[str, Throughput] = {
     "sm_90": _SM90,
     "sm_100": _SM100,
     "sm_103": _SM100,
+    # No measurement known.
+    "sm_107": replace(_SM100, guesses=("mma", "memory_bytes", "memory_latency", "mma_latency")),
     "sm_110": _SM100,
     "sm_120": _SM120,
     "sm_121": _SM120,

@@ -71,7 +71,7 @@ def alloc_tmem(low: Lowering, op: nv_tileas.AllocTmem) -> None:
     e = low.e
     if not low.target.has(Feature.TCGEN05):
         raise op.error(
-            f"needs tensor memory, which {low.target.name} does not have; sm_100, sm_103 and sm_110 do"
+            f"needs tensor memory, which {low.target.name} does not have; sm_100, sm_103, sm_107 and sm_110 do"
         )
     types = [result.type for result in op.results]
     assert all(isinstance(type, TmemType) for type in types)

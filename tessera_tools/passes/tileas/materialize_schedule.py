@@ -13,6 +13,7 @@ load has a pipeline of its own, and the consumer reads its tile.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.storage import element_bytes
@@ -57,6 +58,9 @@ from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_reserve, pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
+MOST_DEPTH = 8
+"""The most stages of a pipeline beyond those that its schedule needs."""
+
 
 class MaterializeSchedule(Pass):
     """Convert kernels with products to agents with pipelines."""
@@ -82,14 +86,14 @@ class MaterializeSchedule(Pass):
                 kernel, banned = _specialized(function, target, multiplies, begun)
                 kernel.run()
             except Missed as refusal:
-                explain(context, function, refusal)
+                explain(context.failed if function in begun else context.missed, function, refusal)
                 continue
             for refusal in kernel.choice.refused:
-                explain(context, function, refusal)
+                explain(context.missed, function, refusal)
             for refusal in banned if multiplies else ():
                 if refusal not in kernel.choice.refused:
                     text = f"TMA does not load the tile, the consumer does: {refusal.op.name} {refusal.why}"
-                    context.missed(refusal.op, text, "tma", "memory", function=function)
+                    context.failed(refusal.op, text, "tma", "memory", function=function)
             context.count("agents")
             explain_fillers(function, kernel.pipelines, context)
             for (product, position), buffer in kernel.staged.items():
@@ -99,16 +103,18 @@ class MaterializeSchedule(Pass):
             explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
         return bool(begun)
 
-    def explain_refusal(self, context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
-        """A remark with the reason why an op does not become asynchronous."""
+    def explain_refusal(self, tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
+        """A remark, missed or failed, with the reason why an op does not become asynchronous."""
         text = f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}"
-        context.missed(refusal.op, text, "agents", "tensorcore", function=function)
+        tell(refusal.op, text, "agents", "tensorcore", function=function)
 
-    def explain_refused_load(self, context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
-        """A remark that says why TMA does not make a load of a kernel without products."""
+    def explain_refused_load(
+        self, tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed
+    ) -> None:
+        """A remark, missed or failed, that says why TMA does not make a load of a kernel without products."""
         if isinstance(refusal.op, nv_tileas.TiledLoad):
             text = f"TMA does not load the tile: {refusal.op.name} {refusal.why}"
-            context.missed(refusal.op, text, "tma", "memory", function=function)
+            tell(refusal.op, text, "tma", "memory", function=function)
 
 
 def _specialized(
@@ -138,6 +144,8 @@ class Kernel:
 
     def __init__(self, function: nv_tileaa.Func, choice: Choice, target: Target) -> None:
         self.function, self.choice, self.target = function, choice, target
+        self.deepened = False
+        """Whether pipelines have more stages than their schedules need."""
         self.pipelines = self.group()
         self.share()
         spec = function.kernel_spec
@@ -200,7 +208,29 @@ class Kernel:
         else:
             for pipeline in looped:
                 pipeline.stages = depths[pipeline]
+            self.deepen(looped)
         return found
+
+    def deepen(self, looped: list[Pipeline]) -> None:
+        """Give the pipelines of loops with schedules more stages, as long as no CTA fewer runs on a multiprocessor.
+
+        The producer fills them while the consumer does what is between its loops, and where other CTAs keep memory
+        busy, so that a load takes longer than the latency of the schedule.
+        """
+        needed = sum(p.stages * p.bytes for p in looped)
+        if not self.schedules.products or not needed:
+            return
+        # Several warpgroups of consumers have all registers of a multiprocessor.
+        ctas = 1 if self.choice.groups > 1 else max(1, self.room // needed)
+        most = self.schedules.most or MOST_DEPTH
+        while True:
+            more = [p for p in looped if p.stages < most]
+            needed += sum(p.bytes for p in more)
+            if not more or needed > self.room // ctas:
+                return
+            for pipeline in more:
+                pipeline.stages += 1
+                self.deepened = True
 
     def readers(self, pipeline: Pipeline) -> int:
         """Arrivals that release a stage: of each warp that reads it."""
@@ -211,7 +241,11 @@ class Kernel:
         looped = [p for p in self.pipelines if p.stages > 1]
         one_more = sum(p.bytes * (p.stages + 1) for p in looped)
         if self.schedules.products:
-            return "as many as the schedule needs"
+            return (
+                "more than the schedule needs, because they fit"
+                if self.deepened
+                else "as many as the schedule needs"
+            )
         if looped and looped[0].stages >= self.choice.stages:
             return f"the maximum is {self.choice.stages}"
         if one_more > self.room:

@@ -21,6 +21,7 @@ hands over there.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, ClassVar, cast
@@ -79,14 +80,17 @@ class MaterializeTensorMemory(Pass):
         for function, target in kernels_with(op, Feature.TCGEN05, Feature.TMA):
             if not any(isinstance(inner, nv_tileas.Dot) for inner in function.walk()):
                 continue
+            tell = context.missed
             try:
-                kernel = _TensorKernel(function, choose_umma(function, target), target)
+                choice = choose_umma(function, target)
+                tell = context.failed
+                kernel = _TensorKernel(function, choice, target)
                 kernel.run()
             except Missed as refusal:
-                _explain(context, function, refusal)
+                _explain(tell, function, refusal)
                 continue
             for refusal in kernel.choice.refused:
-                _explain(context, function, refusal)
+                _explain(context.missed, function, refusal)
             context.count("agents")
             context.count("products", len(kernel.choice.products))
             explain_fillers(function, kernel.pipelines, context)
@@ -96,10 +100,10 @@ class MaterializeTensorMemory(Pass):
         return changed
 
 
-def _explain(context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
-    """A remark with the reason why a product does not use tensor memory."""
+def _explain(tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
+    """A remark, missed or failed, with the reason why a product does not use tensor memory."""
     text = f"tcgen05.mma is not used: {refusal.op.name} {refusal.why}"
-    context.missed(refusal.op, text, "agents", "tensorcore", function=function)
+    tell(refusal.op, text, "agents", "tensorcore", function=function)
 
 
 def _explain_sums(context: PassContext, function: nv_tileaa.Func) -> None:

@@ -116,7 +116,7 @@ class PlanCTA(Pass):
                 ) from None
             refuse(function)
             text = f"no cluster of {count} CTAs: {problem.op.name} {problem.why}"
-            context.missed(problem.op, text, "cluster", "schedule", function=function)
+            context.failed(problem.op, text, "cluster", "schedule", function=function)
             return
         if chosen is not None:
             seed(chosen)
@@ -155,7 +155,7 @@ class PlanCTA(Pass):
             check_effects(function, ordered=False)
         except Conflict as problem:
             text = f"would take {what}, but {problem.op.name} {problem.why}"
-            context.missed(problem.op, text, "cluster", "schedule", function=function)
+            context.failed(problem.op, text, "cluster", "schedule", function=function)
             return
         function.attributes[CLUSTER_PROGRAMS] = DenseArrayAttr(I64, choice.shape)
         function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(

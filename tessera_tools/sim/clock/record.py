@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 __all__ = ["Recorder", "Step", "Trace", "Umma", "may_poll", "may_write"]
 
 Phase = tuple[str, int, int, int]
-"""A phase of an mbarrier ("mbarrier", CTA, shared byte, phase), of a barrier ("barrier", CTA, number, generation), or a
-write to memory that others poll ("write", CTA, sector, number)."""
+"""A phase of an mbarrier ("mbarrier", CTA, shared byte, phase), of a barrier ("barrier", CTA, number, generation), of
+the barrier of a cluster ("cluster", its first CTA, 0, generation), or a write to memory that others poll ("write", CTA,
+sector, number)."""
 
 
 class Umma(NamedTuple):

@@ -434,6 +434,12 @@ class _Replay:
             return at + value["mbarrier_arrive"], "mbarrier", following
         elif kind == "phase.wait":
             return at + value["mbarrier_wait"], "mbarrier", following
+        elif kind in ("cluster.arrive", "cluster.relaxed"):
+            takes = value["cluster_barrier" if kind == "cluster.arrive" else "cluster_barrier_relaxed"]
+            for phase in step.arrives if step is not None else ():
+                self.signal(phase, at + takes)
+        elif kind == "cluster.meet" and step is not None and step.waits is not None:
+            return self.meet(warp, step.waits, following)
         elif kind == "barrier" and step is not None:
             for phase in step.arrives:
                 self.signal(phase, at + value["barrier_latency"])
