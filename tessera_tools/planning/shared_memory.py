@@ -106,7 +106,7 @@ def needed_bytes(op: Operation, target: Target) -> Scratch | None:
     """Returns the shared memory that an op needs as a buffer or as scratch; None if it needs none."""
     if isinstance(op, nv_tileas.AllocTensor):
         type = op.res.type
-        what = f"{type.stages} stages of {tile_text(type.tile, type.element)}"
+        what = f"{type.stages} stage{'s' if type.stages > 1 else ''} of {tile_text(type.tile, type.element)}"
         return Scratch(stage_bytes(type) * type.stages, what)
     return scratch_of(op, target)
 
