@@ -33,7 +33,7 @@ __all__ = ["MOST_STEPS", "Estimate", "TimedLaunch", "check_timed", "estimate"]
 
 MOST_STEPS = 4_000_000
 """Warp instructions that are recorded, a quarter of a kilobyte each."""
-_MOST_SURVEY_STEPS = 200_000
+_MOST_SURVEY_STEPS = 400_000
 _MOST_WINDOW = 256
 """Laps of a window that all windows are multiples of."""
 _MOST_TOGETHER = 8
@@ -289,11 +289,8 @@ def _fresh(
     for weight, parts in zip(weights, each, strict=True):
         for load, part in parts.items():
             totals[load] = totals.get(load, 0.0) + part * weight / sum(weights)
-    places = survey.places.keys()
-    # Without loads, nobody can tell.
-    working = len(places) or surveyed
-    idle = (
-        {number for number in sampled if number < surveyed and number not in places} if places else set[int]()
-    )
+    idle = survey.ended - survey.places.keys()
+    reached = len(survey.places) + len(idle)
+    working = launch.count * len(survey.places) // reached if reached else launch.count
     left = tuple(number for number in sampled if number not in idle)
-    return totals, max(1, round(launch.count * working / surveyed)), left or sampled
+    return totals, max(1, working), left or sampled
