@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
 
 __all__ = ["cache_folder"]
 
@@ -33,8 +32,10 @@ def _is_private(folder: str) -> bool:
     """
     try:
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-        with suppress(FileExistsError):
+        try:
             os.mkdir(folder, 0o700)
+        except FileExistsError:
+            pass
         found = os.lstat(folder)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
             return False
