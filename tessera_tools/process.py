@@ -17,8 +17,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from tessera_tools.records import dataclass
 
 __all__ = [
     "Finished",

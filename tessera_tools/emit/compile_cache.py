@@ -19,13 +19,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
 from typing import Any, BinaryIO
 
 from tessera_tools.cache import cache_folder
 from tessera_tools.diagnostics import Diagnostic, Position, Remark, emit, record
 from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.errors import ToolError
+from tessera_tools.records import asdict, dataclass, field, fields
 
 __all__ = [
     "Entry",

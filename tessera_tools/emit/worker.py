@@ -16,13 +16,13 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import Position
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.process import end, reap, signal_name, spawn, spawn_copy
+from tessera_tools.records import dataclass, field
 
 if TYPE_CHECKING:
     from tessera_tools.emit.llvm_child import Llvm

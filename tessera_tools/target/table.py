@@ -9,8 +9,9 @@ instruction in the PTX ISA for the features; the PTX ISA's release history for t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
+
+from tessera_tools.records import dataclass, replace
 
 __all__ = ["Feature", "Target", "UnknownTargetError", "lookup", "targets"]
 

@@ -14,7 +14,6 @@ reductions; with mma.sync, a row may be in several warps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
@@ -32,6 +31,7 @@ from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.compute import product_atom
 from tessera_tools.passes.tile.instruction_names import ptx_type, warp_instruction
 from tessera_tools.passes.tile.slices import slice_of
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target, UnknownTargetError, lookup
 
 F8 = (FloatType("f8E4M3FN"), FloatType("f8E5M2"))

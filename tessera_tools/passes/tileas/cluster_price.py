@@ -11,7 +11,6 @@ barriers of a cluster are lost time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil, prod
 
 from tessera_tools.analysis.storage import element_bytes
@@ -20,6 +19,7 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.passes.tileas.cluster_programs import shared_by
 from tessera_tools.passes.tileas.fills import BoxLoad
 from tessera_tools.passes.tileas.products import asynchronous_products
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 from tessera_tools.target.throughput import throughput
 from tessera_tools.target.timing import timing
