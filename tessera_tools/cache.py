@@ -5,7 +5,14 @@ from __future__ import annotations
 import os
 import stat
 
-__all__ = ["cache_folder"]
+__all__ = ["cache_folder", "digest"]
+
+
+def digest(data: bytes, size: int = 32) -> bytes:
+    """The BLAKE2 digest of the data, in `size` bytes. `hashlib` has it too, but its import loads OpenSSL."""
+    from _blake2 import blake2b
+
+    return blake2b(data, digest_size=size).digest()
 
 
 def cache_folder() -> str | None:

@@ -6,7 +6,8 @@ classes are never instantiated. Type checkers see the standard `dataclass`. `dat
 accept these classes, and a standard dataclass may derive from one.
 
 What a compilation imports uses this module. `sim` and `runtime` use the standard one.
-Supported are `frozen`, `slots`, `eq`, `repr`, `ClassVar`, and `field` without `init`, `hash` and `kw_only`.
+Supported are `frozen`, `slots`, `eq`, `repr`, `ClassVar`, `__post_init__`, and `field` without `init`, `hash` and
+`kw_only`.
 """
 
 from __future__ import annotations
@@ -101,7 +102,7 @@ def _process(cls: Any, frozen: bool, slots: bool, eq: bool, repr: bool) -> Any:
         cls.__match_args__ = tuple(found)
     compared = [name for name, one in found.items() if one.compare]
     hashed = "__hash__" in own and not (own["__hash__"] is None and "__eq__" in own)
-    made: dict[str, Callable[[], str]] = {"__init__": lambda: _init(found, frozen)}
+    made: dict[str, Callable[[], str]] = {"__init__": lambda: _init(cls, found, frozen)}
     if repr:
         made["__repr__"] = lambda: _repr([name for name, one in found.items() if one.repr])
     if eq:
@@ -174,7 +175,7 @@ def _when_called(cls: Any, name: str, make: Callable[[], str], found: Mapping[st
     return method
 
 
-def _init(found: Mapping[str, _Field], frozen: bool) -> str:
+def _init(cls: Any, found: Mapping[str, _Field], frozen: bool) -> str:
     parameters: list[str] = []
     body: list[str] = []
     for name, one in found.items():
@@ -187,6 +188,8 @@ def _init(found: Mapping[str, _Field], frozen: bool) -> str:
         else:
             parameters.append(name)
         body.append(f"_set(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        body.append("self.__post_init__()")
     lines = "\n    ".join(body or ["pass"])
     return f"def __init__({', '.join(['self', *parameters])}):\n    {lines}\n"
 

@@ -43,6 +43,11 @@ def _classes(module: Any, options: dict[str, bool]) -> tuple[type[Any], type[Any
         y: int = 5
         name: str = module.field(default="n", metadata={"summary": "what it is called"})
 
+        def __post_init__(self) -> None:
+            if self.y < 0:
+                raise ValueError("below")
+            object.__setattr__(self, "name", self.name.upper())
+
     return Point, Named
 
 
@@ -66,7 +71,8 @@ def _observations(module: Any, options: dict[str, bool]) -> list[Any]:
         [(entry.name, dict(entry.metadata)) for entry in module.fields(named)],
         [entry.name for entry in module.fields(one)],
         module.asdict(other), module.replace(other, x=9).x, module.replace(other, x=9).tags,
-        outcome(point), outcome(lambda: point(1, 2, [], "h", 5)), outcome(lambda: point(1, z=3)),
+        outcome(lambda: named(1, -1)), outcome(point),
+        outcome(lambda: point(1, 2, [], "h", 5)), outcome(lambda: point(1, z=3)),
         outcome(lambda: setattr(one, "x", 4)), one.x, outcome(lambda: delattr(point(4), "y")),
         outcome(lambda: setattr(one, "new", 4)) if not options.get("slots") else None,
         named.__hash__ is None, point.__init__.__qualname__,
@@ -91,8 +97,8 @@ def test_the_standard_library_accepts_a_class(options: dict[str, bool]):
     _, named = _classes(records, options)
     one = named(1, tags=["t"])
     assert dataclasses.is_dataclass(one)
-    assert dataclasses.asdict(one) == {"x": 1, "y": 5, "tags": ["t"], "hidden": "h", "name": "n"}
-    assert dataclasses.replace(one, name="m").name == "m"
+    assert dataclasses.asdict(one) == {"x": 1, "y": 5, "tags": ["t"], "hidden": "h", "name": "N"}
+    assert dataclasses.replace(one, name="m").name == "M"
     assert dataclasses.fields(named)[-1].metadata == {"summary": "what it is called"}
 
 

@@ -14,7 +14,7 @@ import _socket
 import os
 import sys
 
-from tessera_tools.cache import cache_folder
+from tessera_tools.cache import cache_folder, digest
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,8 +52,6 @@ def identity() -> str:
 
     It is the Python, its environment and its path, and the privileges, namespaces and control groups of the process.
     """
-    from _blake2 import blake2b  # `hashlib` loads OpenSSL
-
     variables = {
         name: value
         for name, value in os.environ.items()
@@ -62,7 +60,7 @@ def identity() -> str:
     # The first folder is that of the console script.
     python = [sys.executable, sys.version, sys.path[1:], sorted(variables.items()), __file__]
     parts = [PROTOCOL, python, os.getresuid(), os.getresgid(), sorted(os.getgroups()), _confinement()]
-    return blake2b(ascii(parts).encode("ascii"), digest_size=8).hexdigest()
+    return digest(ascii(parts).encode("ascii"), 8).hex()
 
 
 def _confinement() -> list[str]:
