@@ -9,7 +9,6 @@ import linecache
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from types import MappingProxyType
@@ -30,6 +29,7 @@ from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.tunables import TUNABLES, given_config
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.printing import print_op
+from tessera_tools.records import dataclass, field, replace
 from tessera_tools.runtime.signature import Signature, of_kernel
 from tessera_tools.target import Target, lookup
 

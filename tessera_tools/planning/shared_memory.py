@@ -12,7 +12,6 @@ conversion is split into parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -46,6 +45,7 @@ from tessera_tools.layout import (
 from tessera_tools.layout.access import MAX_VECTOR_BITS
 from tessera_tools.planning.reductions import scratch_bytes
 from tessera_tools.planning.scratch import PARTS, declared_parts, effect_bytes, exchange_places, scatter_plan
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Feature, Target
 
 ALIGNMENT = 1024
