@@ -86,6 +86,10 @@ LINE_OPTIONS = ("-pick-merged-source-locations", "-use-unknown-locations=Disable
 """Moved or merged instructions keep one of their source lines, not line 0."""
 
 
+_known_features: list[tuple[list[str], list[int]]] = []
+"""What LLVM has printed."""
+
+
 class Llvm:
     """The functions above, on one loaded library, with LLVM's targets initialized."""
 
@@ -124,7 +128,12 @@ class Llvm:
         return packed >> 16 & 255, packed >> 8 & 255, packed & 255
 
     def known_features(self) -> tuple[list[str], list[int]]:
-        """Processors and PTX versions (times ten) that this LLVM supports: it prints them on stderr for `+help`."""
+        """Processors and PTX versions (times ten) that this LLVM supports.
+
+        LLVM prints them on stderr for `+help`, once in a process.
+        """
+        if _known_features:
+            return _known_features[0]
         saved = os.dup(2)
         listing = os.memfd_create("features")
         try:
@@ -140,6 +149,7 @@ class Llvm:
         ]
         cpus = sorted({name for name in names if name.startswith("sm_")})
         versions = sorted({int(name[3:]) for name in names if name[:3] == "ptx" and name[3:].isdigit()})
+        _known_features.append((cpus, versions))
         return cpus, versions
 
     def _new_machine(self, cpu: str, features: str, level: int) -> int:
