@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import IntegerType
+from tessera_tools.records import dataclass, field
 
 _MOST_OPS = 10_000
 """Ops of an expression; a longer one is not computed."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.tunables import given_config, is_of_compiler
+from tessera_tools.records import dataclass, replace
 from tessera_tools.target import Target, lookup
 from tessera_tools.target.timing import timing
 

@@ -5,9 +5,9 @@ They are separate from the driver, so that a cached result does not import the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Target
 
 if TYPE_CHECKING:

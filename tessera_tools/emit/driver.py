@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tessera_tools.analysis.persistent import BLOCKS, LARGE
@@ -28,6 +27,7 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import STAGES, Step, has_agents, pipeline_for, stages_from
+from tessera_tools.records import replace
 from tessera_tools.target import UnknownTargetError, lookup
 
 if TYPE_CHECKING:

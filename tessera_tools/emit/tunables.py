@@ -8,8 +8,9 @@ A new tunable is one line here, a field of `Options`, and a keyword of `tessera_
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from tessera_tools.records import dataclass
 
 __all__ = ["TUNABLES", "Config", "Tunable", "Value", "config_text", "given_config"]
 

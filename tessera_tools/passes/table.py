@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from tessera_tools.passes.base import Pass

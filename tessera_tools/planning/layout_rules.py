@@ -14,7 +14,6 @@ coordinates. No data moves between threads if the operand's layout is `seen` wit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.analysis.access import storage_bits
@@ -48,6 +47,7 @@ from tessera_tools.layout.tensor_memory import loaded, repeated
 from tessera_tools.planning.accesses import access_layout
 from tessera_tools.planning.dot_layouts import async_layouts, dot_layouts
 from tessera_tools.planning.transposition import transposing_layout
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs

@@ -11,7 +11,6 @@ cluster_reduce_scatter   the same, of one round
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, NamedTuple
 
@@ -21,6 +20,7 @@ from tessera_tools.dialects.nv_tileas import layout_of
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.records import dataclass
 
 PARTS = "nv_tileas.parts"
 """The attribute of a convert_layout or cluster_reduce_scatter with the number of its parts. It has scratch for one."""

@@ -12,7 +12,6 @@ conversion is split into parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -46,6 +45,7 @@ from tessera_tools.layout import (
 from tessera_tools.layout.access import MAX_VECTOR_BITS
 from tessera_tools.planning.reductions import scratch_bytes
 from tessera_tools.planning.scratch import PARTS, declared_parts, effect_bytes, exchange_places, scatter_plan
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Feature, Target
 
 ALIGNMENT = 1024
@@ -106,7 +106,7 @@ def needed_bytes(op: Operation, target: Target) -> Scratch | None:
     """Returns the shared memory that an op needs as a buffer or as scratch; None if it needs none."""
     if isinstance(op, nv_tileas.AllocTensor):
         type = op.res.type
-        what = f"{type.stages} stages of {tile_text(type.tile, type.element)}"
+        what = f"{type.stages} stage{'s' if type.stages > 1 else ''} of {tile_text(type.tile, type.element)}"
         return Scratch(stage_bytes(type) * type.stages, what)
     return scratch_of(op, target)
 

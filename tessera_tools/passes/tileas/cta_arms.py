@@ -9,7 +9,6 @@ Each row of `ARMS` is one arm.  An op on tiles that no arm of a direction takes 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.analysis.axis import is_elementwise
@@ -20,6 +19,7 @@ from tessera_tools.ir.flow import flow_of
 from tessera_tools.layout import LayoutError
 from tessera_tools.passes.tileas.cta_layouts import Blocks, blocks_of, layout_for, part_shape
 from tessera_tools.planning.layout_rules import copies, is_tile
+from tessera_tools.records import dataclass
 
 BACKWARD, FORWARD = "backward", "forward"
 DIRECTION = "plancta.direction"

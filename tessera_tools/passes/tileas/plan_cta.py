@@ -17,7 +17,6 @@ needs.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
@@ -45,6 +44,7 @@ from tessera_tools.passes.tileas.cta_plan import Plan
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, is_access, writes_memory
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.layout_rules import is_tile
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
 _STOPS = ("", "seeds", "layouts")

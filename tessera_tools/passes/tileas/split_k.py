@@ -18,7 +18,6 @@ A kernel can be split if it has one loop with products, which does nothing but a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
@@ -41,6 +40,7 @@ from tessera_tools.passes.tileas.plan_cta import check_effects, choose
 from tessera_tools.passes.tileas.split_k_price import cheapest
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.layout_rules import is_tile
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
 _LOADS = ("nv_tileas.tiled_load", "nv_tileaa.load", "nv_tileas.tiled_prefetch", "nv_tileaa.create_mem_token")

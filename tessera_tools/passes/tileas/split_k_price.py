@@ -9,12 +9,12 @@ from which the number of iterations follows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil, prod
 
 from tessera_tools.analysis.launches import Launch
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileas, scf
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 from tessera_tools.target.timing import timing
 
