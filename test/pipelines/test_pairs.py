@@ -203,6 +203,27 @@ def _of_pairs(ptx: str) -> Iterator[tuple[str, str]]:
         yield f"{number}: {text}", "\n".join([*lines[:number], *changed, *lines[number + 1 :]])
 
 
+def test_a_cta_waits_for_what_the_leader_does_to_its_barriers() -> None:
+    """The leader's last commits arrive at the mbarriers of the other CTA, which must not have exited."""
+    rng = np.random.default_rng(fresh_seed())
+    made = compiled(Product(m=128, n=32, k=32).text(), TARGET, cluster=BLOCKS)
+    waits = re.findall(r"mbarrier\.try_wait\.parity\.acquire\.cluster\S* (%p\d+), [^;]*;", made.ptx)
+    arrays = [rng.standard_normal(s).astype(np.float16) for s in ((256, 96), (96, 32))]
+    given = [
+        v
+        for a in (*arrays, np.zeros((256, 32), np.float32))
+        for v in (a, *map(np.int32, (*a.shape, a.shape[1])))
+    ]
+    ptx = made.ptx
+    for predicate in waits[-4:]:
+        ptx = re.sub(rf"mbarrier\.try_wait\S* {predicate}, [^;]*;", f"setp.eq.u32 {predicate}, 0, 0;", ptx)
+    for changed, is_found in ((made.ptx, False), (ptx, True)):
+        one = replace(made, ptx=changed)
+        _, result = launch_ptx(one, given, TARGET, (2, 1), file="k.ptx", mode="late", seed=0)
+        assert bool(result.findings) == is_found
+        assert not is_found or "which has exited" in result.findings.text("k")
+
+
 @pytest.mark.slow
 def test_every_synchronization_is_needed() -> None:
     """Four tiles one after the other use both stages of the sums twice."""

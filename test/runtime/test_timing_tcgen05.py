@@ -59,6 +59,27 @@ def test_tcgen05_mma_runs_at_the_measured_rate(m: int, n: int, options: Any, cyc
     assert interval(m, n, **options) == pytest.approx(cycles, rel=0.02)
 
 
+def filled(*targets: int) -> float:
+    """Cycles until copies of 128,000 bytes by each of two CTAs have completed the mbarrier of the first."""
+    table = timing(lookup("sm_100a"))
+    assert table is not None
+    costs = {0: Cost(1.0, (), 4.0, "bulk", (), ()), 1: Cost(1.0, (), 4.0, "phase.wait", (), ())}
+    traces = [Trace(0, 0, 0), Trace(1, 0, 0)]
+    for trace, target in zip(traces, targets, strict=True):
+        copy = Step(0)
+        copy.bytes, copy.arrives, copy.targets = 128_000, (("mbarrier", 0, 0, 0),), (target,)
+        trace.steps.append(copy)
+    wait = Step(1)
+    wait.waits = ("mbarrier", 0, 0, 0)
+    traces[0].steps.append(wait)
+    return replay(traces, costs, table, resident=1, l1_bytes=65536).cycles
+
+
+def test_copies_of_a_pair_are_written_where_they_go() -> None:
+    """Not where their mbarrier is: each shared memory takes 128 bytes a cycle."""
+    assert filled(0, 0) - filled(0, 1) == pytest.approx(1000, rel=0.05)
+
+
 GEMM = """\
 cuda_tile.module @m {
   entry @gemm(%pointer: tile<ptr<f16>>, %other: tile<ptr<f16>>, %result: tile<ptr<f16>>) {
