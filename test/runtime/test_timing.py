@@ -6,6 +6,7 @@ Each kernel is a small loop or chain of one instruction, as in the microbenchmar
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -409,6 +410,8 @@ def test_the_picture_has_a_lane_for_each_warp_and_unit(hopper: Estimate) -> None
     texts = {node.text for node in svg.iter("{http://www.w3.org/2000/svg}text")}
     assert {"CTA 0 TMA", "CTA 0 tensor 0", "CTA 0 barriers", "CTA 0 warp 0 producer"} <= texts
     assert any(text and "of its roof" in text for text in texts)
+    assert {"TFLOP/s", "operations a byte of DRAM"} <= set(texts)
+    assert not [text for text in texts if text and re.fullmatch(r"[\d.]+e[+-]\d+", text)]
 
 
 def test_the_trace_has_the_format_of_chromes_trace_events(hopper: Estimate) -> None:
