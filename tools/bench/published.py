@@ -181,7 +181,8 @@ def built(kernel: dict[str, Any], checkouts: dict[str, Path], folder: Path) -> P
         str(source),
         str(LAUNCHERS / "record.cpp"),
     ]
-    key = hashlib.sha256("\0".join([*command, source.read_text()]).encode()).hexdigest()[:16]
+    texts = [source.read_text(), (LAUNCHERS / "record.cpp").read_text()]
+    key = hashlib.sha256("\0".join([*command, *texts]).encode()).hexdigest()[:16]
     found = folder / key
     if (found / "kernel.ptx").exists():
         return found

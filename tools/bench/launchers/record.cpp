@@ -165,6 +165,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
                           static_cast<uint8_t>(swizzle), static_cast<uint8_t>(promotion), static_cast<uint8_t>(fill)};
   std::memcpy(raw + 4, head, sizeof head);
   put(raw, 16, reinterpret_cast<uint64_t>(address));
+  std::memset(raw + 74, 1, 5);
   for (cuuint32_t i = 0; i < rank; ++i) {
     put(raw, 24 + 4 * i, static_cast<uint32_t>(dims[i] - 1));
     put(raw, 64 + 2 * i, static_cast<uint16_t>(box[i]));
