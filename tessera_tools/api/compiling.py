@@ -9,7 +9,6 @@ import linecache
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from types import MappingProxyType
@@ -30,6 +29,7 @@ from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.tunables import TUNABLES, given_config
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.printing import print_op
+from tessera_tools.records import dataclass, field, replace
 from tessera_tools.runtime.signature import Signature, of_kernel
 from tessera_tools.target import Target, lookup
 
@@ -145,10 +145,10 @@ c_stride: i32) for sm_90a>
         """Whether `source` is the file of a function, whose lines the report shows."""
         self._input: tuple[bytes | Operation, Options, Target | None] | None = None
         """What was compiled, for a report."""
-        self._arguments: Arguments | None = None
-        """Of a cuTile kernel."""
         self._recording: Recording | None = None
         """What the compilation did, if it was recorded; its code is added for the first report."""
+        self._arguments: Arguments | None = None
+        """Of a cuTile kernel."""
 
     def __repr__(self) -> str:
         parameters = ", ".join(f"{p.name}: {p.type}" for p in self.signature.wanted)
@@ -279,6 +279,7 @@ def compile(
     persistent: str = "auto",
     raster: str = "auto",
     launches: str = "any",
+    split_k: int = 0,
     num_stages: int = 0,
     tuned: str | os.PathLike[str] | None = None,
     shapes: str | None = None,
@@ -305,6 +306,8 @@ def compile(
     raster: the order of tile blocks in the grid: `rows`, `grouped:N` or `hilbert:N`.
     launches: `large` if launches have more tile blocks than run at once: clusters of tile blocks and persistence are
         then chosen where they take less time.
+    split_k: the CTAs of a cluster that share the iterations of a loop with products, and then add their sums: 2, 4 or
+        8; for few tile blocks and long loops.
     num_stages: iterations of a loop whose tiles are in shared memory at the same time; 0 chooses.
     tuned: a file of tessera-tune's results, which choose the options above; a warning if it has none for this kernel.
     shapes: the class of shapes in that file, if it has several.
@@ -332,6 +335,7 @@ def compile(
         "num_stages": num_stages,
         "ping_pong": ping_pong,
         "cluster": cluster,
+        "split_k": split_k,
         "persistent": persistent,
         "raster": raster,
         "launches": launches,
@@ -369,21 +373,21 @@ def compile(
         data = read if isinstance(read, bytes) else print_op(read, debuginfo=True).encode()
         data += "\0".join(names).encode()
         key = key_of(data, label, options, wanted.name if wanted is not None else None, api=True)
-    if names:
-        read = _named(read, label, names)
     recording = None
     if keep_ir and lineinfo:
         from tessera_tools.report import Recording
 
         recording = Recording(label)
     with collect() as remarks:
-        found = once(key, label, lambda: _compile_module(read, label, wanted, options, watch, recording))
+        found = once(
+            key, label, lambda: _compile_module(read, label, wanted, options, watch, recording, names)
+        )
     assert found.compiled.manifest is not None
     kernel = _kernel(lookup(found.compiled.manifest.target), found.compiled, entry, label)
     kernel.remarks, kernel._ir, kernel._ptxas = [*told, *remarks], watch.ir, ptxas
     kernel._arguments = arguments
     kernel._from_python = not isinstance(source, str | bytes | bytearray | os.PathLike | Operation)
-    kernel._input = (read if isinstance(read, bytes) else read.clone(), options, wanted)
+    kernel._input = (_named(read, label, names), options, wanted)
     kernel._recording = recording
     kernel.seconds = dict(found.facts["seconds"])
     kernel.layouts = tuple(Layout(*layout) for layout in found.facts["layouts"])
@@ -399,11 +403,16 @@ def _compile_module(
     options: Options,
     watch: _Watch,
     recording: Recording | None,
+    names: list[str],
 ) -> Entry:
-    """Compile IR to PTX, with the properties of a `Kernel`, and record it."""
+    """Compile IR to PTX, with the properties of a `Kernel`, and record it.
+
+    names: those of the parameters, if the IR has none.
+    """
     from tessera_tools.emit.driver import compile_module, declared_target
 
     module = _module(read, label)
+    _name_parameters(module, names)
     chosen = target or find_target(declared_target(module) or DEFAULT_GPU)
     pointees = _pointees(module)
     options = replace(options, target=chosen)
@@ -519,14 +528,23 @@ def _kernel(target: Target, made: Compiled, entry: str | None, label: str) -> Ke
     return Kernel(of_kernel(manifest.kernel(entry)), target, made, manifest, label)
 
 
-def _named(read: bytes | Operation, label: str, names: list[str]) -> Operation:
-    """The module of the only kernel of bytecode, which has no names, with those of its parameters."""
+def _named(read: bytes | Operation, label: str, names: list[str]) -> bytes | Operation:
+    """What was compiled, with the names of the parameters."""
+    if isinstance(read, bytes) and not names:
+        return read
     module = _module(read, label)
+    _name_parameters(module, names)
+    return module
+
+
+def _name_parameters(module: Operation, names: list[str]) -> None:
+    """Name the parameters of the only kernel of a module; without names, they keep their own."""
+    if not names:
+        return
     entries = [op for op in module.walk() if op.name == "cuda_tile.entry"]
     assert len(entries) == 1
     for argument, name in zip(entries[0].regions[0].entry.arguments, names, strict=True):
         argument.name_hint = name
-    return module
 
 
 def _pointees(module: Operation) -> dict[str, list[str | None]]:

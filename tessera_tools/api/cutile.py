@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from tessera_tools.api.arrays import ArrayView, describe
 from tessera_tools.bytecode import VERSIONS
 from tessera_tools.diagnostics import Position, error
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
 __all__ = ["VECTOR", "Arguments", "Leaf", "export", "is_kernel", "leaves", "signature"]

@@ -11,10 +11,10 @@ import html
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.layout import cute_notation
+from tessera_tools.records import dataclass
 from tessera_tools.report.assets import page
 from tessera_tools.report.lines import Lines
 from tessera_tools.report.memory import memory_svg
