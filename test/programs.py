@@ -78,6 +78,7 @@ def compiled(
     persistent: str = "auto",
     raster: str = "auto",
     launches: str = "any",
+    plain_abi: bool = False,
 ) -> Compiled:
     """Compile cuda_tile text to PTX, once for each target. Raises DiagnosticError."""
     options = Options(
@@ -89,8 +90,9 @@ def compiled(
         persistent=persistent,
         raster=raster,
         launches=launches,
+        plain_abi=plain_abi,
     )
-    made_by = (compiled, text, target, level, ping_pong, cluster, persistent, raster, launches)
+    made_by = (compiled, text, target, level, ping_pong, cluster, persistent, raster, launches, plain_abi)
     return compiled_module(parse_module(text, "program.mlir"), options, made_by)
 
 
@@ -134,6 +136,7 @@ def launch(
     persistent: str = "auto",
     raster: str = "auto",
     launches: str = "any",
+    plain_abi: bool = False,
     **options: Any,
 ) -> tuple[list[Array], Result]:
     """Compile and run a program; (the arrays afterwards, the launch's result).
@@ -143,7 +146,7 @@ def launch(
     array for each array among `args`; the caller's stay as they are. `seed` is the schedule's, a fresh one unless
     told, and printed; `options` are SimulatedDevice's (mode, stats, …). Asserts that there are no findings.
     """
-    made = compiled(text, target, level, ping_pong, cluster, persistent, raster, launches)
+    made = compiled(text, target, level, ping_pong, cluster, persistent, raster, launches, plain_abi)
     seed = fresh_seed("schedule") if seed is None else seed
     arrays, result = launch_ptx(
         made, args, target, grid, file="program.ptx", entry=entry, seed=seed, **options

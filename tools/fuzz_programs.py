@@ -6,6 +6,10 @@ results are equal bit by bit, the exact ones equal an interpretation in NumPy, a
                                       └──▶ test/reference (NumPy) ──▶ arrays
 
     python tools/fuzz_programs.py [--seconds 600] [--seed N] [--count 0] [--jobs 1] [--keep build/fuzz_programs]
+                                  [--gpu-name sm_90a]
+
+For sm_90a, there is a fifth result: that of -O3 with the plain ABI, which has no TMA and no wgmma. `--gpu-name`
+compiles for one target alone.
 
 A failing program is reduced while it fails in the same way, and written to a file; in test/fuzz/inputs it becomes a
 test. `--seed N --count 1` creates the program of that seed again. The exit status is 1 after a failure.
@@ -20,6 +24,7 @@ import sys
 import time
 import traceback
 from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +35,7 @@ import numpy as np  # noqa: E402
 from random_programs import INTEGERS, Generator, Program, Value, smaller  # noqa: E402
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
+WITH_TMA = "sm_90a"
 MOST_TRIES = 150
 """Smaller programs that are tried for one failure."""
 
@@ -55,8 +61,8 @@ def differs(value: Value, a: Any, b: Any) -> bool:
     return not np.array_equal(a, b)
 
 
-def failure(program: Program, seed: int) -> str | None:
-    """The failure of a program's compilation; None if there is none."""
+def failure(program: Program, seed: int, gpu_name: str | None = None) -> str | None:
+    """The failure of a program's compilation, for one target or two; None if there is none."""
     from programs import compiled, run
     from reference.interpreter import UnsupportedError, interpret
 
@@ -65,7 +71,7 @@ def failure(program: Program, seed: int) -> str | None:
 
     text = program.text()
     choice = random.Random(seed)
-    targets = choice.sample(TARGETS, 2)
+    targets = choice.sample(TARGETS, 2) if gpu_name is None else [gpu_name]
     inputs, outputs = arrays(program, seed)
     count = len(inputs)
     stored = [*program.outputs, *program.cells]
@@ -73,7 +79,9 @@ def failure(program: Program, seed: int) -> str | None:
     first: list[Any] | None = None
     try:
         for target in targets:
-            for level in (0, 3):
+            for level, plain in ((0, False), (3, False), (3, True)):
+                if plain and target != WITH_TMA:
+                    continue
                 mode = choice.choice(("late", "early"))
                 found = run(
                     text,
@@ -84,13 +92,15 @@ def failure(program: Program, seed: int) -> str | None:
                     seed=choice.randrange(1 << 30),
                     mode=mode,
                     level=level,
+                    plain_abi=plain,
                 )
                 compiled.cache_clear()
                 if first is None:
                     first = found
                 for value, a, b in zip(stored, first[count:], found[count:], strict=True):
                     if differs(value, a, b):
-                        return f"{value.name} differs between {targets[0]} -O0 and {target} -O{level}"
+                        way = f"{target} -O{level}" + " with the plain ABI" * plain
+                        return f"{value.name} differs between {targets[0]} -O0 and {way}"
     except DiagnosticError as problem:
         message = problem.diagnostics[0].message
         return None if _is_refusal(message) else f"error: {message}"
@@ -115,7 +125,7 @@ def _is_refusal(message: str) -> bool:
     return "is not supported" in message or "in this version" in message or "at most" in message
 
 
-def shrink(program: Program, seed: int, what: str) -> Program:
+def shrink(program: Program, seed: int, what: str, gpu_name: str | None = None) -> Program:
     """The smallest program found that fails in the same way."""
     kind = what.split(":", maxsplit=1)[0].split(" ", maxsplit=1)[0]
     tries = 0
@@ -129,7 +139,7 @@ def shrink(program: Program, seed: int, what: str) -> Program:
             if len(candidate.text()) >= len(program.text()):
                 continue
             try:
-                found = failure(candidate, seed)
+                found = failure(candidate, seed, gpu_name)
             except Exception:
                 continue
             if found is not None and (found.split(":")[0].split(" ")[0] == kind or kind.startswith("%")):
@@ -138,18 +148,18 @@ def shrink(program: Program, seed: int, what: str) -> Program:
     return program
 
 
-def one(seed: int) -> tuple[int, str | None, str, int]:
+def one(seed: int, gpu_name: str | None = None) -> tuple[int, str | None, str, int]:
     """The program of a seed: (seed, failure, reduced text, statements)."""
     import contextlib
     import io
 
     with contextlib.redirect_stdout(io.StringIO()):
         program = Generator(random.Random(seed)).program()
-        what = failure(program, seed)
+        what = failure(program, seed, gpu_name)
         size = len(program.statements)
         if what is None:
             return seed, None, "", size
-        return seed, what, shrink(program, seed, what).text(), size
+        return seed, what, shrink(program, seed, what, gpu_name).text(), size
 
 
 def main() -> int:
@@ -161,6 +171,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=0, help="programs; 0 for as many as the time allows")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--gpu-name", choices=TARGETS, help="compile for this target alone")
     parser.add_argument("--keep", type=Path, default=ROOT / "build" / "fuzz_programs")
     options = parser.parse_args()
     seed = secrets.randbits(32) if options.seed is None else options.seed
@@ -171,7 +182,9 @@ def main() -> int:
     with ProcessPoolExecutor(options.jobs) as pool:
         while (not options.count or done < options.count) and time.monotonic() - start < options.seconds:
             batch = min(8 * options.jobs, options.count - done if options.count else 8 * options.jobs)
-            for number, what, text, size in pool.map(one, range(seed + done, seed + done + batch)):
+            for number, what, text, size in pool.map(
+                one, range(seed + done, seed + done + batch), repeat(options.gpu_name)
+            ):
                 statements += size
                 if what is None:
                     continue

@@ -154,9 +154,11 @@ def test_eight_schedules_agree(name: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", CASES)
-def test_nothing_is_spilled(name: str, target: str) -> None:
+def test_nothing_is_spilled_or_serialized(name: str, target: str) -> None:
+    """Products on tensor cores overlap as far as ptxas sees: it warns of what it serializes (C7507, C7510 to C7514)."""
     made = assembled(compiled((CORPUS / f"{name}.mlir").read_text(), target).ptx, target)
     assert made.report is not None
+    assert [text for text in (*made.warnings, *(m.text for m in made.report.messages)) if "C75" in text] == []
     for resources in made.report.entries.values():
         assert (resources.spill_stores, resources.spill_loads) == (0, 0), resources
 

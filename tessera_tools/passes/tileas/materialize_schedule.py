@@ -13,6 +13,7 @@ load has a pipeline of its own, and the consumer reads its tile.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.storage import element_bytes
@@ -26,7 +27,16 @@ from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.agent_control import copied, rewritten
-from tessera_tools.passes.tileas.box_stages import Pipeline, declare, fill, first, following, read, view
+from tessera_tools.passes.tileas.box_stages import (
+    Pipeline,
+    declare,
+    drain,
+    fill,
+    first,
+    following,
+    read,
+    view,
+)
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.explain_agents import (
     explain_fillers,
@@ -57,6 +67,10 @@ from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_reserve, pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
+MOST_DEPTH = 5
+"""Stages that a pipeline has, if they fit, even if its schedule needs fewer: L2 brings 5 of 16 KB to an SM in 1,900
+cycles."""
+
 
 class MaterializeSchedule(Pass):
     """Convert kernels with products to agents with pipelines."""
@@ -82,14 +96,14 @@ class MaterializeSchedule(Pass):
                 kernel, banned = _specialized(function, target, multiplies, begun)
                 kernel.run()
             except Missed as refusal:
-                explain(context, function, refusal)
+                explain(context.failed if function in begun else context.missed, function, refusal)
                 continue
             for refusal in kernel.choice.refused:
-                explain(context, function, refusal)
+                explain(context.missed, function, refusal)
             for refusal in banned if multiplies else ():
                 if refusal not in kernel.choice.refused:
                     text = f"TMA does not load the tile, the consumer does: {refusal.op.name} {refusal.why}"
-                    context.missed(refusal.op, text, "tma", "memory", function=function)
+                    context.failed(refusal.op, text, "tma", "memory", function=function)
             context.count("agents")
             explain_fillers(function, kernel.pipelines, context)
             for (product, position), buffer in kernel.staged.items():
@@ -99,16 +113,18 @@ class MaterializeSchedule(Pass):
             explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
         return bool(begun)
 
-    def explain_refusal(self, context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
-        """A remark with the reason why an op does not become asynchronous."""
+    def explain_refusal(self, tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
+        """A remark, missed or failed, with the reason why an op does not become asynchronous."""
         text = f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}"
-        context.missed(refusal.op, text, "agents", "tensorcore", function=function)
+        tell(refusal.op, text, "agents", "tensorcore", function=function)
 
-    def explain_refused_load(self, context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
-        """A remark that says why TMA does not make a load of a kernel without products."""
+    def explain_refused_load(
+        self, tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed
+    ) -> None:
+        """A remark, missed or failed, that says why TMA does not make a load of a kernel without products."""
         if isinstance(refusal.op, nv_tileas.TiledLoad):
             text = f"TMA does not load the tile: {refusal.op.name} {refusal.why}"
-            context.missed(refusal.op, text, "tma", "memory", function=function)
+            tell(refusal.op, text, "tma", "memory", function=function)
 
 
 def _specialized(
@@ -138,6 +154,8 @@ class Kernel:
 
     def __init__(self, function: nv_tileaa.Func, choice: Choice, target: Target) -> None:
         self.function, self.choice, self.target = function, choice, target
+        self.deepened = False
+        """Whether pipelines have more stages than their schedules need."""
         self.pipelines = self.group()
         self.share()
         spec = function.kernel_spec
@@ -200,18 +218,48 @@ class Kernel:
         else:
             for pipeline in looped:
                 pipeline.stages = depths[pipeline]
+            self.deepen(looped)
         return found
+
+    def deepen(self, looped: list[Pipeline]) -> None:
+        """Give the pipelines of loops with schedules more stages, as long as no CTA fewer runs on a multiprocessor.
+
+        The producer fills them while the consumer does what is between its loops, and where other CTAs keep memory
+        busy, so that a load takes longer than the latency of the schedule.
+        """
+        needed = sum(p.stages * p.bytes for p in looped)
+        if not self.schedules.products or not needed:
+            return
+        # Several warpgroups of consumers have all registers of a multiprocessor.
+        ctas = 1 if self.choice.groups > 1 else max(1, self.room // needed)
+        most = self.schedules.most or MOST_DEPTH
+        while True:
+            more = [p for p in looped if p.stages < most]
+            needed += sum(p.bytes for p in more)
+            if not more or needed > self.room // ctas:
+                return
+            for pipeline in more:
+                pipeline.stages += 1
+                self.deepened = True
 
     def readers(self, pipeline: Pipeline) -> int:
         """Arrivals that release a stage: of each warp that reads it."""
         return self.warps
+
+    def pairs(self, pipeline: Pipeline) -> bool:
+        """Whether products of a pair of CTAs use the stages."""
+        return False
 
     def why_stages(self) -> str:
         """Why the pipelines in loops have as many stages as they have."""
         looped = [p for p in self.pipelines if p.stages > 1]
         one_more = sum(p.bytes * (p.stages + 1) for p in looped)
         if self.schedules.products:
-            return "as many as the schedule needs"
+            return (
+                "more than the schedule needs, because they fit"
+                if self.deepened
+                else "as many as the schedule needs"
+            )
         if looped and looped[0].stages >= self.choice.stages:
             return f"the maximum is {self.choice.stages}"
         if one_more > self.room:
@@ -284,6 +332,7 @@ class Kernel:
             i32(pipeline.arrivals(self.producers)),
             i32(self.readers(pipeline) * (1 + len(pipeline.peers))),
             DenseArrayAttr(I64, pipeline.peers) if pipeline.peers else None,
+            UNIT if self.pairs(pipeline) else None,
             res=nv_tileas.PipelineTokenType(),
             location=pipeline.user.location,
         )
@@ -300,6 +349,9 @@ class Kernel:
             none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
             mapping.values.update((op.token, none) for op in self.slice.loads)
         self.copy(source, builder, mapping, state)
+        for pipeline in self.pipelines:
+            if self.pairs(pipeline):
+                drain(pipeline.token, state[pipeline], pipeline.stages, builder)
         builder.insert(nv_tileas.Yield([]))
 
     def copy(self, source: Block, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]) -> None:

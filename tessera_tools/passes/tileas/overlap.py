@@ -25,7 +25,7 @@ from tessera_tools.ir.core import Block, Builder, Operation, Value
 from tessera_tools.passes.tileas.agent_schedule import DONE, REQUIRED, TURN, TURNS, chained
 from tessera_tools.passes.tileas.fills import Filler
 from tessera_tools.passes.tileas.products import Choice
-from tessera_tools.passes.tileas.scheduled_loop import CYCLE, DEPTH, INTERVAL
+from tessera_tools.passes.tileas.scheduled_loop import CYCLE, DEPTH, INTERVAL, MOST
 from tessera_tools.passes.tileas.software_pipelining import Pipelined, Placement, pipelined
 from tessera_tools.records import dataclass, field
 
@@ -57,6 +57,8 @@ class Schedules:
     cycles: dict[Operation, int] = field(default_factory=dict[Operation, int])
     order: list[tuple[Operation, Operation]] = field(default_factory=list[tuple[Operation, Operation]])
     split_products: list[_Product] = field(default_factory=list[_Product])
+    most: int = 0
+    """The most iterations of a load in flight that an option allows; 0 without one."""
     turns: dict[Block, Value] = field(default_factory=dict[Block, Value])
     """The turns of the warpgroups of an agent, by its block."""
 
@@ -82,6 +84,7 @@ class Schedules:
             ):
                 continue
             found.products[dot] = _Product(start, end, chained(dot, dots), TURN in dot.attributes)
+            found.most = _number(loop, MOST) or found.most
             found.cycles.update((op, c) for op in loop.body.entry if (c := _number(op, CYCLE)) is not None)
         return found
 

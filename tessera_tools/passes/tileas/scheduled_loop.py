@@ -24,8 +24,8 @@ from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.target import Target
 
-INTERVAL, STAGES, STAGE, CYCLE, AGENT, DEPTH = (
-    f"nv_tileas.{word}" for word in ("interval", "stages", "stage", "cycle", "agent", "depth")
+INTERVAL, STAGES, STAGE, CYCLE, AGENT, DEPTH, MOST = (
+    f"nv_tileas.{word}" for word in ("interval", "stages", "stage", "cycle", "agent", "depth", "most_depth")
 )
 CHART_COLUMNS = 64
 
@@ -191,6 +191,9 @@ class ScheduledLoop:
         """Write the schedule to attributes of the loop and its ops, and replace an earlier one."""
         self.loop.attributes[INTERVAL] = i32(self.schedule.interval)
         self.loop.attributes[STAGES] = i32(self.schedule.stages)
+        self.loop.attributes.pop(MOST, None)
+        if self.most:
+            self.loop.attributes[MOST] = i32(self.most)
         depths = self.depths()
         for number, op in enumerate(self.ops):
             for key in (STAGE, CYCLE, AGENT, DEPTH):

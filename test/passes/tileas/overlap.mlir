@@ -5,7 +5,8 @@
 // With a schedule, a product whose sums only the next one adds to ends behind the start of the next one: the loop waits
 // for all but one, and releases the stage of the iteration before.  Without, each product is waited for.
 
-// CHECK: create_pipeline stages = 4
+// The schedule needs 4 stages; 5 leave room for two CTAs of a multiprocessor, as 4 do.
+// CHECK: create_pipeline stages = 5
 // CHECK: }, {
 // CHECK: %[[RUNS:.*]] = arith.cmpi slt, %z, %n : i32
 // CHECK: scf.if %[[RUNS]]
