@@ -86,6 +86,10 @@ LINE_OPTIONS = ("-pick-merged-source-locations", "-use-unknown-locations=Disable
 """Moved or merged instructions keep one of their source lines, not line 0."""
 
 
+_help: list[str] = []
+"""What LLVM prints for `+help`, once in a process."""
+
+
 class Llvm:
     """The functions above, on one loaded library, with LLVM's targets initialized."""
 
@@ -125,16 +129,18 @@ class Llvm:
 
     def known_features(self) -> tuple[list[str], list[int]]:
         """Processors and PTX versions (times ten) that this LLVM supports: it prints them on stderr for `+help`."""
-        saved = os.dup(2)
-        listing = os.memfd_create("features")
-        try:
-            os.dup2(listing, 2)
-            self._new_machine("", "+help", 0)
-        finally:
-            os.dup2(saved, 2)
-            os.close(saved)
-        text = os.pread(listing, 1 << 20, 0).decode("utf-8", "replace")
-        os.close(listing)
+        if not _help:
+            saved = os.dup(2)
+            listing = os.memfd_create("features")
+            try:
+                os.dup2(listing, 2)
+                self._new_machine("", "+help", 0)
+            finally:
+                os.dup2(saved, 2)
+                os.close(saved)
+            _help.append(os.pread(listing, 1 << 20, 0).decode("utf-8", "replace"))
+            os.close(listing)
+        text = _help[0]
         names = [
             words[0] for words in map(str.split, text.splitlines()) if len(words) > 1 and words[1] == "-"
         ]
