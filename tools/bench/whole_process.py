@@ -179,8 +179,7 @@ def main() -> None:
                             row.append(f"{found:.2f}")
                     hits += [one.wall for one in taken["cached"]]
                     rows.append(row)
-                    if sys.stderr.isatty():
-                        print("\r\033[K" + " ".join(row), end="", file=sys.stderr, flush=True)
+                    print(" ".join(row), file=sys.stderr, flush=True)
         finally:
             place.stop_server()
     columns = ["program", "GPU"]
