@@ -86,8 +86,8 @@ LINE_OPTIONS = ("-pick-merged-source-locations", "-use-unknown-locations=Disable
 """Moved or merged instructions keep one of their source lines, not line 0."""
 
 
-_help: list[str] = []
-"""What LLVM prints for `+help`, once in a process."""
+_known_features: list[tuple[list[str], list[int]]] = []
+"""What LLVM has printed."""
 
 
 class Llvm:
@@ -128,24 +128,28 @@ class Llvm:
         return packed >> 16 & 255, packed >> 8 & 255, packed & 255
 
     def known_features(self) -> tuple[list[str], list[int]]:
-        """Processors and PTX versions (times ten) that this LLVM supports: it prints them on stderr for `+help`."""
-        if not _help:
-            saved = os.dup(2)
-            listing = os.memfd_create("features")
-            try:
-                os.dup2(listing, 2)
-                self._new_machine("", "+help", 0)
-            finally:
-                os.dup2(saved, 2)
-                os.close(saved)
-            _help.append(os.pread(listing, 1 << 20, 0).decode("utf-8", "replace"))
-            os.close(listing)
-        text = _help[0]
+        """Processors and PTX versions (times ten) that this LLVM supports.
+
+        LLVM prints them on stderr for `+help`, once in a process.
+        """
+        if _known_features:
+            return _known_features[0]
+        saved = os.dup(2)
+        listing = os.memfd_create("features")
+        try:
+            os.dup2(listing, 2)
+            self._new_machine("", "+help", 0)
+        finally:
+            os.dup2(saved, 2)
+            os.close(saved)
+        text = os.pread(listing, 1 << 20, 0).decode("utf-8", "replace")
+        os.close(listing)
         names = [
             words[0] for words in map(str.split, text.splitlines()) if len(words) > 1 and words[1] == "-"
         ]
         cpus = sorted({name for name in names if name.startswith("sm_")})
         versions = sorted({int(name[3:]) for name in names if name[:3] == "ptx" and name[3:].isdigit()})
+        _known_features.append((cpus, versions))
         return cpus, versions
 
     def _new_machine(self, cpu: str, features: str, level: int) -> int:

@@ -85,6 +85,14 @@ TUNABLES = (
         "along both axes; or blocks:XxY: a cluster has the CTAs of so many tile blocks, which share loads (default: "
         "auto, as the program hints)",
         default="auto",
+        excludes=("split_k",),
+    ),
+    Tunable(
+        "split_k",
+        (1, 2, 4, 8),
+        "CTAs of a cluster that share the iterations of a loop with products, and then add their sums: 1, 2, 4 or 8 "
+        "(default: 1; tessera-run, which knows the launch, chooses by price)",
+        excludes=("cluster",),
     ),
     Tunable(
         "num_stages",

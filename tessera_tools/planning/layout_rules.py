@@ -279,6 +279,20 @@ def _extract(op: nv_tileaa.Extract) -> list[Copy]:
     ]
 
 
+@copying("nv_tileas.cluster_reduce_scatter")
+def _scattered(op: nv_tileas.ClusterReduceScatter) -> list[Copy]:
+    """Each thread gets sums of elements that it has in registers, whichever part is that of its CTA."""
+    whole, part = op.source.type.shape, op.res.type.shape
+    return [
+        Copy(
+            op.source,
+            op.res,
+            lambda x: without_repeated_registers(_parts_in_registers(x, part)),
+            lambda x: fit(x, whole, range(len(whole) - 1, -1, -1)),
+        )
+    ]
+
+
 @copying("nv_tileaa.insert")
 def _insert(op: nv_tileaa.Insert) -> list[Copy]:
     whole, part = op.dest.type.shape, op.source.type.shape

@@ -24,11 +24,10 @@ from tessera_tools.passes.base import Measured
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.barrier_optimization import needed
 from tessera_tools.passes.tile.compute import product_atom
-from tessera_tools.passes.tile.instruction_names import warp_instruction
+from tessera_tools.passes.tile.instruction_names import warp_instruction, warpgroup_instruction
 from tessera_tools.passes.tile.intrinsic_lowering import (
     box_of,
     moves_sixteen_bytes,
-    warpgroup_instruction,
 )
 from tessera_tools.passes.tile.liveness import Liveness
 from tessera_tools.passes.tile.registers import RESERVED, operand_registers
