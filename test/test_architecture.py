@@ -175,6 +175,19 @@ STARTS_PROCESSES = {"fork", "forkpty", "posix_spawn", "posix_spawnp", "system", 
 PROCESS_MODULES = {"subprocess", "multiprocessing"}
 
 
+def test_what_a_compilation_loads_has_the_dataclasses_of_records() -> None:
+    """Those of the standard library take half a millisecond each, on every start."""
+    own = {"records", "runtime", "sim"}
+    found = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in MODULES
+        if package_of(path) not in own
+        for node, *_ in import_statements(path)
+        if "dataclasses" in (getattr(node, "module", None), *(alias.name for alias in node.names))
+    ]
+    assert not found, "import dataclass from tessera_tools.records instead"
+
+
 def test_processes_are_started_by_one_module() -> None:
     bad: list[str] = []
     mentioned = re.compile(rf"\bos\b[\s\\]*\.[\s\\]*({'|'.join(STARTS_PROCESSES)})\b")

@@ -3,9 +3,9 @@
 
     python tools/bench/whole_process.py [--gpu-name sm_90a]... [--runs 7] [--tileiras PATH] [--programs NAME]...
 
-The four commands of a program run in turn, and each ratio is the median of the ratios of the turns, so that other work
-on the machine changes all of them alike. A ratio counts wall time. The processor time on the server is that of the
-client, of the server and of the command.
+The four commands of a program run in turn, and each ratio (of wall time, of processor time) is the median of the ratios
+of the turns, so that other work on the machine changes all of them alike. The processor time on the server is that of
+the client, the server and the command.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from measure import ROOT, find, table, tessera
 INPUTS = ROOT / "test" / "corpus" / "inputs"
 TARGETS = ("sm_80", "sm_90a", "sm_100a")
 WAYS = ("alone", "server", "cached")
+TIMES = ("wall", "processor")
 AIMS = {"alone": "mean 1.0, worst 1.5", "server": "mean 1.0, worst 1.5", "cached": "60 ms"}
 _TICK = os.sysconf("SC_CLK_TCK")
 
@@ -155,8 +156,8 @@ def main() -> None:
     options = parser.parse_args()
     tileiras = find(options.tileiras, "tileiras")
     rows: list[list[str]] = []
-    ratios: dict[str, list[float]] = {way: [] for way in WAYS}
-    hits: list[float] = []
+    ratios: dict[tuple[str, str], list[float]] = {(way, time): [] for way in WAYS for time in TIMES}
+    hits: list[Run] = []
     with tempfile.TemporaryDirectory() as folder:
         place = Place(Path(folder))
         place.start_server()
@@ -174,13 +175,13 @@ def main() -> None:
                         )
                         row.append(f"{wall:.0f} ({processor:.0f})")
                         if name in WAYS and tileiras:
-                            found = ratio(samples, taken["tileiras"], "wall")
-                            ratios[name].append(found)
-                            row.append(f"{found:.2f}")
-                    hits += [one.wall for one in taken["cached"]]
+                            found = [ratio(samples, taken["tileiras"], time) for time in TIMES]
+                            for time, one in zip(TIMES, found, strict=True):
+                                ratios[name, time].append(one)
+                            row.append(" ".join(f"{one:.2f}" for one in found))
+                    hits += taken["cached"]
                     rows.append(row)
-                    if sys.stderr.isatty():
-                        print("\r\033[K" + " ".join(row), end="", file=sys.stderr, flush=True)
+                    print(" ".join(row), file=sys.stderr, flush=True)
         finally:
             place.stop_server()
     columns = ["program", "GPU"]
@@ -189,11 +190,12 @@ def main() -> None:
     if tileiras:
         columns.append("tileiras")
     table(f"Bytecode to cubin: ms of wall (processor) time, median of {options.runs}", columns, rows)
-    for way in WAYS:
-        if ratios[way]:
-            mean = math.exp(sum(map(math.log, ratios[way])) / len(ratios[way]))
-            print(f"{way}: geometric mean {mean:.2f}, worst {max(ratios[way]):.2f} (aim: {AIMS[way]})")
-    print(f"cached: median {statistics.median(hits):.0f} ms")
+    for (way, time), found in ratios.items():
+        if found:
+            mean = math.exp(sum(map(math.log, found)) / len(found))
+            print(f"{way}, {time}: geometric mean {mean:.2f}, worst {max(found):.2f} (aim: {AIMS[way]})")
+    for time in TIMES:
+        print(f"cached, {time}: median {statistics.median(getattr(one, time) for one in hits):.0f} ms")
 
 
 if __name__ == "__main__":
