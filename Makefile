@@ -57,7 +57,6 @@ bench: $(STAMP)
 	$(BIN)/python tools/bench/simulator.py
 
 docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	$(BIN)/python -m mkdocs build --strict
 
 fuzz: $(STAMP)

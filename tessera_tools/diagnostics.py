@@ -62,7 +62,8 @@ class Remark(Diagnostic):
 
     source: the pass or tool that emits it; rule: the decision; category: the topic; function: the
     kernel.
-    kind: "passed" (done), "missed" (not done, and why) or "analysis" (a fact), as in LLVM.
+    kind: "passed" (done), "missed" (not done, and why), "failed" (tried or asked for, and not possible) or "analysis"
+    (a fact), as in MLIR.
     """
 
     source: str = ""
@@ -70,6 +71,8 @@ class Remark(Diagnostic):
     category: str = ""
     function: str = ""
     kind: str = "analysis"
+    on_request: bool = False
+    """Made only if somebody asks for the reasons of the compiler's decisions."""
 
 
 class DiagnosticError(Exception):

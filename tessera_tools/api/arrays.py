@@ -6,7 +6,7 @@ NumPy, torch, JAX, CuPy ──describe──▶ ArrayView ──HostMemory──
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +32,8 @@ class ArrayView:
     on_gpu: bool
     owner: object
     """Keeps the memory alive."""
+    stream: int | None = None
+    """The stream of the work that the array's contents may still wait for."""
 
     @property
     def type(self) -> Type | None:
@@ -67,8 +69,8 @@ _TYPE_NAMES = {
 def describe(value: Any) -> ArrayView | None:
     """The view of an array; None if `value` is not an array. Raises DiagnosticError for an unsupported one.
 
-    Supports NumPy arrays, torch tensors, and objects with `__cuda_array_interface__` or `__dlpack__`. The memory is
-    shared, not copied.
+    Supports NumPy arrays, torch tensors, objects with `__cuda_array_interface__`, and objects in the host's memory with
+    `__dlpack__`. The memory is shared, not copied.
     """
     if isinstance(value, np.generic):
         return None
@@ -78,38 +80,84 @@ def describe(value: Any) -> ArrayView | None:
         return _of_torch(value)
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is not None:
-        dtype = np.dtype(interface["typestr"])
-        shape = tuple(interface["shape"])
-        strides = interface.get("strides")
-        steps = _row_major(shape) if strides is None else tuple(s // dtype.itemsize for s in strides)
-        address, readonly = interface["data"]
-        return _checked(
-            ArrayView(address, shape, steps, dtype.itemsize, dtype.name, not readonly, True, value)
-        )
+        return _of_interface(value, interface)
     if hasattr(value, "__dlpack__"):
-        try:
-            found = np.from_dlpack(value)
-        except (BufferError, RuntimeError, TypeError, ValueError):
-            found = np.asarray(value)
-            if found.dtype.hasobject:
-                raise error(None, f"a {type(value).__name__} cannot be read as an array") from None
-        return _of_numpy(found, value)
+        return _of_dlpack(value)
     return None
+
+
+def _of_interface(value: object, interface: Mapping[str, Any]) -> ArrayView:
+    """An array on a GPU, by version 3 of the CUDA Array Interface."""
+    what = f"the __cuda_array_interface__ of a {type(value).__name__}"
+    try:
+        dtype = np.dtype(interface["typestr"])
+        shape = tuple(int(extent) for extent in interface["shape"])
+        strides = interface.get("strides")
+        bytes_apart = None if strides is None else tuple(int(step) for step in strides)
+        address, readonly = interface["data"]
+        stream = interface.get("stream")
+    except (KeyError, TypeError, ValueError) as failure:
+        raise error(None, f"{what} cannot be read: {failure}") from None
+    if interface.get("mask") is not None:
+        raise error(
+            None, f"{what} has a mask; kernels have no masked arrays", "pass the array without its mask"
+        )
+    steps = _row_major(shape) if bytes_apart is None else _elements_apart(bytes_apart, dtype)
+    writable = not readonly
+    return _checked(
+        ArrayView(address, shape, steps, dtype.itemsize, _native(dtype), writable, True, value, stream)
+    )
+
+
+_DLPACK_HOST = 1
+
+
+def _of_dlpack(value: Any) -> ArrayView:
+    name = type(value).__name__
+    where = getattr(value, "__dlpack_device__", None)
+    if where is not None and where()[0] != _DLPACK_HOST:
+        raise error(
+            None, f"a {name} is not in the host's memory",
+            "copy it to the host; arrays on a GPU are used where they are if they have __cuda_array_interface__",
+        )  # fmt: skip
+    try:
+        found = np.from_dlpack(value)
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        found = np.asarray(value)
+        if found.dtype.hasobject:
+            raise error(None, f"a {name} cannot be read as an array") from None
+    return _of_numpy(found, value)
 
 
 def _of_numpy(array: np.ndarray[Any, Any], owner: object) -> ArrayView:
     size = array.dtype.itemsize
     if array.dtype.hasobject:
         raise error(None, f"an array of {array.dtype} cannot be an argument of a kernel")
-    if any(step % size for step in array.strides):
-        raise error(None, f"the strides {array.strides} of an array of {array.dtype} are not whole elements")
-    steps = tuple(step // size for step in array.strides)
+    steps = _elements_apart(array.strides, array.dtype)
+    name = _native(array.dtype)
     writable = bool(array.flags.writeable)
-    view = ArrayView(array.ctypes.data, array.shape, steps, size, array.dtype.name, writable, False, owner)
-    return _checked(view)
+    return _checked(ArrayView(array.ctypes.data, array.shape, steps, size, name, writable, False, owner))
+
+
+def _elements_apart(strides: Sequence[int], dtype: np.dtype[Any]) -> tuple[int, ...]:
+    """Strides in elements, from strides in bytes."""
+    if any(step % dtype.itemsize for step in strides):
+        raise error(None, f"the strides {tuple(strides)} of an array of {dtype} are not whole elements")
+    return tuple(step // dtype.itemsize for step in strides)
+
+
+def _native(dtype: np.dtype[Any]) -> str:
+    """The name of an element type, which is without a byte order. Raises DiagnosticError for swapped bytes."""
+    if not dtype.isnative:
+        raise error(
+            None, f"an array of '{dtype.str}' has its bytes in another order than the GPU's",
+            "convert it, as with a.astype(a.dtype.newbyteorder('='))",
+        )  # fmt: skip
+    return dtype.name
 
 
 def _of_torch(tensor: Any) -> ArrayView:
+    _check_torch(tensor)
     return _checked(
         ArrayView(
             tensor.data_ptr(),
@@ -122,6 +170,19 @@ def _of_torch(tensor: Any) -> ArrayView:
             tensor,
         )
     )
+
+
+def _check_torch(tensor: Any) -> None:
+    """Refuse tensors without memory that a kernel could read: `meta`, sparse, and those whose sign is a flag."""
+    if tensor.device.type not in ("cpu", "cuda"):
+        raise error(None, f"a tensor on the device '{tensor.device}'; expected 'cpu' or 'cuda'")
+    layout = str(getattr(tensor, "layout", "torch.strided"))
+    if layout != "torch.strided":
+        raise error(None, f"a tensor with the layout {layout}; expected torch.strided", "pass t.to_dense()")
+    if getattr(tensor, "is_neg", bool)():
+        raise error(
+            None, "a tensor whose elements are to be negated when they are read", "pass t.resolve_neg()"
+        )
 
 
 def _row_major(shape: Sequence[int]) -> tuple[int, ...]:

@@ -74,8 +74,8 @@ def parse_input(data: bytes, name: str, **options: Any) -> Operation:
     """The module in MLIR text, in cuda_tile bytecode or in MLIR bytecode, distinguished by the magic number; bytecode
     is already verified.
 
-    options: as `tessera_tools.parser.parse_module`'s, for text; `allow_unregistered` and `implicit_module` for MLIR
-    bytecode too.
+    options: as `tessera_tools.parser.parse_module`'s, for text; `allow_unregistered`, `implicit_module` and `external`
+    for MLIR bytecode too.
     """
     if is_bytecode(data):
         from tessera_tools.bytecode import read_bytecode
@@ -84,7 +84,11 @@ def parse_input(data: bytes, name: str, **options: Any) -> Operation:
     if is_mlir_bytecode(data):
         from tessera_tools.mlir_bytecode import read_mlir_bytecode
 
-        own = {key: options[key] for key in ("allow_unregistered", "implicit_module") if key in options}
+        own = {
+            key: options[key]
+            for key in ("allow_unregistered", "implicit_module", "external")
+            if key in options
+        }
         return read_mlir_bytecode(data, name, **own)
     from tessera_tools.parser import parse_module
 

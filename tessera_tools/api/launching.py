@@ -47,7 +47,8 @@ class Launcher:
             strides, as in cuTile, an array supplies all of them. Arrays of NumPy, torch, JAX and CuPy are supported.
         device: `sim`, `cuda`, or a device of `tessera_tools.device`.
         check: raise FindingsError if the simulated GPU finds an error (a race, an access out of bounds …).
-        options: options of the device: on `sim` seed, mode, stats, processes, time_limit …; on `cuda` stream.
+        options: options of the device: on `sim` seed, mode, stats, processes, time_limit …; `stream`, a number or a
+            stream of torch, CuPy or with `__cuda_stream__`, which has no effect on `sim`.
 
         Raises DiagnosticError if the arguments do not match the parameters.
         """
@@ -75,6 +76,8 @@ class Launcher:
                     None, f"the array for '{name}' is on a GPU; the simulated GPU reads the host's memory",
                     "copy it to the host, or launch with device='cuda'",
                 )  # fmt: skip
+        for stream in {view.stream for _, view in views if view.stream is not None}:
+            chosen.wait_for(stream)
         memory = HostMemory(chosen, [(name, view) for name, view in views if not view.on_gpu])
         values: list[Any] = []
         for _, value in plan:

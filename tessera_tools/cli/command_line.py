@@ -189,6 +189,7 @@ REMARK_OPTIONS: dict[str, tuple[str, str, str | None]] = {
     "remarks-filter": ("REGEX", "print only remarks whose category, rule or pass matches", None),
     "remarks-filter-passed": ("REGEX", "print remarks of what was done, if they match", None),
     "remarks-filter-missed": ("REGEX", "print remarks of what was not done, if they match", None),
+    "remarks-filter-failed": ("REGEX", "print remarks of what was tried in vain, if they match", None),
     "remarks-filter-analysis": ("REGEX", "print remarks of facts, if they match", None),
 }
 """The options of the compiler for remarks."""

@@ -32,12 +32,13 @@ from tessera_tools.diagnostics import (
 )
 from tessera_tools.emit.files import write_output
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.resources import External
 from tessera_tools.parser.source import Chunk, split_input
 from tessera_tools.passes.base import Measured, OptionError, Pass
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.order import order_violations
 from tessera_tools.passes.pipeline import SOURCE, Pipeline, make_pass, parse_options, parse_pipeline
-from tessera_tools.passes.reproducer import Reproducer, find_reproducer
+from tessera_tools.passes.reproducer import ENTRY, Reproducer, find_reproducer
 from tessera_tools.passes.timing import Timing
 from tessera_tools.target import Target
 
@@ -67,6 +68,7 @@ class Session:
         self._page: str | None = None
         self._layouts: list[list[ValueLayout]] = []  # of each chunk
         self.source_text = ""
+        self._external: External = {}
         self.input_name = ""
 
     def _does(self, what: str | None) -> None:
@@ -317,27 +319,35 @@ class Session:
                 module,
                 VERSION if given is None else given,
                 elide_resources=self.options["elide_resource_data_from_bytecode"],
+                external=self._external,
             )
         from tessera_tools.ir.printing import print_op
 
-        text = print_op(module, style=self.inspection.style)
+        text = print_op(module, style=self.inspection.style, external=self._external)
         return f"{text.removesuffix(chr(10))}\n".encode("utf-8", "surrogateescape")
 
     def _parse(self, chunk: Chunk | bytes, name: str) -> Operation:
-        allowed = self.options["allow_unregistered_dialect"]
-        implicit_module = not self.options["no_implicit_module"]
+        """The module of a chunk. What other tools left in the file is kept for the output."""
+        self._external = {}
+        module = self._parsed(chunk, name, self._external)
+        if self.options["run_reproducer"]:
+            self._external.pop(ENTRY, None)
+        return module
+
+    def _parsed(self, chunk: Chunk | bytes, name: str, external: External) -> Operation:
+        common: dict[str, Any] = {
+            "allow_unregistered": self.options["allow_unregistered_dialect"],
+            "implicit_module": not self.options["no_implicit_module"],
+            "external": external,
+        }
         if isinstance(chunk, bytes) and is_binary(chunk):
-            return parse_input(chunk, name, allow_unregistered=allowed, implicit_module=implicit_module)
+            return parse_input(chunk, name, **common)
         from tessera_tools.parser import parse_module
 
         source, first_line = (chunk, 1) if isinstance(chunk, bytes) else (chunk.text, chunk.first_line)
+        implicit_constants = self.options["implicit_index_constants"]
         return parse_module(
-            source,
-            name,
-            first_line=first_line,
-            allow_unregistered=allowed,
-            implicit_index_constants=self.options["implicit_index_constants"],
-            implicit_module=implicit_module,
+            source, name, first_line=first_line, implicit_index_constants=implicit_constants, **common
         )
 
     def _check_round_trip(self, module: Operation) -> None:

@@ -2,6 +2,7 @@
 
 remark ──take()──▶ kept ──write()──▶ text: as diagnostics; json: one array; yaml: documents in LLVM's remark format
           └ `--remarks-filter=REGEX`, `--remarks-filter-KIND=REGEX`: only those whose category, rule or pass matches
+            as a whole, as in mlir-opt, whose filters match the category
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ from tessera_tools.diagnostics import Diagnostic, Remark, Sources, error, render
 __all__ = ["FORMATS", "KINDS", "Remarks"]
 
 FORMATS = ("text", "json", "yaml")
-KINDS = ("passed", "missed", "analysis")
+KINDS = ("passed", "missed", "failed", "analysis")
 """The kinds of remarks that have a filter of their own."""
+_TAGS = {"failed": "Failure"}
+"""LLVM's name of a kind, where it is another."""
 
 
 class Remarks:
     """Collects the remarks of one run. `spec` is the option's value; if None, remarks are ordinary diagnostics.
 
     filters: regular expressions, by kind; "" for those of every kind. A remark is kept if the one for every kind or
-        the one of its kind is found in its category, rule or pass. Without filters, every remark is kept.
+        the one of its kind matches its whole category, rule or pass. Without filters, every remark is kept.
     Raises DiagnosticError for a format that does not exist, and for an invalid regular expression.
     """
 
@@ -72,7 +75,7 @@ class Remarks:
             return True
         patterns = [self._filters[kind] for kind in ("", remark.kind) if kind in self._filters]
         words = (remark.category, remark.rule, remark.source)
-        return any(pattern.search(word) for pattern in patterns for word in words if word)
+        return any(pattern.fullmatch(word) for pattern in patterns for word in words if word)
 
     def write(self, sources: Sources) -> None:
         """Write the collected remarks in program order; a file is written atomically."""
@@ -120,7 +123,7 @@ def _yaml(remark: Remark) -> str:
     """One document in the format of LLVM's optimization remarks."""
     place = remark.location.start() if remark.location is not None else None
     lines = [
-        f"--- !{remark.kind.capitalize()}",
+        f"--- !{_TAGS.get(remark.kind, remark.kind.capitalize())}",
         f"Pass:            {_quoted(remark.source)}",
         f"Name:            {_quoted(remark.rule)}",
     ]

@@ -44,7 +44,7 @@ VALUES: dict[str, tuple[str, str, str | None]] = {
     "patience": ("N", "stop after N configurations without an improvement (default: 24)", None),
     "processes": (
         "N",
-        "candidates that are compiled side by side (default: the number of CPUs)",
+        "candidates that are compiled side by side on this machine (default: the number of CPUs)",
         None,
     ),
     "ray": ("ADDRESS", "run the candidates on a Ray cluster; without ADDRESS on a local one", ""),

@@ -6,6 +6,7 @@ work items ──fork──▶ one process each ──JSON through a pipe──�
 
 from __future__ import annotations
 
+import faulthandler
 import json
 import os
 import select
@@ -110,11 +111,16 @@ def _child(sender: int, work: Callable[[], Trial]) -> None:
 
 
 class RayPool:
-    """Tasks of a Ray cluster (the extra `[ray]`). Its machines need this package, and read the same launch files."""
+    """Tasks of a Ray cluster (the extra `[ray]`). Its machines need this package, and read the same launch files.
 
-    def __init__(self, job: Job, reference: Reference, address: str, time_limit: float) -> None:
+    Without an address, the cluster is one of `processes` workers on this machine, which ends with the search.
+    """
+
+    def __init__(
+        self, job: Job, reference: Reference, address: str, processes: int | None, time_limit: float
+    ) -> None:
         try:
-            import ray  # pyright: ignore[reportMissingImports]
+            import ray
         except ImportError:
             raise error(
                 None,
@@ -123,50 +129,66 @@ class RayPool:
             ) from None
         self.ray: Any = ray
         self.time_limit = time_limit
-        self.owned = not ray.is_initialized()
+        self.owned = not self.ray.is_initialized()
+        where: dict[str, Any] = (
+            {"address": address} if address else {"address": "local", "num_cpus": processes, "include_dashboard": False}
+        )  # fmt: skip
         try:
             if self.owned:
-                ray.init(
-                    address=address or None,
-                    log_to_driver=False,
-                    logging_level="ERROR",
-                    include_dashboard=None if address else False,
-                )
+                self.ray.init(**where, log_to_driver=False, logging_level="ERROR")
         except (ConnectionError, OSError, RuntimeError, ValueError) as failure:
             what = " ".join(str(failure).split())[:200]
             raise error(None, f"--ray cannot reach the cluster '{address or 'local'}': {what}") from None
-        self.job, self.reference = ray.put(job), ray.put(reference)
-        self.task = ray.remote(max_retries=0)(tried)
+        self.job, self.reference = self.ray.put(job), self.ray.put(reference)
+        self.task = self.ray.remote(max_retries=0)(_watched)
 
     def run(
         self, configs: Sequence[Config], known: Mapping[str, Trial], only_compile: bool
     ) -> Iterator[tuple[int, Trial]]:
         """(number, trial) of each configuration, as they end."""
         started = [
-            self.task.remote(self.job, dict(config), self.reference, dict(known), only_compile) for config in configs
-        ]  # fmt: skip
+            self.task.remote(
+                self.job, dict(config), self.reference, dict(known), only_compile, self.time_limit
+            )
+            for config in configs
+        ]
         numbers = {reference: number for number, reference in enumerate(started)}
-        deadline = time.monotonic() + self.time_limit * len(configs)
-        while started:
-            left = max(deadline - time.monotonic(), 0)
-            done, started = self.ray.wait(started, num_returns=1, timeout=left)
-            for reference in done:
-                yield numbers[reference], self._trial(reference, configs[numbers[reference]])
-            if not done:
-                for reference in started:
-                    self.ray.cancel(reference, force=True)
-                    what = "its task did not end in time"
-                    yield numbers[reference], Trial(dict(configs[numbers[reference]]), "failed", message=what)
-                return
+        try:
+            while started:
+                done, started = self.ray.wait(started, num_returns=1)
+                for reference in done:
+                    yield numbers[reference], self._trial(reference, configs[numbers[reference]])
+        finally:
+            for reference in started:
+                self.ray.cancel(reference, force=True)
 
     def _trial(self, reference: Any, config: Config) -> Trial:
         try:
             return self.ray.get(reference)
+        except self.ray.exceptions.WorkerCrashedError:
+            what = f"its task ended without a result, or took more than {self.time_limit:g} seconds"
         except self.ray.exceptions.RayError as failure:
-            what = " ".join(str(failure).split())[-300:]
-            return Trial(dict(config), "failed", message=f"its task failed: {what}")
+            what = f"its task failed: {' '.join(str(failure).split())[-300:]}"
+        return Trial(dict(config), "failed", message=what)
 
     def close(self) -> None:
         """Leave the cluster, or end the local one."""
         if self.owned:
             self.ray.shutdown()
+
+
+def _watched(
+    job: Job,
+    config: Config,
+    reference: Reference,
+    known: Mapping[str, Trial],
+    only_compile: bool,
+    limit: float,
+) -> Trial:
+    """`tried` in a task, whose worker ends after `limit` seconds. Ray has no time limits of its own."""
+    with open(os.devnull, "w") as nowhere:
+        faulthandler.dump_traceback_later(limit, exit=True, file=nowhere)
+        try:
+            return tried(job, config, reference, known, only_compile)
+        finally:
+            faulthandler.cancel_dump_traceback_later()

@@ -154,7 +154,7 @@ class Session:
         earlier = {config_text(one.config): one for one in database.trials(run)}
         limit = options["candidate_timeout"] or 300.0
         pool = (
-            RayPool(job, reference, options["ray"], limit)
+            RayPool(job, reference, options["ray"], options["processes"], limit)
             if options["ray"] is not None
             else Local(job, reference, options["processes"] or wanted_processes(), limit)
         )

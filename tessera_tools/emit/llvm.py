@@ -35,26 +35,53 @@ def ptx_text(version: int) -> str:
 
 
 def choose_ptx_version(llvm: LlvmInfo, target: Target, ptxas_max: int | None = None) -> int:
-    """The newest PTX ISA version (times ten) that LLVM and ptxas both support and that has `target`.
+    """The newest PTX ISA version (times ten) that LLVM and ptxas both support and that has `target`; for a target that
+    only ptxas knows, the first version that has it.
 
     If `ptxas_max` is None, only LLVM's limit applies, for PTX that is not assembled here. Raises ToolError if LLVM
-    does not have the target, or if LLVM or ptxas is too old for it.
+    has neither the target nor its stand-in, or if LLVM or ptxas is too old for it.
     """
-    if target.cpu not in llvm.cpus:
-        release = ".".join(map(str, llvm.version))
-        raise ToolError(f"LLVM {release} does not know the GPU '{target.cpu}'")
+    cpu = _processor(llvm, target)
     newest = [version for version in llvm.ptx_versions if ptxas_max is None or version <= ptxas_max]
+    wanted = ptx_text(target.min_ptx)
+    if ptxas_max is not None and ptxas_max < target.min_ptx:
+        raise ToolError(
+            f"this ptxas supports at most PTX {ptx_text(ptxas_max)}; '{target.name}' needs PTX {wanted}",
+            "pip install --upgrade nvidia-cuda-nvcc",
+        )
+    if cpu != target.cpu:
+        return target.min_ptx
     if not newest or newest[-1] < target.min_ptx:
-        wanted = ptx_text(target.min_ptx)
-        if ptxas_max is not None and ptxas_max < target.min_ptx:
-            raise ToolError(
-                f"this ptxas supports at most PTX {ptx_text(ptxas_max)}; '{target.name}' needs PTX {wanted}",
-                "pip install --upgrade nvidia-cuda-nvcc",
-            )
         raise ToolError(
             f"this LLVM emits at most PTX {ptx_text(llvm.max_ptx)}; '{target.name}' needs {wanted}"
         )
     return newest[-1]
+
+
+def _processor(llvm: LlvmInfo, target: Target) -> str:
+    """The processor for which LLVM generates the target's code.  Raises ToolError if there is none."""
+    for cpu in (target.cpu, target.stand_in):
+        if cpu in llvm.cpus:
+            return cpu
+    release = ".".join(map(str, llvm.version))
+    raise ToolError(f"LLVM {release} does not know the GPU '{target.cpu}'")
+
+
+def _features(llvm: LlvmInfo, ptx_version: int) -> str:
+    """LLVM's feature for this version of PTX, or for its newest one if that is older."""
+    return f"+ptx{min(ptx_version, llvm.max_ptx)}"
+
+
+_HEADER = re.compile(r"^\.version \S+\n\.target \w+", re.MULTILINE)
+
+
+def _retargeted(ptx: str, target: Target, ptx_version: int) -> str:
+    """PTX that LLVM wrote for the stand-in, as PTX for the target.  A later architecture of the family has all its
+    instructions."""
+    header = f".version {ptx_text(ptx_version)}\n.target {target.cpu}"
+    text, count = _HEADER.subn(header, ptx, count=1)
+    assert count == 1, "LLVM's PTX starts with .version and .target"
+    return text
 
 
 MOST_LOOPS = 200
@@ -84,17 +111,21 @@ def compile_ir(
     if pipeline not in ("tile", "llvm"):
         raise ValueError(f"there is no LLVM pipeline named '{pipeline}'")
     loops = most_loops(ir) if level > 0 else 0
+    llvm = worker.info()
+    cpu = _processor(llvm, target)
     reply = worker.compile(
         ir,
         want,
-        cpu=target.cpu,
-        features=f"+ptx{ptx_version}",
+        cpu=cpu,
+        features=_features(llvm, ptx_version),
         level=level,
         code_level=0 if loops > MOST_LOOPS else level,
         optimize=pipeline == "llvm" or level > 0,
         passes=TILE_PIPELINE if pipeline == "tile" and level > 0 else (),
         time_passes=time_passes,
     )
+    if cpu != target.cpu and "ptx" in reply.texts:
+        reply.texts["ptx"] = _retargeted(reply.texts["ptx"], target, ptx_version)
     if loops > MOST_LOOPS:
         reply.warnings.append(
             f"a function has {loops} loops; LLVM generates its code without optimization, because the time of its "
@@ -136,12 +167,13 @@ def emit_mir(
     as `Worker.compile` does, and if LLVM does not have the pass.
     """
     with Worker.start(time_limit=time_limit) as worker:
+        llvm = worker.info()
         try:
             return worker.compile(
                 ir,
                 ("mir",),
-                cpu=target.cpu,
-                features=f"+ptx{ptx_version}",
+                cpu=_processor(llvm, target),
+                features=_features(llvm, ptx_version),
                 level=level,
                 optimize=pipeline == "llvm" or level > 0,
                 passes=TILE_PIPELINE if pipeline == "tile" and level > 0 else (),

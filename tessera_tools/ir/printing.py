@@ -15,7 +15,7 @@ from tessera_tools.ir.builtin_attributes import UNIT, attribute_key, dictionary_
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Value
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.location_aliases import LocationAliases, pretty
-from tessera_tools.ir.resources import resource_section
+from tessera_tools.ir.resources import External, resource_section
 from tessera_tools.ir.style import PLAIN, Style
 from tessera_tools.ir.traits import IsolatedFromAbove
 from tessera_tools.ir.types import FunctionType
@@ -30,18 +30,22 @@ def print_op(
     local_scope: bool = False,
     style: Style | None = None,
     aliases: dict[str, str] | None = None,
+    external: External | None = None,
 ) -> str:
     """The text of an operation, with a newline at the end.
 
     generic, debuginfo, local_scope: as the fields of `Style`; `style` sets all of them. Layouts are printed as aliases
-    unless `local_scope`; `aliases` are those of earlier texts, which are used again.
+    unless `local_scope`; `aliases` are those of earlier texts, which are used again. `external` are resources of other
+    tools to print.
     """
     printer = Printer(style or Style(generic, debuginfo, local_scope))
     printer.top(op)
     text = printer.text()
     if not printer.style.local_scope:
         text = "".join(with_aliases(text, aliases))
-    return text + resource_section(op, printer.style.most_resource) if "dense_resource<" in text else text
+    if "dense_resource<" not in text and not external:
+        return text
+    return text + resource_section(op, printer.style.most_resource, external)
 
 
 def op_text(op: Operation, *, generic: bool = False) -> str:
@@ -58,8 +62,8 @@ def op_text(op: Operation, *, generic: bool = False) -> str:
 class Names:
     """Unique names of values and blocks.
 
-    With `unique`, numbers are unique in the whole unit. With `ids`, ops without results have a number, in `ids`. With
-    `by_location`, a location that is a name takes precedence over the name in the text.
+    With `unique`, numbers are unique in the whole unit, and so are names of the text. With `ids`, ops without results
+    have a number, in `ids`. With `by_location`, a location that is a name takes precedence over the name in the text.
     """
 
     def __init__(self, *, unique: bool = False, ids: bool = False, by_location: bool = False) -> None:
@@ -70,6 +74,8 @@ class Names:
         self._unique_ids = unique
         self._with_ids = ids
         self._by_location = by_location
+        # Upstream has only numbers and names by location, which it does not keep apart.
+        self._everywhere = unique and not by_location
 
     def number_op(self, op: Operation) -> None:
         """Name the results of `op`, and all values and blocks nested in it."""
@@ -93,7 +99,7 @@ class Names:
         return (name_of_location(value.location) if self._by_location else None) or value.name_hint
 
     def _region(self, region: Region, counters: list[int]) -> None:
-        self._used.append(set())
+        self._used.append(self._used[0] if self._everywhere else set())
         nested: list[Operation] = []
         entry = True
         named: set[str] = set()

@@ -18,6 +18,7 @@ from tessera_tools.mlir_bytecode.version import MAGIC, VERSION, is_mlir_bytecode
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
+    from tessera_tools.ir.resources import External
 
 __all__ = ["MAGIC", "VERSION", "is_mlir_bytecode", "read_mlir_bytecode", "write_mlir_bytecode"]
 
@@ -29,9 +30,10 @@ def read_mlir_bytecode(
     allow_unregistered: bool = False,
     verify: bool = True,
     implicit_module: bool = True,
+    external: External | None = None,
 ) -> Operation:
     """The file's `builtin.module`, verified; other top-level ops are put into a new one. Without `implicit_module`, a
-    file's only operation is returned as it is.
+    file's only operation is returned as it is. `external` receives the resources of other tools.
 
     Raises DiagnosticError, with the byte offset, for malformed or unsupported input.
     """
@@ -40,9 +42,10 @@ def read_mlir_bytecode(
     from tessera_tools.ir.verifier import verify_or_raise
     from tessera_tools.mlir_bytecode.reader import Reader
 
-    module = Reader(data, filename, allow_unregistered=allow_unregistered).module(
-        implicit_module=implicit_module
-    )
+    reader = Reader(data, filename, allow_unregistered=allow_unregistered)
+    module = reader.module(implicit_module=implicit_module)
+    if external is not None:
+        external.update(reader.external)
     if verify:
         try:
             verify_or_raise(module)
@@ -58,13 +61,20 @@ def read_mlir_bytecode(
     return module
 
 
-def write_mlir_bytecode(module: Operation, version: int = VERSION, *, elide_resources: bool = False) -> bytes:
+def write_mlir_bytecode(
+    module: Operation,
+    version: int = VERSION,
+    *,
+    elide_resources: bool = False,
+    external: External | None = None,
+) -> bytes:
     """The bytecode of an op, usually a `builtin.module`, in a version of the format.
 
-    elide_resources: without the data of resources. Raises DiagnosticError for an unsupported version.
+    elide_resources: without the data of resources. external: resources of other tools to write.
+    Raises DiagnosticError for an unsupported version.
     """
     from tessera_tools.mlir_bytecode.writer import write
 
     if not 0 <= version <= VERSION:
         raise module.error(f"unsupported version requested {version}, must be in range [0, {VERSION}]")
-    return write(module, version, elide_resources=elide_resources)
+    return write(module, version, elide_resources=elide_resources, external=external)

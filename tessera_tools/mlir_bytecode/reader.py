@@ -91,9 +91,9 @@ class Reader:
         self.version = self.container.version
         self.allow_unregistered = allow_unregistered
         self.locate = locate
-        self.entries = EntryTable(
-            self.container, Resources(self.container), allow_unregistered=allow_unregistered
-        )
+        resources = Resources(self.container)
+        self.external = resources.external
+        self.entries = EntryTable(self.container, resources, allow_unregistered=allow_unregistered)
         self.scopes: list[_Scope] = []
         self.orders: dict[Value, UseListOrder] = {}
         self.undefined = 0

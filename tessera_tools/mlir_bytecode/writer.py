@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.ir.attributes import Attribute
-from tessera_tools.ir.builtin_attributes import DenseResourceAttr
 from tessera_tools.ir.core import Block, Operation, Region
 from tessera_tools.ir.location import UNKNOWN
+from tessera_tools.ir.resources import BLOB_TEXT, External
 from tessera_tools.mlir_bytecode.cursor import Writer
 from tessera_tools.mlir_bytecode.entries import OWN_PRODUCER
 from tessera_tools.mlir_bytecode.forms import EntryWriter
@@ -20,6 +20,7 @@ from tessera_tools.mlir_bytecode.version import (
     ATTR_TYPE,
     ATTR_TYPE_OFFSET,
     BLOB,
+    BOOL,
     DIALECT,
     DIALECT_VERSIONS,
     ELIDED_LOCATIONS,
@@ -38,6 +39,7 @@ from tessera_tools.mlir_bytecode.version import (
     RESOURCE,
     RESOURCE_OFFSET,
     STRING,
+    TEXT,
     USE_LIST_ORDERS,
 )
 
@@ -45,10 +47,11 @@ from tessera_tools.mlir_bytecode.version import (
 class Encoder:
     """One file being written."""
 
-    def __init__(self, root: Operation, version: int, *, elide_resources: bool) -> None:
+    def __init__(self, root: Operation, version: int, *, elide_resources: bool, external: External) -> None:
         self.root = root
         self.version = version
         self.elide_resources = elide_resources
+        self.external = {} if elide_resources else external
         self.numbering = Numbering(root, version)
         self.strings: dict[str, int] = {}
         self.properties: dict[bytes, int] = {}
@@ -147,7 +150,16 @@ class Encoder:
 
     def _resources(self) -> tuple[Writer, Writer]:
         data, offsets = Writer(), Writer()
-        offsets.varint(0)
+        offsets.varint(len(self.external))
+        for tool, entries in self.external.items():
+            offsets.varint(self._string(tool))
+            offsets.varint(len(entries))
+            for key, value in entries:
+                start = len(data.data)
+                kind = self._value(data, key, value)
+                offsets.varint(self._string(key))
+                offsets.varint(len(data.data) - start)
+                offsets.byte(kind)
         resources = list(self.numbering.resources)
         if resources:
             offsets.varint(self.numbering.dialects["builtin"])
@@ -155,11 +167,22 @@ class Encoder:
         for resource in resources:
             start = len(data.data)
             if resource.data is not None and not self.elide_resources:
-                _blob(data, resource)
+                _blob(data, resource.key, resource.data)
             offsets.varint(self._string(resource.key))
             offsets.varint(len(data.data) - start)
             offsets.byte(BLOB)
         return data, offsets
+
+    def _value(self, w: Writer, key: str, value: str | bool) -> int:
+        """The value of an external resource; returns its kind."""
+        if isinstance(value, bool):
+            w.byte(value)
+            return BOOL
+        if BLOB_TEXT.match(value):
+            _blob(w, key, value)
+            return BLOB
+        w.varint(self._string(value))
+        return TEXT
 
     def _properties(self) -> Writer:
         w = Writer()
@@ -254,13 +277,12 @@ class Encoder:
             self._operation(w, op)
 
 
-def _blob(w: Writer, resource: DenseResourceAttr) -> None:
+def _blob(w: Writer, key: str, text: str) -> None:
     """The alignment, the size and the bytes of a resource."""
-    assert resource.data is not None
-    data = bytes.fromhex(resource.data.removeprefix("0x"))
+    data = bytes.fromhex(text.removeprefix("0x"))
     alignment = int.from_bytes(data[:4], "little")
     if alignment & (alignment - 1):
-        raise Refusal(f"the alignment of resource '{resource.key}', {alignment}, is not a power of two")
+        raise Refusal(f"the alignment of resource '{key}', {alignment}, is not a power of two")
     w.varint(alignment)
     w.varint(len(data) - 4)
     if alignment > 1:
@@ -268,9 +290,11 @@ def _blob(w: Writer, resource: DenseResourceAttr) -> None:
     w.data += data[4:]
 
 
-def write(root: Operation, version: int, *, elide_resources: bool = False) -> bytes:
+def write(
+    root: Operation, version: int, *, elide_resources: bool = False, external: External | None = None
+) -> bytes:
     """See `tessera_tools.mlir_bytecode.write_mlir_bytecode`."""
     try:
-        return Encoder(root, version, elide_resources=elide_resources).file()
+        return Encoder(root, version, elide_resources=elide_resources, external=external or {}).file()
     except Refusal as problem:
         raise root.error(f"cannot be written: {problem}") from None

@@ -14,6 +14,7 @@ from tessera_tools.ir.core import Operation
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Block
+    from tessera_tools.ir.resources import External
     from tessera_tools.parser.scanner import Scanner
     from tessera_tools.parser.source import Source
 
@@ -29,11 +30,13 @@ def parse_module(
     implicit_index_constants: bool = False,
     first_line: int = 1,
     implicit_module: bool = True,
+    external: External | None = None,
 ) -> Operation:
     """The file's `builtin.module`; if there is none, top-level operations are put into a new one. Without
     `implicit_module`, a file's only operation is returned as it is.
 
-    `first_line` is the first line of the text, if it is a part of the file.
+    `first_line` is the first line of the text, if it is a part of the file. `external` receives the resources of other
+    tools (`external_resources`).
     Older spellings that a dialect still supports are converted to current ops.
     Raises DiagnosticError with all errors.  The result is not verified.
     """
@@ -42,8 +45,11 @@ def parse_module(
 
     if isinstance(text, bytes):
         text = decode(text, filename)
+    source = Source(text, filename, first_line)
     with _deep_recursion():
-        block = _read(Source(text, filename, first_line), allow_unregistered, implicit_index_constants)
+        block = _read(source, allow_unregistered, implicit_index_constants)
+    if external is not None:
+        external.update(source.external)
     first = block.first_op
     only = first if first is not None and first is block.last_op else None
     if only is not None and only.name == "builtin.module":
@@ -70,7 +76,7 @@ def _read(source: Source, allow_unregistered: bool, implicit_index_constants: bo
     from tessera_tools.parser.metadata import read_metadata
     from tessera_tools.parser.rules import default_table
 
-    source.resources = read_metadata(source)
+    read_metadata(source)
     parser = Parser(source, default_table(), allow_unregistered=allow_unregistered)
     statements = parser.parse()
     builder = Builder(

@@ -113,7 +113,7 @@ def read_indexed(
     statements: list[Statement] = []
     stopped = False
     try:
-        source.resources = read_metadata(source)
+        read_metadata(source)
         parser = Parser(source, default_table(), allow_unregistered=allow_unregistered)
         statements = parser.parse()
         errors += parser.errors

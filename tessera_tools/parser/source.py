@@ -8,22 +8,24 @@ from dataclasses import dataclass
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position
 from tessera_tools.ir.location import FileLineColLoc
+from tessera_tools.ir.resources import External
 
 SPLIT_MARKER = "// -----"
 """The line between the programs of one file, if the file is split."""
 
 
 class Source:
-    """A file's name and text (or a part of it, from line `first_line` on, counted from 1), and the blobs of its
-    metadata (hex text, by key)."""
+    """A file's name and text (or a part of it, from line `first_line` on, counted from 1), and its metadata:
+    the blobs (hex text, by key), and the resources of other tools."""
 
-    __slots__ = ("_starts", "file", "first_line", "resources", "text")
+    __slots__ = ("_starts", "external", "file", "first_line", "resources", "text")
 
     def __init__(self, text: str, file: str, first_line: int = 1) -> None:
         self.text = text
         self.file = file
         self.first_line = first_line
         self.resources: dict[str, str] = {}
+        self.external: External = {}
         self._starts: list[int] | None = None
 
     def line_column(self, offset: int) -> tuple[int, int]:

@@ -180,11 +180,12 @@ class PassContext:
         function: str = "",
         kind: str = "analysis",
         notes: Sequence[str] = (),
+        on_request: bool = False,
     ) -> Diagnostic:
         """Emit a remark: what was done, what was missed and why, or an analysis; see `Remark` for the parameters."""
         remark = Remark("remark", location, message)
         remark.source, remark.rule, remark.category = source or self.source, rule, category
-        remark.function, remark.kind = function, kind
+        remark.function, remark.kind, remark.on_request = function, kind, on_request
         for note in notes:
             remark.note(note)
         return emit(remark)
@@ -213,6 +214,19 @@ class PassContext:
         """If remarks are requested: what was not done for an op, and the reason."""
         self._explain(op, message, rule, category, "missed", notes, function)
 
+    def failed(
+        self,
+        op: Operation,
+        message: str,
+        rule: str,
+        category: str,
+        *notes: str,
+        function: Operation | None = None,
+    ) -> None:
+        """If remarks are requested: what this pass has tried, or the author has asked for, and why it is not possible.
+        What was not tried, because a rule or its price speaks against it, is missed."""
+        self._explain(op, message, rule, category, "failed", notes, function)
+
     def analyzed(self, op: Operation, message: str, rule: str, category: str, *notes: str) -> None:
         """If remarks are requested: a fact about an op."""
         self._explain(op, message, rule, category, "analysis", notes, None)
@@ -232,7 +246,14 @@ class PassContext:
 
             name = enclosing_name(op if function is None else function)
             self.remark(
-                op.location, message, rule=rule, category=category, function=name, kind=kind, notes=notes
+                op.location,
+                message,
+                rule=rule,
+                category=category,
+                function=name,
+                kind=kind,
+                notes=notes,
+                on_request=True,
             )
 
     def run_pipeline(self, text: str, op: Operation) -> bool:

@@ -17,9 +17,11 @@ from tessera_tools.diagnostics import Position, error
 from tessera_tools.ir.builtin_attributes import quote
 from tessera_tools.parser.metadata import METADATA
 
-__all__ = ["Reproducer", "find_reproducer", "with_reproducer"]
+__all__ = ["ENTRY", "Reproducer", "find_reproducer", "with_reproducer"]
 
-_ENTRY = re.compile(r"\bmlir_reproducer\s*:\s*\{", re.DOTALL)
+ENTRY = "mlir_reproducer"
+"""The tool of a reproducer among the external resources of a file."""
+_START = re.compile(rf"\b{ENTRY}\s*:\s*\{{")
 _FIELD = re.compile(
     r'\b(pipeline|verify_each|disable_threading)\s*:\s*("(?:[^"\\]|\\.)*"|true|false)', re.DOTALL
 )
@@ -55,11 +57,11 @@ def find_reproducer(text: str, file: str) -> Reproducer | None:
 
     Raises DiagnosticError for a reproducer without a pipeline.
     """
-    if "mlir_reproducer" not in text:
+    if ENTRY not in text:
         return None
     found: Reproducer | None = None
     for section in METADATA.finditer(text):
-        entry = _ENTRY.search(section[0])
+        entry = _START.search(section[0])
         if entry is None:
             continue
         fields = dict(_FIELD.findall(section[0][entry.end() :]))

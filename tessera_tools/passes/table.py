@@ -338,6 +338,7 @@ PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     "sm_90": _HOPPER,
     "sm_100": _BLACKWELL,
     "sm_103": _BLACKWELL,
+    "sm_107": _BLACKWELL,
     "sm_110": _BLACKWELL,
     "sm_120": _COMMON,
     "sm_121": _COMMON,

@@ -72,5 +72,5 @@ def hint_ignored(op: Operation) -> None:
 
 def _ignored(op: Operation, why: str) -> None:
     remark = Remark("remark", op.location, f"{why}; it stays a loop")
-    remark.source, remark.rule, remark.kind = "convert-tileas-to-llvm", "unroll", "missed"
+    remark.source, remark.rule, remark.kind = "convert-tileas-to-llvm", "unroll", "failed"
     emit(remark)

@@ -153,7 +153,7 @@ class CudaKernel(interface.Kernel):
         self, grid: Shape, block: Shape, cluster: Shape | None, shared: int, args: list[bytes],
         options: dict[str, Any],
     ) -> interface.Result:  # fmt: skip
-        stream = _stream(options.pop("stream", None))
+        stream = interface.stream_handle(options.pop("stream", None))
         if options:
             raise TypeError(f"a real GPU does not support the option '{next(iter(options))}'")
         driver = self.driver
@@ -178,7 +178,7 @@ class CudaKernel(interface.Kernel):
 
         The arguments are as those of `launch`. Raises DiagnosticError for an invalid launch.
         """
-        return self._prepared(*self._checked(grid, args), _stream(stream))
+        return self._prepared(*self._checked(grid, args), interface.stream_handle(stream))
 
     def _prepared(
         self, grid: Shape, block: Shape, cluster: Shape | None, shared: int, args: list[bytes], stream: int
@@ -229,18 +229,6 @@ class CudaKernel(interface.Kernel):
         driver.call("cuLaunchKernelEx", config, self.function, parameters, 0)
 
 
-def _stream(given: Any) -> int:
-    """The driver's handle of a stream: a number, or an object of torch, CuPy or with `__cuda_stream__`; None is 0."""
-    if given is None or isinstance(given, int):
-        return given or 0
-    if hasattr(given, "__cuda_stream__"):
-        return int(given.__cuda_stream__()[1])
-    handle = getattr(given, "cuda_stream", getattr(given, "ptr", None))
-    if handle is None:
-        raise TypeError(f"stream: found a {type(given).__name__}, expected a number or a CUDA stream")
-    return int(handle)
-
-
 def _aligned(raw: bytes) -> tuple[Any, int]:
     """The bytes, aligned to 64: the memory that contains them, and their address."""
     memory = ctypes.create_string_buffer(len(raw) + 64)
@@ -275,6 +263,9 @@ class CudaDevice(interface.Device):
             raise _no_gpu(failure.diagnostics[0].message) from None
         self.context = self.driver.call("cuDevicePrimaryCtxRetain", self.device)
         self.driver.call("cuCtxSetCurrent", self.context)
+
+    def wait_for(self, stream: int) -> None:
+        self.driver.call("cuStreamSynchronize", stream)
 
     def load(self, code: str | bytes, manifest: Manifest | None = None, *, file: str = "<ptx>") -> CudaModule:
         declared = {kernel.name: of_kernel(kernel) for kernel in manifest.kernels} if manifest else {}

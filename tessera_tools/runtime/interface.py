@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ from tessera_tools.target.grids import MOST_PROGRAMS, MOST_RESIDENT
 if TYPE_CHECKING:
     from tessera_tools.runtime.timing import Estimate
 
-__all__ = ["Buffer", "Device", "Kernel", "Module", "Result", "as_array", "shape_of"]
+__all__ = ["Buffer", "Device", "Kernel", "Module", "Result", "as_array", "shape_of", "stream_handle"]
 
 
 @dataclass(slots=True)
@@ -299,6 +300,9 @@ class Device(ABC):
 
     name: str
 
+    def wait_for(self, stream: int) -> None:  # noqa: B027 -- work on the simulated GPU is complete when it returns
+        """Wait until the work on a stream of the driver is complete."""
+
     @abstractmethod
     def load(self, code: str | bytes, manifest: Manifest | None = None, *, file: str = "<ptx>") -> Module:
         """Load PTX text, or on a real GPU a cubin, which needs its manifest. Raises DiagnosticError."""
@@ -333,6 +337,20 @@ def as_array(given: Any) -> Array:
                 "copy it to the host first; pass bf16 and fp8 as bit patterns, with type=",
             ) from None  # fmt: skip
     return np.ascontiguousarray(given)
+
+
+def stream_handle(given: Any) -> int:
+    """The driver's handle of a stream: a number, or an object of torch, CuPy or with `__cuda_stream__`; None is 0."""
+    if given is None:
+        return 0
+    if hasattr(given, "__cuda_stream__"):
+        return int(given.__cuda_stream__()[1])
+    handle = getattr(given, "cuda_stream", getattr(given, "ptr", given))
+    try:
+        return index(handle)
+    except TypeError:
+        what = type(given).__name__
+        raise TypeError(f"stream: found a {what}, expected a number or a CUDA stream") from None
 
 
 def shape_of(given: Sequence[int], what: str) -> Shape:

@@ -89,6 +89,7 @@ class SimulatedKernel(interface.Kernel):
         options: dict[str, Any],
     ) -> interface.Result:  # fmt: skip
         settings = {**self.owner.device.options, **options}
+        interface.stream_handle(settings.pop("stream", None))  # Launches complete one after the other.
         watch: Callable[[PartialLaunch], Any] | None = settings.pop("watch", None)
         processes = int(settings.pop("processes", 1))
         seed = int(settings.pop("seed", 0))

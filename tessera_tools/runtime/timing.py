@@ -17,7 +17,7 @@ from tessera_tools.diagnostics import error
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.sass_lines import sass_by_line
 from tessera_tools.runtime.workers import PartialLaunch
-from tessera_tools.sim.clock.cost import Cost, costs
+from tessera_tools.sim.clock.cost import Cost, costs, product_rate
 from tessera_tools.sim.clock.record import Recorder, Trace, may_poll, may_write
 from tessera_tools.sim.clock.replay import replay
 from tessera_tools.sim.clock.sample import alike, representatives, residents
@@ -47,6 +47,9 @@ _L1_SHARED = {"sm_80": 192 << 10, "sm_90": 256 << 10, "sm_100": 256 << 10}
 "10.0")."""
 
 
+_PRODUCTS = {"mma", "wgmma", "tcgen05"}
+
+
 @dataclass(slots=True, repr=False)
 class Estimate:
     """What the clock says of one launch."""
@@ -61,6 +64,8 @@ class Estimate:
     flops: Counter[str]
     """Of the whole launch, by unit."""
     registers: int
+    product_rate: float = 1.0
+    """Of the fastest products that it executes: how often that of 16-bit ones."""
     shared: int = 0
     """Bytes of shared memory of a CTA."""
     ctas: int = 0
@@ -187,6 +192,15 @@ def estimate(launch: TimedLaunch, recorder: Recorder, ptx: str, target: Target, 
     l1_bytes = max(_L1_SHARED[target.name] - fits * launch.shared_size, 16 << 10)
     traces = list(recorder.traces.values())
     made = Estimate(target, table, Timeline(), "SASS" if sass else "PTX", why, recorder.flops, registers)
+    instructions = launch.module.program.instructions
+    made.product_rate = max(
+        (
+            product_rate(instructions[pc])
+            for pc in recorder.operations
+            if instructions[pc].opcode in _PRODUCTS
+        ),
+        default=1.0,
+    )
     made.ctas, made.shared = launch.count * launch.size, launch.shared_size
     made.flops.update(missing_operations(traces, recorder.operations))
     made.executed, made.instructions = steps_of(traces)

@@ -49,6 +49,8 @@ _UNITS = {
     "double": "FP64 units",
 }
 _WAITS = {"full": "stage 'full'", "empty": "stage 'empty'", "flag": "a write of another CTA", "": "other"}
+_PEAKS = {0.5: "tf32", 1.0: "f16", 2.0: "8-bit", 4.0: "4-bit", 16.0: "1-bit"}
+"""By the rate of products."""
 _FEW = 0.9
 """CTAs for this part of the SMs or fewer leave some unused."""
 _BOUND = 0.6
@@ -126,7 +128,9 @@ def roofline(estimate: Estimate) -> Roofline | None:
     flops, table = sum(estimate.flops.values()), estimate.table
     if not flops:
         return None
-    rate = "fma_rate"
+    rate, scale = "fma_rate", 1.0
+    if estimate.flops["wgmma"] or estimate.flops["tcgen05.mma"] or estimate.flops["mma.sync"]:
+        scale = estimate.product_rate
     if estimate.flops["wgmma"] or estimate.flops["tcgen05.mma"]:
         rate = "tensor_f16"
     elif estimate.flops["mma.sync"]:
@@ -135,7 +139,7 @@ def roofline(estimate: Estimate) -> Roofline | None:
     return Roofline(
         flops / moved if moved else float("inf"),
         flops / estimate.seconds,
-        2 * table.value(rate) * table.value("sms") * table.value("clock_mhz") * 1e6,
+        2 * table.value(rate) * scale * table.value("sms") * table.value("clock_mhz") * 1e6,
         table.value("dram_chip_gbs") * 1e9,
     )
 
@@ -240,9 +244,10 @@ def summary(estimate: Estimate) -> list[str]:
     moved = timeline.dram_bytes * estimate.scale
     rates: list[str] = []
     if flops:
-        peak = 2 * table.value("tensor_f16") * table.value("sms") * clock * 1e6
+        peak = 2 * table.value("tensor_f16") * estimate.product_rate * table.value("sms") * clock * 1e6
         rate = flops / estimate.seconds
-        rates.append(f"{rate / 1e12:.1f} TFLOP/s ({rate / peak:.0%} of the f16 tensor peak)")
+        type = _PEAKS.get(estimate.product_rate, "f64")
+        rates.append(f"{rate / 1e12:.1f} TFLOP/s ({rate / peak:.0%} of the {type} tensor peak)")
     gbs = moved / estimate.seconds / 1e9
     rates.append(f"{gbs:,.0f} GB/s of DRAM ({gbs / table.value('dram_chip_gbs'):.0%})")
     lines.append("  " + ", ".join(rates))

@@ -5,6 +5,8 @@
 Sources: the "Technical Specifications per Compute Capability" tables of the CUDA C++ Programming Guide
 (13.x), checked against `cuda_occupancy.h` of the CUDA runtime; the "Target ISA Notes" of each
 instruction in the PTX ISA for the features; the PTX ISA's release history for the minimum versions.
+The shared memory of sm_107 is that of `include/cutlass/arch/arch.h` of CUTLASS; its features are those that ptxas
+13.5 assembles.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ class Target:
     name: str
     """The name without the architecture suffix: `sm_90`."""
     cpu: str
-    """LLVM's processor name and the PTX `.target`: `sm_90a`."""
+    """The PTX `.target`, and LLVM's processor name: `sm_90a`."""
     compute_capability: int
     """Major times ten plus minor: 90 for 9.0, 103 for 10.3."""
     min_ptx: int
@@ -81,6 +83,8 @@ class Target:
     """Blocks in the largest portable cluster; 1 without clusters."""
     tmem_columns: int = 0
     """Columns of tensor memory, each 128 lanes of 32 bits; 0 without tcgen05."""
+    stand_in: str | None = None
+    """An older processor of the family, for which an LLVM that does not know `cpu` generates the code."""
 
     # The same on every architecture of this table.
     reserved_shared_per_block: int = 1 * KIB
@@ -143,6 +147,7 @@ def _target(
     shared_per_sm_kib: int,
     threads_per_sm: int,
     blocks_per_sm: int,
+    stand_in: int | None = None,
 ) -> Target:
     reserved_kib = 1
     return Target(
@@ -157,6 +162,7 @@ def _target(
         max_blocks_per_sm=blocks_per_sm,
         max_cluster_size=8 if Feature.CLUSTER in features else 1,
         tmem_columns=512 if Feature.TCGEN05 in features else 0,
+        stand_in=f"sm_{stand_in}{suffix}" if stand_in else None,
     )
 
 
@@ -172,6 +178,7 @@ _TABLE: dict[str, Target] = {
         _target(90, "a", 80, _HOPPER, 228, 2048, 32),
         _target(100, "a", 86, _BLACKWELL_DATACENTER | {_F.TCGEN05_INT8}, 228, 2048, 32),
         _target(103, "a", 88, _BLACKWELL_DATACENTER | {_F.TCGEN05_LD_RED}, 228, 2048, 32),
+        _target(107, "a", 94, _BLACKWELL_DATACENTER | {_F.TCGEN05_LD_RED}, 328, 2048, 32, stand_in=103),
         _target(110, "a", 90, _BLACKWELL_DATACENTER | {_F.TCGEN05_INT8, _F.TCGEN05_LD_RED}, 228, 1536, 24),
         _target(120, "a", 87, _BLACKWELL_CONSUMER, 100, 1536, 24),
         _target(121, "a", 88, _BLACKWELL_CONSUMER, 100, 1536, 24),
@@ -191,6 +198,7 @@ _PRODUCTS = {
         "sm_90": "h100 h200 h20 h800 gh200",
         "sm_100": "b100 b200 gb200",
         "sm_103": "b300 gb300",
+        "sm_107": "r200 vr200 verarubin",
         "sm_110": "jetsonthor thor",
         "sm_120": "rtx5050 rtx5060 rtx5060ti rtx5070 rtx5070ti rtx5080 rtx5090 rtxpro4000blackwell "
         "rtxpro4500blackwell rtxpro5000blackwell rtxpro6000blackwell rtxpro6000",
@@ -250,23 +258,14 @@ def lookup(name: str) -> Target:
                 cpu=name,
                 min_ptx=max(candidate.min_ptx, _FAMILY_PTX),
                 features=candidate.features - _NOT_IN_FAMILIES,
+                stand_in=f"{candidate.stand_in[:-1]}f" if candidate.stand_in else None,
             )
     if found is None:
         raise UnknownTargetError(f"unknown GPU '{name}'; expected one of {', '.join(_TABLE)}", _suggest(name))
     return found
 
 
-_UNKNOWN_TO_LLVM = {"sm_107": "sm_100f"}
-"""Architectures that ptxas has and LLVM 22 has not → the family target whose PTX ptxas assembles for them."""
-
-
 def _suggest(name: str) -> str:
-    newer = name.lower().rstrip("af")
-    if family := _UNKNOWN_TO_LLVM.get(newer):
-        return (
-            f"LLVM 22, which writes the PTX, does not know {newer}; compile with --gpu-name={family}, whose PTX "
-            f"ptxas 13.5 assembles with -arch={newer}"
-        )
     oldest = min(_TABLE.values(), key=lambda target: target.compute_capability)
     older = f"the oldest GPU that is supported is {oldest.name}"
     if architecture := _OLDER_PRODUCTS.get(_product(name)):

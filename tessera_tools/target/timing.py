@@ -95,6 +95,11 @@ _COMMON = {
         shuffle_latency=(23, "Volta, Jia et al., arXiv 1804.06826"),
         barrier_latency=(22, "[QRC] on B300: 22 + 2 a warp"),
         barrier_per_warp=(2, "[QRC] on B300"),
+        cluster_barrier=(
+            375,
+            "[QRC] on B300: cluster.sync, 370 to 380; [FV] has 0.51 us for 4 CTAs on H100, in a loop",
+        ),
+        cluster_barrier_relaxed=(102, "[QRC] on B300: arrive.relaxed and wait"),
         mbarrier_arrive=(24, "[QRC] on B300"),
         mbarrier_wait=(30, "compiler model for B200 in facebookexperimental/triton"),
         fence_latency=(16, "[QRC] on B300: threadfence_block"),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+from pathlib import Path
 from typing import Any
 
 import cuda.tile as ct
 import numpy as np
 import pytest
+from sass_text import disassembled, opcodes_by_line
 
 import tessera_tools as tt
 
@@ -59,6 +62,38 @@ def test_a_compiled_kernel_shows_the_python_line() -> None:
     x = np.zeros(64, np.float32)
     kernel = tt.compile(scale, "sm_80", args=(x, x.copy(), 2.0, 32))
     assert any(layout.location.startswith(__file__) for layout in kernel.layouts)
+
+
+def line_of(text: str) -> int:
+    lines, first = inspect.getsourcelines(gemm._annotated_function.pyfunc)
+    return first + next(number for number, line in enumerate(lines) if text in line)
+
+
+@pytest.fixture(scope="module")
+def compiled_gemm() -> tt.Kernel:
+    a, d = np.zeros((64, 64), np.float16), np.zeros((64, 64), np.float32)
+    return tt.compile(gemm, "sm_90a", args=(a, a.copy(), d, 64, 64, 32))
+
+
+def test_the_sass_names_the_python_lines(compiled_gemm: tt.Kernel) -> None:
+    at = opcodes_by_line(compiled_gemm.sass)
+    assert {file for file, _ in at} == {__file__}
+    assert "UTMALDG" in at[__file__, line_of("y = ct.load")]
+    assert "HGMMA" in at[__file__, line_of("ct.mma")]
+    assert "STG" in at[__file__, line_of("ct.store")]
+
+
+def test_nvdisasm_finds_the_python_lines_in_the_cubin(compiled_gemm: tt.Kernel, tmp_path: Path) -> None:
+    cubin = tmp_path / "gemm.cubin"
+    cubin.write_bytes(compiled_gemm.cubin)
+    at = opcodes_by_line(disassembled(cubin))
+    assert "HGMMA" in at[__file__, line_of("ct.mma")]
+
+
+def test_without_lineinfo_the_sass_names_no_lines() -> None:
+    x = np.zeros(64, np.float32)
+    kernel = tt.compile(scale, "sm_80", args=(x, x.copy(), 2.0, 32), lineinfo=False)
+    assert not opcodes_by_line(kernel.sass)
 
 
 def test_an_error_is_at_the_python_line() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -130,22 +132,16 @@ def test_bf16_is_given_as_patterns_or_by_a_library_that_has_it() -> None:
     assert np.array_equal(a, b)
 
 
-def test_torch_tensors_are_changed_in_place(kernel: tt.Kernel) -> None:
-    torch = pytest.importorskip("torch")
-    a, b = torch.randn(100), torch.zeros(100)
-    kernel[4](a, b, 1.0)
-    assert torch.equal(b, a + 1)
-
-
 class OnGpu:
     """What CuPy's arrays and torch's CUDA tensors say of themselves."""
 
-    def __init__(self, address: int, count: int) -> None:
-        self.__cuda_array_interface__ = {
+    def __init__(self, address: int, count: int, **changed: Any) -> None:
+        self.__cuda_array_interface__: dict[str, Any] = {
             "shape": (count,),
             "typestr": "<f4",
             "data": (address, False),
             "version": 3,
+            **changed,
         }
 
 
@@ -154,14 +150,38 @@ def test_an_array_on_a_gpu_is_refused_by_the_simulated_one(kernel: tt.Kernel, ar
         kernel[1](OnGpu(1 << 32, 32), arrays[1], 1.0)
 
 
-def test_a_real_gpu_uses_its_own_arrays_where_they_are(
-    kernel: tt.Kernel, arrays: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"typestr": "nonsense"}, "of a OnGpu cannot be read: data type 'nonsense' not understood"),
+        ({"typestr": ">f4"}, "'>f4' has its bytes in another order"),
+        ({"typestr": "|V4"}, "void32 cannot be an argument"),
+        ({"strides": (6,)}, "are not whole elements"),
+        ({"strides": (-4,)}, "negative strides"),
+        ({"mask": np.zeros(32, np.bool_)}, "has a mask"),
+        ({"shape": None}, "cannot be read"),
+    ],
+)
+def test_what_a_kernel_cannot_read_on_a_gpu_is_refused(
+    kernel: tt.Kernel, arrays: Any, changed: dict[str, Any], message: str
 ) -> None:
+    with pytest.raises(tt.DiagnosticError, match=re.escape(message)):
+        kernel[1](OnGpu(1 << 32, 32, **changed), arrays[1], 1.0)
+
+
+@pytest.fixture
+def driver(kernel: tt.Kernel, monkeypatch: pytest.MonkeyPatch) -> FakeDriver:
     """The driver is played by the simulated GPU, which takes the PTX in place of the cubin."""
     driver = install(monkeypatch)
     monkeypatch.setattr(
         driver, "cuModuleLoadData", lambda _: FakeDriver.cuModuleLoadData(driver, kernel.ptx.encode() + b"\0")
     )
+    return driver
+
+
+def test_a_real_gpu_uses_its_own_arrays_where_they_are(
+    kernel: tt.Kernel, arrays: Any, driver: FakeDriver
+) -> None:
     a, b = arrays
     gpu = tt.device("cuda")
     there = gpu.buffer(a)
@@ -170,6 +190,120 @@ def test_a_real_gpu_uses_its_own_arrays_where_they_are(
     assert np.array_equal(b, a + 1)
     kernel[4](b, OnGpu(there.address, len(a)), 1.0, device=gpu)
     assert np.array_equal(there.array(), a + 1 + 1)
+
+
+def test_strides_on_a_gpu_are_in_bytes(kernel: tt.Kernel, arrays: Any, driver: FakeDriver) -> None:
+    a, b = arrays
+    gpu = tt.device("cuda")
+    there = gpu.buffer(a)
+    kernel[2](OnGpu(there.address, 50, strides=(8,)), b[:50], 0.0, device=gpu)
+    assert np.array_equal(b[:50], a[::2])
+
+
+def test_a_launch_waits_for_the_stream_of_an_array(
+    kernel: tt.Kernel, arrays: Any, driver: FakeDriver
+) -> None:
+    a, b = arrays
+    gpu = tt.device("cuda")
+    there = gpu.buffer(a)
+    kernel[4](OnGpu(there.address, len(a), stream=None), b, 1.0, device=gpu, stream=5)
+    assert (driver.waited, driver.streams) == ([], [5])
+    kernel[4](OnGpu(there.address, len(a), stream=7), b, 1.0, device=gpu, stream=5)
+    assert (driver.waited, driver.streams) == ([7], [5, 5])
+
+
+def test_swapped_bytes_are_refused(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    with pytest.raises(tt.DiagnosticError, match="bytes in another order than the GPU's"):
+        kernel[4](a.astype(a.dtype.newbyteorder()), b, 1.0)
+
+
+class FromLibrary:
+    """An array of a library that has only DLPack."""
+
+    def __init__(self, array: Any, device: int = 1) -> None:
+        self.array, self.device = array, device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device, 0
+
+
+def test_dlpack_shares_the_memory_of_the_host(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    kernel[4](FromLibrary(a), FromLibrary(b), 1.0)
+    assert np.array_equal(b, a + 1)
+
+
+def test_dlpack_on_a_device_is_refused(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    with pytest.raises(tt.DiagnosticError, match="a FromLibrary is not in the host's memory"):
+        kernel[4](FromLibrary(a, device=2), b, 1.0)
+
+
+def test_arrays_of_jax_are_read_and_never_written(kernel: tt.Kernel, arrays: Any) -> None:
+    jax = pytest.importorskip("jax.numpy")
+    a, b = arrays
+    given = jax.asarray(a)
+    kernel[4](given, b, 1.0)
+    assert np.array_equal(b, a + 1)
+    with pytest.raises(tt.DiagnosticError, match="wrote to 'b', and its array is read-only"):
+        kernel[4](a, given, 1.0)
+
+
+def test_torch_tensors_are_changed_in_place(kernel: tt.Kernel) -> None:
+    torch = pytest.importorskip("torch")
+    a, b = torch.randn(100), torch.zeros(100)
+    kernel[4](a, b, 1.0)
+    assert torch.equal(b, a + 1)
+
+
+class TorchTensor:
+    """What torch's tensors say of themselves: by default, a vector on the CPU."""
+
+    dtype, shape, layout = "torch.float32", (100,), "torch.strided"
+
+    def __init__(self, array: Any, device: str = "cpu", **changed: Any) -> None:
+        self.array, self.device = array, SimpleNamespace(type=device)
+        self.__dict__ |= changed
+
+    def data_ptr(self) -> int:
+        return self.array.ctypes.data
+
+    def stride(self) -> tuple[int, ...]:
+        return (1,)
+
+    def element_size(self) -> int:
+        return 4
+
+    def is_neg(self) -> bool:
+        return bool(self.__dict__.get("negated"))
+
+
+def test_a_tensor_on_the_cpu_is_an_array(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    kernel[4](TorchTensor(a), TorchTensor(b), 1.0)
+    assert np.array_equal(b, a + 1)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"device": "meta"}, "expected 'cpu' or 'cuda'"),
+        ({"device": "cuda"}, "'a' is on a GPU"),
+        ({"layout": "torch.sparse_coo"}, "expected torch.strided"),
+        ({"negated": True}, "to be negated"),
+        ({"dtype": "torch.complex64"}, "complex64 cannot be an argument"),
+    ],
+)
+def test_a_tensor_without_plain_memory_is_refused(
+    kernel: tt.Kernel, arrays: Any, changed: dict[str, Any], message: str
+) -> None:
+    a, b = arrays
+    with pytest.raises(tt.DiagnosticError, match=message):
+        kernel[4](TorchTensor(a, **changed), b, 1.0)
 
 
 def test_a_timed_launch_leaves_the_arrays_as_they_were(arrays: Any) -> None:

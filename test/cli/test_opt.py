@@ -307,7 +307,7 @@ module {
 def test_a_reproducer_is_run() -> None:
     out, err = opt("--run-reproducer", "--dump-pass-pipeline", stdin=REPRODUCER.encode())
     assert "canonicalize{max-iterations=2 " in err
-    assert "{-#" not in out
+    assert "{-#" not in out, "the reproducer has been run"
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+
+import pytest
 
 from tessera_tools.cli.opt import run
 from tessera_tools.cli.remarks import Remarks
+from tessera_tools.cli.translate import run as translate
 from tessera_tools.diagnostics import Diagnostic, Position, Remark, Sources
 
 DIVISION = b"""\
@@ -91,13 +95,14 @@ def shown(*flags: str) -> list[str]:
 def test_a_filter_looks_at_category_rule_and_pass() -> None:
     whole = shown("--remarks=text")
     assert "exact-rounding" in whole
-    for pattern in ("exact", "^exact-rounding$", "tile-lint", "EXACT|rounding"):
+    for pattern in ("exact.*", "^exact-rounding$", "cuda-tile-lint", "EXACT|.*rounding"):
         assert "exact-rounding" in shown("--remarks=text", f"--remarks-filter={pattern}")
-    assert shown("--remarks=text", "--remarks-filter=nothing-of-this-name") == []
+    for pattern in ("nothing-of-this-name", "exact", "rounding", "EXACT-ROUNDING", ""):
+        assert shown("--remarks=text", f"--remarks-filter={pattern}") == []
 
 
 def test_a_filter_alone_asks_for_text() -> None:
-    assert shown("--remarks-filter=exact") == ["exact-rounding"]
+    assert shown("--remarks-filter=exact-rounding") == ["exact-rounding"]
 
 
 def remark(kind: str, rule: str) -> Remark:
@@ -135,3 +140,58 @@ def test_an_invalid_expression_is_refused() -> None:
     assert done.exit_code == 1
     assert b"--remarks-filter-passed: '(' is not a regular expression: missing )" in done.stderr
     assert b"Traceback" not in done.stderr
+
+
+KINDS = ("passed", "missed", "failed", "analysis")
+GEMM = (Path(__file__).parents[2] / "examples" / "gemm.mlir").read_text("utf-8")
+PROGRAM = (
+    GEMM.replace("%A_step = assume div_by<8>, ", "%A_step = assume bounded<0, ?>, ").replace(
+        ") {\n", ") optimization_hints=<default = {num_worker_warps_per_cta = 6}> {\n", 1
+    )
+).encode()
+"""A product with a hint that cannot be followed, and with an operand that TMA cannot copy."""
+
+
+def told(*flags: str) -> list[tuple[str, str]]:
+    """(kind, rule) of each remark on the program."""
+    done = translate(["--mlir-to-ptx", "--gpu-name=sm_90a", "-o", "/dev/null", "-", *flags], stdin=PROGRAM)
+    assert done.exit_code == 0, done.stderr.decode()
+    found = re.findall(r": remark(?:\[(\w+)\])?: .* \[([\w-]+)\]$", done.stderr.decode(), re.MULTILINE)
+    return sorted((kind or "analysis", rule) for kind, rule in found)
+
+
+@pytest.fixture(scope="module")
+def all_told() -> list[tuple[str, str]]:
+    return told("--remarks=text")
+
+
+def test_the_program_has_remarks_of_every_kind(all_told: list[tuple[str, str]]) -> None:
+    assert {kind for kind, _ in all_told} == set(KINDS)
+    assert ("failed", "warps") in all_told and ("passed", "warps") in all_told
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_filter_of_a_kind_prints_all_of_them_and_no_others(
+    kind: str, all_told: list[tuple[str, str]]
+) -> None:
+    assert told(f"--remarks-filter-{kind}=.*") == [one for one in all_told if one[0] == kind]
+
+
+def test_filters_of_kinds_add_up(all_told: list[tuple[str, str]]) -> None:
+    wanted = [one for one in all_told if one == ("failed", "warps") or one[1] == "tma"]
+    assert told("--remarks-filter-failed=warps", "--remarks-filter=tma") == wanted
+    assert told("--remarks-filter-failed=tma") == []
+    assert told("--remarks-filter-failed=war") == []
+
+
+@pytest.mark.parametrize("option", ["filter", *(f"filter-{kind}" for kind in KINDS)])
+def test_every_filter_refuses_what_is_not_a_regular_expression(option: str) -> None:
+    done = run(["-", f"--remarks-{option}=[a"], stdin=DIVISION)
+    assert done.exit_code == 1
+    assert f"--remarks-{option}: '[a' is not a regular expression" in done.stderr.decode()
+
+
+def test_a_failed_remark_has_the_tag_of_llvm() -> None:
+    from tessera_tools.cli.remarks import _yaml
+
+    assert _yaml(remark("failed", "spills")).startswith("--- !Failure\n")

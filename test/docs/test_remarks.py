@@ -41,7 +41,8 @@ def test_every_quoted_line_is_printed(block: Block, folder: Path) -> None:
 def test_every_rule_is_in_the_table() -> None:
     named = set(re.findall(r"`([\w-]+)`", PAGE.read_text("utf-8").split("## Kinds and rules")[1]))
     calls = re.compile(
-        r"\.(?:passed|missed|analyzed)\([^\"]*(?:f?\"[^\"]*\"|[\w, ])*?,\s*\"([a-z-]+)\",\s*\"[a-z]+\"",
+        r"(?:\.(?:passed|missed|failed|analyzed)|\btell)"
+        r"\([^\"]*(?:f?\"[^\"]*\"|[\w, ])*?,\s*\"([a-z-]+)\",\s*\"[a-z]+\"",
         re.DOTALL,
     )
     used: set[str] = set()

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sass_text import disassembled, opcodes_by_line
 
 import tessera_tools as tt
 from tessera_tools.dsl import (
@@ -55,6 +56,15 @@ def compiled(arrays: list[Any]) -> tt.Kernel:
 def line_of(text: str) -> int:
     lines, first = inspect.getsourcelines(product.function)
     return first + next(number for number, line in enumerate(lines) if text in line)
+
+
+def test_the_sass_names_the_python_lines(compiled: tt.Kernel, tmp_path: Path) -> None:
+    at = opcodes_by_line(compiled.sass)
+    assert {file for file, _ in at} == {__file__}
+    assert "HGMMA" in at[__file__, line_of("acc +=")]
+    cubin = tmp_path / "product.cubin"
+    cubin.write_bytes(compiled.cubin)
+    assert "HGMMA" in opcodes_by_line(disassembled(cubin))[__file__, line_of("acc +=")]
 
 
 def test_remarks_and_layouts_are_at_the_python_lines(compiled: tt.Kernel) -> None:

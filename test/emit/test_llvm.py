@@ -17,7 +17,8 @@ from tessera_tools.emit.sass import Nvdisasm, opcodes
 from tessera_tools.emit.worker import LlvmInfo, Worker
 from tessera_tools.target import lookup, targets
 
-LLVM = LlvmInfo((22, 1, 0), tuple(target.cpu for target in targets()), (70, 80, 83, 88, 90), 0.0)
+CPUS = tuple(target.cpu for target in targets() if target.stand_in is None)
+LLVM = LlvmInfo((22, 1, 0), CPUS, (70, 80, 83, 88, 90), 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,14 @@ def worker() -> Iterator[Worker]:
 
 @pytest.mark.parametrize(
     ("gpu", "ptxas_max", "chosen"),
-    [("sm_80", None, 90), ("sm_80", 95, 90), ("sm_80", 84, 83), ("sm_90", 80, 80), ("sm_110", 90, 90)],
+    [
+        ("sm_80", None, 90),
+        ("sm_80", 95, 90),
+        ("sm_80", 84, 83),
+        ("sm_90", 80, 80),
+        ("sm_110", 90, 90),
+        ("sm_107", 95, 94),
+    ],
 )
 def test_the_newest_common_ptx_version_is_chosen(gpu: str, ptxas_max: int | None, chosen: int):
     assert choose_ptx_version(LLVM, lookup(gpu), ptxas_max) == chosen
@@ -40,6 +48,30 @@ def test_a_ptxas_too_old_for_the_target_is_refused():
     ) as caught:
         choose_ptx_version(LLVM, lookup("sm_103"), 87)
     assert caught.value.hint == "pip install --upgrade nvidia-cuda-nvcc"
+
+
+def test_a_ptxas_too_old_for_a_target_that_llvm_does_not_know_is_refused():
+    with pytest.raises(ToolError, match=r"this ptxas supports at most PTX 9\.0; 'sm_107' needs PTX 9\.4"):
+        choose_ptx_version(LLVM, lookup("sm_107"), 90)
+
+
+def test_an_llvm_that_knows_the_target_needs_no_stand_in():
+    newer = LlvmInfo((24, 1, 0), (*CPUS, "sm_107a"), (90, 94, 95), 0.0)
+    assert choose_ptx_version(newer, lookup("sm_107"), None) == 95
+
+
+def test_the_ptx_of_a_stand_in_names_the_target_and_is_otherwise_the_same(worker: Worker):
+    rubin, older = (
+        compile_ir(worker, gemm(2, 4, 2, copies=2), lookup(gpu), ptx_version=version).texts["ptx"]
+        for gpu, version in (("sm_107", 94), ("sm_103", 90))
+    )
+    assert ".version 9.4\n.target sm_107a\n" in rubin
+    assert rubin.replace(".version 9.4\n.target sm_107a", ".version 9.0\n.target sm_103a") == older
+
+
+def test_the_machine_ir_of_a_stand_in_is_emitted():
+    reply = emit_mir(VECTOR_ADD, lookup("sm_107"), ptx_version=94)
+    assert "name:            vector_add" in reply.texts["mir"]
 
 
 def test_an_llvm_too_old_for_the_target_is_refused():

@@ -61,7 +61,7 @@ def test_only_kernels_that_spill_are_told():
     at = Position("k.mlir", 1, 1)
     told = explain_spills(report, spill_places(SASS), {"first": at, "second": at})
     assert {remark.function for remark in told} == {"first"}
-    assert {remark.kind for remark in told} == {"missed"}
+    assert {remark.kind for remark in told} == {"failed"}
     assert told[0].message.startswith(
         "kernel 'first' spills 8 bytes and reloads 12 bytes per thread, at 255 registers"
     )
@@ -124,9 +124,9 @@ def test_the_loop_of_a_gemm_with_too_few_warps():
     said = remarks("--num-warps=2")
     loop, column = place_of(" = for ", "for")
     product = place_of(" = mmaf ", "mmaf")
-    assert f"{GEMM}:4:1: remark[missed]: kernel 'gemm_nt_bias_f16_128x128x64' spills" in said
+    assert f"{GEMM}:4:1: remark[failed]: kernel 'gemm_nt_bias_f16_128x128x64' spills" in said
     assert any(
-        line.startswith(f"{GEMM}:{loop}:{column}: remark[missed]:") and line.endswith("in the loop [spills]")
+        line.startswith(f"{GEMM}:{loop}:{column}: remark[failed]:") and line.endswith("in the loop [spills]")
         for line in said.splitlines()
     )
     at = "{}:{}:{}".format(GEMM, *product)

@@ -12,6 +12,12 @@
 // CHECK-NEXT:       "other key": "0x0100000007",
 // CHECK-NEXT:       weights: "0x040000000100000002000000"
 // CHECK-NEXT:     }
+// CHECK-NEXT:   },
+// CHECK-NEXT:   external_resources: {
+// CHECK-NEXT:     other: {
+// CHECK-NEXT:       flag: true,
+// CHECK-NEXT:       text: "x"
+// CHECK-NEXT:     }
 // CHECK-NEXT:   }
 // CHECK-NEXT: #-}
 {-#

@@ -18,6 +18,7 @@ from tessera_tools.ir.affine import AffineMap
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.core import Operation, UnregisteredOp
 from tessera_tools.ir.printing import print_op
+from tessera_tools.ir.resources import External
 from tessera_tools.mlir_bytecode import read_mlir_bytecode, write_mlir_bytecode
 from tessera_tools.mlir_bytecode.properties import UPSTREAM
 from tessera_tools.opdef.dialect import find_dialect
@@ -243,3 +244,37 @@ def test_debug_information_of_upstream() -> None:
     assert f.compileUnit is g.compileUnit
     assert (f.subprogramFlags, g.subprogramFlags) == ("Definition", "LocalToUnit|Definition")
     assert shown(write_mlir_bytecode(module)) == shown(data)
+
+
+EXTERNAL = """\
+module {
+}
+
+{-#
+  external_resources: {
+    tool: {
+      flag: true,
+      off: false,
+      text: "some text",
+      blob: "0x0800000001020304"
+    },
+    other: {
+      text: "some text"
+    }
+  }
+#-}
+"""
+
+
+def test_the_resources_of_other_tools_pass_between_us_and_upstream() -> None:
+    external: External = {}
+    module = parse_module(EXTERNAL, external=external)
+    ours = write_mlir_bytecode(module, external=external)
+    text = mlir_opt(ours)
+    assert text is not None and text.decode().strip() == EXTERNAL.strip()
+    theirs = mlir_opt(EXTERNAL.encode(), "--emit-bytecode")
+    assert theirs is not None
+    again: External = {}
+    read = read_mlir_bytecode(theirs, external=again)
+    assert again == external
+    assert print_op(read, external=again) == EXTERNAL

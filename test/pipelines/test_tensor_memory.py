@@ -67,6 +67,17 @@ def test_results(name: str) -> None:
     check(PRODUCTS[name], bool(rng.integers(2)), str(rng.choice(["late", "early"])), rng, TARGET)
 
 
+@pytest.mark.parametrize("name", ["f16", "f8"])
+def test_results_on_an_architecture_that_only_ptxas_knows(name: str) -> None:
+    """sm_107: LLVM generates the code of sm_103."""
+    made = compiled(PRODUCTS[name].text(), "sm_107")
+    assert "tcgen05.mma" in made.ptx and ".target sm_107a" in made.ptx
+    assert made.manifest.target == "sm_107a"
+    assert assembled(made.ptx, "sm_107").warnings == []
+    rng = np.random.default_rng(fresh_seed())
+    check(PRODUCTS[name], bool(rng.integers(2)), str(rng.choice(["late", "early"])), rng, "sm_107")
+
+
 @pytest.mark.parametrize("name", ["f16", "f16, 64 rows", "several tiles"])
 def test_ptxas_assembles_them_without_a_warning(name: str) -> None:
     used = assembled(compiled(PRODUCTS[name].text(), TARGET).ptx, TARGET)

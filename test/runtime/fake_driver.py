@@ -42,8 +42,9 @@ class _Attributes:
 
 class FakeDriver:
     """One GPU. `calls` are the names of all calls; `attributes` what cuFuncSetAttribute was given; `streams` those of
-    the launches, `grids` their grids; `cubins` the PTX that stands for a cubin, with its dynamic shared memory if it is
-    launched as a tile kernel; `broken` is true after a crash, when every call fails."""
+    the launches, `grids` their grids; `waited` the streams that were waited for; `cubins` the PTX that stands for a
+    cubin, with its dynamic shared memory if it is launched as a tile kernel; `broken` is true after a crash, when every
+    call fails."""
 
     def __init__(self, devices: int = 1) -> None:
         self.devices = devices
@@ -53,6 +54,7 @@ class FakeDriver:
         self.attributes: dict[str, int] = {}
         self.encoded: list[Any] = []
         self.streams: list[int] = []
+        self.waited: list[int] = []
         self.grids: list[tuple[int, int, int]] = []
         self.cubins: dict[bytes, tuple[str, int]] = {}
         self.tile_shared: dict[int, int] = {}
@@ -177,6 +179,10 @@ class FakeDriver:
 
     def cuEventElapsedTime(self, begin: str, end: str) -> tuple[int, float]:
         return 0, 1.5
+
+    def cuStreamSynchronize(self, stream: int) -> tuple[int]:
+        self.waited.append(stream)
+        return (0,)
 
     def cuEventDestroy(self, event: str) -> tuple[int]:
         return (0,)

@@ -77,12 +77,19 @@ class TorchStream:
     cuda_stream = 7
 
 
+class CupyStream:
+    ptr = 8
+
+
 class AnyStream:
     def __cuda_stream__(self) -> tuple[int, int]:
         return 0, 9
 
 
-@pytest.mark.parametrize(("given", "handle"), [(None, 0), (5, 5), (TorchStream(), 7), (AnyStream(), 9)])
+STREAMS = [(None, 0), (5, 5), (np.int64(6), 6), (TorchStream(), 7), (CupyStream(), 8), (AnyStream(), 9)]
+
+
+@pytest.mark.parametrize(("given", "handle"), STREAMS)
 @pytest.mark.parametrize("cluster", [None, (2, 1, 1)])
 def test_a_launch_goes_to_its_stream(
     monkeypatch: pytest.MonkeyPatch, given: object, handle: int, cluster: tuple[int, int, int] | None
@@ -94,6 +101,22 @@ def test_a_launch_goes_to_its_stream(
         (2,), [x, 4, 1.0], cluster=cluster, stream=given
     )
     assert driver.streams == [handle]
+
+
+@pytest.mark.parametrize(("given", "handle"), STREAMS)
+def test_the_simulated_gpu_accepts_every_stream(given: object, handle: int) -> None:
+    sim = device("sim")
+    x = sim.buffer(np.ones(4, np.float32))
+    sim.load(SCALE).kernel().launch((1,), [x, 4, 3.0], stream=given)
+    assert (x.array() == 3).all()
+
+
+@pytest.mark.parametrize("timing", [True, False])
+def test_the_simulated_gpu_refuses_what_is_no_stream(timing: bool) -> None:
+    sim = device("sim")
+    x = sim.buffer(np.ones(4, np.float32))
+    with pytest.raises(TypeError, match="stream: found a list, expected a number or a CUDA stream"):
+        sim.load(SCALE).kernel().launch((1,), [x, 4, 3.0], stream=[], timing=timing)
 
 
 def test_something_else_is_no_stream(monkeypatch: pytest.MonkeyPatch) -> None:

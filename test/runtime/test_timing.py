@@ -6,7 +6,6 @@ Each kernel is a small loop or chain of one instruction, as in the microbenchmar
 from __future__ import annotations
 
 import json
-from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,11 +18,9 @@ import tessera_tools as tt
 from tessera_tools import runtime
 from tessera_tools.cli.run import run
 from tessera_tools.diagnostics import DiagnosticError
-from tessera_tools.runtime import timing_report
 from tessera_tools.runtime.timing import Estimate
 from tessera_tools.runtime.timing_picture import timeline_svg, trace_events
 from tessera_tools.runtime.timing_report import (
-    advice,
     as_data,
     busy,
     roof_chart,
@@ -34,7 +31,6 @@ from tessera_tools.runtime.timing_report import (
 from tessera_tools.sim.clock.cost import Cost
 from tessera_tools.sim.clock.record import Step, Trace
 from tessera_tools.sim.clock.replay import replay
-from tessera_tools.sim.clock.timeline import Timeline, WarpTime
 from tessera_tools.target import lookup
 from tessera_tools.target.timing import timing
 
@@ -57,12 +53,14 @@ BODY = """.visible .entry k(.param .u64 out)
 """
 
 
-def estimate(code: str, *, target: str = "sm_90a", threads: int = 32, grid: int = 1) -> Estimate:
+def estimate(
+    code: str, *, target: str = "sm_90a", threads: int = 32, grid: int = 1, cluster: int = 1
+) -> Estimate:
     """The estimate of a kernel with `code`; one buffer of a word for each thread."""
     device = runtime.device("sim")
     module = device.load(HEAD.format(target=target) + BODY.format(code=code))
-    out = device.buffer(np.zeros(threads, np.float32), "out")
-    result = module.kernel("k").launch((grid,), [out], block=(threads,), timing=True)
+    out = device.buffer(np.zeros(threads * cluster, np.float32), "out")
+    result = module.kernel("k").launch((grid,), [out], block=(threads,), cluster=(cluster,), timing=True)
     assert not result.findings.of("error")
     assert result.estimate is not None
     return result.estimate
@@ -217,6 +215,27 @@ def test_a_multicast_writes_the_shared_memory_of_each_cta_at_once() -> None:
     assert bulk(2) == pytest.approx(170 + 30 + 128, abs=80)
 
 
+def cluster_barriers(arrive: str) -> Any:
+    return lambda count: f"  barrier.cluster.{arrive}.aligned; barrier.cluster.wait.aligned;\n" * count
+
+
+@pytest.mark.parametrize(("arrive", "low", "high"), [("arrive", 370, 400), ("arrive.relaxed", 100, 125)])
+def test_the_barrier_of_a_cluster_takes_hundreds_of_cycles(arrive: str, low: float, high: float) -> None:
+    assert low < slope(cluster_barriers(arrive), 4, 12, grid=2, cluster=2) < high
+
+
+def test_a_cta_waits_at_the_barrier_for_the_others_of_its_cluster() -> None:
+    """The second CTA computes for 4 cycles times 200 before it arrives."""
+    work = f"""  mov.u32 %r5, %cluster_ctarank; mad.lo.u32 %r0, %r5, 32, %r0; setp.eq.u32 %p0, %r5, 0; @%p0 bra MEET;
+{chain(200)}
+MEET:
+  barrier.cluster.arrive.relaxed; barrier.cluster.wait;
+"""
+    found = estimate(work, grid=2, cluster=2)
+    waits = [warp.stalls["barrier"] for warp in found.timeline.warps]
+    assert max(waits) - min(waits) > 700
+
+
 def test_a_slower_clock_takes_longer_where_instructions_bound_the_kernel() -> None:
     device = runtime.device("sim")
     module = device.load(HEAD.format(target="sm_80") + BODY.format(code=chain(512)))
@@ -337,13 +356,6 @@ def test_the_command_prints_a_line_for_each_warp() -> None:
     assert b"  CTA 1 warp 0 warps: " in done.stdout
 
 
-def test_a_long_list_of_warps_ends() -> None:
-    made = example(stalls={"memory": 0.5})
-    made.timeline.warps *= 100
-    assert len(warp_lines(made)) == 65
-    assert warp_lines(made)[-1] == "  36 more warps are in the JSON of --timing=FILE"
-
-
 def test_the_picture_has_a_lane_for_each_warp_and_unit(hopper: Estimate) -> None:
     svg = ElementTree.fromstring(timeline_svg(hopper))
     texts = {node.text for node in svg.iter("{http://www.w3.org/2000/svg}text")}
@@ -381,76 +393,26 @@ def test_the_roofline_of_a_product_is_that_of_the_tensor_cores(hopper: Estimate)
     assert any("●" in line for line in roof_chart(hopper))
 
 
-def example(
-    *,
-    busy: dict[str, float] | None = None,
-    stalls: dict[str, float] | None = None,
-    role: str = "warps",
-    **more: Any,
-) -> Estimate:
-    """An estimate of 1000 cycles on one SM: the busy part of units, and the part of their time that warps wait."""
-    table = timing(lookup("sm_90"))
-    assert table is not None
-    timeline = Timeline(cycles=1000, sms=1)
-    for unit, part in (busy or {}).items():
-        timeline.busy[unit] = 1000 * part * (1 if unit in ("l2", "dram", "shared") else 4)
-    warp = WarpTime(0, 0, role, 0.0, 1000.0, 100.0)
-    for what, part in (stalls or {}).items():
-        warp.stalls[what] = 1000 * part
-    timeline.warps.append(warp)
-    for name in ("stages", "stage_bytes"):
-        if name in more:
-            setattr(timeline, name, more.pop(name))
-    made = Estimate(
-        lookup("sm_90"), table, timeline, "SASS", "", Counter(), 32, ctas=1000, waves=8.0, cycles=8000
+def products(type: str, k: int, registers: int) -> str:
+    """One mma.sync of a type for which A has so many registers."""
+    a = ", ".join(["%r0"] * registers)
+    b = ", ".join(["%r0"] * (registers // 2))
+    return (
+        f"  mma.sync.aligned.m16n8k{k}.row.col.f32.{type}.{type}.f32 "
+        f"{{%f2, %f3, %f4, %f5}}, {{{a}}}, {{{b}}}, {{%f0, %f0, %f0, %f0}};\n"
     )
-    for name, value in more.items():
-        setattr(made, name, value)
-    return made
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"ctas": 16}, "16 CTAs use 16 of 132 SMs: smaller tiles, or a split of the reduction, would use more"),
-        ({"ctas": 1}, "1 CTA uses 1 of 132 SMs: smaller tiles, or a split of the reduction, would use more"),
-        ({"busy": {"tensor": 0.9}}, "the tensor cores bound the kernel (90% busy)"),
-        ({"busy": {"dram": 0.8}}, "DRAM bandwidth bounds the kernel (80% busy)"),
-        ({"busy": {"l2": 0.7}}, "L2 bandwidth bounds the kernel (70% busy)"),
-        ({"busy": {"shared": 0.7}}, "shared memory bounds the kernel (70% busy)"),
-        ({"busy": {"issue": 0.7}}, "the issue slots bound the kernel (70% busy)"),
-        ({"busy": {"special": 0.7}}, "the MUFU bounds the kernel (70% busy)"),
-        ({"busy": {"fma": 0.7}}, "the FMA units bound the kernel (70% busy)"),
-        ({"busy": {"alu": 0.7}}, "integer and logic operations bound the kernel (70% busy)"),
-        ({"waves": 1.2}, "the last of 1.20 waves fills 20% of the SMs"),
-        ({"stalls": {"memory": 0.5}}, "warps wait 50% of their time for global memory: more stages"),
-        ({"stalls": {"barrier": 0.5}}, "warps wait 50% of their time for barriers"),
-        ({"stalls": {"shared": 0.5}}, "warps wait 50% of their time for shared memory"),
-        ({"stalls": {"tensor": 0.5}}, "warps wait 50% of their time for products"),
-        ({"stalls": {"arithmetic": 0.5}}, "warps wait 50% of their time for arithmetic"),
-        ({"stalls": {"empty": 0.5}}, "warps wait 50% of their time for an mbarrier that other warps signal"),
-        ({"stalls": {"flag": 0.5}}, "warps wait 50% of their time for what other CTAs write"),
-        ({"stalls": {"issue": 0.5}}, "warps wait 50% of their time for issue slots"),
-        ({}, "nothing is waited for"),
-        (
-            {"stalls": {"full": 0.31}, "role": "consumer", "stages": 3, "stage_bytes": 32768.0, "shared": 98304},
-            "consumers wait 31% for stage 'full': raise --num-stages to 4 (+32 KiB)",
-        ),
-        (
-            {"stalls": {"full": 0.31}, "role": "consumer", "stages": 4, "stage_bytes": 49152.0, "shared": 196608},
-            "consumers wait 31% for stage 'full': shared memory has no room for stage 5 (48 KiB)",
-        ),
-    ],
-)  # fmt: skip
-def test_the_advice_names_what_bounds_the_kernel(given: dict[str, Any], said: str) -> None:
-    assert advice(example(**given)).startswith(said)
-
-
-def test_every_advice_is_tested() -> None:
-    marks = test_the_advice_names_what_bounds_the_kernel.pytestmark  # type: ignore[attr-defined]
-    given = [one for one, _ in marks[0].args[1]]
-    assert {unit for one in given for unit in one.get("busy", {})} == set(timing_report._ABOUT_UNIT)
-    assert {what for one in given for what in one.get("stalls", {})} == {*timing_report._ABOUT_WAIT, "full"}
+    ("type", "k", "rate", "peak"), [("f16", 16, 1, "f16"), ("e4m3", 32, 2, "8-bit"), ("tf32", 8, 0.5, "tf32")]
+)
+def test_the_peak_is_that_of_the_type_of_the_products(type: str, k: int, rate: float, peak: str) -> None:
+    found = estimate(products(type, k, 4))
+    assert found.product_rate == rate
+    assert f"of the {peak} tensor peak" in "\n".join(summary(found))
+    under = roofline(found)
+    assert under is not None
+    assert under.compute == pytest.approx(2 * 1308 * rate * 132 * 1830e6)
 
 
 READS = """.visible .entry k(.param .u64 out)

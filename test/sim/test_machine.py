@@ -120,6 +120,21 @@ DONE:
     assert "arrives again at barrier 1 before its generation ends: 32 of 64 threads" in finding.message
 
 
+def test_a_warp_may_wait_at_a_barrier_at_which_it_has_arrived() -> None:
+    """A barrier counts arrivals, and not warps: two warps arrive, and one of them also waits."""
+    body = """
+  mov.u32 %r0, %tid.x; shl.b32 %r1, %r0, 2; mov.u32 %r2, s; add.u32 %r3, %r2, %r1; st.shared.u32 [%r3], %r0;
+  bar.arrive 1, 96;
+  setp.lt.u32 %p0, %r0, 32; @!%p0 bra DONE;
+  bar.sync 1, 96;
+  ld.shared.u32 %r4, [%r3+128]; cvt.u64.u32 %rd1, %r1; add.u64 %rd2, %rd0, %rd1; st.global.u32 [%rd2], %r4;
+DONE:
+"""
+    result, (out,) = run(kernel(body, module=SHARED), np.zeros(32, np.uint32), block=(64,))
+    assert not result.findings
+    assert out.tolist() == [n + 32 for n in range(32)]
+
+
 def test_a_warp_may_arrive_at_each_generation_of_a_barrier() -> None:
     """The producers of one barrier are the consumers of the other."""
     body = """

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 KERNEL = (ROOT / "examples" / "vector_add.mlir").read_bytes()
 
 
-@pytest.mark.parametrize("name", ["sm_100f", "sm_103f", "sm_110f", "sm_120f", "sm_121f"])
+@pytest.mark.parametrize("name", ["sm_100f", "sm_103f", "sm_107f", "sm_110f", "sm_120f", "sm_121f"])
 def test_a_family_is_its_gpu_with_another_name(name: str) -> None:
     family, gpu = lookup(name), lookup(name[:-1])
     assert (family.name, family.cpu) == (gpu.name, name)
@@ -29,11 +29,12 @@ def test_older_gpus_have_no_family(name: str) -> None:
         lookup(name)
 
 
-def test_ptxas_takes_the_code(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["sm_100f", "sm_107f"])
+def test_ptxas_takes_the_code(name: str, tmp_path: Path) -> None:
     require_tool("ptxas")
-    result = translate(["--mlir-to-cubin", "--gpu-name=sm_100f", "-o", "k.cubin"], KERNEL, str(tmp_path))
+    result = translate(["--mlir-to-cubin", f"--gpu-name={name}", "-o", "k.cubin"], KERNEL, str(tmp_path))
     assert result.exit_code == 0, result.stderr.decode()
-    assert b".target sm_100f" in translate(["--mlir-to-ptx", "--gpu-name=sm_100f"], KERNEL).stdout
+    assert f".target {name}".encode() in translate(["--mlir-to-ptx", f"--gpu-name={name}"], KERNEL).stdout
 
 
 def test_an_intermediate_module_is_of_the_gpu_and_of_its_family() -> None:

@@ -4,19 +4,23 @@
 
 `published.toml` lists the kernels: where the source is, how it is launched, the published figure and who published it.
 The sources are not part of this repository; clone them first. CUDA sources need nvcc. Triton compiles for a GPU that
-is not there; `--triton-python` is an interpreter that has it. Prints the table of docs/timing.md and its summary.
+is not there; `--triton-python` is an interpreter that has it. A library whose own code launches its kernels is compiled
+with a program of `launchers/`, and with a CUDA runtime that writes down the launches. `--build` keeps what was compiled
+so. Prints the table of docs/timing.md and its summary.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import hashlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
@@ -29,8 +33,11 @@ import numpy as np
 from tessera_tools import runtime, sim
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime.timing import Estimate
+from tessera_tools.target import lookup
+from tessera_tools.target.timing import timing
 
 HERE = Path(__file__).parent
+LAUNCHERS = HERE / "launchers"
 _APART = 1.1
 """Figures that differ by more than this factor are expected in the same order."""
 _TILE = 64
@@ -120,6 +127,71 @@ def compiled_cuda(path: Path, kernel: dict[str, Any], folder: Path) -> str:
     if done.returncode:
         raise SystemExit(f"{path}: nvcc failed:\n{done.stderr[:2000]}")
     return out.read_text()
+
+
+def entries(path: Path = HERE / "published.toml") -> Iterator[dict[str, Any]]:
+    """The kernels of the list; one with several `figures` is an entry for each size."""
+    for kernel in tomllib.loads(path.read_text())["kernel"]:
+        if "figures" not in kernel:
+            yield kernel
+            continue
+        for size, figure in kernel["figures"].items():
+            number = int(size)
+            yield {
+                **kernel,
+                "name": f"{kernel['name']}, {size}",
+                "figure": figure,
+                "work": [number if one == "size" else one for one in kernel["work"]],
+                "args": [number if one == "size" else one for one in kernel["args"]],
+            }
+
+
+def needed(kernel: dict[str, Any]) -> set[str]:
+    """The repositories that an entry is compiled from."""
+    if "launcher" in kernel:
+        return {one.split("/")[0] for one in kernel["include"]}
+    return {kernel["checkout"]}
+
+
+def built(kernel: dict[str, Any], checkouts: dict[str, Path], folder: Path) -> Path:
+    """The folder with `kernel.ptx` and `launch`, a program that prints its launches.
+
+    Compiled once for each launcher with its definitions. Raises SystemExit with nvcc's message.
+    """
+    source = LAUNCHERS / kernel["launcher"]
+    include = [
+        LAUNCHERS / "torch", *(checkouts[one.split("/")[0]] / one.partition("/")[2] for one in kernel["include"])
+    ]  # fmt: skip
+    number = kernel["target"].removeprefix("sm_")
+    capability = "".join(filter(str.isdigit, number))
+    command = [
+        "nvcc",
+        f"-gencode=arch=compute_{number},code=compute_{number}",
+        "-std=c++17",
+        "-O3",
+        "-DNDEBUG",
+        "--use_fast_math",
+        "--expt-relaxed-constexpr",
+        "--expt-extended-lambda",
+        "-w",
+        "-cudart=none",
+        f"-DGPU_CAPABILITY={capability}",
+        *(f"-D{name}={value}" for name, value in kernel["defines"].items()),
+        *(f"-I{one.resolve()}" for one in include),
+        str(source),
+        str(LAUNCHERS / "record.cpp"),
+    ]
+    key = hashlib.sha256("\0".join([*command, source.read_text()]).encode()).hexdigest()[:16]
+    found = folder / key
+    if (found / "kernel.ptx").exists():
+        return found
+    found.mkdir(parents=True, exist_ok=True)
+    keep = ["--keep", f"--keep-dir={found}", "-o", str(found / "launch")]
+    done = subprocess.run([*command, *keep], check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise SystemExit(f"{source}: nvcc failed:\n{done.stderr[:2000]}")
+    (found / f"{source.stem}.ptx").rename(found / "kernel.ptx")
+    return found
 
 
 def triton_source(text: str, imports: Sequence[str] = ()) -> str:
@@ -238,6 +310,43 @@ class Launch:
         type, _, value = given.partition(":")
         return int(value).to_bytes(int(type[1:]) // 8, "little")
 
+    def run_recorded(self, kernel: dict[str, Any], program: Path) -> Estimate:
+        """Launch as the library's own code does. Raises DiagnosticError if the clock refuses the launch."""
+        target = lookup(kernel["target"])
+        table = timing(target)
+        assert table is not None
+        sizes = program.parent / "parameters.txt"
+        lines = [
+            " ".join([one.name, *(str(p.size) for p in one.signature.parameters)])
+            for one in self.module.kernels
+        ]
+        sizes.write_text("\n".join(lines) + "\n")
+        given = [self.buffers[one].address if one in self.buffers else one for one in kernel["args"]]
+        environment = {
+            **os.environ,
+            "LAUNCH_PARAMETERS": str(sizes),
+            "GPU_CAPABILITY": str(target.compute_capability),
+            "GPU_SMS": str(int(table.value("sms"))),
+            "GPU_SHARED": str(target.max_shared_per_block + 1024),
+        }
+        done = subprocess.run(
+            [str(program), *map(str, given)], check=False, capture_output=True, text=True, env=environment
+        )
+        if done.returncode or not done.stdout:
+            raise SystemExit(f"{program}: {done.stderr[:2000] or 'it launched nothing'}")
+        launch = json.loads(done.stdout.splitlines()[0])
+        result = self.module.kernel(launch["kernel"]).launch(
+            launch["grid"],
+            [bytes.fromhex(one) for one in launch["args"]],
+            block=launch["block"],
+            cluster=launch["cluster"],
+            shared=launch["shared"],
+            timing=True,
+        )
+        if result.estimate is None:
+            raise Refused(result.findings.of("error")[0].message)
+        return result.estimate
+
     def run(self, kernel: dict[str, Any], shared: int) -> Estimate:
         """Raises DiagnosticError if the clock refuses the launch."""
         found = next(one for one in self.module.kernels if kernel["entry"] in one.name)
@@ -257,16 +366,20 @@ class Launch:
         return result.estimate
 
 
-def row_of(kernel: dict[str, Any], checkouts: dict[str, Path], python: str) -> Row:
+def row_of(kernel: dict[str, Any], checkouts: dict[str, Path], python: str, build: Path) -> Row:
     """Run one entry of the list."""
-    path = checkouts[kernel["checkout"]] / kernel["path"]
-    with tempfile.TemporaryDirectory() as name:
-        shared = kernel.get("shared", 0)
-        if path.suffix == ".py":
-            ptx, shared = compiled_triton(path, kernel, python, Path(name))
-        else:
-            ptx = compiled_cuda(path, kernel, Path(name))
-    estimate = Launch(kernel, ptx).run(kernel, shared)
+    if "launcher" in kernel:
+        folder = built(kernel, checkouts, build)
+        estimate = Launch(kernel, (folder / "kernel.ptx").read_text()).run_recorded(kernel, folder / "launch")
+    else:
+        path = checkouts[kernel["checkout"]] / kernel["path"]
+        with tempfile.TemporaryDirectory() as name:
+            shared = kernel.get("shared", 0)
+            if path.suffix == ".py":
+                ptx, shared = compiled_triton(path, kernel, python, Path(name))
+            else:
+                ptx = compiled_cuda(path, kernel, Path(name))
+        estimate = Launch(kernel, ptx).run(kernel, shared)
     seconds = estimate.seconds + kernel.get("launch_us", estimate.table.value("launch_us")) * 1e-6
     scale = 1e12 if kernel["unit"] == "TFLOP/s" else 1e9
     work = prod(kernel["work"])
@@ -301,17 +414,23 @@ def main() -> None:
     )
     parser.add_argument("--triton-python", default=sys.executable, help="an interpreter that has Triton")
     parser.add_argument("--list", type=Path, default=HERE / "published.toml", help="the list of kernels")
+    parser.add_argument("--build", type=Path, help="a folder for what launchers are compiled to")
     given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        compare(given, given.build or Path(name))
+
+
+def compare(given: argparse.Namespace, build: Path) -> None:
+    """Print a line for each kernel of the list, and the summary."""
     checkouts = {name: Path(path) for name, _, path in (one.partition("=") for one in given.checkout)}
     rows: list[Row] = []
     print("| kernel | GPU | published | clock | error |\n| --- | --- | --- | --- | --- |")
-    for kernel in tomllib.loads(given.list.read_text())["kernel"]:
-        if kernel["checkout"] not in checkouts or not any(
-            part in kernel["name"] for part in given.names or [""]
-        ):
+    for kernel in entries(given.list):
+        wanted = any(part in kernel["name"] for part in given.names or [""])
+        if not wanted or not needed(kernel) <= checkouts.keys():
             continue
         try:
-            row = row_of(kernel, checkouts, given.triton_python)
+            row = row_of(kernel, checkouts, given.triton_python, build)
         except (DiagnosticError, Refused) as failure:
             print(
                 f"| {kernel['name']} | {kernel['gpu']} | {kernel['figure']:g} {kernel['unit']} | refused: {failure} | |"

@@ -22,7 +22,7 @@ from tessera_tools.cli.common import with_deep_stack, write_stderr
 from tessera_tools.cli.tileiras import remarks as formats
 from tessera_tools.cli.tileiras.arguments import Option, Parsed, Syntax
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Remark, sink, visible
-from tessera_tools.target import Target, UnknownTargetError, lookup, targets
+from tessera_tools.target import lookup
 
 if TYPE_CHECKING:
     from tessera_tools.emit.compiled import Compiled, Options
@@ -215,7 +215,7 @@ def _compile(path: str, given: Mapping[str, str]) -> int:
             write_stderr(f"warning: --{name} has no effect: the cubin contains no host code\n")
     wanted = _wanted(given)
     options = Options(
-        _target(given["gpu-name"]),
+        lookup(_TARGETS[given["gpu-name"]]),
         "cubin",
         level=level,
         lineinfo=bool(given.get("lineinfo")),
@@ -280,16 +280,6 @@ def read_bytes(path: str) -> bytes:
         most = f"at most {common.LARGEST_INPUT >> 20:,} MiB are supported"
         raise Failure(BAD_COMMAND, f"unable to read input file '{path}': it is too large; {most}")
     return data
-
-
-def _target(name: str) -> Target:
-    try:
-        return lookup(_TARGETS[name])
-    except UnknownTargetError:
-        supported = ", ".join(target.name for target in targets())
-        raise Failure(
-            BAD_OPTIONS, f"GPU architecture {name} is not supported; expected one of {supported}"
-        ) from None
 
 
 def _wanted(given: Mapping[str, str]) -> dict[str, str]:

@@ -109,7 +109,7 @@ class TileMemoryManagement(Pass):
                 place.location,
                 f"{still}fragments and operands need {peak} registers of each thread here, but only {spiller.limit} "
                 "are available; no other fragment can be spilled to shared memory",
-                source=self.name, rule="registers", kind="missed", function=name,
+                source=self.name, rule="registers", kind="failed", function=name,
             )  # fmt: skip
 
     def shared_memory(self, function: Any, accesses: Accesses, context: PassContext) -> None:

@@ -77,7 +77,7 @@ class BindNamedBarriers(Pass):
                 f"keeps the consumer warpgroups from taking turns, for which ping-pong=always asks: {why}"
             )
         text = f"the {count} consumer warpgroups do not take turns with the tensor cores: {why}"
-        context.missed(meeting or order, text, "turns", "schedule", function=function)
+        context.failed(meeting or order, text, "turns", "schedule", function=function)
         for user in set(order.res.users):
             user.erase()
         order.erase()

@@ -61,7 +61,7 @@ class ConvertTileAAToTileAS(Pass):
                     function, f"{warps} warp{'s' if warps != 1 else ''}: {why}", "warps", "schedule"
                 )
                 if choice.unfollowed and not self.num_warps:
-                    context.missed(function, choice.unfollowed, "warps", "schedule")
+                    context.failed(function, choice.unfollowed, "warps", "schedule")
                 try:
                     function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(
                         warps, (ctas, 1, 1)
@@ -99,7 +99,7 @@ def _tell_of_latencies(function: nv_tileaa.Func, target: Target, context: PassCo
     for op in function.walk():
         if isinstance(op, nv_tileaa.TiledLoad) and hint(op, "latency") is not None:
             why = f"the hint latency is not followed: loads are not scheduled for {target.name}"
-            context.missed(op, why, "latency", "schedule")
+            context.failed(op, why, "latency", "schedule")
 
 
 def apply_hints(function: nv_tileaa.Func, target: Target) -> None:

@@ -70,7 +70,7 @@ class CutProducts(Pass):
                 text = (
                     f"{m}x{n} sums are not computed in parts, as an SM needs: {refusal.op.name} {refusal.why}"
                 )
-                context.missed(large, text, "product", "tensorcore", function=function)
+                context.failed(large, text, "product", "tensorcore", function=function)
                 continue
             text = f"computed in parts of {shape[0]}x{shape[1]}, one after the other: an SM has no room for {m}x{n}"
             context.passed(large, text, "product", "tensorcore", function=function)

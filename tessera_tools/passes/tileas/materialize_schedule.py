@@ -13,6 +13,7 @@ load has a pipeline of its own, and the consumer reads its tile.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.storage import element_bytes
@@ -26,7 +27,16 @@ from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.agent_control import copied, rewritten
-from tessera_tools.passes.tileas.box_stages import Pipeline, declare, fill, first, following, read, view
+from tessera_tools.passes.tileas.box_stages import (
+    Pipeline,
+    declare,
+    drain,
+    fill,
+    first,
+    following,
+    read,
+    view,
+)
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.explain_agents import (
     explain_fillers,
@@ -86,14 +96,14 @@ class MaterializeSchedule(Pass):
                 kernel, banned = _specialized(function, target, multiplies, begun)
                 kernel.run()
             except Missed as refusal:
-                explain(context, function, refusal)
+                explain(context.failed if function in begun else context.missed, function, refusal)
                 continue
             for refusal in kernel.choice.refused:
-                explain(context, function, refusal)
+                explain(context.missed, function, refusal)
             for refusal in banned if multiplies else ():
                 if refusal not in kernel.choice.refused:
                     text = f"TMA does not load the tile, the consumer does: {refusal.op.name} {refusal.why}"
-                    context.missed(refusal.op, text, "tma", "memory", function=function)
+                    context.failed(refusal.op, text, "tma", "memory", function=function)
             context.count("agents")
             explain_fillers(function, kernel.pipelines, context)
             for (product, position), buffer in kernel.staged.items():
@@ -103,16 +113,18 @@ class MaterializeSchedule(Pass):
             explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
         return bool(begun)
 
-    def explain_refusal(self, context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
-        """A remark with the reason why an op does not become asynchronous."""
+    def explain_refusal(self, tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
+        """A remark, missed or failed, with the reason why an op does not become asynchronous."""
         text = f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}"
-        context.missed(refusal.op, text, "agents", "tensorcore", function=function)
+        tell(refusal.op, text, "agents", "tensorcore", function=function)
 
-    def explain_refused_load(self, context: PassContext, function: nv_tileaa.Func, refusal: Missed) -> None:
-        """A remark that says why TMA does not make a load of a kernel without products."""
+    def explain_refused_load(
+        self, tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed
+    ) -> None:
+        """A remark, missed or failed, that says why TMA does not make a load of a kernel without products."""
         if isinstance(refusal.op, nv_tileas.TiledLoad):
             text = f"TMA does not load the tile: {refusal.op.name} {refusal.why}"
-            context.missed(refusal.op, text, "tma", "memory", function=function)
+            tell(refusal.op, text, "tma", "memory", function=function)
 
 
 def _specialized(
@@ -234,6 +246,10 @@ class Kernel:
         """Arrivals that release a stage: of each warp that reads it."""
         return self.warps
 
+    def pairs(self, pipeline: Pipeline) -> bool:
+        """Whether products of a pair of CTAs use the stages."""
+        return False
+
     def why_stages(self) -> str:
         """Why the pipelines in loops have as many stages as they have."""
         looped = [p for p in self.pipelines if p.stages > 1]
@@ -316,6 +332,7 @@ class Kernel:
             i32(pipeline.arrivals(self.producers)),
             i32(self.readers(pipeline) * (1 + len(pipeline.peers))),
             DenseArrayAttr(I64, pipeline.peers) if pipeline.peers else None,
+            UNIT if self.pairs(pipeline) else None,
             res=nv_tileas.PipelineTokenType(),
             location=pipeline.user.location,
         )
@@ -332,6 +349,9 @@ class Kernel:
             none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
             mapping.values.update((op.token, none) for op in self.slice.loads)
         self.copy(source, builder, mapping, state)
+        for pipeline in self.pipelines:
+            if self.pairs(pipeline):
+                drain(pipeline.token, state[pipeline], pipeline.stages, builder)
         builder.insert(nv_tileas.Yield([]))
 
     def copy(self, source: Block, builder: Builder, mapping: IRMapping, state: dict[Pipeline, Value]) -> None:

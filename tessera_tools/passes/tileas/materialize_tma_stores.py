@@ -119,11 +119,13 @@ class _Kernel:
             return False
         chosen: dict[Operation, _Plan] = {}
         for store in self.stores:
+            tell = self.context.missed
             try:
                 plan = self.plan(store, set(chosen))
+                tell = self.context.failed
                 self.check_room([*chosen.values(), plan])
             except Missed as refusal:
-                self.context.missed(
+                tell(
                     refusal.op,
                     f"TMA does not store the tile: {refusal.op.name} {refusal.why}",
                     "tma",

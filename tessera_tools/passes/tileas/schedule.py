@@ -136,7 +136,7 @@ class ScheduleLoops(Pass):
             turned = made.in_turns(loop, scheduled.target, scheduled.choice)
         except SchedulingError as failure:
             text = f"the {groups} consumer warpgroups do not take turns with the tensor cores: {failure}"
-            context.missed(loop, text, "turns", "schedule", function=function)
+            context.failed(loop, text, "turns", "schedule", function=function)
             return scheduled
         if self.ping_pong == "always":
             why = f"as ping-pong=always says: an iteration takes {turned.price} cycles, together {scheduled.price}"
@@ -221,7 +221,7 @@ class ScheduleLoops(Pass):
         for op in function.walk():
             if isinstance(op, nv_tileas.TiledLoad) and op.parent_op not in loops and hint(op, "latency"):
                 why = "the hint latency is not followed: the load is not in a loop of asynchronous products"
-                context.missed(op, why, "latency", "schedule", function=function)
+                context.failed(op, why, "latency", "schedule", function=function)
 
 
 class _Made:

@@ -12,7 +12,7 @@ A product is swapped if agents can compute it then (products.py), and if that co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.analysis.tile_costs import async_product_cost, cost_of
@@ -57,8 +57,9 @@ class SwapOperands(Pass):
                     break
                 for number in set(numbers) - set(left):
                     dot = _dots(function)[number]
-                    text = f"not computed transposed by wgmma: {why[number]}"
-                    context.missed(dot, text, "product", "tensorcore", function=function)
+                    text = f"not computed transposed by wgmma: {why[number].text}"
+                    tell = context.failed if why[number].fails else context.missed
+                    tell(dot, text, "product", "tensorcore", function=function)
                 numbers = left
         return changed
 
@@ -157,30 +158,38 @@ def _is_transposition(op: Operation | None) -> bool:
     return isinstance(op, nv_tileaa.Permute) and tuple(op.permutation.values) == (1, 0)
 
 
+class _Reason(NamedTuple):
+    """Why a product is not swapped."""
+
+    text: str
+    fails: bool = True
+    """Whether wgmma cannot compute it; otherwise it takes longer."""
+
+
 def _accepted(
     trial: nv_tileaa.Func, made: Sequence[nv_tileas.Dot], target: Target
-) -> tuple[list[int], dict[int, str]]:
+) -> tuple[list[int], dict[int, _Reason]]:
     """The swapped products that agents compute, by their number in the function, and why not the others."""
     dots = _dots(trial)
     found: list[int] = []
-    why: dict[int, str] = {}
+    why: dict[int, _Reason] = {}
     try:
         choice = choose(trial)
     except Missed as refusal:
-        return [], {dots.index(dot): f"{refusal.op.name} {refusal.why}" for dot in made}
+        return [], {dots.index(dot): _Reason(f"{refusal.op.name} {refusal.why}") for dot in made}
     products = {product.dot: product for product in choice.products}
     refused = {refusal.op: refusal.why for refusal in choice.refused}
     for dot in made:
         number, product = dots.index(dot), products.get(dot)
         wide = element_bytes(dot.a.type.element) != REGISTER_BYTES
         if product is None:
-            why[number] = refused.get(dot, "its operands cannot be brought to shared memory")
+            why[number] = _Reason(refused.get(dot, "its operands cannot be brought to shared memory"))
         elif wide and not all(
             isinstance(load, BoxLoad) or _is_read(load, product) for load in (product.a, product.b)
         ):
-            why[number] = "its threads would have to transpose a factor"
+            why[number] = _Reason("its threads would have to transpose a factor")
         elif (price := _price(dot, target))[0] > price[1]:
-            why[number] = f"takes {price[0]} cycles so, and {price[1]} by mma.sync"
+            why[number] = _Reason(f"takes {price[0]} cycles so, and {price[1]} by mma.sync", fails=False)
         else:
             found.append(number)
     return found, why

@@ -27,7 +27,7 @@ from tessera_tools.sim.program import (
 )
 from tessera_tools.target.timing import Timing
 
-__all__ = ["Cost", "costs"]
+__all__ = ["Cost", "costs", "product_rate"]
 
 Register = tuple[int, int]
 """Bits and slot: one PTX register."""
@@ -76,7 +76,7 @@ _ANCHORS = {
     "wgmma": ("HGMMA", "IGMMA", "QGMMA"), "tcgen05": ("UTC", "LDT", "STT"),
     "cp": ("LDGSTS", "UTMALDG", "UTMASTG", "UBLKCP"), "bar": ("BAR",),
 }  # fmt: skip
-_WORK = _ANCHORS | {"mbarrier": ("SYNCS",), "barrier": ("BAR",)}
+_WORK = _ANCHORS | {"mbarrier": ("SYNCS",), "barrier": ("BAR", "UCGABAR")}
 """The opcodes that tell where an instruction is; ptxas may move the others of its line, such as those of an address."""
 _ELEMENTARY = {"ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh"}
 _LOGIC = {
@@ -266,9 +266,22 @@ def _estimate(inst: Instruction) -> dict[str, float]:
     return {"OTHER": 1.0}
 
 
-_TYPE_BITS = {
-    "f16": 16, "bf16": 16, "tf32": 32, "e4m3": 8, "e5m2": 8, "s8": 8, "u8": 8, "f64": 64, "s4": 4, "u4": 4, "b1": 1,
+_RATES = {
+    "f16": 1.0, "bf16": 1.0, "tf32": 0.5, "e4m3": 2.0, "e5m2": 2.0, "s8": 2.0, "u8": 2.0, "f64": 1 / 16, "s4": 4.0,
+    "u4": 4.0, "b1": 16.0, "kind::tf32": 0.5, "kind::i8": 2.0, "kind::f8f6f4": 2.0, "kind::mxf8f6f4": 2.0,
+    "kind::mxf4": 4.0, "kind::mxf4nvf4": 4.0,
 }  # fmt: skip
+"""By element type, how often the rate of 16-bit products (NVIDIA's data sheets of A100, H100 and B200)."""
+
+
+def product_rate(inst: Instruction) -> float:
+    """How often the rate of 16-bit products an mma, wgmma or tcgen05.mma has."""
+    modifiers = inst.modifiers
+    if inst.opcode == "mma":
+        modifiers = modifiers[-3:-1]
+    elif inst.opcode == "wgmma":
+        modifiers = modifiers[-1:]
+    return min((_RATES[one] for one in modifiers if one in _RATES), default=1.0)
 
 
 def _kind(inst: Instruction, table: Timing) -> tuple[str, float, float, int]:
@@ -277,13 +290,12 @@ def _kind(inst: Instruction, table: Timing) -> tuple[str, float, float, int]:
     opcode = inst.opcode
     if opcode == "mma":
         m, n, k = _shape(modifiers)
-        bits = max((_TYPE_BITS[one] for one in modifiers[-3:-1] if one in _TYPE_BITS), default=16)
-        rate = table.numbers.get("mma_f16", table.numbers["tensor_f16"]).value * 16 / bits
+        rate = table.numbers.get("mma_f16", table.numbers["tensor_f16"]).value * product_rate(inst)
         return "mma", m * n * k / (rate / table.value("schedulers")), 0.0, 0
     if name.startswith("wgmma.mma_async"):
         m, n, k = _shape(modifiers)
-        bits = _TYPE_BITS.get(modifiers[-1], 16)
-        rate = table.value("tensor_f16") * 16 / bits
+        bits = 16 / product_rate(inst)
+        rate = table.value("tensor_f16") * product_rate(inst)
         cycles = m * n * k / rate
         from_registers = len(inst.operands) > 1 and isinstance(inst.operands[1], Vector)
         a = 0 if from_registers else m * k * bits / 8
@@ -335,6 +347,9 @@ _STARTS = (
     ("mbarrier.arrive", "phase.arrive"),
     ("mbarrier.complete_tx", "phase.arrive"),
     ("bar.warp", "plain"),
+    ("barrier.cluster.arrive.relaxed", "cluster.relaxed"),
+    ("barrier.cluster.arrive", "cluster.arrive"),
+    ("barrier.cluster.wait", "cluster.meet"),
     ("bar", "barrier"),
     ("fence", "fence"),
     ("membar", "fence"),

@@ -434,6 +434,12 @@ class _Replay:
             return at + value["mbarrier_arrive"], "mbarrier", following
         elif kind == "phase.wait":
             return at + value["mbarrier_wait"], "mbarrier", following
+        elif kind in ("cluster.arrive", "cluster.relaxed"):
+            takes = value["cluster_barrier" if kind == "cluster.arrive" else "cluster_barrier_relaxed"]
+            for phase in step.arrives if step is not None else ():
+                self.signal(phase, at + takes)
+        elif kind == "cluster.meet" and step is not None and step.waits is not None:
+            return self.meet(warp, step.waits, following)
         elif kind == "barrier" and step is not None:
             for phase in step.arrives:
                 self.signal(phase, at + value["barrier_latency"])
@@ -485,12 +491,13 @@ class _Replay:
             fresh = step.fresh if step is not None else 1.0
             there = self.fetch(sm, sectors, begin, fresh, cached=False) if sectors else begin
             size = step.bytes / len(arrives) if step is not None else 0.0
-            for phase in arrives:
+            targets = (step.targets if step is not None else ()) or [phase[1] for phase in arrives]
+            for phase, cta in zip(arrives, targets, strict=True):
                 # A multicast writes the shared memory of each CTA that it reaches.
-                target = self.home.get(phase[1], sm)
+                target = self.home.get(cta, sm)
                 # What arrives is written while the rest is on its way.
                 done = max(there, target.shared.write(at, size)) + value["tma_latency"]
-                self.show(target, phase[1], "TMA", f"load {size:,.0f} bytes", begin, done)
+                self.show(target, cta, "TMA", f"load {size:,.0f} bytes", begin, done)
                 self.signal(phase, done)
         else:
             size = step.bytes if step is not None else 0

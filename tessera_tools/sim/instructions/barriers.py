@@ -142,7 +142,9 @@ def _barrier(ctx: Context, *, aligned: bool) -> Execute:
             )  # fmt: skip
         state.expected = expected
         already = state.lanes.get(warp.index, 0)
-        if already & mask.bits:
+        # A barrier counts arrivals, and not who arrives: a warp may also wait for what it has announced (the epilogues
+        # of CUTLASS do, with a count of one warp more). To announce it twice is a missing wait.
+        if already & mask.bits and kind == "arrive":
             warp.report(
                 "barrier",
                 f"arrives again at barrier {number} before its generation ends: {state.arrived} of "

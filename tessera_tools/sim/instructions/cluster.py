@@ -83,6 +83,8 @@ def arrive(ctx: Context) -> Execute:
         if not relaxed:
             seen = cluster.clocks.release(warp)
             barrier.seen = seen if barrier.seen is None else np.maximum(barrier.seen, seen)
+        if warp.stats is not None:
+            warp.stats.arrive("cluster", cluster.ctas[0].number, 0, barrier.generation)
         barrier.objects += warp.state.get("fenced mbarriers", [])
         barrier.arrived[warp.rank] = barrier.arrived.get(warp.rank, 0) | mask.bits
         barrier.complete(cluster)
@@ -107,6 +109,8 @@ def wait(ctx: Context) -> Execute:
             warp.report("barrier", "barrier.cluster.wait without a barrier.cluster.arrive before", mask)
             return None
         generation = int(waits[mask.array].max())
+        if warp.stats is not None:
+            warp.stats.wait("cluster", cluster.ctas[0].number, 0, generation)
 
         def ready() -> bool:
             return barrier.generation > generation or barrier.complete(cluster)

@@ -8,7 +8,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
   // CHECK:     func @hinted
   // CHECK-NOT: is not followed
   // CHECK:     remark[passed]: 1 warp: as many as give a thread 4 registers of the largest tile, up to 4 [warps]
-  // CHECK:     remark[missed]: num_worker_warps_per_cta = 6 is ignored: expected a power of two up to 32 [warps]
+  // CHECK:     remark[failed]: num_worker_warps_per_cta = 6 is ignored: expected a power of two up to 32 [warps]
   // CHECK:     func @odd
   // CHECK:     remark[passed]: 16 warps: with 4, the largest tile would need 256 registers per thread, more than 32 [warps]
 
