@@ -14,7 +14,6 @@ reductions; with mma.sync, a row may be in several warps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.facts import Facts
@@ -31,6 +30,7 @@ from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.compute import product_atom
 from tessera_tools.passes.tile.instruction_names import warp_instruction, warpgroup_instruction
 from tessera_tools.passes.tile.slices import slice_of
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target, UnknownTargetError, lookup
 
 _SIXTEEN_BYTES = 16

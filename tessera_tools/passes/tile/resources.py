@@ -10,7 +10,6 @@ by layout.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
@@ -32,6 +31,7 @@ from tessera_tools.passes.tile.intrinsic_lowering import (
 )
 from tessera_tools.passes.tile.liveness import Liveness
 from tessera_tools.passes.tile.registers import RESERVED, operand_registers
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Feature, Occupancy, Target, max_registers_for, occupancy
 
 

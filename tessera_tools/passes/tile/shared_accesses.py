@@ -9,7 +9,6 @@ The layouts are those of convert-tile-to-tileas; they do not depend on the selec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tessera_tools.analysis.bank_conflicts import (
@@ -42,6 +41,7 @@ from tessera_tools.passes.tile.slices import slice_of
 from tessera_tools.passes.tile.warpgroup_products import by_warpgroups
 from tessera_tools.planning.dot_layouts import operand_layouts, warp_grid
 from tessera_tools.planning.shared_memory import full_tile_registers, slice_plan
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
 BY_ELEMENT = (tile.LoadShared, tile.StoreShared, tile.LoadSharedVector, tile.StoreSharedVector)

@@ -11,7 +11,6 @@ kernel ends; their writes complete before an access that a token orders after th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.access import in_bounds
@@ -43,6 +42,7 @@ from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.planning.accesses import access_vector, layout_axis
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import ALIGN, allocate, best_store, conversion_plan, store_atom
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 from tessera_tools.target.occupancy import occupancy
 
