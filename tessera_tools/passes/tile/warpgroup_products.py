@@ -12,8 +12,8 @@ from tessera_tools.passes.tile.copies import swizzle_bytes
 from tessera_tools.passes.tile.instruction_names import ROWS, WARPGROUP, warpgroup_instruction
 from tessera_tools.target import Feature, Target
 
-MOST_ACCUMULATOR = 128
-"""The most registers of a thread that the sums of wgmma take: with more, a thread has none left for the rest."""
+MOST_ACCUMULATOR = 96
+"""The most registers of a thread that the sums of wgmma take: they stay in place, and two fragments of 128 spill."""
 _SWIZZLES = (32, 64, 128)
 
 
