@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import assembled, compiled, decode, fresh_seed, launch, launch_ptx
+from programs import assembled, compiled, decode, fresh_seed, launch, launch_ptx, stopped_by_findings
 
 from tessera_tools.cli.opt import run as run_opt
 from tessera_tools.cli.translate import run as run_translate
@@ -197,6 +197,7 @@ def without_each_barrier(ptx: str) -> list[tuple[str, str]]:
     return [(lines[n].strip(), "\n".join([*lines[:n], *lines[n + 1 :]])) for n in found]
 
 
+@stopped_by_findings()
 def is_found(ptx: str, made: Any, args: list[Any], expected: Any) -> bool:
     """True if the simulated GPU reports something under one of eight schedules, or the result is wrong."""
     changed = replace(made, ptx=ptx)
