@@ -71,6 +71,8 @@ class Remark(Diagnostic):
     category: str = ""
     function: str = ""
     kind: str = "analysis"
+    on_request: bool = False
+    """Made only if somebody asks for the reasons of the compiler's decisions."""
 
 
 class DiagnosticError(Exception):

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from tessera_tools.api.launching import Launcher
     from tessera_tools.emit.resources import Resources
     from tessera_tools.passes.base import Pass
+    from tessera_tools.passes.manager import Observer
+    from tessera_tools.report import Recording
     from tessera_tools.runtime import Result
 
 __all__ = ["Kernel", "Layout", "compile"]
@@ -142,6 +144,8 @@ c_stride: i32) for sm_90a>
         """Whether `source` is the file of a function, whose lines the report shows."""
         self._input: tuple[bytes | Operation, Options, Target | None] | None = None
         """What was compiled, for a report."""
+        self._recording: Recording | None = None
+        """What the compilation did, if it was recorded; its code is added for the first report."""
 
     def __repr__(self) -> str:
         parameters = ", ".join(f"{p.name}: {p.type}" for p in self.signature.wanted)
@@ -220,17 +224,23 @@ c_stride: i32) for sm_90a>
     def report(self, path: str | os.PathLike[str], result: Result | None = None) -> None:
         """Write a page (HTML) with all stages side by side, the passes, layouts, shared memory, schedule and resources.
 
-        The program is compiled once more, to record how. result: what a launch returned, whose findings and estimate
+        The first report of a program that was not compiled with `keep_ir=True` compiles it once more, to record how.
+        result: what a launch returned, whose findings and estimate
         (`timing=True`) are shown too. Raises DiagnosticError; the file is written completely or not at all.
         """
         from tessera_tools.api.reports import clock_of, findings_of, record_input
         from tessera_tools.emit.files import write_output
-        from tessera_tools.report import add_python, report_page
+        from tessera_tools.report import add_python, complete, report_page
 
         assert self._input is not None
         read, options, target = self._input
-        recording = record_input(read, self.source, options, target)
-        if self._from_python:
+        if self._recording is None:
+            self._recording = record_input(read, self.source, options, target)
+        recording = self._recording
+        if "ptx" not in recording.stages:
+            made = Compiled(dict(self.stages), manifest=self._manifest)
+            complete(recording, made, replace(options, target=self.target))
+        if self._from_python and "python" not in recording.stages:
             add_python(recording, "".join(linecache.getlines(self.source)))
         findings = None if result is None else findings_of(result.findings, f"<ptx of {self.source}>")
         clock = None if result is None else clock_of(result.estimate)
@@ -290,7 +300,7 @@ def compile(
     tuned: a file of tessera-tune's results, which choose the options above; a warning if it has none for this kernel.
     shapes: the class of shapes in that file, if it has several.
     abi: `plain` allows only the declared parameters: no hidden tensor maps.
-    keep_ir: keep the IR after each pass, for `Kernel.after`.
+    keep_ir: keep the IR after each pass, for `Kernel.after`, and what `Kernel.report` shows.
     lineinfo: findings of the simulated GPU and SASS have source lines.
     ptxas: the path of ptxas, if it is not the one on PATH.
     name: the name in messages of a source that is not a file.
@@ -348,13 +358,19 @@ def compile(
     if cache and not keep_ir:
         data = read if isinstance(read, bytes) else print_op(read, debuginfo=True).encode()
         key = key_of(data, label, options, wanted.name if wanted is not None else None, api=True)
+    recording = None
+    if keep_ir and lineinfo:
+        from tessera_tools.report import Recording
+
+        recording = Recording(label)
     with collect() as remarks:
-        found = once(key, label, lambda: _compile_module(read, label, wanted, options, watch))
+        found = once(key, label, lambda: _compile_module(read, label, wanted, options, watch, recording))
     assert found.compiled.manifest is not None
     kernel = _kernel(lookup(found.compiled.manifest.target), found.compiled, entry, label)
     kernel.remarks, kernel._ir, kernel._ptxas = [*told, *remarks], watch.ir, ptxas
     kernel._from_python = not isinstance(source, str | bytes | bytearray | os.PathLike | Operation)
     kernel._input = (read if isinstance(read, bytes) else read.clone(), options, wanted)
+    kernel._recording = recording
     kernel.seconds = dict(found.facts["seconds"])
     kernel.layouts = tuple(Layout(*layout) for layout in found.facts["layouts"])
     pointees = found.facts["pointees"].get(kernel.name, [])
@@ -363,15 +379,31 @@ def compile(
 
 
 def _compile_module(
-    read: bytes | Operation, label: str, target: Target | None, options: Options, watch: _Watch
+    read: bytes | Operation,
+    label: str,
+    target: Target | None,
+    options: Options,
+    watch: _Watch,
+    recording: Recording | None,
 ) -> Entry:
-    """Compile IR to PTX, with the properties of a `Kernel`."""
+    """Compile IR to PTX, with the properties of a `Kernel`, and record it."""
     from tessera_tools.emit.driver import compile_module, declared_target
 
     module = _module(read, label)
     chosen = target or find_target(declared_target(module) or DEFAULT_GPU)
     pointees = _pointees(module)
-    made = compile_module(module, replace(options, target=chosen), observers=(watch,))
+    options = replace(options, target=chosen)
+
+    def compiled(*observers: Observer) -> Compiled:
+        return compile_module(module, options, observers=(watch, *observers))
+
+    if recording is None:
+        made = compiled()
+    else:
+        from tessera_tools.report import record_module
+
+        source = read.decode("utf-8", "replace") if isinstance(read, bytes) and not is_binary(read) else None
+        made = record_module(module, recording, options, source, compile=compiled, add_code=False)
     layouts = [[one.op, one.type, one.layout, one.location] for one in watch.layouts]
     return Entry(made, facts={"seconds": watch.seconds, "layouts": layouts, "pointees": pointees})
 

@@ -14,6 +14,8 @@ from collections.abc import Callable
 
 from tessera_tools.cli.command_line import CommandLine
 from tessera_tools.emit.files import write_output
+from tessera_tools.passes.table import STAGES
+from tessera_tools.target import targets
 
 __all__ = ["COMMANDS", "completion", "man_page", "write_man_pages"]
 
@@ -48,7 +50,7 @@ def _options(line: CommandLine) -> list[tuple[str, str, tuple[str, ...], bool]]:
     for names in line.sections().values():
         for name in names:
             kind = line.kinds.get(name)
-            words = tuple(kind) if isinstance(kind, tuple) else ()
+            words = tuple(kind) if isinstance(kind, tuple) else _proposed(name)
             hyphens = "-" if len(name) == 1 else "--"
             takes = name not in line.flags
             found.append((hyphens + name, line.usage(name)[1], words, takes))
@@ -58,6 +60,23 @@ def _options(line: CommandLine) -> list[tuple[str, str, tuple[str, ...], bool]]:
     ]
     found += [(f"--{name}", row.summary, (), False) for name, row in line.passes.items()]
     return found
+
+
+def _proposed(name: str) -> tuple[str, ...]:
+    """The words that completion offers for a value that need not be one of them."""
+    if name in ("gpu-name", "tessera-pipeline"):
+        return tuple(target.name for target in targets())
+    return _ends() if name == "to" else ()
+
+
+def _ends() -> tuple[str, ...]:
+    """The stages and passes to which --to may lead."""
+    from tessera_tools.emit.compiled import Options
+    from tessera_tools.emit.driver import remaining_pipeline
+
+    pipelines = [remaining_pipeline(Options(target), start) for target in targets() for start in STAGES[:2]]
+    passes = (one.name for pipeline in pipelines for one in pipeline.passes())
+    return (*STAGES[2:], *dict.fromkeys(passes))
 
 
 # -- completion

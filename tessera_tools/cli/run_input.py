@@ -9,7 +9,7 @@ import os
 import re
 from dataclasses import dataclass, replace
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.analysis.persistent import LARGE
 from tessera_tools.api.inputs import (
@@ -30,6 +30,10 @@ from tessera_tools.emit.tunables import given_config, is_of_compiler
 from tessera_tools.target import Target, lookup
 from tessera_tools.target.timing import timing
 
+if TYPE_CHECKING:
+    from tessera_tools.passes.manager import Observer
+    from tessera_tools.report import Recording
+
 __all__ = ["Loaded", "fills", "load_input", "registers"]
 
 
@@ -48,10 +52,12 @@ class Loaded:
     """The input."""
     options: Options | None = None
     """How it was compiled; None for code."""
+    recording: Recording | None = None
+    """What its compilation did, if it was recorded."""
 
 
-def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
-    """Read the input of a command line, and compile it if necessary. Raises DiagnosticError."""
+def load_input(options: dict[str, Any], sources: Sources, *, record: bool = False) -> Loaded:
+    """Read the input of a command line, and compile it if necessary. record: for a report. Raises DiagnosticError."""
     name, data = read_input(options["input"])
     kind = kind_of(name, data)
     cuda = options["device"] == "cuda"
@@ -94,11 +100,15 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         **config,
         plain_abi=options.get("abi") == "plain",
     )
-    key = None
-    if options.get("cache") != "off":
+    recording = key = None
+    if record:
+        from tessera_tools.report import Recording
+
+        recording = Recording(name)
+    elif options.get("cache") != "off":
         key = key_of(data, name, asked, target.name if target is not None else None)
     compiled = _compile_text if kind == "llvmir" else _compile_module
-    made = once(key, name, lambda: Entry(compiled(data, name, target, asked))).compiled
+    made = once(key, name, lambda: Entry(compiled(data, name, target, asked, recording))).compiled
     assert made.manifest is not None
     return Loaded(
         f"<ptx of {name}>",
@@ -108,6 +118,7 @@ def load_input(options: dict[str, Any], sources: Sources) -> Loaded:
         lookup(made.manifest.target),
         data,
         asked,
+        recording,
     )
 
 
@@ -118,16 +129,26 @@ def fills(grid: str | None, target: Target | None) -> bool:
     return table is not None and prod(map(int, extents)) >= 2 * table.value("sms")
 
 
-def _compile_text(data: bytes, name: str, target: Target | None, options: Options) -> Compiled:
+def _compile_text(
+    data: bytes, name: str, target: Target | None, options: Options, recording: Recording | None
+) -> Compiled:
     """LLVM IR to PTX or a cubin."""
     from tessera_tools.emit.driver import compile_text, target_of_text
 
     text = data.decode("utf-8", "replace")
     chosen = target or find_target(target_of_text(text, "llvmir") or DEFAULT_GPU)
-    return compile_text(text, "llvmir", replace(options, target=chosen))
+    options = replace(options, target=chosen)
+    made = compile_text(text, "llvmir", options)
+    if recording is not None:
+        from tessera_tools.report import record_text
+
+        record_text(text, "llvmir", recording, options, made=made)
+    return made
 
 
-def _compile_module(data: bytes, name: str, target: Target | None, options: Options) -> Compiled:
+def _compile_module(
+    data: bytes, name: str, target: Target | None, options: Options, recording: Recording | None
+) -> Compiled:
     """MLIR or bytecode to PTX or a cubin."""
     from tessera_tools.emit.driver import compile_module, declared_target, remaining_pipeline, stage_of
     from tessera_tools.ir.printing import print_op
@@ -137,11 +158,20 @@ def _compile_module(data: bytes, name: str, target: Target | None, options: Opti
     if not is_binary(data):
         verify_or_raise(module)
     chosen = target or find_target(declared_target(module) or DEFAULT_GPU)
-    options = replace(options, target=chosen)
+    options = replace(options, target=chosen, explains=recording is not None)
     pipeline = remaining_pipeline(options, stage_of(module)).text()
     source = print_op(module) if is_binary(data) else data.decode("utf-8", "replace")
+
+    def compiled(*observers: Observer) -> Compiled:
+        return compile_module(module, options, observers=observers)
+
     try:
-        return compile_module(module, options)
+        if recording is None:
+            return compiled()
+        from tessera_tools.report import record_module
+
+        text = None if is_binary(data) else source
+        return record_module(module, recording, options, text, compile=compiled)
     except InternalFault as failure:
         from tessera_tools.passes.reproducer import Reproducer
 

@@ -29,7 +29,7 @@ from tessera_tools.cli.common import (
 )
 from tessera_tools.cli.run_arguments import Arguments, read_shape
 from tessera_tools.cli.run_input import Loaded, load_input, registers
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sources, error, sink
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Remark, Sources, error, sink
 from tessera_tools.emit.files import OutputSet
 from tessera_tools.emit.tunables import is_of_compiler
 from tessera_tools.runtime.compare import same_bits
@@ -70,7 +70,7 @@ class Session:
     def run(self) -> int:
         """Run it; returns the exit status."""
         try:
-            with sink(lambda d: report([d], self.sources, self.color)):
+            with sink(self._show):
                 return self._run()
         except DiagnosticError as failure:
             report(failure.diagnostics, self.sources, self.color)
@@ -84,6 +84,11 @@ class Session:
                 [Diagnostic("error", None, internal_fault(fault, f"while {self.doing}"))], None, self.color
             )
             return FAILED
+
+    def _show(self, diagnostic: Diagnostic) -> None:
+        # A report has the reasons of the compiler.
+        if not (isinstance(diagnostic, Remark) and diagnostic.on_request):
+            report([diagnostic], self.sources, self.color)
 
     def _run(self) -> int:
         options = self.options
@@ -107,7 +112,7 @@ class Session:
         if options["tuned"] is not None:
             options["shapes"] = arguments.shapes(grid)
         with progress(lambda: self.doing):
-            loaded = load_input(options, self.sources)
+            loaded = load_input(options, self.sources, record=_is_page(options["report"]))
             if isinstance(loaded.code, str) and loaded.compiled:
                 self.sources.add(loaded.name, loaded.code)
             if options["save_ptx"] is not None:
@@ -352,7 +357,7 @@ class Session:
             for path, raw in arguments.outputs(buffers):
                 outputs.add(path, raw)
             path = self.options["report"]
-            if path is not None and path.endswith(".html"):
+            if path is not None and _is_page(path):
                 outputs.add(path, self._page(kernel, loaded))
             elif path is not None:
                 outputs.add(path, self._report(kernel, grid, block, status))
@@ -405,17 +410,20 @@ class Session:
                 outputs.add(self.options["timing_trace"], json.dumps(trace_events(estimate)) + "\n")
 
     def _page(self, kernel: runtime.Kernel, loaded: Loaded) -> str:
-        """The page of `--report=FILE.html`: the input is compiled once more, to record how."""
+        """The page of `--report=FILE.html`."""
         from tessera_tools.api.inputs import DEFAULT_GPU, find_target
         from tessera_tools.api.reports import clock_of, findings_of, record_input
         from tessera_tools.emit.compiled import Options
         from tessera_tools.report import report_page
 
         self.doing = "making the report"
-        given = self.options["input"]
-        name = "<stdin>" if given == "-" else given
-        options = loaded.options or Options(loaded.target or find_target(DEFAULT_GPU))
-        recording = record_input(loaded.read, name, options, loaded.target)
+        recording = loaded.recording
+        if recording is None:  # code, of which there was no compilation
+            given = self.options["input"]
+            options = Options(loaded.target or find_target(DEFAULT_GPU))
+            recording = record_input(
+                loaded.read, "<stdin>" if given == "-" else given, options, loaded.target
+            )
         return report_page(
             recording,
             clock=clock_of(self.results[0].estimate),
@@ -496,3 +504,8 @@ class _Watch:
     def _ticks(self) -> Iterator[float]:
         while not self.done.wait(0.2):
             yield time.monotonic()
+
+
+def _is_page(report: str | None) -> bool:
+    """Whether `--report` asks for a page, not for JSON."""
+    return report is not None and report.endswith(".html")

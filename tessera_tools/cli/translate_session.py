@@ -28,9 +28,9 @@ from tessera_tools.cli.common import (
 )
 from tessera_tools.cli.inspection import Inspection
 from tessera_tools.cli.remarks import Remarks
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, InternalFault, Sources, error, sink
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, InternalFault, Remark, Sources, error, sink
 from tessera_tools.emit.compile_cache import Entry, key_of, once
-from tessera_tools.emit.compiled import FORMATS, Compiled, Options
+from tessera_tools.emit.compiled import FORMATS, Compiled, Options, Stage
 from tessera_tools.emit.files import OutputSet, write_output
 from tessera_tools.emit.tunables import given_config
 from tessera_tools.passes.timing import Timing
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from tessera_tools.emit.worker import Worker
     from tessera_tools.ir.core import Operation
     from tessera_tools.passes.base import Pass
+    from tessera_tools.passes.manager import Observer
+    from tessera_tools.report import Recording
 
 __all__ = ["Session"]
 
@@ -74,6 +76,7 @@ class Session:
         self._input: tuple[str, bytes] | None = None
         self.worker: Worker | None = None
         self.inspection = Inspection(options, self.timing, self._does)
+        self._recording: Recording | None = None
         self._reproduce: Callable[[], str] | None = None
         """Writes a reproducer of the input; returns the note with its path. None until the input is parsed as IR."""
 
@@ -125,7 +128,8 @@ class Session:
             return FAILED
 
     def _show(self, diagnostic: Diagnostic) -> None:
-        if not self.remarks.take(diagnostic):
+        unasked = isinstance(diagnostic, Remark) and diagnostic.on_request
+        if not self.remarks.take(diagnostic) and not unasked:
             report([diagnostic], self.sources, self.color)
 
     def _add_reproducer(self, failure: InternalFault) -> None:
@@ -171,7 +175,7 @@ class Session:
     def _key(self, name: str, data: bytes, options: Options) -> str | None:
         """The key in the compile cache; None if the cache is off, or an intermediate result is requested."""
         given = self.options
-        if given["cache"] == "off" or given["print_pipeline"] or self.inspection.watches:
+        if given["cache"] == "off" or given["print_pipeline"] or given["report"] or self.inspection.watches:
             return None
         # Diagnostics of ptxas name the files of --save-temps.
         named = ("allow_unregistered_dialect", "implicit_index_constants", "save_temps")
@@ -201,9 +205,11 @@ class Session:
             if self.options["gpu_name"] is None:
                 self.options["gpu_name"] = target_of_text(text, kind)
                 options = self.asked()
-            return compile_text(
+            made = compile_text(
                 text, kind, options, worker=self.worker, timing=self.timing, on_stage=self._save, name=name
             )
+            self._record_text(text, kind, options, made)
+            return made
         self.doing = "parsing"
         with self.timing.scope("Parser"):
             module = self._parse(data, name)
@@ -228,16 +234,34 @@ class Session:
             return write_reproducer(self.options["crash_reproducer"], ir, Reproducer(passes))
 
         self._reproduce = reproduce
-        return compile_module(
-            module,
-            options,
-            worker=self.worker,
-            timing=self.timing,
-            observers=self.inspection.observers(),
-            statistics=self.inspection.statistics,
-            on_failure=self._on_failure,
-            on_stage=self._save,
-        )
+
+        def compiled(*observers: Observer) -> Compiled:
+            return compile_module(
+                module,
+                options,
+                worker=self.worker,
+                timing=self.timing,
+                observers=(*self.inspection.observers(), *observers),
+                statistics=self.inspection.statistics,
+                on_failure=self._on_failure,
+                on_stage=self._save,
+            )
+
+        if self.options["report"] is None:
+            return compiled()
+        from tessera_tools.report import Recording, record_module
+
+        self._recording = Recording(name)
+        return record_module(module, self._recording, options, None if binary else text, compile=compiled)
+
+    def _record_text(self, text: str, kind: Stage, options: Options, made: Compiled) -> None:
+        """Record the compilation of LLVM IR or PTX, for --report."""
+        if self.options["report"] is None:
+            return
+        from tessera_tools.report import Recording, record_text
+
+        self._recording = Recording(self._read()[0])
+        record_text(text, kind, self._recording, options, made=made if "ptx" in made.stages else None)
 
     def _read(self) -> tuple[str, bytes]:
         """The input, read once: stdin would be empty in a second attempt on a larger stack."""
@@ -291,7 +315,7 @@ class Session:
             **given_config(given),
             plain_abi=given["abi"] == "plain",
             off=self.inspection.off,
-            explains=self.remarks.wanted,
+            explains=self.remarks.wanted or given["report"] is not None,
             all_stages=given["save_temps"] is not None,
         )
 
@@ -353,19 +377,12 @@ class Session:
     # -- results
 
     def _page(self) -> str:
-        """The page of --report: the input is compiled once more, with line information."""
-        from tessera_tools.api.reports import record_input
+        """The page of --report."""
         from tessera_tools.report import report_page
 
         self.doing = "making the report"
-        name, data = self._read()
-        options = self.asked()
-        target = options.target if self.options["gpu_name"] is not None else None
-        parsing = {
-            one: self.options[one] for one in ("allow_unregistered_dialect", "implicit_index_constants")
-        }
-        parsing["allow_unregistered"] = parsing.pop("allow_unregistered_dialect")
-        return report_page(record_input(data, name, options, target, **parsing))
+        assert self._recording is not None
+        return report_page(self._recording)
 
     def _write(self, compiled: Compiled, page: str | None) -> None:
         output = self.options["output"] or "-"

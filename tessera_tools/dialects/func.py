@@ -272,7 +272,8 @@ class Return(Op, name="func.return", traits=(RETURN_LIKE, PURE, HasParent("func.
             if found is not expected:
                 raise self.error(
                     f"type of return operand {i} ('{found}') doesn't match function result type ('{expected}') "
-                    f"in function @{function.sym_name.value}"
+                    f"in function @{function.sym_name.value}",
+                    named=False,  # as upstream
                 )
 
 

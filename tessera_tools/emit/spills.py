@@ -143,7 +143,7 @@ def explain_spills(
     ) -> None:
         remark = Remark("remark", location or locations.get(kernel), message)
         remark.source, remark.rule, remark.category = "ptxas", "spills", "resources"
-        remark.function, remark.kind = kernel, "failed"
+        remark.function, remark.kind, remark.on_request = kernel, "failed", True
         for text, place in notes:
             remark.note(text, place)
         remarks.append(remark)

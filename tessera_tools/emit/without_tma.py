@@ -25,4 +25,5 @@ def explain_absence(module: Operation, target: Target, plain_abi: bool) -> Itera
             )
             remark.source, remark.rule, remark.category = "driver", "agents", "tensorcore"
             remark.function, remark.kind = function.sym_name.value, "missed"
+            remark.on_request = True
             yield remark

@@ -299,13 +299,15 @@ class Operation:
 
     # -- errors
 
-    def error(self, message: str, *notes: str) -> diagnostics.DiagnosticError:
-        """An error at this operation, MLIR style: `raise op.error("…")` says `'dialect.op' op …`."""
+    def error(self, message: str, *notes: str, named: bool = True) -> diagnostics.DiagnosticError:
+        """An error at this operation, MLIR style: `raise op.error("…")` says `'dialect.op' op …`; without `named`, the
+        message alone."""
         if diagnostics.shows_operations():
             from tessera_tools.ir.printing import op_text
 
             notes = (*notes, f"see current operation: {op_text(self, generic=True)}")
-        return diagnostics.error(self.location, f"'{self.name}' op {message}", *notes)
+        text = f"'{self.name}' op {message}" if named else message
+        return diagnostics.error(self.location, text, *notes)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}' at {self.location.body()}>"

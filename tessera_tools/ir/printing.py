@@ -62,8 +62,8 @@ def op_text(op: Operation, *, generic: bool = False) -> str:
 class Names:
     """Unique names of values and blocks.
 
-    With `unique`, numbers are unique in the whole unit. With `ids`, ops without results have a number, in `ids`. With
-    `by_location`, a location that is a name takes precedence over the name in the text.
+    With `unique`, numbers are unique in the whole unit, and so are names of the text. With `ids`, ops without results
+    have a number, in `ids`. With `by_location`, a location that is a name takes precedence over the name in the text.
     """
 
     def __init__(self, *, unique: bool = False, ids: bool = False, by_location: bool = False) -> None:
@@ -74,6 +74,8 @@ class Names:
         self._unique_ids = unique
         self._with_ids = ids
         self._by_location = by_location
+        # Upstream has only numbers and names by location, which it does not keep apart.
+        self._everywhere = unique and not by_location
 
     def number_op(self, op: Operation) -> None:
         """Name the results of `op`, and all values and blocks nested in it."""
@@ -97,7 +99,7 @@ class Names:
         return (name_of_location(value.location) if self._by_location else None) or value.name_hint
 
     def _region(self, region: Region, counters: list[int]) -> None:
-        self._used.append(set())
+        self._used.append(self._used[0] if self._everywhere else set())
         nested: list[Operation] = []
         entry = True
         named: set[str] = set()

@@ -180,11 +180,12 @@ class PassContext:
         function: str = "",
         kind: str = "analysis",
         notes: Sequence[str] = (),
+        on_request: bool = False,
     ) -> Diagnostic:
         """Emit a remark: what was done, what was missed and why, or an analysis; see `Remark` for the parameters."""
         remark = Remark("remark", location, message)
         remark.source, remark.rule, remark.category = source or self.source, rule, category
-        remark.function, remark.kind = function, kind
+        remark.function, remark.kind, remark.on_request = function, kind, on_request
         for note in notes:
             remark.note(note)
         return emit(remark)
@@ -245,7 +246,14 @@ class PassContext:
 
             name = enclosing_name(op if function is None else function)
             self.remark(
-                op.location, message, rule=rule, category=category, function=name, kind=kind, notes=notes
+                op.location,
+                message,
+                rule=rule,
+                category=category,
+                function=name,
+                kind=kind,
+                notes=notes,
+                on_request=True,
             )
 
     def run_pipeline(self, text: str, op: Operation) -> bool:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import difflib
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from tessera_tools.diagnostics import Diagnostic, Remark, collect
+from tessera_tools.diagnostics import Diagnostic, Remark, collect, emit
 from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.passes.charts import Chart, recording_charts
 from tessera_tools.passes.stages import ENDS
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tessera_tools.emit.manifest import Manifest
     from tessera_tools.ir.core import Operation
     from tessera_tools.passes.base import Pass
+    from tessera_tools.passes.manager import Observer
 
 __all__ = [
     "MemoryUse",
@@ -34,6 +35,7 @@ __all__ = [
     "Recording",
     "RemarkAt",
     "add_python",
+    "complete",
     "record_module",
     "record_text",
     "recorded",
@@ -249,43 +251,69 @@ def recorded(recording: Recording, module: Operation, source: str | None) -> Ite
 
 
 def record_module(
-    module: Operation, recording: Recording, options: Options, source: str | None = None
-) -> None:
-    """Compile IR with line information, and record what happens; the module is changed in place.
+    module: Operation,
+    recording: Recording,
+    options: Options,
+    source: str | None = None,
+    *,
+    compile: Callable[[Observer], Compiled] | None = None,
+    add_code: bool = True,
+) -> Compiled:
+    """Compile IR, and record what happens; the module is changed in place.
 
     recording: a new one, with the name of the input. options: as for a compilation to PTX, with the target; what they
-    ask for besides is ignored. source: the text of the input, if its locations refer to it.
+    ask for besides is ignored. source: the text of the input, if its locations refer to it. compile: compiles the
+    module for a purpose of its own, with `options` that explain and with this observer; remarks and warnings are told
+    then, too. add_code: also record PTX, SASS and resources (`complete`). Lines come from its
+    code if it has them. Otherwise LLVM runs once more, on the lowered module.
     Raises DiagnosticError as the compilation does; the recording has what happened before. A missing ptxas or nvdisasm
     only leaves out what it makes.
     """
     from tessera_tools.emit.driver import compile_module
 
-    with _remarked(recording, options), recorded(recording, module, source) as recorder:
-        made = compile_module(module, _asked(options), observers=(recorder,))
-    _complete(recording, made, options)
+    asked = _asked(options)
+    with (
+        _remarked(recording, options, tell=compile is not None),
+        recorded(recording, module, source) as recorder,
+    ):
+        made = compile_module(module, asked, observers=(recorder,)) if compile is None else compile(recorder)
+    if not add_code:
+        return made
+    lined = made
+    if compile is not None and not (options.lineinfo and "ptx" in made.stages):
+        lined = compile_module(module, replace(asked, explains=False))
+    complete(recording, lined, options)
+    return made
 
 
-def record_text(text: str, kind: str, recording: Recording, options: Options) -> None:
-    """As `record_module`, of LLVM IR (`llvmir`) or PTX (`ptx`)."""
+def record_text(
+    text: str, kind: str, recording: Recording, options: Options, *, made: Compiled | None = None
+) -> None:
+    """As `record_module`, of LLVM IR (`llvmir`) or PTX (`ptx`). made: the result of its compilation, if it has PTX."""
     from tessera_tools.emit.driver import compile_text
 
-    with _remarked(recording, options):
-        made = compile_text(text, kind, _asked(options), name=recording.name)
-    made.stages.setdefault(kind, text)
-    _complete(recording, made, options)
+    recording.target = options.target.cpu
+    if made is None:
+        with _remarked(recording, options):
+            made = compile_text(text, kind, _asked(options), name=recording.name)
+    made = replace(made, stages={kind: text, **made.stages})
+    complete(recording, made, options)
     if kind == "ptx" and not any(recording.stages["ptx"].keys):
         recording.stages["ptx"] = source_lines(text, recording.name)
 
 
 @contextmanager
-def _remarked(recording: Recording, options: Options) -> Iterator[None]:
-    """Record the target, and the remarks and warnings."""
+def _remarked(recording: Recording, options: Options, tell: bool = False) -> Iterator[None]:
+    """Record the target, and the remarks and warnings; `tell` passes these on."""
     recording.target = options.target.cpu
-    with collect() as told:
-        try:
+    told: list[Diagnostic] = []
+    try:
+        with collect() as told:
             yield
-        finally:
-            recording.remarks = [remark_of(one) for one in told]
+    finally:
+        recording.remarks = [remark_of(one) for one in told]
+        for one in told if tell else ():
+            emit(one)
 
 
 def add_source(recording: Recording, source: str | None) -> None:
@@ -316,8 +344,8 @@ def _asked(options: Options) -> Options:
     return replace(options, until="ptx", lineinfo=True, debug_info=False, explains=True, all_stages=False)
 
 
-def _complete(recording: Recording, made: Compiled, options: Options) -> None:
-    """Add the code and the resources."""
+def complete(recording: Recording, made: Compiled, options: Options) -> None:
+    """Add the code and the resources to what was recorded of the passes."""
     recording.manifest = made.manifest
     names = {
         os.path.basename(recording.name): recording.name,
@@ -334,12 +362,14 @@ def _assemble(recording: Recording, made: Compiled, options: Options, names: dic
     from tessera_tools.emit.errors import ToolError
 
     ptx = made.text("ptx")
-    report, manifest = None, made.manifest
+    report, manifest = made.report, made.manifest
     for until in ("sass", "cubin"):  # without nvdisasm, ptxas still tells the resources
         try:
             asked = replace(_asked(options), until=until, explains=False)
             code = compile_text(ptx, "ptx", asked, name=recording.name)
         except ToolError as failure:
+            if report is not None and until == "cubin":
+                break
             recording.left_out.append(f"{until}: {failure.message}")
             continue
         report = code.report

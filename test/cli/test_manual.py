@@ -87,6 +87,17 @@ def test_bash_completes_values() -> None:
     assert complete("tessera-run", "--modes", "=") == ["late", "early", "both"]
 
 
+def test_bash_completes_the_stages_and_passes_of_a_pipeline() -> None:
+    assert complete("tessera-opt", "--to", "=", "nv_") == ["nv_tileaa", "nv_tileas"]
+    assert complete("tessera-opt", "--to", "=", "tileas-sch") == ["tileas-schedule"]
+    assert complete("tessera-opt", "--to", "=", "cse-all") == []
+
+
+def test_bash_completes_gpus() -> None:
+    assert complete("tessera-opt", "--tessera-pipeline", "=", "sm_10") == ["sm_100", "sm_103", "sm_107"]
+    assert complete("tessera-run", "--gpu-name", "=", "sm_9") == ["sm_90"]
+
+
 def test_bash_completes_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "kernel.mlir").touch()
     monkeypatch.chdir(tmp_path)

@@ -107,6 +107,11 @@ def test_an_invalid_program_is_refused_as_by_upstream(old: str, new: str, messag
             "irdl.dialect @d { irdl.type @t { %0 = irdl.any %1 = irdl.is i32 %2 = irdl.any_of(%0, %1) } }",
             "any_of constraints are not in the correct form",
         ),
+        (
+            "irdl.dialect @d { irdl.type @u { } irdl.type @t { %0 = irdl.parametric @d::@u<> "
+            "%1 = irdl.parametric @d::@u<> %2 = irdl.any_of(%0, %1) irdl.parameters(a: %2) } }",
+            "any_of constraints are not in the correct form",
+        ),
         ("irdl.dialect @Upper", "name of dialect should not contain uppercase letters"),
     ],
 )
@@ -305,3 +310,32 @@ def test_random_dialects_and_programs(tmp_path: Path) -> None:
                 invalid += 1
                 assert set(errors(stderr)) >= set(errors(theirs[2])), context
     assert invalid
+
+
+OVERLAP = """\
+irdl.dialect @d {
+  irdl.operation @op {
+    %0 = irdl.base "!builtin.integer"
+    %1 = irdl.is i32
+    %2 = irdl.base "!builtin.integer"
+    %3 = irdl.is f32
+    %4 = irdl.any_of(%0, %1, %2, %3)
+    irdl.operands(x: %4)
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type", "is_accepted"), [("i32", True), ("i8", True), ("f32", True), ("f64", False)]
+)
+def test_alternatives_of_one_base_may_overlap_as_upstream(
+    tmp_path: Path, type: str, is_accepted: bool
+) -> None:
+    path = tmp_path / "d.irdl.mlir"
+    path.write_text(OVERLAP)
+    program = f'func.func @f(%x: {type}) {{ "d.op"(%x) : ({type}) -> () return }}'
+    assert (ours(program, f"--irdl-file={path}")[0] == 0) is is_accepted
+    command = [require_tool("mlir-opt-22"), f"--irdl-file={path}"]
+    theirs = subprocess.run(command, input=program.encode(), capture_output=True, timeout=60)
+    assert (theirs.returncode == 0) is is_accepted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import pytest
@@ -96,3 +97,19 @@ def test_elision_ends_with_the_text() -> None:
 def test_a_sparse_attribute_is_elided() -> None:
     text = "func.func @f() attributes {a = sparse<[[0, 0], [1, 2]], [1, 5]> : tensor<3x4xi32>} { return }"
     assert "dense_resource<__elided__>" in print_op(parse_module(text), style=Style(most_elements=1))
+
+
+def test_unique_names_are_those_of_the_text_where_they_differ() -> None:
+    text = """
+func.func @f(%a: i32) -> i32 {
+  %b = arith.addi %a, %a : i32
+  return %b : i32
+}
+func.func @g(%a: i32, %b: i32) -> i32 {
+  return %b : i32
+}
+"""
+    found = re.findall(r"%(\w+)(?= =|: i32)", print_op(parse_module(text), style=Style(unique_ids=True)))
+    assert len(found) == len(set(found)) == 4
+    assert {name.partition("_")[0] for name in found} == {"a", "b"}
+    assert "%a_0" not in print_op(parse_module(text))

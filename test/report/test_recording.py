@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+import tessera_tools as tt
 from tessera_tools.cli import opt, translate
+from tessera_tools.ir.core import Operation
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.charts import Chart
+from tessera_tools.passes.manager import PassManager
 from tessera_tools.report import FindingAt, Recording, add_python, op_graph, report_page
 from tessera_tools.report.lines import Lines, lines_of_text, printed
 from tessera_tools.report.page import MOST_CHART_LINES, MOST_CHARTS, MOST_FINDINGS, MOST_LINES
@@ -133,3 +136,62 @@ def test_svg_without_graphviz_is_refused(tmp_path: Path, monkeypatch: pytest.Mon
     assert done.exit_code == 1
     assert b"needs Graphviz's 'dot'" in done.stderr
     assert not (tmp_path / "a.svg").exists()
+
+
+KERNEL = (Path(__file__).parents[2] / "examples" / "vector_add.mlir").read_bytes()
+
+
+def passes_run(argv: list[str], monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The passes that a compilation runs."""
+    ran: list[str] = []
+    run = PassManager.run
+
+    def counted(self: PassManager, op: Operation) -> None:
+        ran.extend(item.name for item in self.pipeline.passes())
+        run(self, op)
+
+    monkeypatch.setattr(PassManager, "run", counted)
+    done = translate.run([*argv, "--cache=off", "--gpu-name=sm_90a"], KERNEL)
+    assert done.exit_code == 0, done.stderr.decode()
+    return ran
+
+
+@pytest.mark.parametrize("until", ["llvmir", "ptx", "sass"])
+def test_a_report_runs_every_pass_once(until: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = passes_run([f"--mlir-to-{until}"], monkeypatch)
+    monkeypatch.undo()
+    assert passes_run([f"--mlir-to-{until}", f"--report={tmp_path / 'a.html'}"], monkeypatch) == plain
+    assert plain
+
+
+@pytest.mark.parametrize("lines", [(), ("--lineinfo",)])
+def test_a_report_does_not_change_the_output(lines: tuple[str, ...], tmp_path: Path) -> None:
+    argv = ["--mlir-to-ptx", "--gpu-name=sm_90a", "--cache=off", *lines]
+    plain = translate.run(argv, KERNEL)
+    page = tmp_path / "a.html"
+    reported = translate.run([*argv, f"--report={page}"], KERNEL)
+    assert (reported.stdout, reported.stderr) == (plain.stdout, plain.stderr)
+    text = page.read_text("utf-8")
+    assert all(title in text for title in ("cuda_tile", "nv_tileas", "LLVM IR", "PTX", "Passes"))
+
+
+def test_a_kernel_that_keeps_its_ir_is_not_compiled_for_its_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = tt.compile(KERNEL.decode(), "sm_90a", keep_ir=True)
+    monkeypatch.setattr(PassManager, "run", lambda *_: pytest.fail("a pass runs"))
+    kernel.report(tmp_path / "first.html")
+    kernel.report(tmp_path / "second.html")
+    assert (tmp_path / "first.html").read_text() == (tmp_path / "second.html").read_text()
+    assert kernel._recording is not None
+    assert {"cuda_tile", "nv_tileas", "llvm", "llvmir", "ptx"} <= set(kernel._recording.stages)
+    assert {run.name for run in kernel._recording.passes} == set(kernel.seconds)
+
+
+def test_the_first_report_of_another_kernel_is_kept_for_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel = tt.compile(KERNEL.decode(), "sm_90a")
+    kernel.report(tmp_path / "first.html")
+    monkeypatch.setattr(PassManager, "run", lambda *_: pytest.fail("a pass runs"))
+    kernel.report(tmp_path / "second.html")

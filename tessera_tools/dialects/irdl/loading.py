@@ -68,22 +68,20 @@ def _dialect_name(op: Operation) -> str:
 
 
 class _Bases:
-    """The definitions that each constraint accepts, whatever their parameters are: a bit for each definition."""
+    """The definitions whose parameters each constraint looks at (`irdl.parametric`): a bit for each."""
 
     def __init__(self) -> None:
         self._bits: dict[object, int] = {}
         self._masks: dict[Value, int | None] = {}
-        """By the result of a constraint; None for everything."""
+        """By the result of a constraint; None for what accepts everything."""
 
     def add(self, op: Operation) -> None:
-        """Record what a constraint accepts; its operands are recorded. Raises DiagnosticError for ambiguous
-        alternatives: the first that is satisfied is taken, so that no two of them may accept the same."""
+        """Record a constraint, whose operands are recorded. Raises DiagnosticError for ambiguous alternatives: the
+        first that is satisfied is taken and decides the variables of its parameters, so that no two of them may be
+        parametric in the same definition, as upstream."""
         match op:
             case ops.Parametric():
                 mask = self._bit(ops.definition_of(op, op.base_type))
-            case ops.Base():
-                base = ops.definition_of(op, op.base_ref) if op.base_ref is not None else op.base_name
-                mask = self._bit(base)
             case ops.Any_():
                 mask = None
             case ops.AllOf():
@@ -96,7 +94,7 @@ class _Bases:
                         raise error(
                             op.location,
                             "any_of constraints are not in the correct form",
-                            "no two of them may accept the same: irdl.any, or two of the same base",
+                            "no two of them may be irdl.parametric of the same definition, and none irdl.any",
                         )
                     mask |= own
             case _:

@@ -29,6 +29,9 @@ from tessera_tools.opdef import (
 SHARED_BY = "nv_tileas.shared_by"
 """The discardable attribute of a load whose tile is the same in CTAs that differ in these bits of their rank."""
 
+IN_STEP = "nv_tileas.in_step"
+"""The discardable attribute of a product that CTAs execute equally often that differ in these bits of their rank."""
+
 
 class CtaRank(Op, name="nv_tileas.cta_rank", traits=(PURE,)):
     """The rank of this CTA in its cluster; 0 without one (PTX ISA, "%cluster_ctarank")."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
-from tessera_tools.dialects.nv_tileas import SHARED_BY
+from tessera_tools.dialects.nv_tileas import IN_STEP, SHARED_BY
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.types import I64, IntegerType, RankedTensorType
@@ -85,6 +85,9 @@ class _Parts:
                 shape = part_shape(op.c.type.shape, self.of(op.res))
                 assert shape is not None
                 set_grid(op, shape, kernel_spec(self.function).num_warps)
+            if isinstance(op, nv_tileas.Dot):
+                # All CTAs run the same program.
+                op.attributes[IN_STEP] = i64((1 << self.bits) - 1)
         for op in self.function.walk():
             for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
                 if is_tile(value):

@@ -144,7 +144,7 @@ class PlanCTA(Pass):
         self, function: nv_tileaa.Func, spec: nv_tileaa.KernelSpecAttr, target: Target, context: PassContext
     ) -> None:
         """Give a kernel clusters of tile blocks if they take less time."""
-        if not target.has(Feature.WGMMA) or PARTS in function.attributes:
+        if PARTS in function.attributes:
             return
         choice = choose_blocks(function, target)
         if choice is None:
@@ -167,7 +167,7 @@ class PlanCTA(Pass):
         if stays:
             function.attributes[WANTED] = UNIT
         then = ", whose CTAs stay for the next ones" if stays else ""
-        text = f"{what}{then}, {choice.plain:,.0f} without: L2 bounds it"
+        text = f"{what}{then}, {choice.plain:,.0f} without: {choice.bound} it"
         context.passed(function, text, "cluster", "schedule")
 
     def share(self, function: nv_tileaa.Func, programs: tuple[int, int], context: PassContext) -> None:

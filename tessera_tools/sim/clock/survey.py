@@ -108,7 +108,7 @@ class Surveyor(Counters):
             self._touch(int(found[0]))
         return found
 
-    def bulk(self, what: str, count: int, places: Any = None) -> None:
+    def bulk(self, what: str, count: int, places: Any = None, ctas: tuple[int, ...] = ()) -> None:
         if places is not None and len(places):
             self._touch(int(places[0]) >> 5)
 
