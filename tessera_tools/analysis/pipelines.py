@@ -55,10 +55,9 @@ def _same_stage(op: nv_tileas.ProducerWrite | nv_tileas.ConsumerRead) -> Iterato
 def _committed(op: nv_tileas.ProducerCommit, function: Operation) -> Iterator[DiagnosticError]:
     """Checks that there are products that fill a stage without a producer_write."""
     agent = nv_tileas.agent_of(op)
-    blocks = agent.blocks if agent is not None else []
-    if not any(
-        isinstance(inner, nv_tileas.Umma) for block in blocks for one in block for inner in one.walk()
-    ):
+    blocks = agent.blocks if agent is not None else function.regions[0].blocks
+    ops = (op for block in blocks for top in block for op in (top, *top.walk()))
+    if not any(isinstance(inner, nv_tileas.Umma) for inner in ops):
         yield op.error(
             "commits a stage that no producer_write has written, and no product of its agent fills"
         )

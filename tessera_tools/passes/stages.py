@@ -15,12 +15,12 @@ that held before. An error is at the op, and names the check.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from tessera_tools.dialects.nv_tileaa import Func

@@ -18,8 +18,8 @@ If no number is published, the table uses that of the nearest architecture. `gue
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
+from tessera_tools.records import dataclass, replace
 from tessera_tools.target.table import Target
 
 __all__ = ["Throughput", "throughput"]

@@ -12,6 +12,9 @@ import pytest
 from oracles import require_tool
 from tessera_tools.cli.opt import run as run_opt
 from tessera_tools.cli.translate import run as run_translate
+from tessera_tools.ir.core import Operation
+from tessera_tools.ir.symbols import symbol_name
+from tessera_tools.passes.builtin.canonicalize import Canonicalize
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = (ROOT / "test/corpus/vector_add_f32.mlir").read_bytes()
@@ -156,6 +159,51 @@ def test_without_the_option_it_has_the_whole_pipeline(tmp_path: Path) -> None:
         status=1,
     )
     assert 'pipeline: "builtin.module(cse,func.func(symbol-dce))"' in (tmp_path / "r.mlir").read_text()
+
+
+def breaks(op: Operation, how: str) -> bool:
+    """A pass that crashes on @second, or leaves it without a terminator."""
+    if symbol_name(op) == "second":
+        if how == "crash":
+            raise IndexError("the pass crashes")
+        last = op.regions[0].entry.last_op
+        assert last is not None
+        last.erase()
+        return True
+    return False
+
+
+FUNCTIONS = b"""\
+func.func @first(%a: i32) -> i32 {
+  %b = arith.addi %a, %a : i32
+  %c = arith.addi %a, %a : i32
+  %d = arith.muli %b, %c : i32
+  return %d : i32
+}
+func.func @second() {
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("how", ["crash", "invalid IR"])
+def test_a_local_reproducer_runs_the_pass_that_crashes_or_breaks_the_ir(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Canonicalize, "run", lambda self, op, context: breaks(op, how))
+    argv = ["--pass-pipeline=builtin.module(cse,func.func(canonicalize,cse))", "--crash-reproducer=r.mlir"]
+    _, first = opt(*argv, "--mlir-pass-pipeline-local-reproducer", cwd=tmp_path, stdin=FUNCTIONS, status=1)
+    text = (tmp_path / "r.mlir").read_text()
+    (pipeline,) = re.findall(r'pipeline: "(.*)"', text)
+    assert re.fullmatch(r"builtin\.module\(func\.func\(canonicalize(\{[^}]*\})?\)\)", pipeline)
+    assert text.count("arith.addi") == 1, "the module is that after the first cse"
+    _, again = opt("--run-reproducer", stdin=text.encode(), status=1)
+    message = (
+        "IndexError: the pass crashes" if how == "crash" else "does not verify after pass 'canonicalize'"
+    )
+    assert message in first and message in again
+    monkeypatch.undo()
+    opt("--run-reproducer", stdin=text.encode())
 
 
 # -- diagnostics

@@ -88,7 +88,7 @@ def _wait(low: Lowering, barrier: Value, parity: Value) -> None:
     e.nvvm("mbarrier.try_wait.parity", [barrier, parity, e.constant(LONGEST_WAIT)])
 
 
-def _wait_for_cluster(low: Lowering, barrier: Value, parity: Value) -> None:
+def wait_for_cluster(low: Lowering, barrier: Value, parity: Value) -> None:
     """Wait for a phase that other CTAs complete, after what they have done."""
     e = low.e
     again, after = e.new_block(), e.new_block()
@@ -105,7 +105,7 @@ def _peers(pipeline: nv_tileas.CreatePipeline) -> tuple[int, ...]:
 
 def _waits(pipeline: nv_tileas.CreatePipeline) -> Callable[[Lowering, Value, Value], None]:
     """How to wait for a phase of a pipeline that producers wait for."""
-    return _wait_for_cluster if _peers(pipeline) or pipeline.pair is not None else _wait
+    return wait_for_cluster if _peers(pipeline) or pipeline.pair is not None else _wait
 
 
 @lowers("nv_tileas.async.pipeline.create_pipeline")
@@ -241,14 +241,14 @@ def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
         with only_where(e, e.is_first_thread):
             e.nvvm("mbarrier.arrive", [barrier], [I64])
     if Fill.TILES in fills:
-        _arrive_by_warp(low, barrier, in_pair=is_in_pair(write))
+        arrive_by_warp(low, barrier, in_pair=is_in_pair(write))
 
 
 @lowers("nv_tileas.async.pipeline.consumer_wait")
 def consumer_wait(low: Lowering, op: nv_tileas.ConsumerWait) -> None:
     """Every thread waits."""
     assert op.phase is not None
-    wait = _wait if _pipeline(op).pair is None else _wait_for_cluster
+    wait = _wait if _pipeline(op).pair is None else wait_for_cluster
     wait(low, full_barrier(low, op), low.scalar(op.phase))
     if _is_in_tensor_memory(_pipeline(op)):
         fence_after_wait(low.e)
@@ -280,10 +280,10 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     if op.products is not None:
         commit_products(low, barrier, in_pair=pipeline.pair is not None)
     else:
-        _arrive_by_warp(low, barrier, _peers(pipeline), in_pair=pipeline.pair is not None)
+        arrive_by_warp(low, barrier, _peers(pipeline), in_pair=pipeline.pair is not None)
 
 
-def _arrive_by_warp(
+def arrive_by_warp(
     low: Lowering, barrier: Value, peers: Sequence[int] = (), *, in_pair: bool = False
 ) -> None:
     """One arrival per warp, after what all of its lanes have done, also at the same barrier of other CTAs; in a pair,
@@ -309,7 +309,7 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
         isinstance(inner, nv_tileas.CreatePipeline) and (inner.peers is not None or inner.pair is not None)
         for inner in (op.parent or ())
     )
-    if shared:
+    if shared or any(isinstance(inner, nv_tileas.ClusterReduceScatter) for inner in op.walk()):
         # Other CTAs arrive at the barriers of this one, which must be ready.
         cluster_barrier(low)
     elif not isinstance(_before(op), nv_tileas.AllocTmem):

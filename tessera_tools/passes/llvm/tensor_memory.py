@@ -14,7 +14,6 @@ Generation Instructions", "Instruction descriptor".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm, nv_tileas
@@ -42,6 +41,7 @@ from tessera_tools.passes.llvm.matrix_descriptors import Matrix, place_in, start
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.tied import tied
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
+from tessera_tools.records import dataclass
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature
 
 TENSOR_SPACE = 6

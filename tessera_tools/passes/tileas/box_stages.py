@@ -8,7 +8,6 @@ tiled_load %view[%i, %j]  ──▶  declare: make_tiled_tma_desc, alloc_tensor 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tessera_tools.dialects import arith, nv_tileas
@@ -25,6 +24,7 @@ from tessera_tools.passes.tileas.boxes import with_axes
 from tessera_tools.passes.tileas.fills import BoxLoad, Filler, ThreadFill
 from tessera_tools.passes.tileas.products import AsyncProduct
 from tessera_tools.planning.shared_memory import ALIGN, narrowest
+from tessera_tools.records import dataclass, field
 
 
 class Brought(NamedTuple):

@@ -13,7 +13,6 @@ launches that fill the GPU: if few CTAs run, L2 bounds none of them, and the bar
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from math import ceil, prod
 
 from tessera_tools.analysis.storage import element_bytes
@@ -25,6 +24,7 @@ from tessera_tools.passes.tileas.fills import BoxLoad
 from tessera_tools.passes.tileas.products import AsyncProduct, asynchronous_products
 from tessera_tools.passes.tileas.umma_pairs import has_halves
 from tessera_tools.passes.tileas.umma_products import choose_umma
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 from tessera_tools.target.throughput import throughput
 from tessera_tools.target.timing import timing

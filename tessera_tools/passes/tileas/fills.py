@@ -12,7 +12,6 @@ fillers of one product share a pipeline, whose stage is full when all of them ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from typing import Any
@@ -33,6 +32,7 @@ from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.tileas.boxes import Boxes, Missed, axes_of, boxes_of
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.planning.shared_memory import stage_stride
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import WARPS_OF_WARPGROUP
 
 REGISTER_BYTES = 2

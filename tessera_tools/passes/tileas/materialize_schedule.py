@@ -14,6 +14,7 @@ load has a pipeline of its own, and the consumer reads its tile.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.storage import element_bytes
@@ -23,7 +24,7 @@ from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64, RankedTensorType
-from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
+from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.agent_control import copied, rewritten
@@ -278,6 +279,7 @@ class Kernel:
         before = Builder.before(end)
         for pipeline in self.pipelines:
             self.declare(pipeline, before)
+        self.declare_exchanges(before)
         return own, before
 
     def run(self) -> None:
@@ -337,6 +339,22 @@ class Kernel:
             location=pipeline.user.location,
         )
         pipeline.token = builder.insert(made).res
+
+    def declare_exchanges(self, builder: Builder) -> None:
+        """The mbarriers at which the consumers of a cluster meet: each of their warps arrives at that of each CTA."""
+        spec = self.function.kernel_spec
+        assert spec is not None
+        for op in list(self.function.walk()):
+            if not isinstance(op, nv_tileas.ClusterReduceScatter):
+                continue
+            layout = SharedAttr(swizzled((1,), I64.width, None, 0))
+            made = nv_tileas.AllocTensor(res=SmemType((1, 1), I64, layout), location=op.location)
+            made.attributes[ALIGN] = i64(8)
+            buffer = builder.insert(made).res
+            zero = builder.insert(arith.Constant(i32(0), location=op.location)).results[0]
+            arrivals = i32(self.warps * prod(spec.cluster))
+            builder.insert(nv_tileas.MBarrierInit(buffer, zero, arrivals, location=op.location))
+            op.set_field("mbarrier", [buffer])
 
     # -- the producer
 

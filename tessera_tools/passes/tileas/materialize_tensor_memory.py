@@ -22,7 +22,6 @@ hands over there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, ClassVar, cast
 
@@ -60,6 +59,7 @@ from tessera_tools.passes.tileas.umma_products import (
 )
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import tile_text
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
 

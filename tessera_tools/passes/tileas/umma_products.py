@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
@@ -56,6 +55,7 @@ from tessera_tools.passes.tileas.products import (
     without_sign,
 )
 from tessera_tools.passes.tileas.umma_pairs import may_pair, pair
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Target
 
 _TRANSPOSED = (1, 2)

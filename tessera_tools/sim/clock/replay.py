@@ -127,6 +127,7 @@ class _Replay:
         amounts: dict[Phase, int] = defaultdict(int)
         for trace in traces:
             for step in trace.steps:
+                self.result.copies |= self.costs[step.pc].kind in ("copy", "bulk")
                 if step.arrives and self.costs[step.pc].kind in ("bulk", "copy.arrive"):
                     for phase in step.arrives:
                         amounts[phase] += step.bytes // len(step.arrives)

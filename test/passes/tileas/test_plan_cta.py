@@ -393,6 +393,16 @@ CASES: dict[tuple[str, str], Case] = {
     ("elementwise", "forward"): (
         f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n%b = arith.addi %a, %a : tensor<64x32xi32>", "b", ROWS,
     ),
+    ("sum over the cluster", "backward"): (
+        f"{SPLAT}\n%b = nv_tileas.cluster_reduce_scatter %a : tensor<64x32xi32> -> tensor<64x32xi32>\n"
+        f"{_backward('b', (64, 32), COLUMNS)}",
+        "a", ((0, 0),),
+    ),
+    ("sum over the cluster", "forward"): (
+        f"{SPLAT}\n%b = nv_tileas.cluster_reduce_scatter %a : tensor<64x32xi32> -> tensor<64x32xi32>\n"
+        f"{_backward('b', (64, 32), ROWS)}",
+        "b", ROWS,
+    ),
     ("broadcast", "backward"): (
         "%a = nv_tileaa.splat %x : i32 -> tensor<64x1xi32>\n"
         f"%b = nv_tileaa.broadcast %a : tensor<64x1xi32> -> tensor<64x32xi32>\n{_backward('b', (64, 32), COLUMNS)}",
