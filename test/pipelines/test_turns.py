@@ -230,5 +230,6 @@ def test_every_barrier_of_a_turn_is_needed(kernel: Attention, barriers: int) -> 
     changed = without_each_barrier(made.ptx)
     assert len(changed) == barriers, "the first turn; waits and arrivals of two warpgroups"
     missed = [n for n, (_, ptx) in enumerate(changed) if not is_found(ptx, made, args, expected)]
-    # Behind the loop, the last warpgroup gives a turn that nobody takes.
-    assert missed == ([len(changed) - 1] if barriers == 13 else [])
+    # Behind the loop, the last warpgroup gives a turn that nobody takes. Without its wait before the loop, it is a turn
+    # ahead; at the end it waits for what it has announced itself, which a barrier allows.
+    assert missed == ([6, len(changed) - 1] if barriers == 13 else [])
