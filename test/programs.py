@@ -11,13 +11,15 @@ tessera_tools/runtime/types.py: `encode` and `decode` go between float64 and suc
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import re
 import secrets
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from run_cache import once_in_a_run
@@ -34,6 +36,8 @@ from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
 from tessera_tools.runtime import Result, lookup_type
 from tessera_tools.runtime.simulated import SimulatedDevice
+from tessera_tools.sim.findings import Finding, Findings
+from tessera_tools.sim.machine import StopLaunch
 from tessera_tools.target import lookup
 
 TARGETS = ("sm_80", "sm_90a", "sm_100a", "sm_120a")
@@ -182,6 +186,19 @@ def launch_ptx(
     while len(_LOADED) > _MOST_LOADED:
         del _LOADED[next(iter(_LOADED))]
     return found
+
+
+class _FirstFinding(Findings):
+    def add(self, finding: Finding) -> None:
+        super().add(finding)
+        raise StopLaunch
+
+
+@contextlib.contextmanager
+def stopped_by_findings() -> Iterator[None]:
+    """Launches end with their first finding. For a test, or a function of it, that asks only whether there is one."""
+    with mock.patch("tessera_tools.sim.launch.Findings", _FirstFinding):
+        yield
 
 
 _MOST_LOADED = 8

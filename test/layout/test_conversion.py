@@ -247,6 +247,13 @@ def test_a_source_with_gaps_is_refused() -> None:
         plan_conversion(resized(TILE, "register", 1), TILE, 32)
 
 
+def test_a_conversion_within_each_cta_goes_through_its_shared_memory() -> None:
+    src = blocked((8, 64), (1, 2), (1, 32), (2, 1), (1, 0), blocks=(2, 1))
+    dst = blocked((8, 64), (4, 1), (1, 32), (1, 2), (0, 1), blocks=(2, 1))
+    assert src != dst
+    assert shared_round_trip(src, dst, 32).choice.layout.is_invertible()
+
+
 def test_elements_do_not_cross_ctas() -> None:
     src = blocked((4, 64), (1, 1), (1, 32), (1, 1), (1, 0), blocks=(2, 1))
     dst = blocked((4, 64), (1, 1), (1, 32), (1, 1), (1, 0), blocks=(1, 2))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import assembled, compiled, fresh_seed, launch
+from programs import assembled, compiled, fresh_seed, launch, stopped_by_findings
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime import device
@@ -80,6 +80,7 @@ def test_each_arrival_and_each_wait_for_a_full_stage_is_needed() -> None:
     assert len(missed) <= 2 and all(what.startswith("wait ") for what in missed), missed
 
 
+@stopped_by_findings()
 def is_found(ptx: str, manifest: object) -> bool:
     rng = np.random.default_rng(fresh_seed())
     for mode in ("late", "early"):

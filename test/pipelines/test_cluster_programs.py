@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import assembled, compiled, empty, fresh_seed, launch, launch_ptx, random
+from programs import assembled, compiled, empty, fresh_seed, launch, launch_ptx, random, stopped_by_findings
 
 from tessera_tools.cli.run_input import fills
 from tessera_tools.diagnostics import DiagnosticError, collect
@@ -259,6 +259,7 @@ def test_every_synchronization_is_needed() -> None:
     given = arguments(a, b, empty("f16", (m, n)))
     expected = a.astype(np.float64) @ b.astype(np.float64)
 
+    @stopped_by_findings()
     def is_found(ptx: str) -> bool:
         for mode in ("early", "late"):
             for seed in range(4):

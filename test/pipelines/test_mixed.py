@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import assembled, compiled, fresh_seed
+from programs import assembled, compiled, fresh_seed, stopped_by_findings
 from reference.interpreter import interpret
 
 from oracles import require_tool
@@ -97,6 +97,7 @@ def test_every_synchronization_is_needed(case: Case) -> None:
         grid=case.grid,
     )
 
+    @stopped_by_findings()
     def is_found(ptx: str) -> bool:
         for mode in ("late", "early"):
             try:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import compiled, fresh_seed
+from programs import compiled, fresh_seed, stopped_by_findings
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime import device
@@ -53,6 +53,7 @@ def mutants(ptx: str, only: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
             yield f"expect_tx of {count} bytes", ptx[: found.start()] + changed + ptx[found.end() :]
 
 
+@stopped_by_findings()
 def is_found(ptx: str, manifest: Any, product: Product, gpu_name: str = "sm_90a") -> bool:
     """True if the simulated GPU says that something is wrong, in one of its modes."""
     rng = np.random.default_rng(fresh_seed())

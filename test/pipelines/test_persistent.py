@@ -10,7 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import Compiled, assembled, compiled, empty, fresh_seed, launch, launch_ptx, random
+from programs import (
+    Compiled,
+    assembled,
+    compiled,
+    empty,
+    fresh_seed,
+    launch,
+    launch_ptx,
+    random,
+    stopped_by_findings,
+)
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.emit.driver import Options, compile_module
@@ -254,6 +264,7 @@ def test_every_barrier_between_programs_is_needed(persistent: str) -> None:
     x = random("f32", (5, 1024), np.random.default_rng(fresh_seed()))
     args = arguments(x, empty("f32", x.shape))
 
+    @stopped_by_findings()
     def is_found(one: Compiled) -> bool:
         for mode in ("late", "early"):
             for seed in range(4):
@@ -278,6 +289,7 @@ def test_every_synchronization_of_a_canceled_launch_is_needed() -> None:
     args = arguments(a, b, empty("f16", (64, 320)))
     expected = a.astype(np.float64) @ b
 
+    @stopped_by_findings()
     def is_found(one: Compiled) -> bool:
         for mode in ("late", "early"):
             for seed in range(4):

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import assembled, compiled, decode, fresh_seed, launch
+from programs import assembled, compiled, decode, fresh_seed, launch, stopped_by_findings
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime import device
@@ -53,6 +53,7 @@ def test_results(name: str, mode: str) -> None:
     np.testing.assert_allclose(decode(kernel.element, found), expected, rtol=2e-2, atol=2e-2)
 
 
+@stopped_by_findings()
 def is_found(ptx: str, manifest: Any, kernel: Attention) -> bool:
     """True if the simulated GPU says that something is wrong, in one of its modes."""
     rng = np.random.default_rng(fresh_seed())

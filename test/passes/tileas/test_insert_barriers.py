@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import fresh_seed, worker
+from programs import fresh_seed, stopped_by_findings, worker
 from slice.test_dots import product_program
 
 from tessera_tools.dialects import nv_tileas
@@ -369,4 +369,5 @@ def test_every_barrier_is_needed_and_no_other(name: str) -> None:
     for left_out in range(kernel.count):
         module = lowered(kernel.text)
         barriers(module)[left_out].erase()
-        assert check(kernel, module, "sm_80", seed) != [], f"barrier {left_out} is superfluous"
+        with stopped_by_findings():
+            assert check(kernel, module, "sm_80", seed) != [], f"barrier {left_out} is superfluous"

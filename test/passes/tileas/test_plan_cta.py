@@ -8,7 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import check_tools, compiled, empty, fresh_seed, launch, launch_ptx, program, random
+from programs import (
+    check_tools,
+    compiled,
+    empty,
+    fresh_seed,
+    launch,
+    launch_ptx,
+    program,
+    random,
+    stopped_by_findings,
+)
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir.core import Operation
@@ -277,6 +287,7 @@ def test_every_synchronization_is_needed() -> None:
     given = arguments(a, b, empty("f16", (128, 64)))
     expected = a.astype(np.float64) @ b.astype(np.float64)
 
+    @stopped_by_findings()
     def is_found(ptx: str) -> bool:
         for mode in ("early", "late"):
             for seed in range(4):
@@ -307,6 +318,7 @@ def test_every_synchronization_is_needed() -> None:
     assert removed >= 6
 
 
+@stopped_by_findings()
 def test_every_barrier_of_an_exchange_is_needed() -> None:
     """CTAs meet before they read what others have stored, and before they end or store again."""
     made = compiled(SOFTMAX, "sm_90a", cluster="1x2")
