@@ -53,11 +53,11 @@ bench: $(STAMP)
 	$(BIN)/python tools/bench/startup.py
 	$(BIN)/python tools/bench/parse.py $(if $(XDSL_OPT),--xdsl-opt=$(XDSL_OPT))
 	$(BIN)/python tools/bench/compile.py $(if $(TILEIRAS),--tileiras=$(TILEIRAS)) $(if $(BYTECODE),--bytecode=$(BYTECODE))
+	$(BIN)/python tools/bench/whole_process.py $(if $(TILEIRAS),--tileiras=$(TILEIRAS))
 	$(BIN)/python tools/bench/corpus.py $(if $(TILEIRAS),--tileiras=$(TILEIRAS))
 	$(BIN)/python tools/bench/simulator.py
 
 docs: $(STAMP)
-	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	$(BIN)/python -m mkdocs build --strict
 
 fuzz: $(STAMP)

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
 
-__all__ = ["cache_folder"]
+__all__ = ["cache_folder", "digest"]
+
+
+def digest(data: bytes, size: int = 32) -> bytes:
+    """The BLAKE2 digest of the data, in `size` bytes. `hashlib` has it too, but its import loads OpenSSL."""
+    from _blake2 import blake2b
+
+    return blake2b(data, digest_size=size).digest()
 
 
 def cache_folder() -> str | None:
@@ -33,8 +39,10 @@ def _is_private(folder: str) -> bool:
     """
     try:
         os.makedirs(os.path.dirname(folder), mode=0o700, exist_ok=True)
-        with suppress(FileExistsError):
+        try:
             os.mkdir(folder, 0o700)
+        except FileExistsError:
+            pass
         found = os.lstat(folder)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o022:
             return False

@@ -17,8 +17,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, NoReturn
+
+from tessera_tools.records import dataclass
 
 __all__ = [
     "Finished",
@@ -36,6 +37,7 @@ __all__ = [
     "run_forked",
     "signal_name",
     "spawn",
+    "spawn_copy",
     "spawn_detached",
 ]
 
@@ -195,6 +197,31 @@ def spawn(
     return pid
 
 
+def spawn_copy(body: Callable[[], int], *, stdin: int, stdout: int, stderr: int) -> int:
+    """As `spawn`, for a function of this program: the child has only these descriptors, and `body` returns its exit
+    status. What it changes in memory is lost with it."""
+    pid = fork()
+    if pid:
+        _children[pid] = True
+        with suppress(OSError):  # the child has ended, or has done it
+            os.setpgid(pid, pid)
+        return pid
+    status = 70
+    try:
+        os.setpgid(0, 0)
+        _take_streams(stdin, stdout, stderr)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        status = body()
+    finally:
+        os._exit(status)
+
+
+def _take_streams(*descriptors: int) -> None:
+    """Make these descriptors the streams of this process."""
+    for number, descriptor in enumerate(descriptors):
+        os.dup2(descriptor, number)
+
+
 def spawn_detached(argv: Sequence[str]) -> None:
     """Start `argv[0]`, a path, as a process that outlives this one, with empty streams. Raises OSError."""
     streams = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in (0, 1, 2)]
@@ -225,9 +252,7 @@ def _fork_and_execute(
             os.setpgid(0, 0)
             if prctl is not None:
                 end_with_parent(parent)
-            os.dup2(os.open(os.devnull, os.O_RDONLY) if stdin is None else stdin, 0)
-            os.dup2(stdout, 1)
-            os.dup2(stderr, 2)
+            _take_streams(os.open(os.devnull, os.O_RDONLY) if stdin is None else stdin, stdout, stderr)
             os.execve(argv[0], list(argv), environment)
         except OSError as error:
             os.write(failure, str(error.errno).encode())
@@ -360,9 +385,7 @@ def _be_forked(body: Callable[[], int], stdout: int, stderr: int) -> NoReturn:
 
     status = 70
     try:
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-        os.dup2(stdout, 1)
-        os.dup2(stderr, 2)
+        _take_streams(os.open(os.devnull, os.O_RDONLY), stdout, stderr)
         sys.stdout = io.TextIOWrapper(open(1, "wb", closefd=False), "utf-8", "surrogateescape")  # noqa: SIM115
         sys.stderr = io.TextIOWrapper(open(2, "wb", closefd=False), "utf-8", "backslashreplace")  # noqa: SIM115
         status = body()

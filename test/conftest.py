@@ -14,6 +14,7 @@ import pytest
 from run_cache import make_folder, remove_folder
 
 from harness.cpu_times import CpuTimes
+from harness.huge_pages import use_huge_pages
 from harness.pytest_plugin import RunFileCollector
 from oracles import HINTS, find_tool, require_tool
 from tessera_tools.cache import cache_folder
@@ -63,9 +64,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Take what is there now, thousands of tests and modules, out of every later search for garbage."""
+    """Take what is there now, thousands of tests and modules, out of every later search for garbage, and make forks
+    cheap."""
     gc.collect()
     gc.freeze()
+    use_huge_pages()
 
 
 def pytest_report_header() -> str:

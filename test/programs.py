@@ -79,6 +79,7 @@ def compiled(
     raster: str = "auto",
     launches: str = "any",
     plain_abi: bool = False,
+    split_k: int = 0,
 ) -> Compiled:
     """Compile cuda_tile text to PTX, once for each target. Raises DiagnosticError."""
     options = Options(
@@ -91,8 +92,10 @@ def compiled(
         raster=raster,
         launches=launches,
         plain_abi=plain_abi,
+        split_k=split_k,
     )
-    made_by = (compiled, text, target, level, ping_pong, cluster, persistent, raster, launches, plain_abi)
+    choices = (ping_pong, cluster, persistent, raster, launches, plain_abi, split_k)
+    made_by = (compiled, text, target, level, *choices)
     return compiled_module(parse_module(text, "program.mlir"), options, made_by)
 
 
@@ -137,6 +140,7 @@ def launch(
     raster: str = "auto",
     launches: str = "any",
     plain_abi: bool = False,
+    split_k: int = 0,
     **options: Any,
 ) -> tuple[list[Array], Result]:
     """Compile and run a program; (the arrays afterwards, the launch's result).
@@ -146,7 +150,8 @@ def launch(
     array for each array among `args`; the caller's stay as they are. `seed` is the schedule's, a fresh one unless
     told, and printed; `options` are SimulatedDevice's (mode, stats, …). Asserts that there are no findings.
     """
-    made = compiled(text, target, level, ping_pong, cluster, persistent, raster, launches, plain_abi)
+    choices = (ping_pong, cluster, persistent, raster, launches, plain_abi, split_k)
+    made = compiled(text, target, level, *choices)
     seed = fresh_seed("schedule") if seed is None else seed
     arrays, result = launch_ptx(
         made, args, target, grid, file="program.ptx", entry=entry, seed=seed, **options

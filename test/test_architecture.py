@@ -14,6 +14,7 @@ PACKAGE = ROOT / "tessera_tools"
 LONGEST_MODULE = 600
 
 LAYERS = [
+    {"records"},
     {"cache", "diagnostics", "process"},
     {"lalr"},
     {"ir"},
@@ -33,10 +34,14 @@ LAYERS = [
 ]
 """Lowest first: a package imports from layers below its own, and from itself."""
 
-LEAVES = {"layout": set[str](), "target": {"layout"}, "sim": {"diagnostics", "lalr", "layout", "target"}}
+LEAVES = {
+    "layout": {"records"},
+    "target": {"layout", "records"},
+    "sim": {"diagnostics", "lalr", "layout", "records", "target"},
+}
 """Packages beside the layers, and all that each may import; `layout` and `target` serve dialects and up."""
 
-RUNTIME = {"cache", "diagnostics", "process", "layout", "target", "sim", "emit"}
+RUNTIME = {"cache", "diagnostics", "process", "layout", "records", "target", "sim", "emit"}
 """`emit` for the launch manifest, which both devices read."""
 
 _TYPE_CHECKING = ast.dump(ast.parse("TYPE_CHECKING", mode="eval").body)

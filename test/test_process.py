@@ -56,10 +56,14 @@ def test_stdin_is_empty():
 
 
 def test_a_hanging_program_is_ended_with_all_it_started():
-    done = run([SH, "-c", "sleep 1000 & echo $! $$; wait"], time_limit=0.5)
-    assert done.timed_out
+    for limit in (0.5, 5, 50):
+        done = run([SH, "-c", "sleep 1000 & echo $! $$; wait"], time_limit=limit)
+        assert done.timed_out
+        if done.stdout:  # a busy machine may not have come so far
+            break
+    assert len(done.stdout.split()) == 2
     assert not done.succeeded
-    assert done.seconds < 15
+    assert done.seconds < limit + 15
     assert all(gone(int(pid)) for pid in done.stdout.split())
 
 

@@ -10,7 +10,6 @@ of values from outside of the loop.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
@@ -20,6 +19,7 @@ from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import IntegerType, RankedTensorType
+from tessera_tools.records import dataclass, field
 
 RENAMES = (nv_tileaa.Reshape, nv_tileaa.Broadcast, nv_tileaa.Permute)
 """Ops whose result has the elements of their source, at other places."""

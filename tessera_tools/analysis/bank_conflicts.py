@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 
@@ -18,6 +17,7 @@ from tessera_tools.analysis.lane_values import WARP, LaneValues, Row
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.ir.interfaces import MemoryAccess
 from tessera_tools.layout import LinearLayout
+from tessera_tools.records import dataclass
 
 _BANKS = 32
 _PANEL, _PATTERN = 128, 1024

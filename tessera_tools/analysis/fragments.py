@@ -13,7 +13,6 @@ of its rows).
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -23,6 +22,7 @@ from tessera_tools.dialects.tile.compute import ByRow, Product, RowReduction
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import DYNAMIC
+from tessera_tools.records import dataclass, field
 
 _ACCESSES = (tile.LoadGlobalTile, tile.StoreGlobal)
 

@@ -15,7 +15,6 @@ barriers are then removed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -26,6 +25,7 @@ from tessera_tools.ir.core import Block, Builder, Operation
 from tessera_tools.ir.effects import NO_EFFECT, Completion, Effect, Kind, MemoryEffects, Reach, Resource
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.traits import OneRegionRuns, RegionsRunTogether
+from tessera_tools.records import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)

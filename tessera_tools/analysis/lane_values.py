@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from math import gcd, prod
 from typing import Any
 
@@ -21,6 +20,7 @@ from tessera_tools.analysis.transfer import ZERO_DIVISOR
 from tessera_tools.dialects import arith, scf, tile
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Operation, Value
+from tessera_tools.records import dataclass
 
 WARP = 32
 _MOST_CASES = 128

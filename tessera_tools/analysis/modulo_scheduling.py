@@ -23,10 +23,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from math import lcm
 from types import MappingProxyType
+
+from tessera_tools.records import dataclass
 
 __all__ = [
     "Dependence",

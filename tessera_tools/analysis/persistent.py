@@ -5,10 +5,9 @@ nv_tileaa.persistent = {counter = 6, grid = [3, 4, 5], scheduler = "counter"}
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr, IntegerAttr, StringAttr, i64
+from tessera_tools.records import dataclass
 
 PERSISTENT = "nv_tileaa.persistent"
 """Attribute of a kernel: how it gets the numbers of its programs."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from tessera_tools.analysis.stage_order import out_of_order
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileas
-from tessera_tools.ir.core import Block, BlockArgument, Operation, Value
-from tessera_tools.ir.flow import sources
+from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.traits import OneRegionRuns, Terminator
 
@@ -26,17 +26,41 @@ _TOKENS = (nv_tileas.ConsumerTokenType, nv_tileas.ProducerTokenType)
 
 def problems(function: Operation) -> Iterator[DiagnosticError]:
     """Yields an error for each op that leaves a stage unmatched on some path."""
+    yield from out_of_order(function)
     for op in function.walk():
         if isinstance(op, nv_tileas.CreatePipeline):
             yield from _sides(op)
         elif isinstance(op, _BEGINS):
             yield from _stage(op)
+        elif isinstance(op, nv_tileas.ProducerWrite | nv_tileas.ConsumerRead):
+            yield from _same_stage(op)
         if isinstance(op, nv_tileas.ProducerAcquire | nv_tileas.ProducerWrite):
             yield from _passed_on(op, op.res, (nv_tileas.ProducerWrite, nv_tileas.ProducerCommit))
         elif isinstance(op, nv_tileas.ConsumerWait | nv_tileas.ConsumerRead):
             yield from _passed_on(op, op.res, (nv_tileas.ConsumerRead, nv_tileas.ConsumerRelease))
+        elif isinstance(op, nv_tileas.ProducerCommit) and op.is_of_products:
+            yield from _committed(op, function)
         elif op.regions:
             yield from _carried(op)
+
+
+def _same_stage(op: nv_tileas.ProducerWrite | nv_tileas.ConsumerRead) -> Iterator[DiagnosticError]:
+    """Checks that the stage is the one whose token the op has."""
+    begun = op.token.defining_op
+    if isinstance(begun, _BEGINS) and not nv_tileas.is_unwrapped(op) and op.iter is not begun.iter:
+        word = "writes" if isinstance(op, nv_tileas.ProducerWrite) else "reads"
+        yield op.error(f"{word} another stage than '{begun.name}', which gives its token")
+
+
+def _committed(op: nv_tileas.ProducerCommit, function: Operation) -> Iterator[DiagnosticError]:
+    """Checks that there are products that fill a stage without a producer_write."""
+    agent = nv_tileas.agent_of(op)
+    blocks = agent.blocks if agent is not None else function.regions[0].blocks
+    ops = (op for block in blocks for top in block for op in (top, *top.walk()))
+    if not any(isinstance(inner, nv_tileas.Umma) for inner in ops):
+        yield op.error(
+            "commits a stage that no producer_write has written, and no product of its agent fills"
+        )
 
 
 def _carried(op: Operation) -> Iterator[DiagnosticError]:
@@ -74,8 +98,7 @@ def _sides(pipeline: nv_tileas.CreatePipeline) -> Iterator[DiagnosticError]:
 
 
 def _stage(op: nv_tileas.ProducerAcquire | nv_tileas.ConsumerWait) -> Iterator[DiagnosticError]:
-    """Checks that the iterator belongs to the pipeline, is used for one stage on each path, and advances in each
-    iteration."""
+    """Checks that the iterator belongs to the pipeline."""
     if nv_tileas.is_unwrapped(op):
         return  # Numbers of stages are what iterators were made into, after they were checked.
     made = nv_tileas.pipeline_of(op.iter)
@@ -83,31 +106,6 @@ def _stage(op: nv_tileas.ProducerAcquire | nv_tileas.ConsumerWait) -> Iterator[D
         failure = op.error("has an iterator of another pipeline")
         failure.diagnostics[0].note("the iterator belongs to this pipeline", made.location)
         yield failure
-    same = [user for user in dict.fromkeys(op.iter.users) if type(user) is type(op)]
-    for first, second in combinations(same, 2):
-        if second is op and not _exclude_each_other(first, second):
-            yield op.error("uses a stage a second time; advance the iterator with inc_iter in between")
-    loop = _loop_without_update(op, op.iter)
-    if loop is not None:
-        yield op.error(
-            f"uses the same stage in each iteration of '{loop.name}'; carry the iterator through the loop, advanced"
-        )
-
-
-def _loop_without_update(op: Operation, iterator: Value) -> Operation | None:
-    """The loop that does not change the iterator of an op between iterations; None if there is none."""
-    home = iterator.owner_block
-    around = op.parent_op
-    while around is not None:
-        if home is not None and home.parent_op is around:
-            break
-        if isinstance(around, LoopLike):
-            return around
-        around = around.parent_op
-    if around is None or not isinstance(around, LoopLike) or not isinstance(iterator, BlockArgument):
-        return None
-    carried = (sources(iterator) or [])[1:]
-    return around if any(value is iterator for value in carried) else None
 
 
 def _passed_on(

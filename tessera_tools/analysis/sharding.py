@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from tessera_tools.diagnostics import Refusal
+from tessera_tools.records import dataclass, replace
 
 __all__ = ["Sharding", "Step", "bytes_received", "cost", "local_shape", "steps"]
 

@@ -5,12 +5,12 @@ make_memref %p, shape = [%m, %k], stride = [%s, 1]  ─describe()─▶  TensorM
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.analysis.parameters import Expression, expression_of
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.ir.attributes import Type
+from tessera_tools.records import dataclass
 
 TENSOR_MAPS = "nv_tileaa.tensor_maps"
 """Attribute of a kernel's llvm.func: the tensor maps that the launcher creates for its last parameters."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -20,6 +19,7 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import FloatType, RankedTensorType, Type
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Target
 from tessera_tools.target.throughput import Throughput, throughput
 

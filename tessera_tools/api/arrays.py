@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tessera_tools.diagnostics import error
+from tessera_tools.records import dataclass
 from tessera_tools.runtime import Buffer, Device, Type, lookup_type
 
 __all__ = ["ArrayView", "HostMemory", "describe"]

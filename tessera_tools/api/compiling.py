@@ -9,11 +9,10 @@ import linecache
 import os
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tessera_tools.api.inputs import (
     DEFAULT_GPU,
@@ -30,10 +29,12 @@ from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.tunables import TUNABLES, given_config
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.printing import print_op
+from tessera_tools.records import dataclass, field, replace
 from tessera_tools.runtime.signature import Signature, of_kernel
 from tessera_tools.target import Target, lookup
 
 if TYPE_CHECKING:
+    from tessera_tools.api.cutile import Arguments
     from tessera_tools.api.launching import Launcher
     from tessera_tools.emit.resources import Resources
     from tessera_tools.passes.base import Pass
@@ -146,6 +147,8 @@ c_stride: i32) for sm_90a>
         """What was compiled, for a report."""
         self._recording: Recording | None = None
         """What the compilation did, if it was recorded; its code is added for the first report."""
+        self._arguments: Arguments | None = None
+        """Of a cuTile kernel."""
 
     def __repr__(self) -> str:
         parameters = ", ".join(f"{p.name}: {p.type}" for p in self.signature.wanted)
@@ -156,6 +159,12 @@ c_stride: i32) for sm_90a>
         from tessera_tools.api.launching import Launcher
 
         return Launcher(self, (grid,) if isinstance(grid, int) else tuple(grid))
+
+    def __call__(self, *args: object, **options: object) -> NoReturn:
+        """A launch needs a grid: `kernel[grid](…)`."""
+        raise TypeError(
+            f"a launch of '{self.name}' needs a grid; expected kernel[grid](…), as kernel[(4, 2)](a, b)"
+        )
 
     @property
     def ptx(self) -> str:
@@ -270,6 +279,7 @@ def compile(
     persistent: str = "auto",
     raster: str = "auto",
     launches: str = "any",
+    split_k: int = 0,
     num_stages: int = 0,
     tuned: str | os.PathLike[str] | None = None,
     shapes: str | None = None,
@@ -296,6 +306,8 @@ def compile(
     raster: the order of tile blocks in the grid: `rows`, `grouped:N` or `hilbert:N`.
     launches: `large` if launches have more tile blocks than run at once: clusters of tile blocks and persistence are
         then chosen where they take less time.
+    split_k: the CTAs of a cluster that share the iterations of a loop with products, and then add their sums: 2, 4 or
+        8; for few tile blocks and long loops.
     num_stages: iterations of a loop whose tiles are in shared memory at the same time; 0 chooses.
     tuned: a file of tessera-tune's results, which choose the options above; a warning if it has none for this kernel.
     shapes: the class of shapes in that file, if it has several.
@@ -323,6 +335,7 @@ def compile(
         "num_stages": num_stages,
         "ping_pong": ping_pong,
         "cluster": cluster,
+        "split_k": split_k,
         "persistent": persistent,
         "raster": raster,
         "launches": launches,
@@ -331,7 +344,8 @@ def compile(
     if target is not None and not isinstance(target, str):
         raise error(None, f"target is {target!r}; expected the name of a GPU, such as 'sm_90a'")
     wanted = find_target(target) if target is not None else None
-    read, label = _read(source, args, wanted, name)
+    read, label, arguments = _read(source, args, wanted, name)
+    names = arguments.parameter_names if arguments is not None else []
     if isinstance(read, bytes) and tuned is None and kind_of(label, read) != "mlir":
         return _compile_text(read, label, wanted, entry, ptxas)
     config = given_config(given)
@@ -357,6 +371,7 @@ def compile(
     key = None
     if cache and not keep_ir:
         data = read if isinstance(read, bytes) else print_op(read, debuginfo=True).encode()
+        data += "\0".join(names).encode()
         key = key_of(data, label, options, wanted.name if wanted is not None else None, api=True)
     recording = None
     if keep_ir and lineinfo:
@@ -364,12 +379,15 @@ def compile(
 
         recording = Recording(label)
     with collect() as remarks:
-        found = once(key, label, lambda: _compile_module(read, label, wanted, options, watch, recording))
+        found = once(
+            key, label, lambda: _compile_module(read, label, wanted, options, watch, recording, names)
+        )
     assert found.compiled.manifest is not None
     kernel = _kernel(lookup(found.compiled.manifest.target), found.compiled, entry, label)
     kernel.remarks, kernel._ir, kernel._ptxas = [*told, *remarks], watch.ir, ptxas
+    kernel._arguments = arguments
     kernel._from_python = not isinstance(source, str | bytes | bytearray | os.PathLike | Operation)
-    kernel._input = (read if isinstance(read, bytes) else read.clone(), options, wanted)
+    kernel._input = (_named(read, label, names), options, wanted)
     kernel._recording = recording
     kernel.seconds = dict(found.facts["seconds"])
     kernel.layouts = tuple(Layout(*layout) for layout in found.facts["layouts"])
@@ -385,11 +403,16 @@ def _compile_module(
     options: Options,
     watch: _Watch,
     recording: Recording | None,
+    names: list[str],
 ) -> Entry:
-    """Compile IR to PTX, with the properties of a `Kernel`, and record it."""
+    """Compile IR to PTX, with the properties of a `Kernel`, and record it.
+
+    names: those of the parameters, if the IR has none.
+    """
     from tessera_tools.emit.driver import compile_module, declared_target
 
     module = _module(read, label)
+    _name_parameters(module, names)
     chosen = target or find_target(declared_target(module) or DEFAULT_GPU)
     pointees = _pointees(module)
     options = replace(options, target=chosen)
@@ -422,27 +445,30 @@ def _check_given(given: Mapping[str, object]) -> None:
 
 def _read(
     source: object, args: Sequence[Any] | None, target: Target | None, name: str | None
-) -> tuple[bytes | Operation, str]:
-    """The source as bytes or a module, and its name in messages."""
+) -> tuple[bytes | Operation, str, Arguments | None]:
+    """The source as bytes or a module, its name in messages, and the arguments of a cuTile kernel."""
     if isinstance(source, Operation):
-        return source, name or "<module>"
+        return source, name or "<module>", None
     if isinstance(source, bytes | bytearray):
-        return bytes(source), name or "<bytes>"
+        return bytes(source), name or "<bytes>", None
     if isinstance(source, os.PathLike) or (isinstance(source, str) and _is_path(source)):
         path: str = os.fspath(source)
         with open(path, "rb") as file:
-            return file.read(), name or path
+            return file.read(), name or path, None
     if isinstance(source, str):
-        return source.encode(), name or "<text>"
+        return source.encode(), name or "<text>", None
     build = getattr(source, "__tessera_module__", None)
     if build is not None:
         module, label = build(args)
-        return module, name or label
+        return module, name or label, None
     from tessera_tools.api.cutile import export, is_kernel
 
     if not is_kernel(source):
         what = type(source).__name__
-        raise TypeError(f"cannot compile a {what}; expected a path, text, bytes, a module or a kernel")
+        raise TypeError(
+            f"cannot compile a {what}; expected a path, text, bytes, a module, or a "
+            "function with @cuda.tile.kernel or @tessera_tools.dsl.kernel"
+        )
     return export(source, args, target)
 
 
@@ -500,6 +526,25 @@ def _kernel(target: Target, made: Compiled, entry: str | None, label: str) -> Ke
         listed = ", ".join(f"'{one}'" for one in names) or "none"
         raise error(None, f"'{label}' has no kernel '{entry}'; found {listed}")
     return Kernel(of_kernel(manifest.kernel(entry)), target, made, manifest, label)
+
+
+def _named(read: bytes | Operation, label: str, names: list[str]) -> bytes | Operation:
+    """What was compiled, with the names of the parameters."""
+    if isinstance(read, bytes) and not names:
+        return read
+    module = _module(read, label)
+    _name_parameters(module, names)
+    return module
+
+
+def _name_parameters(module: Operation, names: list[str]) -> None:
+    """Name the parameters of the only kernel of a module; without names, they keep their own."""
+    if not names:
+        return
+    entries = [op for op in module.walk() if op.name == "cuda_tile.entry"]
+    assert len(entries) == 1
+    for argument, name in zip(entries[0].regions[0].entry.arguments, names, strict=True):
+        argument.name_hint = name
 
 
 def _pointees(module: Operation) -> dict[str, list[str | None]]:

@@ -1,24 +1,27 @@
 """Kernels of NVIDIA's package `cuda-tile` (cuTile Python), compiled by Tessera tools without a GPU.
 
 @ct.kernel ──its own exporter──▶ cuda_tile bytecode ──compile──▶ Kernel ──▶ the simulated GPU
+arguments  ──`Arguments`──▶ the signature for the exporter; later, the values of a launch
 
 The signature follows from the arguments, as when cuTile compiles at the first launch: parameters annotated
-`ct.Constant` and strides of 1 are compiled in, and alignments of 16 bytes are declared.
+`ct.Constant` and strides of 1 are compiled in, and alignments of 16 bytes are declared. A launch may have other arrays,
+for which the same must hold.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Any
 
 from tessera_tools.api.arrays import ArrayView, describe
 from tessera_tools.bytecode import VERSIONS
 from tessera_tools.diagnostics import Position, error
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
-__all__ = ["VECTOR", "export", "is_kernel"]
+__all__ = ["VECTOR", "Arguments", "Leaf", "export", "is_kernel", "leaves", "signature"]
 
 VECTOR = 16
 """The declared alignment of addresses, strides and extents, in bytes."""
@@ -29,7 +32,246 @@ def is_kernel(value: object) -> bool:
     return type(value).__module__.startswith("cuda.tile") and hasattr(value, "_annotated_function")
 
 
-def export(kernel: Any, args: Sequence[Any] | None, target: Target | None) -> tuple[bytes, str]:
+@dataclass(frozen=True)
+class Leaf:
+    """An argument, or an item of a tuple: a constant, an array, or a number."""
+
+    name: str
+    """The parameter, with the places in tuples: `xs[0]`."""
+    annotation: Any
+    value: Any
+    view: ArrayView | None
+
+    @property
+    def is_constant(self) -> bool:
+        return bool(getattr(self.annotation, "constant", False))
+
+
+def leaves(kernel: Any, args: Sequence[Any]) -> list[Leaf]:
+    """The arguments of a cuTile kernel, with tuples replaced by their items. Raises DiagnosticError."""
+    function = kernel._annotated_function
+    names = list(function.pysig.parameters)
+    if len(args) != len(names):
+        raise error(
+            None,
+            f"the cuTile kernel '{function.pyfunc.__name__}' takes {len(names)} arguments "
+            f"({', '.join(names)}); found {len(args)}",
+        )
+    found = zip(names, function.parameter_annotations, args, strict=True)
+    return [leaf for name, annotation, value in found for leaf in _items(name, annotation, value)]
+
+
+def _items(name: str, annotation: Any, value: Any) -> Iterator[Leaf]:
+    if not isinstance(value, tuple) or getattr(annotation, "constant", False):
+        yield Leaf(name, annotation, value, describe(value))
+        return
+    for number, item in enumerate(value):
+        yield from _items(
+            f"{name}[{number}]", _annotation_of_item(name, annotation, number, len(value)), item
+        )
+
+
+def _annotation_of_item(name: str, annotation: Any, number: int, count: int) -> Any:
+    """The annotation of a tuple's item: `tuple[X, ...]` and an annotated tuple have one for all."""
+    each = getattr(annotation, "items", None)
+    if each is None:
+        return getattr(annotation, "each", annotation)
+    if len(each) != count:
+        raise error(None, f"'{name}': found a tuple of {count}, and its annotation has {len(each)} items")
+    return each[number]
+
+
+@dataclass(frozen=True)
+class _Assumed:
+    """What is compiled in of an array."""
+
+    dtype: str
+    base: int
+    """The divisor of the address, in bytes."""
+    extents: tuple[int, ...]
+    strides: tuple[int, ...]
+    """Divisors, in elements."""
+    fixed_extents: tuple[int | None, ...]
+    fixed_strides: tuple[int | None, ...]
+    """Constants."""
+    wide: bool
+    """Extents and strides are i64."""
+
+    @staticmethod
+    def of(annotation: Any, view: ArrayView) -> _Assumed:
+        each = max(VECTOR // view.itemsize, 1)
+        noted = getattr(annotation, "array", None)
+        extents, strides = (
+            [axis % len(view.shape) for axis in getattr(noted, f"static_{what}_dims", ())]
+            for what in ("shape", "stride")
+        )
+        fixed = [
+            step if axis in strides or (step == 1 and not strides) else None
+            for axis, step in enumerate(view.strides)
+        ]
+        index = getattr(getattr(noted, "index_dtype", None), "name", "int32")
+        return _Assumed(
+            view.dtype,
+            VECTOR if view.address % VECTOR == 0 else view.itemsize,
+            tuple(each if extent % each == 0 else 1 for extent in view.shape),
+            tuple(
+                each if step % each == 0 and known is None else 1
+                for step, known in zip(view.strides, fixed, strict=True)
+            ),
+            tuple(extent if axis in extents else None for axis, extent in enumerate(view.shape)),
+            tuple(fixed),
+            index == "int64" or max((*view.shape, *view.strides, 0)) >= 1 << 31,
+        )
+
+    def violation(self, view: ArrayView) -> str | None:
+        """Why a kernel that assumes this cannot have the array; None if it can."""
+        if view.dtype != self.dtype or len(view.shape) != len(self.extents):
+            return f"arrays of {self.dtype} with {len(self.extents)} dimensions; found {view.dtype}, {view.shape}"
+        if view.address % self.base:
+            return f"an address that is a multiple of {self.base} bytes; found {view.address:#x}"
+        rows = (
+            ("extent", view.shape, self.fixed_extents, self.extents),
+            ("stride", view.strides, self.fixed_strides, self.strides),
+        )
+        for what, values, fixed, divisors in rows:
+            for axis, (value, known, divisor) in enumerate(zip(values, fixed, divisors, strict=True)):
+                if known is not None and value != known:
+                    return f"{what} {known} in dimension {axis}; found {value}"
+                if value % divisor:
+                    return f"{what}s in dimension {axis} that are multiples of {divisor}; found {value}"
+        if not self.wide and max((*view.shape, *view.strides, 0)) >= 1 << 31:
+            return "extents and strides of 32 bits; found larger ones"
+        return None
+
+
+class Arguments:
+    """What a compiled cuTile kernel has of the arguments that it was compiled for."""
+
+    def __init__(self, kernel: Any, args: Sequence[Any]) -> None:
+        self._kernel = kernel
+        self.name: str = kernel._annotated_function.pyfunc.__name__
+        self.leaves = leaves(kernel, args)
+        self._assumed = [
+            _Assumed.of(leaf.annotation, leaf.view) if leaf.view else None for leaf in self.leaves
+        ]
+        self._overlaps = _overlaps([leaf.view for leaf in self.leaves])
+
+    @property
+    def parameter_names(self) -> list[str]:
+        """The names of the compiled kernel's parameters: `a`, its extents `a_shape0`, and its strides `a_stride0`."""
+        names: list[str] = []
+        for leaf in self.leaves:
+            if leaf.is_constant:
+                continue
+            name = leaf.name.replace("[", "_").replace("]", "")
+            names.append(name)
+            axes = range(len(leaf.view.shape) if leaf.view else 0)
+            names += [f"{name}_{what}{axis}" for what in ("shape", "stride") for axis in axes]
+        return names
+
+    def signature(self) -> Any:
+        """cuTile's signature. Raises DiagnosticError."""
+        from cuda.tile.compilation import CallingConvention, KernelSignature
+
+        groups: list[list[str]] = [[] for _ in self.leaves]
+        for first, second in self._overlaps:
+            for number in (first, second):
+                groups[number].append(f"shared_{first}_{second}")
+        constraints = {
+            leaf.name: _constraint(leaf, assumed, group)
+            for leaf, assumed, group in zip(self.leaves, self._assumed, groups, strict=True)
+        }
+        parameters = list(self._kernel._annotated_function.pysig.parameters)
+        try:
+            return KernelSignature(
+                [_nested(name, constraints) for name in parameters],
+                CallingConvention.cutile_python_v2(),
+                symbol=self.name,
+            )
+        except (TypeError, ValueError) as failure:
+            raise error(None, f"the arguments of the cuTile kernel '{self.name}': {failure}") from failure
+
+    def values(self, args: Sequence[Any]) -> list[Any]:
+        """The arrays and numbers of a launch, from arguments with or without the constants.
+
+        Raises DiagnosticError for other constants, and for arrays for which the kernel was not compiled.
+        """
+        parameters = list(self._kernel._annotated_function.pysig.parameters)
+        varying = [name for name in parameters if any(_is_of(leaf, name) for leaf in self._varying)]
+        if len(args) == len(parameters):
+            given = leaves(self._kernel, args)
+        elif len(args) == len(varying):
+            rest = iter(args)
+            constants = {leaf.name: leaf.value for leaf in self.leaves if leaf.is_constant}
+            given = leaves(
+                self._kernel,
+                [next(rest) if name in varying else constants.get(name, ()) for name in parameters],
+            )
+        else:
+            raise error(
+                None,
+                f"the cuTile kernel '{self.name}' takes {len(parameters)} arguments ({', '.join(parameters)}), or "
+                f"{len(varying)} without the constants; found {len(args)}",
+            )
+        if [leaf.name for leaf in given] != [leaf.name for leaf in self.leaves]:
+            raise self._other("tuples of the same lengths")
+        for leaf, known, assumed in zip(given, self.leaves, self._assumed, strict=True):
+            if leaf.is_constant:
+                if leaf.value != known.value:
+                    raise self._other(f"{leaf.name} = {known.value!r}; found {leaf.value!r}")
+            elif (leaf.view is None) != (assumed is None):
+                raise self._other(f"{'a number' if assumed is None else 'an array'} for '{leaf.name}'")
+            elif leaf.view is not None and assumed is not None and (why := assumed.violation(leaf.view)):
+                raise self._other(f"'{leaf.name}': {why}")
+        if extra := set(_overlaps([leaf.view for leaf in given])) - set(self._overlaps):
+            first, second = min(extra)
+            raise self._other(
+                f"separate arrays; found memory that '{given[first].name}' and '{given[second].name}' share"
+            )
+        # A float64 of NumPy is a float of Python, for cuTile too.
+        return [
+            float(leaf.value) if isinstance(leaf.value, float) else leaf.value
+            for leaf in given
+            if not leaf.is_constant
+        ]
+
+    @property
+    def _varying(self) -> list[Leaf]:
+        return [leaf for leaf in self.leaves if not leaf.is_constant]
+
+    def _other(self, assumed: str) -> Exception:
+        return error(
+            None, f"the cuTile kernel '{self.name}' was compiled for {assumed}",
+            "compile it for these arguments; tessera_tools.launch does so when needed",
+        )  # fmt: skip
+
+
+def _is_of(leaf: Leaf, parameter: str) -> bool:
+    return leaf.name == parameter or leaf.name.startswith(f"{parameter}[")
+
+
+def _nested(name: str, constraints: dict[str, Any]) -> Any:
+    """The constraint of a parameter or item, from those of the leaves."""
+    from cuda.tile.compilation import TupleConstraint
+
+    if name in constraints:
+        return constraints[name]
+    items: list[Any] = []
+    while any(_is_of_item(one, f"{name}[{len(items)}]") for one in constraints):
+        items.append(_nested(f"{name}[{len(items)}]", constraints))
+    return TupleConstraint(items)
+
+
+def _is_of_item(leaf: str, item: str) -> bool:
+    return leaf == item or leaf.startswith(f"{item}[")
+
+
+def signature(kernel: Any, args: Sequence[Any]) -> Any:
+    """cuTile's signature of a launch with these arguments. Raises DiagnosticError."""
+    return Arguments(kernel, args).signature()
+
+
+def export(kernel: Any, args: Sequence[Any] | None, target: Target | None) -> tuple[bytes, str, Arguments]:
     """Bytecode of a cuTile kernel for these arguments, and its Python file.
 
     Raises DiagnosticError: at the line of the kernel for errors of cuTile, and for arguments without a signature.
@@ -44,13 +286,18 @@ def export(kernel: Any, args: Sequence[Any] | None, target: Target | None) -> tu
             None,
             f"the cuTile kernel '{function.pyfunc.__name__}' is compiled for specific arguments; expected args=",
         )
-    signature = _signature(function, args)
+    found = Arguments(kernel, args)
     output = io.BytesIO()
     gpu = f"sm_{target.compute_capability}" if target is not None else "sm_80"
     try:
         export_kernel(
-            kernel, [signature], output, gpu_code=gpu, output_format="tileir_bytecode", bytecode_version=_version()
-        )  # fmt: skip
+            kernel,
+            [found.signature()],
+            output,
+            gpu_code=gpu,
+            output_format="tileir_bytecode",
+            bytecode_version=_version(),
+        )
     except TileError as failure:
         place = failure.loc
         position = Position(place.filename, place.line, place.col + 1) if place.filename else None
@@ -60,7 +307,7 @@ def export(kernel: Any, args: Sequence[Any] | None, target: Target | None) -> tu
             None, f"the source of the cuTile kernel '{function.pyfunc.__name__}' cannot be read: {failure}",
             "define it in a file, or in a cell of a notebook",
         ) from failure  # fmt: skip
-    return output.getvalue(), file
+    return output.getvalue(), file, found
 
 
 def _version() -> str:
@@ -76,44 +323,20 @@ def _version() -> str:
     raise error(None, "this release of cuda-tile writes no bytecode version that is supported")
 
 
-def _signature(function: Any, args: Sequence[Any]) -> Any:
-    from cuda.tile.compilation import CallingConvention, KernelSignature
-
-    parameters = list(function.pysig.parameters)
-    if len(args) != len(parameters):
-        raise error(
-            None,
-            f"the cuTile kernel '{function.pyfunc.__name__}' takes {len(parameters)} arguments "
-            f"({', '.join(parameters)}); found {len(args)}",
-        )
-    views = [describe(value) for value in args]
-    groups = _alias_groups(views)
-    constraints = [
-        _constraint(name, note, value, view, group)
-        for name, note, value, view, group in zip(
-            parameters, function.parameter_annotations, args, views, groups, strict=True
-        )
-    ]
-    name = function.pyfunc.__name__
-    try:
-        return KernelSignature(constraints, CallingConvention.cutile_python_v2(), symbol=name)
-    except (TypeError, ValueError) as failure:
-        raise error(None, f"the arguments of the cuTile kernel '{name}': {failure}") from failure
-
-
-def _constraint(name: str, annotation: Any, value: Any, view: ArrayView | None, groups: Sequence[str]) -> Any:
+def _constraint(leaf: Leaf, assumed: _Assumed | None, groups: Sequence[str]) -> Any:
     """The cuTile constraint of one argument."""
     import cuda.tile as ct
     from cuda.tile.compilation import ScalarConstraint
 
-    if getattr(annotation, "constant", False):
+    name, value = leaf.name, leaf.value
+    if leaf.is_constant:
         return value
-    if view is not None:
-        return _array(ct, name, annotation, view, groups)
+    if leaf.view is not None and assumed is not None:
+        return _array(ct, name, assumed, leaf.view, groups)
     if isinstance(value, bool):
         return ScalarConstraint(ct.bool_)
     if isinstance(value, int):
-        wide = annotation.scalar is not None or not -(1 << 31) <= value < 1 << 31
+        wide = leaf.annotation.scalar is not None or not -(1 << 31) <= value < 1 << 31
         return ScalarConstraint(ct.int64 if wide else ct.int32)
     if isinstance(value, float):
         return ScalarConstraint(ct.float32)
@@ -125,34 +348,32 @@ def _constraint(name: str, annotation: Any, value: Any, view: ArrayView | None, 
     )  # fmt: skip
 
 
-def _array(ct: Any, name: str, annotation: Any, view: ArrayView, groups: Sequence[str]) -> Any:
+def _array(ct: Any, name: str, assumed: _Assumed, view: ArrayView, groups: Sequence[str]) -> Any:
     from cuda.tile.compilation import ArrayConstraint
 
     dtype = getattr(ct, {"bool": "bool_"}.get(view.dtype, view.dtype), None)
     if dtype is None:
         raise error(None, f"'{name}': cuTile has no element type '{view.dtype}'")
-    each = max(VECTOR // view.itemsize, 1)
-    wide = annotation.array is not None or max((*view.shape, *view.strides, 0)) >= 1 << 31
     return ArrayConstraint(
         dtype,
         len(view.shape),
-        index_dtype=ct.int64 if wide else ct.int32,
+        index_dtype=ct.int64 if assumed.wide else ct.int32,
         stride_lower_bound_incl=0,
         alias_groups=tuple(groups),
         may_alias_internally=any(s == 0 and n > 1 for n, s in zip(view.shape, view.strides, strict=True)),
-        stride_constant=[1 if stride == 1 else None for stride in view.strides],
-        stride_divisible_by=[each if stride % each == 0 and stride != 1 else 1 for stride in view.strides],
-        shape_divisible_by=[each if extent % each == 0 else 1 for extent in view.shape],
-        base_addr_divisible_by=VECTOR if view.address % VECTOR == 0 else view.itemsize,
+        stride_constant=assumed.fixed_strides,
+        shape_constant=assumed.fixed_extents,
+        stride_divisible_by=assumed.strides,
+        shape_divisible_by=assumed.extents,
+        base_addr_divisible_by=assumed.base,
     )
 
 
-def _alias_groups(views: Sequence[ArrayView | None]) -> list[list[str]]:
-    """For each argument the groups of arrays that share memory with it."""
-    groups: list[list[str]] = [[] for _ in views]
-    ordered = sorted((v.bounds, number) for number, v in enumerate(views) if v is not None)
-    for ((_, end), first), ((begin, _), second) in pairwise(ordered):
-        if begin < end:
-            for number in (first, second):
-                groups[number].append(f"shared_{first}")
-    return groups
+def _overlaps(views: Sequence[ArrayView | None]) -> list[tuple[int, int]]:
+    """The pairs of arguments, by number, whose arrays share memory."""
+    bounds = [(number, *view.bounds) for number, view in enumerate(views) if view is not None]
+    return [
+        (first, second)
+        for (first, low, high), (second, begin, end) in combinations(bounds, 2)
+        if low < end and begin < high
+    ]

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.api.arrays import ArrayView, describe
 from tessera_tools.api.compiling import Kernel, compile
-from tessera_tools.api.cutile import VECTOR
+from tessera_tools.api.cutile import VECTOR, Leaf, leaves
 from tessera_tools.runtime import Device, Result
 
 __all__ = ["launch"]
@@ -33,22 +32,24 @@ def launch(
 
     A kernel is compiled once for each signature and target. Raises the errors of `compile` and `Launcher`.
     """
-    found = [describe(value) for value in args]
-    key = (id(kernel), target, tuple(_key(value, view) for value, view in zip(args, found, strict=True)))
+    key = (id(kernel), target, tuple(_key(leaf) for leaf in leaves(kernel, args)))
     made = _compiled.get(key)
     if made is None:
         made = (kernel, compile(kernel, target, args=args))
         _compiled[key] = made
-    notes = kernel._annotated_function.parameter_annotations
-    given = [value for value, note in zip(args, notes, strict=True) if not getattr(note, "constant", False)]
-    return made[1][grid](*given, device=device, check=check, **options)
+    return made[1][grid](*args, device=device, check=check, **options)
 
 
 _compiled: dict[Any, tuple[Any, Kernel]] = {}
 """Signature → kernel, and its cuTile kernel, whose identity is part of the key."""
 
 
-def _key(value: Any, view: ArrayView | None) -> Any:
+def _key(leaf: Leaf) -> Any:
+    value, view = leaf.value, leaf.view
     if view is None:
-        return type(value).__name__, value
+        try:
+            hash(value)
+        except TypeError:
+            value = repr(value)
+        return leaf.name, type(value).__name__, value
     return view.dtype, view.shape, view.strides, view.address % VECTOR, view.bounds

@@ -103,6 +103,8 @@ def _device(given: str | Device) -> Device:
 def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]]:
     """Each parameter with its value: an ArrayView for a pointer, otherwise a scalar. Raises DiagnosticError."""
     wanted = kernel.signature.wanted
+    if kernel._arguments is not None and len(args) != len(wanted):
+        args = kernel._arguments.values(args)
     given = [(value, describe(value)) for value in args]
     expanded = sum(1 if view is None else 1 + 2 * len(view.shape) for _, view in given)
     plain = len(given) == len(wanted)

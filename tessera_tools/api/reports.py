@@ -6,13 +6,13 @@ bytes or module ──record_input()──▶ Recording ──report_page()─�
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.api.inputs import find_target, is_binary, kind_of, parse_input
 from tessera_tools.diagnostics import error
 from tessera_tools.emit.compiled import Options
 from tessera_tools.ir.core import Operation
+from tessera_tools.records import replace
 from tessera_tools.report import Clock, FindingAt, Recording, record_module, record_text
 from tessera_tools.sim.findings import Finding
 from tessera_tools.target import Target

@@ -15,7 +15,6 @@ Fields that an older version of the format lacks are omitted (`SINCE`). The few 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +36,7 @@ from tessera_tools.ir.builtin_attributes import (
 from tessera_tools.ir.types import I1, I32, IntegerType
 from tessera_tools.opdef import ARRAY_ATTR, BOOL_ATTR, STRING_ATTR, UNIT_ATTR, Op
 from tessera_tools.opdef.fields import AttributeField, Field
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from tessera_tools.bytecode.reader import Tables

@@ -3,26 +3,31 @@
     argv, environment, limits ─JSON─▶ server ──fork──▶ the command, on this process's own streams and working directory
     status ◀──────────────────────────┘
 
-It imports little: its own start is most of the time of a small compilation. If anything is wrong with the server, the
-command runs in this process, as it does without a server.
+It imports parts of the interpreter only: `socket`, `json`, `signal` and `contextlib` would double the time of its
+start.
+If anything is wrong with the server, the command runs in this process, as it does without a server.
 """
 
 from __future__ import annotations
 
-import array
-import json
+import _socket
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING
 
+from tessera_tools.cache import cache_folder, digest
+
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
+    import signal as _signal
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Any
+else:
+    import _signal
 
-__all__ = ["PROTOCOL", "ask", "identity", "run_on_server", "server_folder", "short_path", "wanted"]
+__all__ = ["PROTOCOL", "ShortPath", "ask", "identity", "run_on_server", "server_folder", "wanted"]
 
-PROTOCOL = 3
+PROTOCOL = 4
 
 _SECONDS = 5.0
 """How long the server may take to answer before the command has started."""
@@ -47,8 +52,6 @@ def identity() -> str:
 
     It is the Python, its environment and its path, and the privileges, namespaces and control groups of the process.
     """
-    import hashlib
-
     variables = {
         name: value
         for name, value in os.environ.items()
@@ -57,51 +60,53 @@ def identity() -> str:
     # The first folder is that of the console script.
     python = [sys.executable, sys.version, sys.path[1:], sorted(variables.items()), __file__]
     parts = [PROTOCOL, python, os.getresuid(), os.getresgid(), sorted(os.getgroups()), _confinement()]
-    return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    return digest(ascii(parts).encode("ascii"), 8).hex()
 
 
 def _confinement() -> list[str]:
     """The namespaces, root, control groups and capabilities of this process."""
     found: list[str] = []
-    with suppress(OSError):
+    try:
         found += [os.readlink(f"/proc/self/ns/{name}") for name in sorted(os.listdir("/proc/self/ns"))]
+    except OSError:
+        pass
     root = os.stat("/")
     found.append(f"root {root.st_dev} {root.st_ino}")
     for name in ("cgroup", "status", "oom_score_adj"):
-        with suppress(OSError), open(f"/proc/self/{name}") as file:
-            kept = ("Cap", "NoNewPrivs", "Seccomp:") if name == "status" else ""
-            found += [line for line in file if line.startswith(kept)]
+        kept = ("Cap", "NoNewPrivs", "Seccomp:") if name == "status" else ""
+        try:
+            with open(f"/proc/self/{name}") as file:
+                found += [line for line in file if line.startswith(kept)]
+        except OSError:
+            pass
     return found
 
 
 def server_folder() -> str | None:
     """The private folder of the sockets; None if there is none."""
-    from tessera_tools.cache import cache_folder
-
     base = cache_folder()
     if base is None:
         return None
     folder = os.path.join(base, "server")
     try:
-        with suppress(FileExistsError):
-            os.mkdir(folder, 0o700)
+        os.mkdir(folder, 0o700)
+    except FileExistsError:
+        pass
     except OSError:  # a file system that is full or read-only
         return None
     return folder
 
 
-def _connect() -> socket.socket | None:
+def _connect() -> _socket.socket | None:
     """A connection to the server; None if there is no server."""
-    import socket
-
     folder = server_folder()
     if folder is None:
         return None
 
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     connection.settimeout(_SECONDS)
     try:
-        with short_path(os.path.join(folder, f"{identity()}.sock")) as path:
+        with ShortPath(os.path.join(folder, f"{identity()}.sock")) as path:
             connection.connect(path)
     except OSError:
         connection.close()
@@ -109,15 +114,20 @@ def _connect() -> socket.socket | None:
     return connection
 
 
-@contextmanager
-def short_path(path: str) -> Iterator[str]:
-    """Another path of the same file: the address of a socket has at most 107 bytes."""
-    folder, name = os.path.split(path)
-    descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{descriptor}/{name}"
-    finally:
-        os.close(descriptor)
+class ShortPath:
+    """Another path of the same file, in a `with` block: the address of a socket has at most 107 bytes."""
+
+    def __init__(self, path: str) -> None:
+        self._folder, self._name = os.path.split(path)
+
+    def __enter__(self) -> str:
+        self._descriptor = os.open(self._folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        return f"/proc/self/fd/{self._descriptor}/{self._name}"
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self._descriptor)
 
 
 def run_on_server(program: str) -> None:
@@ -151,7 +161,7 @@ def _memory_is_limited() -> bool:
     )
 
 
-def _run(connection: socket.socket, program: str) -> None:
+def _run(connection: _socket.socket, program: str) -> None:
     try:
         pid = _submit(connection, program)
     except (OSError, ValueError):
@@ -160,12 +170,11 @@ def _run(connection: socket.socket, program: str) -> None:
     _await(connection, pid)
 
 
-def _submit(connection: socket.socket, program: str) -> int:
+def _submit(connection: _socket.socket, program: str) -> int:
     """Send the request; returns the process of the command, which has not started yet. Raises OSError, ValueError."""
     import resource
-    import socket
 
-    request = {
+    request: dict[str, Any] = {
         "program": program,
         "argv": sys.argv,
         "environment": dict(os.environ),
@@ -180,16 +189,16 @@ def _submit(connection: socket.socket, program: str) -> int:
         "processors": sorted(os.sched_getaffinity(0)),
         "encodings": [[stream.encoding, stream.errors] for stream in (sys.stdin, sys.stdout, sys.stderr)],
     }
-    data = json.dumps(request).encode("ascii")
+    data = ascii(request).encode("ascii")  # `ast.literal_eval` reads it
     # A server that does not answer must not hold the streams: the reader of a pipe would wait for their end.
     answer = connection.recv(8)
     if len(answer) != 8:
         raise ValueError("the server does not accept the request")
     folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        passed = array.array("i", [0, 1, 2, folder])
+        passed = b"".join(one.to_bytes(4, sys.byteorder) for one in (0, 1, 2, folder))
         head = len(data).to_bytes(8, "little")
-        connection.sendmsg([head], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, passed)])
+        connection.sendmsg([head], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, passed)])
     finally:
         os.close(folder)
     connection.sendall(data)
@@ -204,29 +213,25 @@ def _umask() -> int:
     return value
 
 
-def _await(connection: socket.socket, pid: int) -> None:
+def _await(connection: _socket.socket, pid: int) -> None:
     """Let the command start, forward signals to it, and exit as it does. Ctrl-Z stops both processes."""
-    import signal
 
     def forward(number: int, _frame: object) -> None:
-        with suppress(OSError):
-            os.kill(pid, number)
+        _unless_ended(os.kill, pid, number)
 
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, forward)
+    for number in (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP):
+        if _signal.getsignal(number) is not _signal.SIG_IGN:
+            _signal.signal(number, forward)
 
     def stop(number: int, _frame: object) -> None:
-        with suppress(OSError):
-            os.killpg(pid, signal.SIGSTOP)
-        signal.signal(number, signal.SIG_DFL)
+        _unless_ended(os.killpg, pid, _signal.SIGSTOP)
+        _signal.signal(number, _signal.SIG_DFL)
         os.kill(os.getpid(), number)  # returns when this process continues
-        signal.signal(number, stop)
-        with suppress(OSError):
-            os.killpg(pid, signal.SIGCONT)
+        _signal.signal(number, stop)
+        _unless_ended(os.killpg, pid, _signal.SIGCONT)
 
-    if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL:
-        signal.signal(signal.SIGTSTP, stop)
+    if _signal.getsignal(_signal.SIGTSTP) == _signal.SIG_DFL:
+        _signal.signal(_signal.SIGTSTP, stop)
     connection.settimeout(None)
     connection.sendall(b"g")
     try:
@@ -238,9 +243,17 @@ def _await(connection: socket.socket, pid: int) -> None:
         os._exit(1)
     status, number = answer
     if number:
-        signal.signal(number, signal.SIG_DFL)
+        _signal.signal(number, _signal.SIG_DFL)
         os.kill(os.getpid(), number)  # so that the parent sees the signal
     os._exit(status)
+
+
+def _unless_ended(kill: Callable[[int, int], None], pid: int, number: int) -> None:
+    """Send a signal to the command, which may have ended."""
+    try:
+        kill(pid, number)
+    except OSError:
+        pass
 
 
 def _start() -> None:
@@ -251,5 +264,7 @@ def _start() -> None:
     run = f"import sys; sys.path[:] = {path!r}; from tessera_tools.cli.server import serve; serve()"
     from tessera_tools.process import spawn_detached
 
-    with suppress(OSError):
+    try:
         spawn_detached([sys.executable, "-c", run])
+    except OSError:
+        pass  # this command and later ones run without a server

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tessera_tools.cli.common import Command, Result, as_process, in_process, normalize
 from tessera_tools.emit.tunables import TUNABLES
+from tessera_tools.records import dataclass, field
 
 if TYPE_CHECKING:
     import click

@@ -14,11 +14,11 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Sources, closest, error, render, visible
 from tessera_tools.process import end_all, leave
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from tessera_tools.passes.reproducer import Reproducer

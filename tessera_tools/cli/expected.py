@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 from tessera_tools.diagnostics import Diagnostic, Position
+from tessera_tools.records import dataclass
 
 __all__ = ["check"]
 

@@ -6,13 +6,13 @@ COMMAND_LINE of both ──described──▶ the page's controls ──request�
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.cli import run, translate
 from tessera_tools.cli.command_line import CommandLine
 from tessera_tools.diagnostics import error
 from tessera_tools.emit.tunables import TUNABLES
+from tessera_tools.records import dataclass
 
 __all__ = ["COMPILING", "RUNNING", "Given", "checked", "described"]
 

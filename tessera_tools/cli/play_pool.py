@@ -10,11 +10,11 @@ import os
 import shutil
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.emit.tools import TemporaryFolder
 from tessera_tools.process import end, spawn
+from tessera_tools.records import dataclass
 
 __all__ = ["BusyError", "FailedError", "Limits", "Pool"]
 

@@ -16,7 +16,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from typing import Any, BinaryIO
 
 import click
@@ -38,6 +37,7 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.ir.verifier import verify_or_raise
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.process import end_all, end_with_parent
+from tessera_tools.records import replace
 from tessera_tools.report import (
     Clock,
     FindingAt,

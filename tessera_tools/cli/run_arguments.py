@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tessera_tools import runtime
 from tessera_tools.diagnostics import DiagnosticError, error
+from tessera_tools.records import dataclass
 from tessera_tools.runtime.arguments import (
     BufferSpec,
     Expectation,

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +26,7 @@ from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.tunables import given_config, is_of_compiler
+from tessera_tools.records import dataclass, replace
 from tessera_tools.target import Target, lookup
 from tessera_tools.target.timing import timing
 
@@ -92,6 +92,9 @@ def load_input(options: dict[str, Any], sources: Sources, *, record: bool = Fals
         )
     if options.get("launches") is None and fills(options.get("grid"), target):
         config["launches"] = LARGE
+    elif kind == "mlir" and "split_k" not in config:
+        config["tile_blocks"] = tile_blocks(options.get("grid"))
+        config["arguments"] = tuple(map(_integer, options.get("arg") or ()))
     # Line information has no run-time cost, and lets findings report source lines.
     asked = Options(
         target or find_target(DEFAULT_GPU),
@@ -122,11 +125,22 @@ def load_input(options: dict[str, Any], sources: Sources, *, record: bool = Fals
     )
 
 
+def tile_blocks(grid: str | None) -> int:
+    """The tile blocks of `--grid`; 0 without it."""
+    extents = re.findall(r"\d{1,10}", grid or "")
+    return prod(map(int, extents)) if extents else 0
+
+
+def _integer(argument: str) -> str:
+    """The integer that an `--arg` is; `?` for any other."""
+    found = re.fullmatch(r"i(?:8|16|32|64):(-?\d{1,20})", argument)
+    return found[1] if found is not None else "?"
+
+
 def fills(grid: str | None, target: Target | None) -> bool:
     """Whether a launch of `--grid` has more tile blocks than the GPU has SMs, twice over."""
     table = timing(target) if target is not None else None
-    extents = re.findall(r"\d{1,10}", grid or "")
-    return table is not None and prod(map(int, extents)) >= 2 * table.value("sms")
+    return table is not None and tile_blocks(grid) >= 2 * table.value("sms")
 
 
 def _compile_text(

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import sys
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from tessera_tools.cli.run_input import Loaded
 from tessera_tools.diagnostics import error
 from tessera_tools.emit.files import OutputSet
 from tessera_tools.emit.plan import Launch, Plan
+from tessera_tools.records import dataclass
 from tessera_tools.runtime.arguments import BufferSpec, parse_argument
 from tessera_tools.runtime.ranks import PlanResult, check_arguments, run_plan
 from tessera_tools.runtime.report import as_json

@@ -12,7 +12,6 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from tessera_tools.cli.run_input import Loaded, load_input, registers
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Remark, Sources, error, sink
 from tessera_tools.emit.files import OutputSet
 from tessera_tools.emit.tunables import is_of_compiler
+from tessera_tools.records import replace
 from tessera_tools.runtime.compare import same_bits
 from tessera_tools.runtime.signature import Shape, with_names
 from tessera_tools.sim.findings import Finding, Findings

@@ -9,10 +9,10 @@ does not compile after its start, so a command cannot change a later one.
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import gc
 import io
-import json
 import os
 import select
 import signal
@@ -23,9 +23,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn
 
-from tessera_tools.cli.client import identity, server_folder, short_path
+from tessera_tools.cli.client import ShortPath, identity, server_folder
 from tessera_tools.cli.start import SERVED, main_of
 from tessera_tools.emit.compile_cache import own_identity
+from tessera_tools.emit.worker import preload
 from tessera_tools.process import fork, reap_ended
 
 __all__ = ["IDLE_SECONDS", "serve"]
@@ -111,6 +112,7 @@ def _warm_up() -> None:
     from tessera_tools.cli import opt, run, run_session, translate  # noqa: F401
     from tessera_tools.cli.tileiras import command  # noqa: F401
 
+    preload()
     program = _WARM_UP.encode()
     for target in ("sm_80", "sm_90a"):
         for argv in (["--mlir-to-ptx"], ["--mlir-to-cudatilebc", "-o", "/dev/null"]):
@@ -173,7 +175,7 @@ class _Server:
         temporary = f"{self.path}.{os.getpid()}"
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
-        with short_path(temporary) as path:
+        with ShortPath(temporary) as path:
             listener.bind(path)
         os.chmod(temporary, 0o600)
         listener.listen(64)
@@ -270,7 +272,7 @@ def _receive(client: socket.socket) -> tuple[str, Callable[[], None]]:
         if not part:
             raise ValueError("an incomplete request")
         data += part
-    request: Mapping[str, Any] = json.loads(data)
+    request: Mapping[str, Any] = ast.literal_eval(data.decode("ascii"))
     if request["program"] not in (*SERVED, "status", "stop"):
         raise ValueError("an unknown program")
     try:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import statistics
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from tessera_tools.cli.run_arguments import Arguments
 from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.emit.tunables import Config, Value
 from tessera_tools.emit.tuned import Trial
+from tessera_tools.records import dataclass, field
 from tessera_tools.runtime.compare import compare, same_bits
 from tessera_tools.runtime.signature import Shape
 from tessera_tools.runtime.types import TYPES, Array, Type, lookup_type

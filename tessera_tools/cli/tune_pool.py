@@ -13,7 +13,6 @@ import select
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Any
 
 from tessera_tools.cli.tune_measure import Job, Reference, tried
@@ -21,6 +20,7 @@ from tessera_tools.diagnostics import error
 from tessera_tools.emit.tunables import Config
 from tessera_tools.emit.tuned import Trial
 from tessera_tools.process import end, fork
+from tessera_tools.records import asdict
 
 __all__ = ["Local", "RayPool"]
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.ir.attributes import Attribute, Type
@@ -43,6 +42,7 @@ from tessera_tools.layout import (
     swizzled,
     vector_access,
 )
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature
 
 F8E4M3FN, F8E5M2, F4E2M1FN = (FloatType(word) for word in ("f8E4M3FN", "f8E5M2", "f4E2M1FN"))

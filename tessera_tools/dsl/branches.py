@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.diagnostics import Refusal
@@ -18,6 +17,7 @@ from tessera_tools.dsl.values import Runtime, Tile, describe, natural_type, wrap
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Region, Value
 from tessera_tools.ir.types import IntegerType
+from tessera_tools.records import dataclass, field
 
 __all__ = ["NOTHING", "Branches", "Exit", "Retry", "State", "Unrolled"]
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tessera_tools.diagnostics import DiagnosticError, Refusal, error
@@ -28,6 +27,7 @@ from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.location import UNKNOWN, Location
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import FloatType, IntegerType
+from tessera_tools.records import dataclass, field
 
 if TYPE_CHECKING:
     from tessera_tools.dsl.interpreter import Interpreter

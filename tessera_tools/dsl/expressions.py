@@ -10,7 +10,6 @@ import operator
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError, Refusal, closest
@@ -21,6 +20,7 @@ from tessera_tools.dsl.types import Dtype, dtypes
 from tessera_tools.dsl.values import Runtime, Tile, as_tile, convert, describe, multiply
 from tessera_tools.ir.location import CallSiteLoc, Location
 from tessera_tools.ir.types import I1
+from tessera_tools.records import dataclass, field
 
 __all__ = ["Closure", "Expressions", "Frame", "Missing"]
 

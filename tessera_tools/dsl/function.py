@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.api.arrays import ArrayView, describe
@@ -26,6 +25,7 @@ from tessera_tools.dsl.values import wrap
 from tessera_tools.ir.builtin_attributes import StringAttr, TypeAttr
 from tessera_tools.ir.core import Block, Operation, Region
 from tessera_tools.ir.types import DYNAMIC, I32, FunctionType, IntegerType, bit_width
+from tessera_tools.records import dataclass
 from tessera_tools.runtime import Device, Result
 
 __all__ = ["Function", "kernel"]

@@ -6,7 +6,6 @@ import ast
 import inspect
 import textwrap
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from tessera_tools.diagnostics import Position, error
 from tessera_tools.dsl.liveness import Liveness
 from tessera_tools.ir.location import FileLineColLoc
+from tessera_tools.records import dataclass
 
 __all__ = ["Source", "read_function"]
 

@@ -7,13 +7,13 @@ An annotation of a parameter is one of them, or the same type as MLIR text.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError, Refusal
 from tessera_tools.dialects.cuda_tile.types import FLOATS, INTEGERS, NUMBERS, PointerType, TileType, scalar
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import DYNAMIC, FloatType
+from tessera_tools.records import dataclass, replace
 
 __all__ = [
     "ArrayType",

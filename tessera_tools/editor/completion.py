@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from tessera_tools.editor.document import Document
 from tessera_tools.editor.program import Program
@@ -18,6 +17,7 @@ from tessera_tools.opdef.dialect import all_dialects, find_dialect
 from tessera_tools.opdef.documentation import own_ops, template
 from tessera_tools.parser.indexing import expected_at_end
 from tessera_tools.passes.table import PASSES, find_pass
+from tessera_tools.records import dataclass
 
 __all__ = ["CommandOptions", "completion", "resolved"]
 

@@ -16,10 +16,10 @@ import re
 import sys
 import types
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position
+from tessera_tools.records import dataclass
 
 __all__ = ["check_python", "has_kernels"]
 

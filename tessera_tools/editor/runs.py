@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 
 from tessera_tools.editor.text import Refused, Text
+from tessera_tools.records import dataclass
 
 __all__ = ["PROGRAMS", "RunLine", "run_at", "run_lines"]
 

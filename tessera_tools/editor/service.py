@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.api.inputs import find_target
@@ -21,6 +20,7 @@ from tessera_tools.editor.hover import hover
 from tessera_tools.editor.lowered import Lowered
 from tessera_tools.editor.program import Program
 from tessera_tools.editor.text import Json
+from tessera_tools.records import dataclass, field
 
 __all__ = ["MOST_DOCUMENTS", "Service", "Settings"]
 

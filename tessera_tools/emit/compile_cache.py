@@ -10,7 +10,6 @@ absent.  The folder is the user's own (`tessera_tools.cache`), because a cubin f
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -19,13 +18,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, fields
 from typing import Any, BinaryIO
 
-from tessera_tools.cache import cache_folder
+from tessera_tools.cache import cache_folder, digest
 from tessera_tools.diagnostics import Diagnostic, Position, Remark, emit, record
 from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.errors import ToolError
+from tessera_tools.records import asdict, dataclass, field, fields
 
 __all__ = [
     "Entry",
@@ -42,7 +41,7 @@ __all__ = [
     "store",
 ]
 
-FORMAT = 2
+FORMAT = 3
 """The version of the entry format."""
 MAGIC = b"TesseraCache"
 _DIGEST = 32
@@ -108,14 +107,14 @@ def key_of(data: bytes, name: str, options: Options, target: str | None, **more:
         "format": FORMAT,
         "tool": own_identity(),
         "tools": tools,
-        "input": hashlib.sha256(data).hexdigest(),
+        "input": digest(data).hex(),
         "name": name,
         "folder": folder,
         "target": target,
         "options": chosen,
         "more": more,
     }
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()
+    return digest(json.dumps(parts, sort_keys=True).encode("ascii")).hex()
 
 
 def _tools(options: Options) -> list[str]:
@@ -142,18 +141,20 @@ def _tools(options: Options) -> list[str]:
 def own_identity() -> list[str]:
     """The identity of this package, llvmlite and Python: changed files differ in time or size."""
     package = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    state = hashlib.sha256()
+    found: list[str] = []
     folders = [package]
     while folders:
-        with os.scandir(folders.pop()) as found:
-            for one in sorted(found, key=lambda entry: entry.name):
-                if one.is_dir(follow_symlinks=False):
-                    if one.name != "__pycache__":
-                        folders.append(one.path)
-                elif one.name.endswith((".py", ".json", ".lark")):
-                    status = one.stat()
-                    state.update(f"{one.path} {status.st_mtime_ns} {status.st_size}\n".encode())
-    return [state.hexdigest(), _llvm_identity(), sys.version]
+        with os.scandir(folders.pop()) as entries:
+            for one in entries:
+                name = one.name
+                if name.endswith((".py", ".json", ".lark")):
+                    status = os.stat(one.path)
+                    found.append(f"{one.path} {status.st_mtime_ns} {status.st_size}\n")
+                elif "." not in name and name != "__pycache__" and one.is_dir(follow_symlinks=False):
+                    folders.append(one.path)
+    found.sort()
+    state = digest("".join(found).encode("utf-8", "surrogateescape"))
+    return [state.hex(), _llvm_identity(), sys.version]
 
 
 def _llvm_identity() -> str:
@@ -408,7 +409,7 @@ def _encoded(entry: Entry, key: str, source: str) -> bytes:
     }
     text = json.dumps(head).encode("ascii")
     rest = len(text).to_bytes(_LENGTH, "little") + text + b"".join(blobs)
-    return MAGIC + hashlib.sha256(rest).digest() + rest
+    return MAGIC + digest(rest) + rest
 
 
 def _head(data: bytes, partial: bool = False) -> tuple[dict[str, Any], int]:
@@ -434,10 +435,7 @@ def _decoded(data: bytes, key: str) -> Entry:
     from tessera_tools.emit.manifest import Manifest
 
     begin = len(MAGIC)
-    if (
-        len(data) > _LARGEST
-        or hashlib.sha256(data[begin + _DIGEST :]).digest() != data[begin : begin + _DIGEST]
-    ):
+    if len(data) > _LARGEST or digest(data[begin + _DIGEST :]) != data[begin : begin + _DIGEST]:
         raise ValueError("damaged")
     head, at = _head(data)
     if head["key"] != key:

@@ -5,9 +5,9 @@ They are separate from the driver, so that a cached result does not import the p
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Target
 
 if TYPE_CHECKING:
@@ -53,6 +53,13 @@ class Options:
     `never`."""
     cluster: str = "auto"
     """The parts into which a cluster of CTAs splits each tile, ROWSxCOLUMNS; `auto` as hints say."""
+    split_k: int = 0
+    """The CTAs of a cluster that share the iterations of a loop with products; 1: one has all; 0: by price, if the
+    launch is known."""
+    tile_blocks: int = 0
+    """The tile blocks of the launch that follows; 0 if it is unknown."""
+    arguments: tuple[str, ...] = ()
+    """The integers among the arguments of the launch that follows, and `?` for the others."""
     persistent: str = "auto"
     """What gives a CTA its next tile block: `static`, `counter` or `cancel`; with `never` and `auto`, it has one."""
     raster: str = "auto"

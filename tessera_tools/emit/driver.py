@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tessera_tools.analysis.persistent import BLOCKS, LARGE
@@ -28,6 +27,7 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
 from tessera_tools.passes.table import STAGES, Step, has_agents, pipeline_for, stages_from
+from tessera_tools.records import replace
 from tessera_tools.target import UnknownTargetError, lookup
 
 if TYPE_CHECKING:
@@ -164,6 +164,12 @@ def _steps(options: Options, stage: Stage) -> list[Step]:
     if options.cluster not in ("auto", "1x1") and stage not in ("cuda_tile", "nv_tileaa"):
         why = f"a program in {stage} says itself what each CTA computes"
         raise error(None, f"cluster={options.cluster} cannot be followed: {why}")
+    if options.split_k > 1 and stage not in ("cuda_tile", "nv_tileaa"):
+        why = f"a program in {stage} says itself what each CTA computes"
+        raise error(None, f"split-k={options.split_k} cannot be followed: {why}")
+    if options.split_k > 1 and options.cluster not in ("auto", "1x1"):
+        why = "both say what the CTAs of a cluster do"
+        raise error(None, f"split-k={options.split_k} cannot be had with cluster={options.cluster}: {why}")
     if options.persistent in ("static", "counter") and options.plain_abi:
         why = "the plain ABI has no parameters for the grid"
         raise error(None, f"persistent={options.persistent} cannot be followed: {why}")
@@ -190,6 +196,9 @@ def _steps(options: Options, stage: Stage) -> list[Step]:
         options.persistent,
         options.raster,
         options.launches == LARGE,
+        options.split_k,
+        options.tile_blocks,
+        options.arguments,
     )
 
 

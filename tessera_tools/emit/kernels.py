@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from tessera_tools.analysis.persistent import PERSISTENT, persistent_of
@@ -18,6 +17,7 @@ from tessera_tools.emit.resources import Report
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
 from tessera_tools.ir.core import Operation
+from tessera_tools.records import replace
 
 __all__ = ["DYNAMIC_SHARED", "check_names", "kernels_of_module", "kernels_of_ptx", "with_resources"]
 

@@ -21,6 +21,7 @@ from ctypes import c_bool, c_char_p, c_int, c_size_t, c_uint, c_void_p
 TYPE_CHECKING = False  # as in `typing`, whose import would take a noticeable part of the start-up time
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import NoReturn
 
 TRIPLE = b"nvptx64-nvidia-cuda"
 
@@ -85,6 +86,10 @@ LINE_OPTIONS = ("-pick-merged-source-locations", "-use-unknown-locations=Disable
 """Moved or merged instructions keep one of their source lines, not line 0."""
 
 
+_known_features: list[tuple[list[str], list[int]]] = []
+"""What LLVM has printed."""
+
+
 class Llvm:
     """The functions above, on one loaded library, with LLVM's targets initialized."""
 
@@ -123,7 +128,12 @@ class Llvm:
         return packed >> 16 & 255, packed >> 8 & 255, packed & 255
 
     def known_features(self) -> tuple[list[str], list[int]]:
-        """Processors and PTX versions (times ten) that this LLVM supports: it prints them on stderr for `+help`."""
+        """Processors and PTX versions (times ten) that this LLVM supports.
+
+        LLVM prints them on stderr for `+help`, once in a process.
+        """
+        if _known_features:
+            return _known_features[0]
         saved = os.dup(2)
         listing = os.memfd_create("features")
         try:
@@ -139,6 +149,7 @@ class Llvm:
         ]
         cpus = sorted({name for name in names if name.startswith("sm_")})
         versions = sorted({int(name[3:]) for name in names if name[:3] == "ptx" and name[3:].isdigit()})
+        _known_features.append((cpus, versions))
         return cpus, versions
 
     def _new_machine(self, cpu: str, features: str, level: int) -> int:
@@ -364,24 +375,29 @@ def frame(head: dict[str, object], texts: list[bytes]) -> bytes:
     return len(packed).to_bytes(8, "little") + packed + b"".join(texts)
 
 
-def serve(library: str, options: list[str]) -> None:
-    """Describe this LLVM, then answer requests until stdin ends."""
+def load(library: str, options: list[str]) -> tuple[Llvm, dict[str, object]]:
+    """LLVM, and its description. Raises OSError, AttributeError and LlvmError if it cannot be loaded."""
     begin = time.perf_counter()
+    llvm = Llvm(library, options)
+    cpus, versions = llvm.known_features()
+    start = time.perf_counter() - begin
+    return llvm, {"version": llvm.version, "cpus": cpus, "ptx": versions, "start": start}
+
+
+def serve(loaded: Callable[[], tuple[Llvm, dict[str, object]]]) -> None:
+    """Describe the LLVM that `loaded` returns, then answer requests until stdin ends."""
+    # A fatal error of LLVM is reported by its message; a core file is not useful.
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
     # Replies are written to a private copy of stdout: output of LLVM cannot mix with them.
     replies = os.dup(1)
     os.dup2(2, 1)
     try:
-        llvm = Llvm(library, options)
-        cpus, versions = llvm.known_features()
+        llvm, ready = loaded()
     except (OSError, AttributeError, LlvmError) as failure:
         write_all(replies, frame({"error": "start", "text": str(failure)}, []))
         return
-    ready: dict[str, object] = {
-        "version": llvm.version,
-        "cpus": cpus,
-        "ptx": versions,
-        "start": time.perf_counter() - begin,
-    }
     write_all(replies, frame(ready, []))
     while len(length := read_exactly(0, 8)) == 8:
         request = marshal.loads(read_exactly(0, int.from_bytes(length, "little")))
@@ -399,11 +415,21 @@ def serve(library: str, options: list[str]) -> None:
             break  # the options of `prepare_mir` cannot be reset
 
 
+def serve_until_end(loaded: Callable[[], tuple[Llvm, dict[str, object]]]) -> NoReturn:
+    """`serve`, then end the process."""
+    try:
+        serve(loaded)
+    except BrokenPipeError:
+        pass  # the parent has ended; no one reads the answer
+    except KeyboardInterrupt:
+        pass
+    # Skip the interpreter's shutdown: there is nothing to clean up, and the blocked thread would disturb it.
+    os._exit(0)
+
+
 def main(parent: int) -> None:
     """`python -c 'import llvm_child; llvm_child.main(PID)' LIBRARY [OPTION…]`; `parent` is the id of the requesting
     process."""
-    import resource
-
     # As `tessera_tools.process.end_with_parent`, without its import: during a long compilation, the end of stdin is not
     # seen.
     set_death_signal = getattr(ctypes.CDLL(None), "prctl", None)
@@ -411,14 +437,4 @@ def main(parent: int) -> None:
         set_death_signal(1, 9, 0, 0, 0)  # PR_SET_PDEATHSIG, SIGKILL
     if os.getppid() != parent:
         os._exit(1)
-
-    # A fatal error of LLVM is reported by its message; a core file is not useful.
-    resource.setrlimit(resource.RLIMIT_CORE, (0, resource.getrlimit(resource.RLIMIT_CORE)[1]))
-    try:
-        serve(sys.argv[1], sys.argv[2:])
-    except BrokenPipeError:
-        pass  # the parent has ended; no one reads the answer
-    except KeyboardInterrupt:
-        pass
-    # Skip the interpreter's shutdown: there is nothing to clean up, and the blocked thread would disturb it.
-    os._exit(0)
+    serve_until_end(lambda: load(sys.argv[1], sys.argv[2:]))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from tessera_tools.emit.errors import ToolError
+from tessera_tools.records import dataclass, field, replace
 
 if TYPE_CHECKING:
     from tessera_tools.emit.plan import Plan

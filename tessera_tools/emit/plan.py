@@ -7,8 +7,9 @@ steps      launches of the manifest's kernels, and exchanges between ranks, in o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
+
+from tessera_tools.records import dataclass
 
 __all__ = ["EXCHANGES", "Exchange", "Launch", "Plan", "Tensor", "plan_data", "read_plan"]
 

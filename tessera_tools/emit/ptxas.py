@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from tessera_tools.cache import cache_folder
 from tessera_tools.diagnostics import Diagnostic, HasStart, Position
@@ -19,6 +18,7 @@ from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.resources import Message, Report, parse_report
 from tessera_tools.emit.tools import TemporaryFolder, find_tool, identity, os_reason
 from tessera_tools.process import OUTPUT_LIMIT, Finished, run, signal_name
+from tessera_tools.records import dataclass, replace
 
 __all__ = ["Assembled", "Ptxas", "locate", "max_ptx_of_release"]
 

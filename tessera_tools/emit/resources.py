@@ -6,7 +6,8 @@ ptxas's text ──parse_report()──▶ Report({"gemm": Resources(registers=1
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+
+from tessera_tools.records import dataclass, field, replace
 
 __all__ = ["Message", "Report", "Resources", "parse_report", "spill_warning"]
 

@@ -1,6 +1,6 @@
 """The SASS of each line of PTX: ptxas's own account of what an instruction became.
 
-    PTX ──one `.loc` for each instruction──▶ ptxas -lineinfo ──▶ nvdisasm ──▶ {PTX line: [(12, "LDG"), …]}
+    PTX ──one `.loc` for each instruction──▶ ptxas -lineinfo ──▶ nvdisasm ──▶ {PTX line: [(12, "LDG"), …]}, basic blocks
 
 The line table does not change the code, so that the opcodes are those of the kernel.
 """
@@ -18,6 +18,8 @@ __all__ = ["sass_by_line", "with_lines"]
 
 _DROPPED = re.compile(r"^\s*\.(?:loc|file)\b")
 _NO_INSTRUCTION = re.compile(r"^\s*(?:$|//|\.|[{}()]|[\w$%]+:\s*$)")
+_LABEL = re.compile(r"^\s*\.L\w+:")
+_ENDS_BLOCK = {"BRA", "BRX", "EXIT", "RET", "CALL", "JMP", "JMX"}
 _SECTION = re.compile(r"^\s*\.section\s+\.debug_str\b")
 
 
@@ -60,19 +62,24 @@ def _complete(lines: list[str]) -> bool:
 
 def sass_by_line(
     ptx: str, target: Target, *, ptxas: str | None = None, nvdisasm: str | None = None
-) -> tuple[dict[int, list[tuple[int, str]]], Report]:
-    """Places in the SASS and opcodes by PTX line, and ptxas's report.
+) -> tuple[dict[int, list[tuple[int, str]]], list[int], Report]:
+    """Places in the SASS and opcodes by PTX line, the places at which basic blocks begin, and ptxas's report.
 
     Raises ToolError if ptxas or nvdisasm is missing or refuses its input.
     """
     made = Ptxas.find(ptxas).assemble(with_lines(ptx), arch=target.ptx_target, lineinfo=True)
     sass = Nvdisasm.find(nvdisasm).disassemble(made.cubin, lineinfo=True)
     found: dict[int, list[tuple[int, str]]] = {}
+    starts = [0]
     current = number = 0
     for line in sass.splitlines():
         if place := SOURCE_LINE.match(line):
             current = int(place[2])
+        elif _LABEL.match(line):
+            starts.append(number)
         elif (opcode := OPCODE.match(line)) and opcode[1] != "NOP":
             found.setdefault(current, []).append((number, opcode[1]))
             number += 1
-    return found, made.report
+            if opcode[1] in _ENDS_BLOCK:
+                starts.append(number)
+    return found, sorted(set(starts)), made.report

@@ -15,11 +15,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from tessera_tools.diagnostics import HasStart, Position, Remark
 from tessera_tools.emit.resources import Report
 from tessera_tools.emit.sass import OPCODE, SOURCE_LINE
+from tessera_tools.records import dataclass, field
 
 __all__ = ["SourceOps", "SpillPlace", "explain_spills", "spill_places"]
 

@@ -8,8 +8,9 @@ A new tunable is one line here, a field of `Options`, and a keyword of `tessera_
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from tessera_tools.records import dataclass
 
 __all__ = ["TUNABLES", "Config", "Tunable", "Value", "config_text", "given_config"]
 
@@ -84,6 +85,14 @@ TUNABLES = (
         "along both axes; or blocks:XxY: a cluster has the CTAs of so many tile blocks, which share loads (default: "
         "auto, as the program hints)",
         default="auto",
+        excludes=("split_k",),
+    ),
+    Tunable(
+        "split_k",
+        (1, 2, 4, 8),
+        "CTAs of a cluster that share the iterations of a loop with products, and then add their sums: 1, 2, 4 or 8 "
+        "(default: 1; tessera-run, which knows the launch, chooses by price)",
+        excludes=("cluster",),
     ),
     Tunable(
         "num_stages",

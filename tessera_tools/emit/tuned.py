@@ -17,12 +17,12 @@ import sqlite3
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
 from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.emit.tunables import TUNABLES, Config, Value, config_text
+from tessera_tools.records import dataclass
 
 __all__ = ["Database", "Trial", "Tuned", "kernel_digest", "shapes_class", "tuned_config"]
 

@@ -15,15 +15,19 @@ import select
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import Position
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.process import end, reap, signal_name, spawn
+from tessera_tools.process import end, reap, signal_name, spawn, spawn_copy
+from tessera_tools.records import dataclass, field
 
-__all__ = ["LlvmInfo", "Reply", "Worker"]
+if TYPE_CHECKING:
+    from tessera_tools.emit.llvm_child import Llvm
+
+__all__ = ["LlvmInfo", "Reply", "Worker", "preload"]
 
 _CHUNK = 1 << 20
 _STDERR_KEPT = 64 << 10
@@ -59,6 +63,21 @@ class Reply:
 
 
 _BLOCK = re.compile(r"^[\w.$-]+:", re.MULTILINE)
+
+
+_preloaded: list[tuple[Llvm, dict[str, object]]] = []
+"""LLVM and its description, if `preload` has loaded it in this process."""
+
+
+def preload() -> None:
+    """Load LLVM in this process, whose workers are from now on copies of it.
+
+    It compiles nothing here. Without LLVM, nothing is loaded: the first request to a worker reports that.
+    """
+    from tessera_tools.emit.llvm_child import LlvmError, load
+
+    with suppress(OSError, AttributeError, LlvmError, ToolError):
+        _preloaded[:] = [load(_library(), [])]
 
 
 class _ChildEnded(Exception):
@@ -182,6 +201,26 @@ class Worker:
     # The child
 
     def _spawn(self) -> None:
+        start = self._start_copy if _preloaded and not self._options else self._start_program
+        request_read, self._requests = os.pipe()
+        self._replies, reply_write = os.pipe()
+        self._stderr, stderr_write = os.pipe()
+        try:
+            self._pid = start(request_read, reply_write, stderr_write)
+        except OSError as failure:
+            self._close_pipes()
+            raise ToolError(f"the LLVM process cannot be started: {failure.strerror}") from None
+        except ToolError:
+            self._close_pipes()
+            raise
+        finally:
+            for descriptor in (request_read, reply_write, stderr_write):
+                os.close(descriptor)
+        os.set_blocking(self._requests, False)
+        self._tail.clear()
+        self._info = None
+
+    def _start_program(self, stdin: int, stdout: int, stderr: int) -> int:
         library = _library()
         if not sys.executable:
             raise ToolError("the LLVM process cannot be started: sys.executable is not set")
@@ -191,22 +230,14 @@ class Worker:
             f"import llvm_child; llvm_child.main({os.getpid()})"
         )
         argv = [sys.executable, "-I", "-S", "-c", bootstrap, library, *self._options]
-        request_read, self._requests = os.pipe()
-        self._replies, reply_write = os.pipe()
-        self._stderr, stderr_write = os.pipe()
-        try:
-            self._pid = spawn(
-                argv, stdin=request_read, stdout=reply_write, stderr=stderr_write, guards_itself=True
-            )
-        except OSError as failure:
-            self._close_pipes()
-            raise ToolError(f"the LLVM process cannot be started: {failure.strerror}") from None
-        finally:
-            for descriptor in (request_read, reply_write, stderr_write):
-                os.close(descriptor)
-        os.set_blocking(self._requests, False)
-        self._tail.clear()
-        self._info = None
+        return spawn(argv, stdin=stdin, stdout=stdout, stderr=stderr, guards_itself=True)
+
+    def _start_copy(self, stdin: int, stdout: int, stderr: int) -> int:
+        from tessera_tools.emit.llvm_child import serve_until_end
+
+        return spawn_copy(
+            lambda: serve_until_end(lambda: _preloaded[0]), stdin=stdin, stdout=stdout, stderr=stderr
+        )
 
     def _send(self, data: bytes, deadline: float) -> None:
         poll = select.poll()

@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 
 from tessera_tools.diagnostics import closest, error
+from tessera_tools.records import dataclass, field
 
 __all__ = [
     "KINDS",

@@ -15,12 +15,12 @@ The effects of an op without a declaration are unknown.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tessera_tools.ir.effect_words import Completion, Kind, Reach, Resource
 from tessera_tools.ir.traits import Leaves, Symbol, Terminator, Trait
+from tessera_tools.records import dataclass, replace
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation, Value

@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 import re
 import struct
-from dataclasses import dataclass
 from functools import lru_cache
+
+from tessera_tools.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

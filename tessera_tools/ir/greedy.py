@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from tessera_tools.ir.actions import executes, log
 from tessera_tools.ir.attributes import Attribute
@@ -19,6 +18,7 @@ from tessera_tools.ir.effects import is_trivially_dead
 from tessera_tools.ir.folding import ConstantFolder, ConstantMaker, constant_value
 from tessera_tools.ir.rewriter import Listener, PatternSet, RewritePattern, Rewriter
 from tessera_tools.ir.traits import Commutative, ConstantLike
+from tessera_tools.records import dataclass, field
 
 MAX_ITERATIONS = 10
 """Sweeps over the whole program before the driver gives up, as upstream."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tessera_tools.records import dataclass
 
 __all__ = ["PLAIN", "Style"]
 

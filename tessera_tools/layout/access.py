@@ -15,11 +15,11 @@ The number of words in the fullest bank is therefore a power of two: 2^(rank of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from tessera_tools.layout.f2 import Elimination, apply_columns, extend, log2, rank
 from tessera_tools.layout.linear import LayoutError, LinearLayout
 from tessera_tools.layout.xor import XorExpression, XorTerm, as_xor_expression
+from tessera_tools.records import dataclass
 
 BANKS = 32
 BANK_BYTES = 4

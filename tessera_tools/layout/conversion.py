@@ -13,7 +13,6 @@ registers first.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from tessera_tools.layout.access import MatrixAccess, VectorAccess
 from tessera_tools.layout.distributed import HARDWARE_DIMS, shape_of
@@ -21,6 +20,7 @@ from tessera_tools.layout.f2 import Elimination, apply_columns, extend
 from tessera_tools.layout.linear import LayoutError, LinearLayout
 from tessera_tools.layout.shared import Access, SwizzleChoice, choose_swizzle
 from tessera_tools.layout.xor import XorExpression, XorTerm
+from tessera_tools.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from math import prod
 
 from tessera_tools.layout.f2 import is_power_of_two, log2
 from tessera_tools.layout.linear import LayoutError, LinearLayout
+from tessera_tools.records import dataclass
 
 IntTuple = int | tuple["IntTuple", ...]
 

@@ -13,11 +13,11 @@ holds each part in half of its registers.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tessera_tools.layout.conversion import SharedRoundTrip, shared_round_trip
 from tessera_tools.layout.distributed import HARDWARE_DIMS
 from tessera_tools.layout.linear import LayoutError, LinearLayout
+from tessera_tools.records import dataclass
 
 __all__ = ["PartedRoundTrip", "most_parts", "parted_round_trip"]
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import colorsys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from xml.sax.saxutils import escape
 
@@ -21,6 +20,7 @@ from tessera_tools.layout.access import MatrixAccess, bank_conflict_degree
 from tessera_tools.layout.f2 import log2
 from tessera_tools.layout.linear import LayoutError, LinearLayout
 from tessera_tools.layout.shared import Access
+from tessera_tools.records import dataclass
 
 __all__ = ["Cell", "Picture", "UsedBy", "conflicts", "picture"]
 

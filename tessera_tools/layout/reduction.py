@@ -12,12 +12,12 @@ a warp before the conversion and a register after it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tessera_tools.layout.distributed import dims_of, reduction_steps, slice_dim
 from tessera_tools.layout.f2 import Elimination, apply_columns
 from tessera_tools.layout.linear import LayoutError, LinearLayout
+from tessera_tools.records import dataclass
 
 MANY = 64
 """If a thread would load and combine at least this many values of several warps, the warps share that work."""

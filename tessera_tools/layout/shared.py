@@ -16,7 +16,6 @@ A memory layout maps `offset` (in elements) to the tile's dimensions. A staged l
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from tessera_tools.layout.access import (
@@ -32,6 +31,7 @@ from tessera_tools.layout.cute import Swizzle
 from tessera_tools.layout.distributed import dims_of
 from tessera_tools.layout.f2 import Elimination, extend, independent, intersection, log2
 from tessera_tools.layout.linear import LayoutError, LinearLayout
+from tessera_tools.records import dataclass
 
 # The swizzle modes of TMA tensor maps and of wgmma's and tcgen05's matrix descriptors, on byte addresses: 16-byte
 # chunks (M = 4), xored with the number of the 128-byte line (S = 3). Source: PTX ISA, Tensor Swizzling Modes.

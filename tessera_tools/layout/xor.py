@@ -10,9 +10,9 @@ once. If the bits of both are disjoint, `^` can be `+`, and the constant can be 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tessera_tools.layout.linear import LayoutError, LinearLayout
+from tessera_tools.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError
@@ -22,6 +21,7 @@ from tessera_tools.mlir_bytecode.resources import Resources
 from tessera_tools.parser import parse_attribute, parse_type
 from tessera_tools.parser.aliases import MAX_TEXT
 from tessera_tools.parser.lexical import MAX_NESTING
+from tessera_tools.records import dataclass
 
 FORMS: Mapping[tuple[str, bool], Forms] = {
     ("builtin", False): builtin.ATTRIBUTES,

@@ -8,7 +8,6 @@ Values are numbered in the order of definition in each isolated region; operands
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.bytecode.locate import located
@@ -42,6 +41,7 @@ from tessera_tools.mlir_bytecode.version import (
 from tessera_tools.opdef import Op
 from tessera_tools.opdef.dialect import find_dialect, find_op
 from tessera_tools.parser.lexical import MAX_NESTING
+from tessera_tools.records import dataclass, field
 
 MAX_ENTRIES = 1 << 20
 """How many attributes the ops of a small file may have in all."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.diagnostics import error
@@ -19,6 +18,7 @@ from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.opdef.registry import DIALECT_MODULES
+from tessera_tools.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

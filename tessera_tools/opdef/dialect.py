@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.ir.attributes import Attribute, Type
@@ -18,6 +17,7 @@ from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.rewriter import RewritePattern
 from tessera_tools.opdef.attribute_rules import OpRule, ParameterRule
 from tessera_tools.opdef.op import Op
+from tessera_tools.records import dataclass, field
 
 
 @dataclass(slots=True)

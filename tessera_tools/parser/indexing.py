@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -27,6 +26,7 @@ from tessera_tools.parser.metadata import read_metadata
 from tessera_tools.parser.rules import Statement, default_table
 from tessera_tools.parser.scopes import Skip
 from tessera_tools.parser.source import Source
+from tessera_tools.records import dataclass, field
 
 __all__ = ["Braces", "Definition", "Expected", "Indexed", "expected_at_end", "read_indexed"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import codecs
 from bisect import bisect_right
-from dataclasses import dataclass
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position
 from tessera_tools.ir.location import FileLineColLoc
 from tessera_tools.ir.resources import External
+from tessera_tools.records import dataclass
 
 SPLIT_MARKER = "// -----"
 """The line between the programs of one file, if the file is split."""

@@ -18,10 +18,8 @@ A pass fails by raising `DiagnosticError` (`op.error(…)`, `PassFailure`).
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from tessera_tools.diagnostics import (
@@ -33,6 +31,7 @@ from tessera_tools.diagnostics import (
     closest,
     emit,
 )
+from tessera_tools.records import dataclass, field, fields
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
@@ -293,7 +292,7 @@ class Pass:
     @classmethod
     def options(cls) -> Iterator[OptionInfo]:
         """The options in declaration order."""
-        for entry in dataclasses.fields(cls):
+        for entry in fields(cls):
             yield OptionInfo(
                 entry.name.rstrip("_").replace("_", "-"),
                 entry.name,

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from tessera_tools.diagnostics import HasStart
+from tessera_tools.records import dataclass
 
 __all__ = ["Chart", "charts_wanted", "record_chart", "recording_charts"]
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import closest, error
 from tessera_tools.passes.table import PASSES
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation

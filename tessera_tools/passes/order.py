@@ -93,6 +93,7 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     ("convert-tile-to-tileas", "tileas-dynamic-persistent", "only kernels of nv_tileas become persistent"),
     ("convert-tileaa-to-tileas", "tileas-dynamic-persistent", "only kernels of nv_tileas become persistent"),
+    ("tileas-split-k", "plan-cta", "it decides which part of the sums a CTA has"),
     ("plan-cta", "tileas-dynamic-persistent", "the CTAs of a cluster run the same programs"),
     (
         "tileas-cut-products",

@@ -11,11 +11,11 @@ every registered op that is isolated from above.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, closest
 from tessera_tools.passes.base import OptionError, Pass
 from tessera_tools.passes.table import PASSES, find_pass
+from tessera_tools.records import dataclass, field
 
 __all__ = ["ANY", "SOURCE", "Pipeline", "make_pass", "parse_options", "parse_pass", "parse_pipeline"]
 

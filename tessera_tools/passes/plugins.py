@@ -15,12 +15,12 @@ import importlib
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from importlib.metadata import entry_points
 
 from tessera_tools.diagnostics import error
 from tessera_tools.opdef.registry import DIALECT_MODULES
 from tessera_tools.passes.table import PASSES, Row
+from tessera_tools.records import dataclass, field
 
 __all__ = ["GROUP", "Plugin", "load_plugin"]
 

@@ -12,13 +12,13 @@ import hashlib
 import os
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from difflib import unified_diff
 from typing import TYPE_CHECKING
 
 from tessera_tools.ir.builtin_attributes import symbol_text
 from tessera_tools.ir.style import PLAIN, Style
 from tessera_tools.ir.symbols import symbol_name
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation

@@ -11,11 +11,11 @@ module { … }
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from tessera_tools.diagnostics import Position, error
 from tessera_tools.ir.builtin_attributes import quote
 from tessera_tools.parser.metadata import METADATA
+from tessera_tools.records import dataclass
 
 __all__ = ["ENTRY", "Reproducer", "find_reproducer", "with_reproducer"]
 

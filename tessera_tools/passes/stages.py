@@ -15,12 +15,12 @@ that held before. An error is at the op, and names the check.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from tessera_tools.dialects.nv_tileaa import Func
@@ -291,6 +291,8 @@ def arrivals(contents: Contents) -> Iterator[DiagnosticError]:
                 if isinstance(write, ProducerCommit):
                     fills = {Fill.PRODUCTS}
                 count = sum(fill.arrivals(_warps_around(write, function)) for fill in fills)
+                if op.pair is not None and fills == {Fill.TILES}:
+                    count *= 2
                 if fills and op.producers.value != count:
                     failure = op.error(
                         f"has {op.producers.value} producers, but a stage is full after {count} "
@@ -301,6 +303,8 @@ def arrivals(contents: Contents) -> Iterator[DiagnosticError]:
             readers = {agent_of(user): user for user in op.res.users if isinstance(user, ConsumerWait)}
             warps = sum(_warps_around(user, function) for user in readers.values())
             warps *= 1 + (len(op.peers.values) if op.peers is not None else 0)
+            if op.pair is not None and op.is_of_products:
+                warps *= 2
             if readers and op.consumers.value != warps:
                 yield op.error(
                     f"has {op.consumers.value} consumers, but {warps} warps release its stages; expected "

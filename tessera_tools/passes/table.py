@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from tessera_tools.passes.base import Pass
@@ -131,6 +132,10 @@ PASSES: dict[str, Row] = {
     ),
     # On nv_tileas
     "plan-cta": Row("tileas.plan_cta:PlanCTA", "propagate CTA related layouts"),
+    "tileas-split-k": Row(
+        "tileas.split_k:SplitK",
+        "split loops with products along K over the CTAs of clusters, which add their sums",
+    ),
     "tileas-plan-cta": Row("tileas.plan_cta:TileASPlanCTA", "propagate CTA related layouts"),
     "tileas-dynamic-persistent": Row(
         "tileas.dynamic_persistent:DynamicPersistent", "make the kernel into dynamic persistent kernels"
@@ -249,6 +254,7 @@ class Step:
 
 
 _MASKS = "tileas-guard-masks"
+_SPLIT = "tileas-split-kSPLIT"
 _PERSISTENT = "tileas-dynamic-persistentWANTED"
 _PROGRAMS = "tileas-resolve-program-idsPROGRAMS"
 _PIPELINE = "tileas-materialize-pipelineSTAGES"
@@ -258,6 +264,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
     "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
     "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasFORM"),
     "nv_tileas": (
+        _SPLIT,
         "plan-ctaLAUNCHES",
         "tileas-slicing",
         _PERSISTENT,
@@ -365,13 +372,18 @@ def pipeline_for(
     persistent: str = "auto",
     raster: str = "auto",
     large: bool = False,
+    split_k: int = 0,
+    tile_blocks: int = 0,
+    arguments: Sequence[str] = (),
 ) -> list[Step]:
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
     by the conversion to nv_tileas); with agents where the target has them, by default, and then for so many warpgroups
     of consumers (0: chosen by the products); with so many stages of loops (0: as many as fit); whose consumers take
     turns `always`, `never`, or where that takes less time (`auto`); with tile blocks of as many CTAs as `cluster` says,
     rows x columns, or hints (`auto`); whose CTAs get one program after another as `persistent` says, or `never`, in the
-    order `raster`; for `large` launches, plan-cta chooses what is left to it (`auto`)."""
+    order `raster`; for `large` launches, plan-cta chooses what is left to it (`auto`); with loops split among
+    `split_k` CTAs (1: not; 0: by price, if the launch is known: its `tile_blocks`, and the integers of its `arguments`,
+    `?` for any other)."""
     steps = PIPELINES[target]
     form = [f"num-warps={num_warps}"] * bool(num_warps) + [f"cluster={cluster}"] * (cluster != "auto")
     groups = f" num-consumer-warpgroups={num_consumer_warpgroups}" if num_consumer_warpgroups else ""
@@ -384,8 +396,12 @@ def pipeline_for(
     plain = not programs and not cluster.startswith("blocks:") and persistent in ("auto", "never")
     left_out |= {_PROGRAMS} if plain and not priced else set()
     left_out |= set() if agents else set(HIDDEN)
+    known = tile_blocks > 0 and cluster == "auto" and not priced
+    split = f"tile-blocks={tile_blocks} arguments={','.join(arguments) or '?'}" if known else "tile-blocks=0"
+    left_out |= set() if split_k > 1 or (known and not split_k) else {_SPLIT}
     words = {
         "TARGET": target,
+        "SPLIT": f"{{parts={split_k}}}" if split_k else f"{{{split}}}",
         "LAUNCHES": "{launches=large}" if priced else "",
         "WANTED": "{only-wanted}" if persistent == "auto" else "",
         "FORM": f"{{{' '.join(form)}}}" if form else "",

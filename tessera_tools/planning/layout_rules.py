@@ -14,7 +14,6 @@ coordinates. No data moves between threads if the operand's layout is `seen` wit
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.analysis.access import storage_bits
@@ -48,6 +47,7 @@ from tessera_tools.layout.tensor_memory import loaded, repeated
 from tessera_tools.planning.accesses import access_layout
 from tessera_tools.planning.dot_layouts import async_layouts, dot_layouts
 from tessera_tools.planning.transposition import transposing_layout
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -268,6 +268,20 @@ def _parts_in_registers(layout: LinearLayout, shape: Sequence[int]) -> LinearLay
 
 @copying("nv_tileaa.extract")
 def _extract(op: nv_tileaa.Extract) -> list[Copy]:
+    whole, part = op.source.type.shape, op.res.type.shape
+    return [
+        Copy(
+            op.source,
+            op.res,
+            lambda x: without_repeated_registers(_parts_in_registers(x, part)),
+            lambda x: fit(x, whole, range(len(whole) - 1, -1, -1)),
+        )
+    ]
+
+
+@copying("nv_tileas.cluster_reduce_scatter")
+def _scattered(op: nv_tileas.ClusterReduceScatter) -> list[Copy]:
+    """Each thread gets sums of elements that it has in registers, whichever part is that of its CTA."""
     whole, part = op.source.type.shape, op.res.type.shape
     return [
         Copy(

@@ -12,7 +12,6 @@ conversion is split into parts.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
 from functools import lru_cache
 from math import prod
 from typing import Any
@@ -45,7 +44,8 @@ from tessera_tools.layout import (
 )
 from tessera_tools.layout.access import MAX_VECTOR_BITS
 from tessera_tools.planning.reductions import scratch_bytes
-from tessera_tools.planning.scratch import effect_bytes, exchange_places
+from tessera_tools.planning.scratch import PARTS, declared_parts, effect_bytes, exchange_places, scatter_plan
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Feature, Target
 
 ALIGNMENT = 1024
@@ -60,8 +60,6 @@ APART_BYTES = 4096
 too little to reduce the number of CTAs on a multiprocessor."""
 OFFSET = "nv_tileas.offset"
 """The attribute of an op that needs shared memory: its byte offset in the CTA's shared memory."""
-PARTS = "nv_tileas.parts"
-"""The attribute of a convert_layout with the number of its parts. It has scratch for one part."""
 ALIGN = "nv_tileas.alignment"
 """The attribute of an alloc_tensor whose reader requires a larger alignment than `BUFFER_ALIGNMENT`."""
 
@@ -108,7 +106,7 @@ def needed_bytes(op: Operation, target: Target) -> Scratch | None:
     """Returns the shared memory that an op needs as a buffer or as scratch; None if it needs none."""
     if isinstance(op, nv_tileas.AllocTensor):
         type = op.res.type
-        what = f"{type.stages} stages of {tile_text(type.tile, type.element)}"
+        what = f"{type.stages} stage{'s' if type.stages > 1 else ''} of {tile_text(type.tile, type.element)}"
         return Scratch(stage_bytes(type) * type.stages, what)
     return scratch_of(op, target)
 
@@ -357,14 +355,20 @@ def _fit(life: Life, others: list[Life]) -> int:
 
 
 def _split(lives: list[Life], target: Target) -> bool:
-    """Halves the scratch of the largest conversion that conflicts with what does not fit.
+    """Halves the scratch of the largest conversion or exchange that conflicts with what does not fit.
 
     Returns false if there is none.
     """
     beyond = [life for life in lives if life.end > target.max_shared_per_block]
     for life in sorted(lives, key=lambda v: -v.bytes):
         op = life.op
-        if not isinstance(op, nv_tileas.ConvertLayout) or not any(map(life.overlaps, beyond)):
+        if not any(map(life.overlaps, beyond)):
+            continue
+        if isinstance(op, nv_tileas.ClusterReduceScatter) and 2 * life.parts <= scatter_plan(op).vectors:
+            life.parts *= 2
+            life.need = _rounds(op, life.parts)
+            return True
+        if not isinstance(op, nv_tileas.ConvertLayout):
             continue
         if 2 * life.parts <= most_parts(
             nv_tileas.layout_of(op.source.type), nv_tileas.layout_of(op.res.type)
@@ -413,6 +417,15 @@ def _exchange_scratch(op: nv_tileas.ClusterReduce, target: Target) -> Scratch | 
     return Scratch(last.offset + last.registers * last.step, "an exchange with other CTAs")
 
 
+@scratch("nv_tileas.cluster_reduce_scatter")
+def _scatter_scratch(op: nv_tileas.ClusterReduceScatter, target: Target) -> Scratch | None:
+    return _rounds(op, declared_parts(op))
+
+
+def _rounds(op: nv_tileas.ClusterReduceScatter, rounds: int) -> Scratch:
+    return Scratch(scatter_plan(op, rounds).scratch, "an exchange of sums with other CTAs")
+
+
 @scratch(
     "nv_tileaa.heap_alloc",
     "nv_tileaa.print",
@@ -437,8 +450,7 @@ def conversion_plan(
     `parts` is the number of parts; None uses the op's.  Raises LayoutError if it cannot be split so often.
     """
     if parts is None:
-        declared = op.attributes.get(PARTS)
-        parts = declared.value if isinstance(declared, IntegerAttr) else 1
+        parts = declared_parts(op)
     return _planned(
         nv_tileas.layout_of(op.source.type),
         nv_tileas.layout_of(op.res.type),

@@ -18,7 +18,6 @@ that the reduction ends.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.ir.attributes import Type
@@ -34,6 +33,7 @@ from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.traits import ConstantLike, IsolatedFromAbove, Terminator
 from tessera_tools.ir.types import FloatType, FunctionType, IndexType, IntegerType, ShapedType
 from tessera_tools.opdef.dialect import find_op
+from tessera_tools.records import dataclass
 
 __all__ = ["STEPS", "Step"]
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tessera_tools.analysis.storage import storage_bits
@@ -17,6 +16,7 @@ from tessera_tools.ir.printing import Names
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LinearLayout, Picture, UsedBy, picture
 from tessera_tools.layout.shared import Access
+from tessera_tools.records import dataclass
 from tessera_tools.report.assets import page
 
 if TYPE_CHECKING:

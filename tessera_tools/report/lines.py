@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
 
 from tessera_tools.ir.attribute_aliases import with_aliases
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.printing import Printer
+from tessera_tools.records import dataclass, field
 
 __all__ = ["Lines", "lines_of_text", "printed", "source_lines"]
 

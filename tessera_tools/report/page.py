@@ -8,12 +8,13 @@ Long parts are cut, and the page says so. A page that shows other things too, su
 from __future__ import annotations
 
 import html
+import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.layout import cute_notation
+from tessera_tools.records import dataclass
 from tessera_tools.report.assets import page
 from tessera_tools.report.lines import Lines
 from tessera_tools.report.memory import memory_svg
@@ -239,8 +240,10 @@ def _passes(recording: Recording, left_out: list[str]) -> list[dict[str, Any]]:
 
 
 def _remarks(recording: Recording, left_out: list[str]) -> list[dict[str, Any]]:
-    if len(recording.remarks) > MOST_REMARKS:
-        left_out.append(f"{len(recording.remarks) - MOST_REMARKS:,} of {len(recording.remarks):,} remarks")
+    """What was missed comes first, since it says what may be slow."""
+    remarks = sorted(dict.fromkeys(recording.remarks), key=lambda one: one.kind != "missed")
+    if len(remarks) > MOST_REMARKS:
+        left_out.append(f"{len(remarks) - MOST_REMARKS:,} of {len(remarks):,} remarks")
     return [
         {
             "kind": one.kind,
@@ -250,7 +253,7 @@ def _remarks(recording: Recording, left_out: list[str]) -> list[dict[str, Any]]:
             "notes": list(one.notes),
             "key": one.key,
         }
-        for one in recording.remarks[:MOST_REMARKS]
+        for one in remarks[:MOST_REMARKS]
     ]
 
 
@@ -309,9 +312,26 @@ def _charts(recording: Recording, left_out: list[str]) -> str:
             left_out.append(f"schedule of the loop{place}: {cut:,} of {len(chart.lines):,} lines")
         cards.append(
             f'<figure class="card"><figcaption>Loop{html.escape(place)}: {html.escape(chart.title)}</figcaption>'
-            f'<pre class="chart" tabindex="0">{html.escape(text)}</pre></figure>'
+            f'<pre class="chart" tabindex="0">{_with_bars(text)}</pre></figure>'
         )
     return "".join(cards)
+
+
+_BUSY = ("memory", "shared", "tensor", "special", "turn")
+"""Resources that have a color of their own."""
+_CHART_ROW = re.compile(r"\|([ #=]+)\| (\w+) [^:\n]*:? ?(\w*)")
+
+
+def _with_bars(chart: str) -> str:
+    """A chart of characters as HTML: the marks of a row are bars, in the color of the resource that is busy."""
+    parts: list[str] = []
+    end = 0
+    for row in _CHART_ROW.finditer(chart):
+        parts.append(html.escape(chart[end : row.start(1)]))
+        end = row.end(1)
+        kind = row[3] if row[3] in _BUSY else row[2] if row[2] in _BUSY else "other"
+        parts.append(re.sub(r"[#=]+", rf'<b class="busy {kind}">\g<0></b>', row[1]))
+    return "".join([*parts, html.escape(chart[end:])])
 
 
 def _resources(recording: Recording) -> str:

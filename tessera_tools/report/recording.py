@@ -11,13 +11,13 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import Diagnostic, Remark, collect, emit
 from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.passes.charts import Chart, recording_charts
 from tessera_tools.passes.stages import ENDS
+from tessera_tools.records import dataclass, field, replace
 from tessera_tools.report.layouts import ValueLayout, layouts_of, names_of
 from tessera_tools.report.lines import Lines, lines_of_text, printed, source_lines
 from tessera_tools.target import occupancy

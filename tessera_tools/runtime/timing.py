@@ -33,7 +33,7 @@ __all__ = ["MOST_STEPS", "Estimate", "TimedLaunch", "check_timed", "estimate"]
 
 MOST_STEPS = 4_000_000
 """Warp instructions that are recorded, a quarter of a kilobyte each."""
-_MOST_SURVEY_STEPS = 200_000
+_MOST_SURVEY_STEPS = 400_000
 _MOST_WINDOW = 256
 """Laps of a window that all windows are multiples of."""
 _MOST_TOGETHER = 8
@@ -181,11 +181,11 @@ def estimate(launch: TimedLaunch, recorder: Recorder, ptx: str, target: Target, 
     """The time of a launch that has run with `recorder`. Raises DiagnosticError if no CTA fits on an SM."""
     why = ""
     try:
-        sass, report = sass_by_line(ptx, target)
+        sass, blocks, report = sass_by_line(ptx, target)
         registers = report.functions[launch.entry.name].registers
     except ToolError as failure:
-        sass, registers, why = {}, 0, failure.message
-    found = costs(launch.module.program, launch.functions, table, sass)
+        sass, blocks, registers, why = {}, [], 0, failure.message
+    found = costs(launch.module.program, launch.functions, table, sass, blocks)
     fits = occupancy(target, threads=launch.threads, registers=registers, shared=launch.shared_size).blocks
     if not fits:
         raise error(None, f"no CTA of '{launch.entry.name}' fits on an SM of {target.name}")
@@ -231,7 +231,10 @@ def _extrapolated(
     # SMs that share DRAM load while others compute, which an SM with a share of its own cannot.
     steps = sum(len(trace.steps) for trace in traces) // len(sampled) * copies
     together = max(1, min(_MOST_TOGETHER, _STEPS_TOGETHER // max(steps, 1), active))
-    parts = _fresh(made, launch, [trace for trace in traces if trace.cluster == sampled[0]], at_once)
+    longest = max(sampled, key=lambda number: sum(len(one.steps) for one in traces if one.cluster == number))
+    of_longest = [trace for trace in traces if trace.cluster == longest]
+    parts, count, sampled = _fresh(made, launch, of_longest, at_once, sampled)
+    active, at_once = min(active, count), min(at_once, count)
 
     def run(some: Sequence[Trace], number: int, copies: int, active: int) -> Timeline:
         group = min(together, active)
@@ -242,7 +245,7 @@ def _extrapolated(
         some = [trace for trace in traces if trace.cluster == number]
         return stretched(some, lambda some: run(some, number, copies, active))
 
-    whole = launch.count // (active * copies)
+    whole = count // (active * copies)
     replayed = sampled[:1] if alike(traces, sampled) else sampled
     timelines = [wave(number, copies, active) for number in replayed]
     mean = sum(one.cycles for one in timelines) / len(timelines)
@@ -255,19 +258,22 @@ def _extrapolated(
         # but CTAs that drift apart make it uncertain, and it counts as often as laps are missing.
         further = (two - first.simulated + first.cycles - first.simulated) / first.cycles * mean
     # The last wave has the GPU for itself.
-    left = launch.count % (active * copies)
+    left = count % (active * copies)
     last = wave(replayed[-1], -(-left // active), min(active, left)).cycles if left else 0.0
     made.timeline = timelines[len(timelines) // 2]
     made.cycles = mean + further * (whole - 1) + last * further / mean if whole else last
-    made.waves = launch.count / (active * copies)
-    made.simulated = len(sampled) * launch.size
-    made.scale = launch.count / (copies * min(together, active))
-    made.flops = Counter({unit: count * launch.count // len(sampled) for unit, count in made.flops.items()})
+    made.waves = count / (active * copies)
+    made.simulated = len(launch.sampled or sampled) * launch.size
+    made.scale = count / (copies * min(together, active))
+    made.flops = Counter({unit: amount * count // len(sampled) for unit, amount in made.flops.items()})
     return made
 
 
-def _fresh(made: Estimate, launch: TimedLaunch, traces: list[Trace], at_once: int) -> dict[Load, float]:
-    """The part of each load that comes from DRAM, by the order of the clusters; the mean of the waves."""
+def _fresh(
+    made: Estimate, launch: TimedLaunch, traces: list[Trace], at_once: int, sampled: tuple[int, ...]
+) -> tuple[dict[Load, float], int, tuple[int, ...]]:
+    """The part of each load that comes from DRAM, by the order of the clusters, the mean of the waves; and how many
+    clusters work, and which of the sampled ones: grids with a swizzle are rounded up, and some clusters end at once."""
     most = max(1, MOST_SURVEYED // launch.size)
     at_once = min(at_once, most)
     surveyed = min(launch.count, most // at_once * at_once)
@@ -283,4 +289,8 @@ def _fresh(made: Estimate, launch: TimedLaunch, traces: list[Trace], at_once: in
     for weight, parts in zip(weights, each, strict=True):
         for load, part in parts.items():
             totals[load] = totals.get(load, 0.0) + part * weight / sum(weights)
-    return totals
+    idle = survey.ended - survey.places.keys()
+    reached = len(survey.places) + len(idle)
+    working = launch.count * len(survey.places) // reached if reached else launch.count
+    left = tuple(number for number in sampled if number not in idle)
+    return totals, max(1, working), left or sampled

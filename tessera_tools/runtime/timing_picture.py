@@ -10,7 +10,7 @@ names of processes (CTAs) and threads (warps and units) as metadata (`ph: M`).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
@@ -27,13 +27,12 @@ _ROOF_HEIGHT = 240
 _COLORS = {
     "issue": "#4c9f70", "wgmma": "#7b4fa3", "mma": "#7b4fa3", "tcgen05.mma": "#7b4fa3",
     "full": "#e0a63a", "empty": "#d9c48f", "memory": "#c8553d", "shared": "#3f7fbf", "tensor": "#b9a3cc",
-    "barrier": "#8f8f8f", "arithmetic": "#cfe3d6", "atomic": "#a03b2a",
+    "barrier": "#8f8f8f", "arithmetic": "#cfe3d6", "atomic": "#a03b2a", "TMA": "#2f6f9f", "other": "#d8d8d8",
 }  # fmt: skip
-_TMA, _OTHER = "#2f6f9f", "#d8d8d8"
 _MEANINGS = {
     "issue": "issues", "wgmma": "product", "full": "waits: stage 'full'", "empty": "stage 'empty'", "memory": "memory",
     "shared": "shared memory", "tensor": "tensor core",
-    "barrier": "barrier", "arithmetic": "arithmetic",
+    "barrier": "barrier", "arithmetic": "arithmetic", "TMA": "TMA", "other": "others",
 }  # fmt: skip
 
 
@@ -115,7 +114,7 @@ def timeline_svg(estimate: Estimate) -> str:
         f'<text x="10" y="18" font-size="14">{escape(title)}</text>',
     ]
     for number, (name, meaning) in enumerate(_MEANINGS.items()):
-        x = 10 + 130 * number
+        x = 10 + 106 * number
         parts.append(f'<rect x="{x}" y="27" width="10" height="10" fill="{_COLORS[name]}"/>')
         parts.append(f'<text x="{x + 14}" y="36" font-size="9">{escape(meaning)}</text>')
     for (cta, lane), row in rows.items():
@@ -131,7 +130,7 @@ def timeline_svg(estimate: Estimate) -> str:
         if (finish - begin) * scale < 0.1:
             continue
         y = _TOP + _ROW * rows[one.cta, one.lane] + 2
-        color = _TMA if one.lane == "TMA" else _COLORS.get(one.name.split()[0] if one.name else "", _OTHER)
+        color = _color(one)
         opacity = ' fill-opacity="0.6"' if one.lane == "TMA" else ""
         width = max((finish - begin) * scale, 1.5 if one.lane == "barriers" else 0.0)
         parts.append(
@@ -150,6 +149,11 @@ def timeline_svg(estimate: Estimate) -> str:
         )
     parts += [*_roof(estimate, bottom + 40), "</svg>"]
     return "\n".join(parts) + "\n"
+
+
+def _color(one: Slice) -> str:
+    kind = "TMA" if one.lane == "TMA" else one.name.partition(" ")[0]
+    return _COLORS.get(kind, _COLORS["other"])
 
 
 def _roof(estimate: Estimate, top: int) -> list[str]:
@@ -182,7 +186,27 @@ def _roof(estimate: Estimate, top: int) -> list[str]:
         f'<text x="{left + width + 14}" y="{top + 30}">{escape(text)}</text>',
         f'<text x="{left + width + 14}" y="{top + 48}">{under.compute / 1e12:,.0f} TFLOP/s of the units, '
         f"{under.memory / 1e9:,.0f} GB/s of DRAM</text>",
-        f'<text x="{left}" y="{top + height + 26}" font-size="9">{low:.3g}</text>',
-        f'<text x="{left + width}" y="{top + height + 26}" text-anchor="end" font-size="9">{high:.3g} operations a '
-        "byte of DRAM</text>",
+        *_decades(low, high, lambda at: (place(at, least)[0], top + height + 24, "middle")),
+        *_decades(
+            least / 1e12,
+            most / 1e12,
+            lambda at: (left - 8, place(low, at * 1e12)[1] + 3, "end"),
+            above=top + 20,
+        ),
+        f'<text x="{left + width + 14}" y="{top + height + 24}" font-size="9">operations a byte of DRAM</text>',
+        f'<text x="{left}" y="{top + 4}" text-anchor="end" font-size="9">TFLOP/s</text>',
     ]
+
+
+def _decades(
+    low: float, high: float, place: Callable[[float], tuple[float, float, str]], above: float = 0
+) -> list[str]:
+    """The labels of a logarithmic axis, at powers of ten. place: a value → x, y and the alignment of its label.
+    above: the least y of a label."""
+    parts: list[str] = []
+    for power in range(math.ceil(math.log10(low)), math.floor(math.log10(high)) + 1):
+        x, y, anchor = place(10.0**power)
+        label = f"{10**power:,}" if power >= 0 else f"{10.0**power:g}"
+        if y >= above:
+            parts.append(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-size="9">{label}</text>')
+    return parts

@@ -329,6 +329,8 @@ def advice(estimate: Estimate) -> str:
     share = waits[what]
     if what == "full":
         return _about_stages(estimate, share)
+    if what == "memory" and estimate.timeline.copies:
+        return f"warps wait {share:.0%} of their time for copies: more stages, or more CTAs on an SM, would hide it"
     return _ABOUT_WAIT.get(what, f"warps wait {{:.0%}} of their time for {what}").format(share)
 
 
@@ -352,11 +354,17 @@ _ABOUT_UNIT = {
     "shared": "shared memory bounds the kernel ({:.0%} busy): fewer bank conflicts, or operands in registers, help",
     "issue": "the issue slots bound the kernel ({:.0%} busy): fewer instructions would be faster",
     "special": "the MUFU bounds the kernel ({:.0%} busy): fewer elementary functions would be faster",
-    "fma": "the FMA units bound the kernel ({:.0%} busy)",
+    "fma": "the FMA units bound the kernel ({:.0%} busy): fewer operations, or packed f16, would be faster",
     "alu": "integer and logic operations bound the kernel ({:.0%} busy): simpler addresses or masks would help",
+    "multiply": "integer products bound the kernel ({:.0%} busy): simpler addresses would help",
+    "half": "packed f16 operations bound the kernel ({:.0%} busy): fewer operations would be faster",
+    "convert": "conversions bound the kernel ({:.0%} busy): fewer or packed conversions would be faster",
+    "shuffle": "shuffles bound the kernel ({:.0%} busy): more elements in each thread would need fewer",
+    "double": "the FP64 units bound the kernel ({:.0%} busy): f32 would be faster",
 }
 _ABOUT_WAIT = {
-    "memory": "warps wait {:.0%} of their time for global memory: more stages, or more CTAs on an SM, would hide it",
+    "memory": "warps wait {:.0%} of their time for global memory: larger tiles or more CTAs on an SM have more "
+    "bytes in flight",
     "empty": "warps wait {:.0%} of their time for an mbarrier that other warps signal: balance the roles' work",
     "flag": "warps wait {:.0%} of their time for what other CTAs write: fewer or earlier dependencies would help",
     "issue": "warps wait {:.0%} of their time for issue slots: fewer instructions would be faster",

@@ -68,8 +68,11 @@ class Counters:
         self.ideal_wavefronts[line] += ideal
         return found
 
-    def bulk(self, what: str, count: int, places: Array | None = None) -> None:
-        """Count `count` bytes of a bulk copy; `places` are addresses of global memory, at least one of each sector."""
+    def bulk(self, what: str, count: int, places: Array | None = None, ctas: tuple[int, ...] = ()) -> None:
+        """Count `count` bytes of a bulk copy; `places` are addresses of global memory, at least one of each sector.
+
+        ctas: the numbers of those to whose shared memory it moves them, if their mbarriers are elsewhere.
+        """
         self.bytes[what] += count
 
     def umma(self, work: float, feed: int, ctas: tuple[int, ...], *, in_tensor_memory: bool) -> None:

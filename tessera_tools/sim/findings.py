@@ -107,6 +107,9 @@ class Findings:
     def __len__(self) -> int:
         return len(self._found)
 
+    def __repr__(self) -> str:
+        return f"<Findings: {self.summary()}>"
+
     def __bool__(self) -> bool:
         return bool(self._found)
 

@@ -167,6 +167,11 @@ def commit(warp: Warp, mask: Mask, what: str, barriers: list[MBarrier]) -> None:
         if work and work[-1] in _unit_of(cluster).pending:
             _complete(cluster, work[-1])
         for barrier in barriers:
+            if barrier.cta.ended and barrier.cta is not warp.cta:
+                report(
+                    "race",
+                    f"an arrival at {barrier.place}, which has exited; let it wait for its barriers before it does",
+                )
             if not barrier.arrive_async(seen, f"tcgen05.commit at PTX line {line}"):
                 report("mbarrier", f"an arrival at {barrier.place}, whose phase {barrier.phase} awaits none")
 

@@ -9,8 +9,7 @@ takes `reserved_shared_per_block` bytes in addition to its own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from tessera_tools.records import dataclass
 from tessera_tools.target.table import Target
 
 __all__ = ["Occupancy", "max_registers_for", "occupancy"]

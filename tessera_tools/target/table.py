@@ -11,8 +11,9 @@ The shared memory of sm_107 is that of `include/cutlass/arch/arch.h` of CUTLASS;
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from enum import Enum
+
+from tessera_tools.records import dataclass, replace
 
 __all__ = ["Feature", "Target", "UnknownTargetError", "lookup", "targets"]
 

@@ -18,8 +18,8 @@ If no number is published, the table uses that of the nearest architecture. `gue
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
+from tessera_tools.records import dataclass, replace
 from tessera_tools.target.table import Target
 
 __all__ = ["Throughput", "throughput"]
@@ -33,6 +33,8 @@ class Throughput:
     """Multiply-adds of mma.sync a cycle, by the bits of an element of A."""
     wgmma: Mapping[int, int]
     """Multiply-adds of the warpgroup's product a cycle, by the bits of an element; empty without it."""
+    tcgen05: Mapping[int, int]
+    """Multiply-adds of tcgen05.mma a cycle, by the bits of an element; empty without it."""
     fma: int
     """f32 multiply-adds (and additions, multiplications, comparisons) a cycle [CG]."""
     integer: int
@@ -61,8 +63,12 @@ class Throughput:
     """Fields whose values are those of another architecture."""
 
     def tensor(self, primitive: str, bits: int) -> int:
-        """Returns multiply-adds per cycle with `primitive` ("mma", "wgmma", "fma") for elements of `bits`."""
-        rates = {"mma": self.mma, "wgmma": self.wgmma or self.mma}.get(primitive)
+        """Returns multiply-adds per cycle for elements of `bits` with `primitive`: mma, wgmma, tcgen05 or fma."""
+        rates = {
+            "mma": self.mma,
+            "wgmma": self.wgmma or self.mma,
+            "tcgen05": self.tcgen05 or self.mma,
+        }.get(primitive)
         if rates is None:
             return self.fma
         return rates.get(bits, max(rates.values()) if bits < min(rates) else self.fma)
@@ -73,6 +79,7 @@ class Throughput:
 _SM80 = Throughput(
     mma={64: 64, 32: 512, 16: 1024, 8: 2048},
     wgmma={},
+    tcgen05={},
     fma=64,
     integer=64,
     special=16,
@@ -104,11 +111,13 @@ _SM90 = replace(
     convert=64,
     memory_latency=657,
 )
-# [SA] 20 TB/s from L2 to 148 SMs.  mma.sync: 4 cycles an m16n8k16 on each of the four partitions, measured on B300.
+# [SA] 20 TB/s from L2 to 148 SMs, and the rates of tcgen05.mma.  mma.sync: 4 cycles an m16n8k16 on each of the four
+# partitions, measured on B300.
 _SM100 = replace(
     _SM90,
     mma={64: 64, 32: 512, 16: 1024, 8: 2048},
     wgmma={},
+    tcgen05={32: 2048, 16: 4096, 8: 8192},
     memory_bytes=69,
     memory_latency=730,
     mma_latency=20,

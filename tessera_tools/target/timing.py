@@ -26,8 +26,8 @@ nearest architecture, or follows from the others.  No number is fitted to a kern
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
+from tessera_tools.records import dataclass, replace
 from tessera_tools.target.table import Target
 
 __all__ = ["Number", "Timing", "timing"]

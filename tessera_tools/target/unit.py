@@ -10,7 +10,7 @@ simplest unit. An agent is a unit that starts at another warp and uses its own n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from tessera_tools.records import dataclass
 
 __all__ = ["WARPS_OF_WARPGROUP", "ExecutionUnit"]
 

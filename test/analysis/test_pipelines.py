@@ -234,7 +234,7 @@ def test_an_iterator_that_a_loop_does_not_advance_is_told() -> None:
     advance.res.replace_all_uses_with(advance.iter)
     advance.erase()
     [found] = unmatched(function)
-    assert "uses the same stage in each iteration" in found
+    assert "carries an iterator that is 1 stage behind after each iteration of 'scf.for'" in found
 
 
 def unit_is(op: Operation, number: int) -> bool:

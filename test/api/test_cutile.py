@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import cuda.tile as ct
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from sass_text import disassembled, opcodes_by_line
 
 import tessera_tools as tt
+from tessera_tools.api.cutile import Arguments
 
 kernel: Any = ct.kernel
 
@@ -130,3 +132,116 @@ def test_a_kernel_without_a_source_file_is_refused() -> None:
     exec("def f(x):\n    ct.store(x, index=(0,), tile=ct.load(x, index=(0,), shape=(8,)))\n", names)
     with pytest.raises(tt.DiagnosticError, match="the source of the cuTile kernel 'f' cannot be read"):
         tt.compile(kernel(names["f"]), args=(np.zeros(8, np.float32),))
+
+
+@kernel
+def add_pair(pair: Any, y: Any, n: ct.Constant[int]):
+    i = ct.bid(0)
+    first = ct.load(pair[0], index=(i,), shape=(n,))
+    ct.store(y, index=(i,), tile=first + ct.load(pair[1], index=(i,), shape=(n,)))
+
+
+@kernel
+def fixed_rows(x: Annotated[Any, ct.ArrayAnnotation(static_shape_dims=(0,))], y: Any):
+    for row in ct.static_iter(range(x.shape[0])):
+        ct.store(y, index=(row, 0), tile=2 * ct.load(x, index=(row, 0), shape=(1, 32)))
+
+
+def test_a_tuple_is_its_items() -> None:
+    x, y = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    tt.launch(2, add_pair, ((x, x), y, 32))
+    assert np.array_equal(y, 2 * x)
+
+
+def test_an_extent_may_be_compiled_in() -> None:
+    x, y = np.arange(96, dtype=np.float32).reshape(3, 32), np.zeros((3, 32), np.float32)
+    tt.launch(1, fixed_rows, (x, y))
+    assert np.array_equal(y, 2 * x)
+
+
+def test_a_float_of_numpy_is_a_float() -> None:
+    x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    tt.launch(1, scale, (x, y, np.float64(0.5), 32))
+    assert np.array_equal(y, x / 2)
+
+
+def test_arrays_inside_another_share_its_memory() -> None:
+    # Only the first two of the three arrays begin next to each other.
+    x = np.arange(96, dtype=np.float32)
+    found = Arguments(add_pair, ((x, x[:32]), x[64:], 32)).signature().parameters
+    pair, y = found[0].items, found[1]
+    assert set(pair[0].alias_groups) & set(pair[1].alias_groups)
+    assert set(pair[0].alias_groups) & set(y.alias_groups)
+    assert not set(pair[1].alias_groups) & set(y.alias_groups)
+
+
+@pytest.fixture(scope="module")
+def compiled_scale() -> tt.Kernel:
+    x, y = np.zeros(64, np.float32), np.zeros(64, np.float32)
+    return tt.compile(scale, "sm_80", args=(x, y, 2.0, 32))
+
+
+def test_the_parameters_have_the_names_of_the_function(compiled_scale: tt.Kernel) -> None:
+    names = [parameter.name for parameter in compiled_scale.signature.wanted]
+    assert names == ["x", "x_shape0", "x_stride0", "y", "y_shape0", "y_stride0", "factor"]
+
+
+def test_the_report_has_the_names_of_the_function(compiled_scale: tt.Kernel, tmp_path: Path) -> None:
+    compiled_scale.report(tmp_path / "scale.html")
+    assert "%x_shape0" in (tmp_path / "scale.html").read_text()
+
+
+def test_a_compiled_kernel_takes_other_arrays_and_numbers(compiled_scale: tt.Kernel) -> None:
+    x, y = np.arange(128, dtype=np.float32), np.zeros(128, np.float32)
+    compiled_scale[4](x, y, 3.0)
+    assert np.array_equal(y, 3 * x)
+    compiled_scale[4](x, y, 4.0, 32)  # the constants may be given, as cuTile gives them
+    assert np.array_equal(y, 4 * x)
+
+
+vector = np.zeros(64, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ((vector, vector.copy(), 2.0, 16), "'scale' was compiled for n = 32; found 16"),
+        (
+            (vector[:63], vector.copy(), 2.0),
+            "'x': extents in dimension 0 that are multiples of 4; found 63",
+        ),
+        ((vector[::2], vector.copy(), 2.0), "'x': stride 1 in dimension 0; found 2"),
+        ((vector[1:61], vector.copy(), 2.0), "'x': an address that is a multiple of 16 bytes"),
+        ((vector, vector, 2.0), "separate arrays; found memory that 'x' and 'y' share"),
+        ((vector.astype(np.int32), vector, 2.0), "'x': arrays of float32 with 1 dimensions; found int32"),
+        (
+            (vector.reshape(8, 8), vector, 2.0),
+            "'x': arrays of float32 with 1 dimensions; found float32, (8, 8)",
+        ),
+        ((vector, 1.0, 2.0), "an array for 'y'"),
+        ((vector, vector), "takes 4 arguments (x, y, factor, n), or 3 without the constants; found 2"),
+    ],
+)
+def test_a_compiled_kernel_refuses_what_it_was_not_compiled_for(
+    compiled_scale: tt.Kernel, args: tuple[Any, ...], message: str
+) -> None:
+    with pytest.raises(tt.DiagnosticError, match=re.escape(message)):
+        compiled_scale[2](*args)
+
+
+def test_tuples_of_another_length_are_refused() -> None:
+    x, y = np.zeros(32, np.float32), np.zeros(32, np.float32)
+    compiled = tt.compile(add_pair, "sm_80", args=((x, x), y, 32))
+    with pytest.raises(tt.DiagnosticError, match="tuples of the same lengths"):
+        compiled[1]((x, x, x), y)
+
+
+def test_lists_are_refused() -> None:
+    x, y = np.zeros(32, np.float32), np.zeros(32, np.float32)
+    with pytest.raises(tt.DiagnosticError, match="'pair': found a list, expected"):
+        tt.launch(1, add_pair, ([x, x], y, 32))
+
+
+def test_a_launch_needs_a_grid(compiled_scale: tt.Kernel) -> None:
+    with pytest.raises(TypeError, match=r"a launch of 'scale' needs a grid; expected kernel\[grid\]"):
+        compiled_scale(vector, vector, 2.0)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 import click
 import pytest
 
-from tessera_tools.cli.common import in_process, normalize, use_color, with_deep_stack
+from tessera_tools.cli import common
+from tessera_tools.cli.common import in_process, normalize, read_input, use_color, with_deep_stack
+from tessera_tools.diagnostics import DiagnosticError
 
 VALUES = {"o": None, "O": None, "flag": "true", "text": None, "marker": "// -----"}
 
@@ -92,3 +95,28 @@ def test_color_is_for_terminals() -> None:
     assert not use_color("auto")
     assert use_color("always")
     assert not use_color("never")
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [("none.mlir", "no such file or directory"), (".", "is a directory"), ("a\0b", "embedded null byte")],
+)
+def test_an_input_that_cannot_be_opened_is_an_error(
+    path: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DiagnosticError) as failure:
+        read_input(path)
+    assert failure.value.diagnostics[0].message == f"cannot open input file '{path}': {reason}"
+
+
+def test_the_largest_input_is_read_and_a_larger_one_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(common, "LARGEST_INPUT", 1 << 20)
+    file = tmp_path / "large.mlir"
+    file.write_bytes(b"x" * (1 << 20))
+    assert read_input(str(file)) == (str(file), b"x" * (1 << 20))
+    file.write_bytes(b"x" * ((1 << 20) + 1))
+    with pytest.raises(DiagnosticError, match="is too large; at most 1 MiB are supported"):
+        read_input(str(file))

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import os
 import resource
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -30,6 +32,19 @@ def script(program: str) -> list[str]:
     return [sys.executable, "-c", code]
 
 
+def until(ready: Callable[[], object]) -> bool:
+    """Wait for a state, as long as a busy machine may take; whether it came."""
+    limit = time.monotonic() + 120
+    while not (came := bool(ready())) and time.monotonic() < limit:
+        time.sleep(0.02)
+    return came
+
+
+def _unread(pipe: int) -> int:
+    """The bytes in a pipe."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
 class Place:
     """A folder, a cache folder, and perhaps a server."""
 
@@ -49,8 +64,8 @@ class Place:
         return subprocess.run([*script(program), *argv], env=environment, check=False, **settings)  # type: ignore[call-overload]
 
     def waiting(self, **options: int) -> subprocess.Popen[bytes]:
-        """A command on the server that waits for its input."""
-        return subprocess.Popen(
+        """A command on the server that has read a line of its input, and waits for more."""
+        process = subprocess.Popen(
             [*script("opt"), "-"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
@@ -59,15 +74,19 @@ class Place:
             env=self.environment | {"TESSERA_SERVER": "1"},
             **options,  # type: ignore[call-overload]
         )
+        assert process.stdin is not None
+        pipe = process.stdin
+        pipe.write(b"\n")
+        pipe.flush()
+        assert until(lambda: not _unread(pipe.fileno()))
+        return process
 
     def status(self) -> str:
         return self.run("tools", "server-status").stdout.decode().strip()
 
     def await_server(self) -> int:
         """The process of the server, which a command has started."""
-        limit = time.monotonic() + 120
-        while not list(self.folder.rglob("*.sock")) and time.monotonic() < limit:
-            time.sleep(0.1)
+        assert until(lambda: list(self.folder.rglob("*.sock")))
         words = self.status().split()
         assert words[-1].isdigit(), words
         return int(words[-1])
@@ -122,15 +141,22 @@ def test_the_command_is_a_child_of_the_server(place: Place) -> None:
     assert not _children(pid, 0)
 
 
+def _runs(pid: int) -> bool:
+    """Whether a process has not ended."""
+    try:
+        return " Z " not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
 def _children(pid: int, wanted: int) -> list[int]:
     """The children of a process, when there are as many as wanted."""
-    found: list[int] = []
-    for _ in range(200):
-        found = [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-        if len(found) == wanted:
-            break
-        time.sleep(0.05)
-    return found
+
+    def found() -> list[int]:
+        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    until(lambda: len(found()) == wanted)
+    return found()
 
 
 def test_input_umask_and_folder_are_those_of_the_client(place: Place, tmp_path: Path) -> None:
@@ -157,7 +183,6 @@ def test_a_signal_ends_the_command_as_it_does_alone(number: int, status: int, pl
     pid = place.await_server()
     process = place.waiting()
     assert _children(pid, 1)
-    time.sleep(0.3)  # the command reads its input
     process.send_signal(number)
     assert process.wait(60) == status
     assert not _children(pid, 0)
@@ -176,13 +201,12 @@ def test_a_command_ends_with_its_client(place: Place) -> None:
 
 def _state(pid: int, wanted: str) -> str:
     """The state of a process (`T`: stopped), when it is the wanted one."""
-    state = ""
-    for _ in range(200):
-        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
-        if state == wanted:
-            break
-        time.sleep(0.05)
-    return state
+
+    def state() -> str:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+    until(lambda: state() == wanted)
+    return state()
 
 
 def test_ctrl_z_stops_the_command_too(place: Place) -> None:
@@ -190,7 +214,6 @@ def test_ctrl_z_stops_the_command_too(place: Place) -> None:
     process = place.waiting(process_group=0)
     (command,) = _children(pid, 1)
     assert _state(command, "S") == "S"
-    time.sleep(0.3)  # the client awaits its command
     process.send_signal(signal.SIGTSTP)
     assert [_state(one, "T") for one in (process.pid, command)] == ["T", "T"]
     process.send_signal(signal.SIGCONT)
@@ -270,13 +293,8 @@ def test_a_server_with_less_than_the_client_does_not_run_its_command(tmp_path: P
 
 def _found(folder: Path, pattern: str, wanted: int) -> list[Path]:
     """The files in a folder, when there are as many as wanted."""
-    found: list[Path] = []
-    for _ in range(600):
-        found = list(folder.rglob(pattern))
-        if len(found) == wanted:
-            break
-        time.sleep(0.1)
-    return found
+    until(lambda: len(list(folder.rglob(pattern))) == wanted)
+    return list(folder.rglob(pattern))
 
 
 def test_a_limit_of_memory_needs_a_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -312,7 +330,6 @@ def test_a_command_does_not_hold_the_lock_of_its_server(tmp_path: Path) -> None:
     try:
         (command,) = _children(pid, 1)
         assert _state(command, "S") == "S"
-        time.sleep(0.3)
         opened = [os.readlink(one) for one in Path(f"/proc/{command}/fd").iterdir()]
         assert not [one for one in opened if one.endswith(".lock") or "epoll" in one]
     finally:
@@ -328,7 +345,7 @@ def test_a_request_that_is_not_one_ends_alone(
 
     (path,) = (place.folder / "cache" / "tessera-tools" / "server").glob("*.sock")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        with client.short_path(str(path)) as short:
+        with client.ShortPath(str(path)) as short:
             connection.connect(short)
         connection.sendall(data)
         connection.shutdown(socket.SHUT_WR)
@@ -373,10 +390,7 @@ def test_the_server_ends_on_request(tmp_path: Path) -> None:
     own.run("opt", "--version")
     pid = own.await_server()
     assert own.run("tools", "server-stop").stdout.decode() == f"the server, process {pid}, ends\n"
-    for _ in range(200):
-        if not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text():
-            break
-        time.sleep(0.05)
+    assert until(lambda: not _runs(pid))
     assert own.status() == "no server runs"
     assert not list(tmp_path.rglob("*.sock"))
 
@@ -392,6 +406,25 @@ def test_a_server_imports_nothing_from_the_working_directory(
     load = code.removesuffix("; serve()")
     assert load != code
     assert subprocess.run([program, flag, load], cwd=tmp_path, check=False, timeout=60).returncode == 0
+
+
+def test_a_client_loads_nothing_but_its_own_module_and_parts_of_the_interpreter(place: Place) -> None:
+    """Its start is a fifth of the time of a small compilation."""
+    assert place.await_server()
+    code = (
+        "import sys; before = set(sys.modules)\n"
+        "def end(status): print(*sorted(set(sys.modules) - before), file=sys.stderr, flush=True); leave(status)\n"
+        "import os; leave, os._exit = os._exit, end\n"
+        "sys.argv = ['tessera-opt', '--version']; from tessera_tools.cli.start import opt; opt()"
+    )
+    environment = place.environment | {"TESSERA_SERVER": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, timeout=60)
+    assert done.returncode == 0
+    loaded = {
+        one for one in done.stderr.decode().split() if one.partition(".")[0] not in ("__future__", "os")
+    }
+    ours = {"", ".cache", ".cli", ".cli.client", ".cli.start"}
+    assert loaded == {f"tessera_tools{one}" for one in ours} | {"_blake2", "_socket", "resource"}
 
 
 def test_only_one_server_of_a_kind_runs(place: Place) -> None:
@@ -428,7 +461,7 @@ def test_a_client_whose_files_are_newer_is_turned_away(
     one = server._Server(str(tmp_path / "s.sock"), ["another state"], lock=-1)
     listener = one._listen()
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-        with client.short_path(one.path) as path:
+        with client.ShortPath(one.path) as path:
             connection.connect(path)
         one._accept(listener)
         assert connection.recv(8) == b""

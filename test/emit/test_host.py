@@ -71,6 +71,20 @@ tile.fill %c, %one : memref<8x8xf32, 5>
     assert product.operands[2] == fill.results[0]
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "grid"), [(64, 128, (1, 2)), (65, 72, (2, 2)), (4160, 8, (65, 1)), (8, 4160, (1, 65))]
+)
+def test_a_block_computes_64_rows_and_columns_of_a_product(
+    rows: int, columns: int, grid: tuple[int, int]
+) -> None:
+    result = f"memref<{rows}x{columns}xf32, 5>"
+    body, arguments = _product(f"memref<{rows}x8xf16>", f"memref<8x{columns}xf16>", "", result)
+    (plan,) = take_plans(_host(body, arguments))
+    launch = plan.steps[-1]
+    assert isinstance(launch, Launch)
+    assert tuple(launch.grid) == grid
+
+
 def test_tensors_have_static_extents() -> None:
     module = _host("", "%a: memref<8x8xf32>, %b: memref<?xf32>")
     with pytest.raises(

@@ -9,22 +9,31 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from emit.kernels import ABORTS, VECTOR_ADD
 
 from tessera_tools.diagnostics import Position
 from tessera_tools.emit import llvm_child
+from tessera_tools.emit import worker as worker_module
 from tessera_tools.emit.errors import ToolError
+from tessera_tools.emit.llvm import emit_mir
 from tessera_tools.emit.worker import Worker, _fatal_message
+from tessera_tools.target import lookup
 
 SM_80 = {"cpu": "sm_80", "features": "+ptx90"}
 
 
-@pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    with Worker.start() as started:
-        yield started
+@pytest.fixture(params=["program", "copy"])
+def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
+    """A worker whose child loads LLVM, and one whose child is a copy of a process that has loaded it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker_module, "_preloaded", [])
+        if request.param == "copy":
+            worker_module.preload()
+        with Worker.start() as started:
+            yield started
 
 
 def test_the_child_says_what_its_llvm_is(worker: Worker):
@@ -250,10 +259,20 @@ def test_closing_leaves_no_process_and_no_descriptor():
         os.waitpid(pid, 0)
 
 
-def test_a_worker_that_was_never_asked_closes_at_once():
-    begin = time.monotonic()
-    Worker.start().close()
-    assert time.monotonic() - begin < 1.0
+def test_a_worker_that_was_never_asked_closes_at_once(monkeypatch: pytest.MonkeyPatch):
+    """It is ended, not waited for: that it loads LLVM takes time."""
+    limits: list[float] = []
+
+    def reaped(pid: int, deadline: float) -> None:
+        limits.append(deadline - time.monotonic())
+
+    monkeypatch.setattr("tessera_tools.emit.worker.reap", reaped)
+    worker = Worker.start()
+    pid = worker._pid
+    worker.close()
+    assert max(limits) <= 0
+    with pytest.raises(ChildProcessError):
+        os.waitpid(pid, 0)
 
 
 def test_the_child_ends_with_its_parent():
@@ -284,6 +303,45 @@ def test_the_child_calls_llvmlite_by_its_own_signatures():
         theirs = getattr(ffi.lib, "LLVMPY_" + name).argtypes
         if theirs is not None:
             assert len(theirs) == len(parameters), name
+
+
+@pytest.fixture
+def preloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """LLVM is loaded in this process."""
+    monkeypatch.setattr(worker_module, "_preloaded", [])
+    worker_module.preload()
+
+
+@pytest.mark.usefixtures("preloaded")
+def test_a_copy_makes_what_a_program_makes():
+    with Worker.start() as copy:
+        made = copy.compile(VECTOR_ADD, **SM_80).texts
+        (command,) = Path(f"/proc/{copy._pid}/cmdline").read_bytes().split(b"\0")[:1]
+    assert command == Path("/proc/self/cmdline").read_bytes().split(b"\0")[0]
+    with Worker.start(["-some-option"]) as program:
+        assert program.compile(VECTOR_ADD, **SM_80).texts == made
+        assert b"llvm_child" in Path(f"/proc/{program._pid}/cmdline").read_bytes()
+
+
+@pytest.mark.usefixtures("preloaded")
+def test_a_copy_has_no_descriptor_of_its_parent():
+    """It would keep the pipes of other workers open."""
+    with Worker.start() as first, Worker.start() as second:
+        assert first.info() == second.info()
+        assert len(os.listdir(f"/proc/{second._pid}/fd")) == 4  # its streams, and another one for replies
+
+
+@pytest.mark.usefixtures("preloaded")
+def test_a_copy_makes_mir():
+    assert "name:            vector_add" in emit_mir(VECTOR_ADD, lookup("sm_80"), ptx_version=90).texts["mir"]
+
+
+def test_without_a_library_nothing_is_preloaded(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(worker_module, "_preloaded", [])
+    monkeypatch.setattr(sys, "path", ["/nowhere"])
+    worker_module.preload()
+    with pytest.raises(ToolError, match="library was not found"):
+        Worker.start()
 
 
 def test_starting_a_worker_loads_no_llvm_in_the_compiler():

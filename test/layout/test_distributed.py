@@ -15,6 +15,7 @@ from tessera_tools.layout import (
     blocked,
     broadcast,
     cat,
+    coalesced,
     expand_dims,
     mma_m16n8_accumulator,
     mma_operand_a,
@@ -43,6 +44,32 @@ def test_blocked_against_a_loop() -> None:
         row = register // 4 % 2 + 2 * (lane // 8) + 8 * (warp // 2)
         col = register % 4 + 4 * (lane % 8) + 32 * (warp % 2)
         assert at(layout, register=register, lane=lane, warp=warp) == (row, col)
+
+
+@pytest.mark.parametrize(
+    ("shape", "vector", "warps", "axis", "expected"),
+    [
+        # Eight threads of eight elements have a row, and four rows; the warps follow along the rows' axis.
+        ((64, 64), 8, 4, None, ((1, 8), (4, 8), (4, 1), (1, 0))),
+        # Two rows are enough for two warps: the others follow within the row.
+        ((2, 512), 4, 4, None, ((1, 4), (1, 32), (2, 2), (1, 0))),
+        ((1, 512), 4, 4, None, ((1, 4), (1, 32), (1, 4), (1, 0))),
+        # Threads and warps without elements of their own have those of others.
+        ((4, 8), 8, 2, None, ((1, 8), (32, 1), (2, 1), (1, 0))),
+        # The other axis first.
+        ((64, 8), 4, 2, 0, ((4, 1), (16, 2), (1, 2), (0, 1))),
+        # A vector is no wider than the tile.
+        ((128, 2), 8, 1, None, ((1, 2), (32, 1), (1, 1), (1, 0))),
+    ],
+)
+def test_coalesced_places_threads_along_an_axis_first(
+    shape: tuple[int, int],
+    vector: int,
+    warps: int,
+    axis: int | None,
+    expected: tuple[tuple[int, int], tuple[int, int], tuple[int, int], tuple[int, int]],
+) -> None:
+    assert coalesced(shape, vector, warps, axis) == blocked(shape, *expected)
 
 
 def test_blocked_in_column_order() -> None:

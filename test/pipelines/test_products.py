@@ -87,9 +87,17 @@ def decoded(product: Product, which: str, array: Array) -> Array:
 
 
 def check(
-    product: Product, ragged: bool, mode: str, rng: np.random.Generator, target: str = "sm_90a"
+    product: Product,
+    ragged: bool,
+    mode: str,
+    rng: np.random.Generator,
+    target: str = "sm_90a",
+    **options: Any,
 ) -> None:
-    """Run a product over two tiles along each axis, or over edges within tiles, and compare."""
+    """Run a product over two tiles along each axis, or over edges within tiles, and compare.
+
+    `options` are those of `launch`.
+    """
     m, n, k = 2 * product.m, 2 * product.n, 3 * product.k
     if ragged:
         m, n, k = (
@@ -107,7 +115,7 @@ def check(
     # A buffer has whole rows; the launch takes arrays as they lie.
     given[0], given[4] = (x.base if x.base is not None else x for x in (a, b))
     grid = (-(-m // product.m), 1 if product.outer else -(-n // product.n))
-    found = launch(product.text(), *given, target=target, grid=grid, mode=mode)[0][2]
+    found = launch(product.text(), *given, target=target, grid=grid, mode=mode, **options)[0][2]
     x, y = decoded(product, "a", a), decoded(product, "b", b)
     expected = (1 + product.b_twice) * ((x.T if product.a_t else x) @ (y.T if product.b_t else y))
     got = np.asarray(found if product.accumulator == "i32" else decode(product.accumulator, found))

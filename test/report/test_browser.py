@@ -285,6 +285,25 @@ def test_a_remark_is_shown_once(show: Any) -> None:
         assert 0 < len(shown) <= told
 
 
+def test_what_was_missed_comes_first(show: Any) -> None:
+    page = show("gemm.html")
+    kinds = page.evaluate("data.remarks.map((one) => one.kind === 'missed')")
+    assert any(kinds)
+    assert kinds == sorted(kinds, reverse=True)
+    shown = page.evaluate("data.remarks.map((one) => JSON.stringify(one))")
+    assert len(shown) == len(set(shown))
+
+
+def test_the_schedule_has_bars_in_the_color_of_what_is_busy(show: Any) -> None:
+    page = show("gemm.html")
+    copies, products = page.locator("#schedule .busy.memory"), page.locator("#schedule .busy.tensor")
+    assert copies.count() >= 2
+    assert products.count() >= 1
+    color = "(one) => getComputedStyle(one).backgroundColor"
+    assert copies.first.evaluate(color) != products.first.evaluate(color)
+    assert "nv_tileas.tiled_load: memory" in page.locator("#schedule .chart").first.inner_text()
+
+
 def test_on_paper_nothing_is_cut(show: Any) -> None:
     page = show("gemm.html")
     page.emulate_media(media="print")

@@ -6,6 +6,7 @@ Each kernel is a small loop or chain of one instruction, as in the microbenchmar
 from __future__ import annotations
 
 import json
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from tessera_tools.runtime.timing_report import (
     summary,
     warp_lines,
 )
-from tessera_tools.sim.clock.cost import Cost
+from tessera_tools.sim.clock.cost import Cost, costs
 from tessera_tools.sim.clock.record import Step, Trace
 from tessera_tools.sim.clock.replay import replay
 from tessera_tools.target import lookup
@@ -279,6 +280,54 @@ def test_instructions_on_one_line_share_its_sass() -> None:
     )
 
 
+def test_sass_of_another_block_does_not_count_for_a_product() -> None:
+    """ptxas gives a conversion behind a loop the line of the loop's product."""
+    text = HEAD.format(target="sm_90a") + BODY.format(code=products("f16", 16, 4))
+    module = runtime.device("sim").load(text)
+    program = module.inner.program  # pyright: ignore[reportAttributeAccessIssue]
+    (entry,) = program.entries()
+    at = {inst.opcode: (pc, inst.line) for pc, inst in enumerate(program.instructions)}
+    (product, line), (store, other) = at["mma"], at["st"]
+    sass = {line: [(0, "LDS"), (1, "HMMA"), (3, "F2FP")], other: [(2, "IADD3"), (4, "STG")]}
+    table = timing(lookup("sm_90"))
+    assert table is not None
+    whole, split = (costs(program, [entry], table, sass, blocks) for blocks in ([0], [0, 2]))
+    assert (whole[product].slots, whole[store].slots) == (3, 2)
+    assert (split[product].slots, split[store].slots) == (2, 3)
+
+
+HALF = """.visible .entry k(.param .u64 out)
+{{
+  .reg .f32 %f<4>; .reg .b32 %r<4>; .reg .b64 %rd<4>; .reg .pred %p0;
+  mov.u32 %r1, %ctaid.x; setp.ge.u32 %p0, %r1, {working}; @%p0 bra DONE;
+  ld.param.u64 %rd0, [out]; mov.u32 %r0, %tid.x; mad.lo.u32 %r0, %r1, 32, %r0;
+  mul.wide.u32 %rd1, %r0, 4; add.u64 %rd2, %rd0, %rd1;
+  ld.global.f32 %f0, [%rd2];
+{code}
+  st.global.f32 [%rd2], %f0;
+DONE:
+  ret;
+}}
+"""
+
+
+def with_idle(ctas: int, working: int) -> Estimate:
+    """A grid of which the first CTAs work, and the others end at once, as those do that a swizzle adds."""
+    device = runtime.device("sim")
+    chain = "  fma.rn.f32 %f0, %f0, %f0, %f0;\n" * 2000
+    module = device.load(HEAD.format(target="sm_90") + HALF.format(working=working, code=chain))
+    out = device.buffer(np.zeros(32 * ctas, np.float32), "out")
+    result = module.kernel("k").launch((ctas,), [out], block=(32,), shared=100 << 10, timing=True)
+    assert result.estimate is not None
+    return result.estimate
+
+
+def test_ctas_that_end_at_once_take_no_part_of_a_wave() -> None:
+    """264 CTAs fill the GPU once, with two on an SM."""
+    filled, rounded = with_idle(264, 264), with_idle(520, 264)
+    assert rounded.cycles == pytest.approx(filled.cycles, rel=0.1)
+
+
 def test_a_warp_may_wait_for_the_mbarrier_at_which_it_arrived() -> None:
     """ptxas moves the parity of the wait before the arrival; the wait stays behind it."""
     code = """  .reg .b64 %state;
@@ -361,6 +410,8 @@ def test_the_picture_has_a_lane_for_each_warp_and_unit(hopper: Estimate) -> None
     texts = {node.text for node in svg.iter("{http://www.w3.org/2000/svg}text")}
     assert {"CTA 0 TMA", "CTA 0 tensor 0", "CTA 0 barriers", "CTA 0 warp 0 producer"} <= texts
     assert any(text and "of its roof" in text for text in texts)
+    assert {"TFLOP/s", "operations a byte of DRAM"} <= set(texts)
+    assert not [text for text in texts if text and re.fullmatch(r"[\d.]+e[+-]\d+", text)]
 
 
 def test_the_trace_has_the_format_of_chromes_trace_events(hopper: Estimate) -> None:

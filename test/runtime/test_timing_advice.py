@@ -32,7 +32,7 @@ def example(
     for what, part in (stalls or {}).items():
         warp.stalls[what] = 1000 * part
     timeline.warps.append(warp)
-    for name in ("stages", "stage_bytes"):
+    for name in ("stages", "stage_bytes", "copies"):
         if name in more:
             setattr(timeline, name, more.pop(name))
     made = Estimate(
@@ -57,7 +57,13 @@ def example(
         ({"busy": {"fma": 0.7}}, "the FMA units bound the kernel (70% busy)"),
         ({"busy": {"alu": 0.7}}, "integer and logic operations bound the kernel (70% busy)"),
         ({"waves": 1.2}, "the last of 1.20 waves fills 20% of the SMs"),
-        ({"stalls": {"memory": 0.5}}, "warps wait 50% of their time for global memory: more stages"),
+        ({"busy": {"multiply": 0.7}}, "integer products bound the kernel (70% busy): simpler addresses"),
+        ({"busy": {"half": 0.7}}, "packed f16 operations bound the kernel (70% busy)"),
+        ({"busy": {"convert": 0.7}}, "conversions bound the kernel (70% busy)"),
+        ({"busy": {"shuffle": 0.7}}, "shuffles bound the kernel (70% busy): more elements in each thread"),
+        ({"busy": {"double": 0.7}}, "the FP64 units bound the kernel (70% busy): f32 would be faster"),
+        ({"stalls": {"memory": 0.5}}, "warps wait 50% of their time for global memory: larger tiles or more CTAs"),
+        ({"stalls": {"memory": 0.5}, "copies": True}, "warps wait 50% of their time for copies: more stages"),
         ({"stalls": {"barrier": 0.5}}, "warps wait 50% of their time for barriers"),
         ({"stalls": {"shared": 0.5}}, "warps wait 50% of their time for shared memory"),
         ({"stalls": {"tensor": 0.5}}, "warps wait 50% of their time for products"),

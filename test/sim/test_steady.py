@@ -6,6 +6,7 @@ Each kernel is timed twice: as it is, and with every lap simulated.
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,8 @@ import tessera_tools as tt
 from tessera_tools import runtime
 from tessera_tools.runtime.timing import Estimate, TimedLaunch
 from tessera_tools.runtime.timing_report import as_data, summary
-from tessera_tools.sim.clock.record import Recorder
+from tessera_tools.sim.clock.record import Recorder, Trace
+from tessera_tools.sim.clock.steady import Cut, Steady
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = """.version 8.0
@@ -52,6 +54,19 @@ def time_of(code: str, count: int, *, threads: int = 64, grid: int = 1, data: An
     assert not result.findings.of("error")
     assert result.estimate is not None
     return result.estimate
+
+
+@pytest.mark.parametrize(("second", "fails"), [(4, False), (5, True)])
+def test_clusters_that_should_be_alike_skip_the_same_laps(second: int, fails: bool) -> None:
+    traces = [Trace(cta=0, cluster=0, warp=0), Trace(cta=1, cluster=1, warp=0)]
+    steady = Steady(SimpleNamespace(instructions=[]), ())  # type: ignore[arg-type]
+    for trace, times in zip(traces, (4, second), strict=True):
+        trace.cuts.append(Cut(at=8, steps=4, laps=1, times=times, phases={}, first={}, kind=0))
+        steady.agreed[trace.cluster].append(trace.cuts[0])
+    steady.check(traces, alike=False)
+    assert not steady.failed
+    steady.check(traces, alike=True)
+    assert steady.failed == fails
 
 
 def without_skips(monkeypatch: pytest.MonkeyPatch) -> None:

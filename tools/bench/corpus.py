@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""The programs of the corpus: time from bytecode to cubin compared with tileiras, whole processes, and the contents of
-the cubins.
+"""The programs of the corpus: the contents of our cubins compared with those of tileiras. For times: whole_process.py.
 
-    python tools/bench/corpus.py [--gpu-name sm_90a] [--runs 5] [--tileiras PATH] [--no-time]
+    python tools/bench/corpus.py [--gpu-name sm_90a] [--tileiras PATH]
 
 Static figures of both cubins come from SASS: instructions, registers, bytes an access of global memory, tensor core and
 shared-memory instructions, barriers. Shared memory and spills of ours are ptxas's; bank conflicts and sectors a request
@@ -12,7 +11,6 @@ are counted by the simulated GPU on a launch of one or a few tile blocks.
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import struct
 import subprocess
@@ -22,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from measure import ROOT, best, find, table, tessera
+from measure import ROOT, find, sample, table, tessera
 
 CORPUS = ROOT / "test" / "corpus"
 
@@ -108,9 +106,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--gpu-name", default="sm_90a")
-    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--tileiras", help="path of tileiras (default: on PATH)")
-    parser.add_argument("--no-time", action="store_true", help="static figures only")
     options = parser.parse_args()
     sys.path.insert(0, str(ROOT))
     from tessera_tools.emit.sass import Nvdisasm
@@ -118,8 +114,6 @@ def main() -> None:
     tileiras = find(options.tileiras, "tileiras")
     disassembler = Nvdisasm.find()
     gpu = options.gpu_name
-    times: list[list[str]] = []
-    ratios: list[float] = []
     figures: list[list[str]] = []
     with tempfile.TemporaryDirectory() as folder:
         for path in sorted(CORPUS.glob("*.mlir")):
@@ -136,14 +130,8 @@ def main() -> None:
                 commands["theirs"] = [
                     tileiras, f"--gpu-name={gpu.rstrip('a')}", bytecode, "-o", f"{folder}/theirs.cubin",
                 ]  # fmt: skip
-            taken = best(commands, 1 if options.no_time else options.runs)
-            if "theirs" in taken:
-                ratio = taken["ours"].seconds / taken["theirs"].seconds
-                ratios.append(ratio)
-                milliseconds = [f"{taken[who].seconds * 1000:.0f}" for who in ("ours", "theirs")]
-                times.append([name, *milliseconds, f"{ratio:.2f}"])
-            else:
-                times.append([name, f"{taken['ours'].seconds * 1000:.0f}", "", ""])
+            for command in commands.values():
+                sample(command)
             conflicts, sectors = simulated(name, gpu)
             for who in commands:
                 cubin = Path(f"{folder}/{who}.cubin").read_bytes()
@@ -155,15 +143,6 @@ def main() -> None:
                         conflicts if own else "", sectors if own else "",
                     ]
                 )  # fmt: skip
-    if not options.no_time:
-        table(
-            f"Bytecode to cubin for {gpu}, best of {options.runs}, ms",
-            ["", "ours", "tileiras", "ratio"],
-            times,
-        )
-        if ratios:
-            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-            print(f"geometric mean of the ratios: {mean:.2f} (aim: 1.0)")
     table(
         f"Contents of the cubins for {gpu}",
         [

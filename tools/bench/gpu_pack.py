@@ -167,10 +167,9 @@ def _number(value: Any) -> int | float:
     return float(value) if isinstance(value, float | np.floating) else int(value)
 
 
-def estimate(kernel: Any, case: Case, gpu: str, limit: float) -> dict[str, Any]:
-    """The clock's estimate of a launch: `us`, or `why` there is none."""
+def launch_of(kernel: Any, case: Case, gpu: str, limit: float) -> Any:
+    """The result of a timed launch on the simulated GPU.  Raises DiagnosticError."""
     from tessera_tools import runtime
-    from tessera_tools.diagnostics import DiagnosticError
     from tessera_tools.runtime.types import TYPES
 
     rng = np.random.default_rng(0)
@@ -180,10 +179,17 @@ def estimate(kernel: Any, case: Case, gpu: str, limit: float) -> dict[str, Any]:
         kind = TYPES[one.type]
         some = kind.encode(rng.standard_normal(1 << 14).astype(np.float32))
         buffers[one.name] = device.buffer(np.resize(some, one.shape), one.name, kind)
+    entry = device.load(kernel.ptx, kernel.manifest).kernel(kernel.name)
+    args = case.arguments(lambda name: buffers[name].address)
+    return entry.launch(case.grid, args, timing=True, time_limit=limit)
+
+
+def estimate(kernel: Any, case: Case, gpu: str, limit: float) -> dict[str, Any]:
+    """The clock's estimate of a launch: `us`, or `why` there is none."""
+    from tessera_tools.diagnostics import DiagnosticError
+
     try:
-        entry = device.load(kernel.ptx, kernel.manifest).kernel(kernel.name)
-        args = case.arguments(lambda name: buffers[name].address)
-        result = entry.launch(case.grid, args, timing=True, time_limit=limit)
+        result = launch_of(kernel, case, gpu, limit)
     except DiagnosticError as failure:
         return {"why": failure.diagnostics[0].message}
     found = result.estimate

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes docs/performance.md from docs/performance.json, the results of gpu_run.py; without them, the page says so.
+"""Writes docs/performance.md from docs/performance.json, the results of gpu_run.py, and docs/estimates.json, those of
+clock_estimates.py; without measurements, the page says so.
 
     python tools/bench/gpu_page.py [--check]
 
@@ -14,14 +15,16 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from clock_estimates import CORPUS_TABLE, GOALS_TABLE, corpus_rows, goal_rows
 from gpu_run import HEADS, rows, test_counts
 from measure import ROOT
 
 RESULTS = ROOT / "docs" / "performance.json"
+ESTIMATES = ROOT / "docs" / "estimates.json"
 PAGE = ROOT / "docs" / "performance.md"
 
 HEAD = """\
-<!-- Made by tools/bench/gpu_page.py from docs/performance.json; do not edit. -->
+<!-- Made by tools/bench/gpu_page.py from docs/performance.json and docs/estimates.json; do not edit. -->
 # Performance on a GPU
 
 """
@@ -56,10 +59,44 @@ Without a GPU, `test/tools/test_gpu_run.py` runs the same code on a driver that 
 """
 
 
-def page(results: Mapping[str, Any] | None) -> str:
+ESTIMATED = """
+## Estimates of the clock
+
+`tools/bench/clock_estimates.py` makes these tables on any machine. They are [estimates](timing.md), not measurements:
+one launch each, at the boost clock, without the launch itself.
+
+### The corpus, compiled for any launch and for large ones
+
+Each launch has many more tile blocks than the GPU has SMs: products of 4096, attention of 16 heads with 8192 rows,
+16384 rows of 1024 and more. `same` means that `--launches=large` changes no instruction.
+
+{corpus}
+
+### Share of the peak
+
+On an H100 SXM. The peak is that of the tensor cores for products and attention, and the bandwidth of DRAM for the
+others, whose bytes are those that any kernel must move. The last column says what is busiest and what the warps wait
+for most: that is what keeps a launch from the rest.
+
+{goals}
+"""
+
+
+def estimates_section(found: Mapping[str, Any]) -> str:
+    """The tables of the clock."""
+
+    def table(head: str, lines: list[list[str]]) -> str:
+        return "\n".join([head, *("| " + " | ".join(line) + " |" for line in lines)])
+
+    corpus = table(CORPUS_TABLE, corpus_rows(found))
+    return ESTIMATED.format(corpus=corpus, goals=table(GOALS_TABLE, goal_rows(found)))
+
+
+def page(results: Mapping[str, Any] | None, estimates: Mapping[str, Any] | None = None) -> str:
     """The text of the page."""
+    estimated = estimates_section(estimates) if estimates else ""
     if results is None:
-        return HEAD + NOTHING + HOW
+        return HEAD + NOTHING + HOW + estimated
     versions = [f"driver {results['driver']}", f"commit {results['pack']['commit'] or 'unknown'}"]
     versions += [f"{name} {results[name]}" for name in ("torch", "triton") if results[name]]
     if results["pack"]["tileiras"]:
@@ -74,7 +111,7 @@ def page(results: Mapping[str, Any] | None) -> str:
     ]
     if results["tests"]:
         lines += [f"{test_counts(results)}.", ""]
-    return HEAD + "\n".join(lines) + "\n" + HOW
+    return HEAD + "\n".join(lines) + "\n" + HOW + estimated
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -84,7 +121,10 @@ def main(argv: list[str] | None = None) -> int:
     )
     parser.add_argument("--check", action="store_true", help="compare the page instead of writing it")
     options = parser.parse_args(argv)
-    text = page(json.loads(RESULTS.read_text()) if RESULTS.exists() else None)
+    results, estimates = (
+        json.loads(path.read_text()) if path.exists() else None for path in (RESULTS, ESTIMATES)
+    )
+    text = page(results, estimates)
     if not options.check:
         PAGE.write_text(text)
     elif not PAGE.exists() or PAGE.read_text() != text:

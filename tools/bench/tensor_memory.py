@@ -27,6 +27,8 @@ PROGRAMS = (
     "attention_causal_f16_d64",
     "attention_causal_bf16_d128",
 )
+PAIRS = ("gemm_f16_128x256x64",)
+"""Programs that are also compiled for pairs of CTAs."""
 COLUMNS = {
     "products": ("UTCHMMA", "UTCQMMA", "UTCIMMA", "UTCOMMA"),
     "loads": ("LDTM",),
@@ -46,7 +48,8 @@ HEAD = """<!-- Made by tools/bench/tensor_memory.py; do not edit. -->
 The products of the corpus as they stand in the cubins of this compiler and of tileiras {version}, both for sm_100. The
 figures are counts of instructions in SASS: products (`UTC…MMA`), loads and stores of tensor memory (`LDTM`, `STTM`),
 commits (`UTCBAR`), waits for mbarriers, TMA, and `mma.sync` beside them. `columns` are those of the allocation of
-tensor memory. The counts say how a kernel is built, not how fast it is: nothing has been measured on such a GPU.
+tensor memory. `ours, a pair` is the kernel with `--cluster=blocks:2x1`, two CTAs of which multiply together. The
+counts say how a kernel is built, not how fast it is: nothing has been measured on such a GPU.
 
 `python tools/bench/tensor_memory.py` makes this page.
 
@@ -68,7 +71,7 @@ def columns(sass: str) -> int:
     """The columns of the allocation of tensor memory; 0 without one."""
     lines = sass.split("\n")
     for number, line in enumerate(lines):
-        if found := re.search(r"UTCATOMSWS\.FIND_AND_SET\S* UP\d+, UR\d+, (UR\d+)", line):
+        if found := re.search(r"UTCATOMSWS(?:\.2CTA)?\.FIND_AND_SET\S* UP\d+, UR\d+, (UR\d+)", line):
             for earlier in reversed(lines[:number]):
                 if set_to := re.search(rf"UMOV {found[1]}, (0x[0-9a-f]+)", earlier):
                     return UNIT * int(set_to[1], 16)
@@ -102,10 +105,12 @@ def main() -> None:
             compile_ours = [*tessera("tessera-translate"), "--mlir-to-cubin", "--gpu-name=sm_100a"]
             write = [*tessera("tessera-translate"), "--mlir-to-cudatilebc", str(source), "-o", bytecode]
             subprocess.run(write, check=True, timeout=60)
-            for who, command in (
-                ("ours", [*compile_ours, str(source), "-o", str(made)]),
-                ("tileiras", [tileiras, "--gpu-name=sm_100", bytecode, "-o", str(made)]),
-            ):
+            ours = [*compile_ours, str(source), "-o", str(made)]
+            commands = [("ours", ours)]
+            if name in PAIRS:
+                commands.append(("ours, a pair", [*ours, "--cluster=blocks:2x1"]))
+            commands.append(("tileiras", [tileiras, "--gpu-name=sm_100", bytecode, "-o", str(made)]))
+            for who, command in commands:
                 subprocess.run(command, check=True, timeout=120)
                 data = made.read_bytes()
                 rows.append([name, who, *figures(disassembler.disassemble(data), registers_of(data))])

@@ -12,7 +12,8 @@ import re
 import shlex
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from tessera_tools.records import dataclass, field
 
 __all__ = ["Option", "Parsed", "Syntax"]
 

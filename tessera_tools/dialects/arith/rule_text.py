@@ -32,7 +32,6 @@ import itertools
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
@@ -50,6 +49,7 @@ from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.traits import Commutative
 from tessera_tools.ir.types import FloatType, IndexType, IntegerType, bit_width, element_type
+from tessera_tools.records import dataclass
 
 NUMBERS = ("smin", "smax", "inf", "nan", "poison")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.dialects.arith.attributes import (
@@ -44,6 +43,7 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.traits import ConstantLike
 from tessera_tools.ir.types import I64, FloatType, IndexType, IntegerType, element_type, width_of
+from tessera_tools.records import dataclass, field
 
 CHANGES = {"inverse": INVERSE_PREDICATE, "swapped": SWAPPED_PREDICATE}
 FAST = frozenset(FastMathFlagsAttr.cases) - {"none", "fast"}

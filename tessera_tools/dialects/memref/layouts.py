@@ -9,11 +9,11 @@ All numbers are in elements; `DYNAMIC_INDEX` is a number known only at run time.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tessera_tools.ir.affine import AffineExpr
 from tessera_tools.ir.builtin_attributes import AffineMapAttr, StridedLayoutAttr
 from tessera_tools.ir.types import DYNAMIC, DYNAMIC_INDEX, MemRefType
+from tessera_tools.records import dataclass
 
 __all__ = [
     "Strided",

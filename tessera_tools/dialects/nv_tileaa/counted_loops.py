@@ -13,8 +13,6 @@ A `while` of the source is then pipelined like a `for`.  Other loops are not cha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tessera_tools.dialects import arith, scf
 from tessera_tools.dialects.arith.attributes import INVERSE_PREDICATE
 from tessera_tools.dialects.arith.constants import constant_of
@@ -24,6 +22,7 @@ from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.effects import is_left_early, is_pure
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import bit_width
+from tessera_tools.records import dataclass
 
 
 @dataclass

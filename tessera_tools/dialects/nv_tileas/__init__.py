@@ -19,8 +19,10 @@ from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.dialects.nv_tileas.base import LinearAttr, SharedAttr, SmemType, layout_of, with_layout
 from tessera_tools.dialects.nv_tileas.channels import ReceiveValue, SendValue
 from tessera_tools.dialects.nv_tileas.clusters import (
+    IN_STEP,
     SHARED_BY,
     ClusterReduce,
+    ClusterReduceScatter,
     CtaRank,
     combinations,
     peers_of,
@@ -59,24 +61,27 @@ from tessera_tools.dialects.nv_tileas.ops import (
     TiledStore,
 )
 from tessera_tools.dialects.nv_tileas.orders import CreateOrder, OrderArrive, OrderTokenType, OrderWait
+from tessera_tools.dialects.nv_tileas.pipeline_types import (
+    ConsumerTokenType,
+    PipelineIterType,
+    PipelineTokenType,
+    ProducerTokenType,
+)
 from tessera_tools.dialects.nv_tileas.pipelines import (
     NO_PIPELINE,
     AgentSwitch,
     ConsumeOne,
     ConsumerRead,
     ConsumerRelease,
-    ConsumerTokenType,
     ConsumerWait,
     CreateIterator,
     CreatePipeline,
     Fill,
     IncIter,
-    PipelineIterType,
-    PipelineTokenType,
     ProduceOne,
     ProducerAcquire,
     ProducerCommit,
-    ProducerTokenType,
+    ProducerTail,
     ProducerWrite,
     Yield,
     agent_of,
@@ -147,6 +152,7 @@ __all__ = [
     "CancelLaunch",
     "CanceledProgramId",
     "ClusterReduce",
+    "ClusterReduceScatter",
     "ConsumeOne",
     "ConsumerRead",
     "ConsumerRelease",
@@ -163,6 +169,7 @@ __all__ = [
     "DeallocTmem",
     "Dot",
     "FenceProxy",
+    "IN_STEP",
     "IncIter",
     "LOADS",
     "LinearAttr",
@@ -187,6 +194,7 @@ __all__ = [
     "ProduceOne",
     "ProducerAcquire",
     "ProducerCommit",
+    "ProducerTail",
     "ProducerTokenType",
     "ProducerWrite",
     "ProfileRecord",

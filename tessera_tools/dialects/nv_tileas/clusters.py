@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from tessera_tools.dialects.nv_tileas.base import SMEM
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import I32
+from tessera_tools.ir.types import I32, I64
 from tessera_tools.opdef import (
+    ANY_RANKED_TENSOR,
     I64_ATTR,
+    IN_ORDER,
     PURE,
     SINGLE_BLOCK,
     MemoryEffects,
@@ -19,6 +22,8 @@ from tessera_tools.opdef import (
     Resource,
     attribute,
     exactly,
+    operand,
+    optional_operand,
     region,
     result,
     variadic_operand,
@@ -28,6 +33,9 @@ from tessera_tools.opdef import (
 
 SHARED_BY = "nv_tileas.shared_by"
 """The discardable attribute of a load whose tile is the same in CTAs that differ in these bits of their rank."""
+
+IN_STEP = "nv_tileas.in_step"
+"""The discardable attribute of a product that CTAs execute equally often that differ in these bits of their rank."""
 
 
 class CtaRank(Op, name="nv_tileas.cta_rank", traits=(PURE,)):
@@ -68,6 +76,35 @@ class ClusterReduce(
             raise self.error(f"expects a region with two arguments for each of {len(elements)} operands")
         if [value.type for value in self.yielded] != elements:
             raise self.error("expects a region that yields an element of each operand")
+
+
+class ClusterReduceScatter(Op, name="nv_tileas.cluster_reduce_scatter", traits=(IN_ORDER,)):
+    """Adds the tiles of the CTAs of a cluster element by element; each CTA gets its part of the sums.
+
+    The lowest bits of the rank say which part it is along the first axis that is split.  To what a CTA has itself, it
+    adds what the CTAs have whose ranks differ by 1, 2, 3 and so on (xor): the order does not depend on the schedule.
+    Until plan-cta has decided on the parts, the result has the shape of the source.  In an agent, only its threads
+    meet, at the `mbarrier`: each of their warps arrives at those of all CTAs, twice for each round.  Outside of agents,
+    all threads of the cluster meet.
+    """
+
+    source = operand(ANY_RANKED_TENSOR)
+    mbarrier = optional_operand(SMEM)
+    res = result(ANY_RANKED_TENSOR)
+    assembly = (
+        "$source (`at` $mbarrier^)? attr-dict `:` type($source) (`at` type($mbarrier)^)? `->` type($res)"
+    )
+
+    def verify_op(self) -> None:
+        old, new = self.source.type, self.res.type
+        whole = old.rank == new.rank and old.element is new.element
+        parts = [n // m if m and n % m == 0 else 0 for n, m in zip(old.shape, new.shape, strict=whole)]
+        if not whole or not all(parts):
+            raise self.error(f"gives {new} of {old}; expected a part of it, of the same element type")
+        if self.mbarrier is not None:
+            type = self.mbarrier.type
+            if type.element is not I64 or type.tile != (1,) or type.stages != 1:
+                raise self.error(f"has an operand of type {type}; its mbarrier is !nv_tileas.smem<1x1xi64>")
 
 
 def combinations(bits: int) -> list[int]:

@@ -23,12 +23,20 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.dialects.nv_tileas.pipeline_types import (
+    CONSUMER,
+    ITERATOR,
+    PIPELINE,
+    PRODUCER,
+    STAGE,
+    PipelineIterType,
+)
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.effects import Kind, Reach
 from tessera_tools.ir.flow import Flow, sources
 from tessera_tools.ir.interfaces import HasFlow
-from tessera_tools.ir.types import I32, IntegerType
+from tessera_tools.ir.types import I32
 from tessera_tools.opdef import (
     I32_ATTR,
     I64_ARRAY,
@@ -65,48 +73,9 @@ from tessera_tools.target import ExecutionUnit
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.ir.scanner import Scanner
     from tessera_tools.opdef.directive import OpState
 
 
-class PipelineTokenType(Type, name="nv_tileas.pipeline_token"):
-    """`!nv_tileas.pipeline_token`: a pipeline, its stages and barriers."""
-
-
-class PipelineIterType(Type, name="nv_tileas.pipeline_iter"):
-    """`!nv_tileas.pipeline_iter<i32>`: a stage of a pipeline and the parity of its round, as integers of a type."""
-
-    element: IntegerType
-
-    def verify(self) -> None:
-        if self.element is not I32:
-            raise ValueError(f"counts stages in {self.element}; only i32 is supported")
-
-    @classmethod
-    def parse(cls, s: Scanner) -> PipelineIterType:
-        s.expect("<")
-        element = s.type()
-        s.expect(">")
-        return cls(element)
-
-    def text(self) -> str:
-        return f"!nv_tileas.pipeline_iter<{self.element}>"
-
-
-class ProducerTokenType(Type, name="nv_tileas.producer_token"):
-    """`!nv_tileas.producer_token`: the right to fill a stage."""
-
-
-class ConsumerTokenType(Type, name="nv_tileas.consumer_token"):
-    """`!nv_tileas.consumer_token`: the right to read a stage."""
-
-
-PIPELINE = exactly(PipelineTokenType())
-ITERATOR = exactly(PipelineIterType(I32))
-STAGE = ITERATOR | exactly(I32)
-"""A stage of a pipeline: an iterator, or the number alone after tileas-unwrap-pipeline-iterators."""
-PRODUCER = exactly(ProducerTokenType())
-CONSUMER = exactly(ConsumerTokenType())
 FULL, EMPTY = "full", "empty"
 """The phases of a pipeline: a stage can be read, a stage can be filled."""
 NO_PIPELINE = (
@@ -172,6 +141,10 @@ class CreatePipeline(
 
     With `peers`, TMA fills the stages of several CTAs of the cluster at once. A stage is then empty when the consumers
     of all of them have released it.
+
+    With `pair`, products of two CTAs read or fill the stages of both, and a thread of the CTA of the even rank, the
+    leader, starts them.  What it waits for arrives at the barriers of the leader, from both CTAs; what it completes
+    arrives in both.
     """
 
     stages = attribute(I32_ATTR)
@@ -180,11 +153,18 @@ class CreatePipeline(
     peers = attribute(
         I64_ARRAY, "CTAs whose stages are filled together with those of this one, by rank xor", optional=True
     )
+    pair = attribute(UNIT_ATTR, "products of a pair of CTAs use the stages of both", optional=True)
     res = result(PIPELINE)
     assembly = (
-        "`stages` `=` $stages `,` custom<Arrivals>($producers, $consumers) (`,` `peers` `=` $peers^)? attr-dict `:` "
-        "type($res)"
+        "`stages` `=` $stages `,` custom<Arrivals>($producers, $consumers) (`,` `peers` `=` $peers^)? "
+        "(`pair` $pair^)? attr-dict `:` type($res)"
     )
+
+    @property
+    def is_of_products(self) -> bool:
+        """Whether products fill the stages."""
+        acquires = [user for user in self.res.users if isinstance(user, ProducerAcquire)]
+        return any(isinstance(user, ProducerCommit) for op in acquires for user in op.res.users)
 
     def verify_op(self) -> None:
         for word in ("stages", "producers", "consumers"):
@@ -193,6 +173,8 @@ class CreatePipeline(
                 raise self.error(f"has {word} = {value}; expected at least 1")
         if self.peers is not None and (min(self.peers.values, default=0) < 1 or max(self.peers.values) > 15):
             raise self.error(f"has peers {list(self.peers.values)}; expected differences of ranks, 1 to 15")
+        if self.peers is not None and self.pair is not None:
+            raise self.error("has peers and a pair; the stages of a pair are not filled by multicast")
         sides: dict[type[Op], Region | None] = {}
         for user in self.res.users:
             side = type(user)
@@ -287,6 +269,18 @@ class ProducerAcquire(
 
     def verify_op(self) -> None:
         _verify_once(self, self.res, (ProducerWrite, ProducerCommit), "is acquired, but not written")
+
+
+class ProducerTail(
+    _OfPipeline,
+    name="nv_tileas.async.pipeline.producer_tail",
+    traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=EMPTY)),),
+):
+    """Waits until the consumers have released the stage, which nobody fills again: what another CTA still does to the
+    barriers of this one is complete when the producer has waited for all stages."""
+
+    phase = optional_operand(exactly(I32))
+    assembly = "$pipeline `,` custom<Place>($iter, $phase) attr-dict"
 
 
 class Fill(Enum):

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.atoms import UMMA, MmaAtom, check_emitter, signless
 from tessera_tools.dialects.nv_tileas.base import SMEM, LayoutAttr, StagedType
-from tessera_tools.dialects.nv_tileas.pipelines import STAGE
+from tessera_tools.dialects.nv_tileas.pipeline_types import STAGE
 from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I1, IntegerType, Type, bit_width
 from tessera_tools.layout.tensor_memory import LANES, accumulator, scale_factors
@@ -49,6 +49,8 @@ if TYPE_CHECKING:
 
 FEWEST_COLUMNS = 32
 """The smallest number of columns that tcgen05.alloc gives; it gives powers of two."""
+_STEP_OF_PAIR = 32
+"""Columns of a product of a pair are a multiple of this."""
 
 
 class TensorAttr(LayoutAttr, name="nv_tileas.tensor"):
@@ -142,10 +144,11 @@ def allocated_columns(types: list[TmemType]) -> int:
 
 class AllocTmem(Op, name="nv_tileas.alloc_tmem", traits=(MemoryEffects(allocate(Resource.TENSOR)),)):
     """Buffers in tensor memory, next to each other, in one allocation of the CTA; nobody allocates after it. All
-    threads of the CTA execute it, and synchronize."""
+    threads of the CTA execute it, and synchronize.  With `pair`, both CTAs of a pair get the same columns."""
 
+    pair = attribute(UNIT_ATTR, "for products of a pair of CTAs", optional=True)
     buffers = variadic_result(TMEM)
-    assembly = "attr-dict `:` type($buffers)"
+    assembly = "(`pair` $pair^)? attr-dict `:` type($buffers)"
 
     def verify_op(self) -> None:
         if not self.results:
@@ -157,6 +160,12 @@ class DeallocTmem(Op, name="nv_tileas.dealloc_tmem", traits=(MemoryEffects(free(
 
     buffers = variadic_operand(TMEM)
     assembly = "$buffers attr-dict `:` type($buffers)"
+
+    @property
+    def pair(self) -> bool:
+        """Whether both CTAs of a pair free them."""
+        made = self.operands[0].defining_op
+        return isinstance(made, AllocTmem) and made.pair is not None
 
     def verify_op(self) -> None:
         made = self.operands[0].defining_op if self.operands else None
@@ -179,7 +188,10 @@ class Umma(
     """Starts d = a · b by tcgen05.mma, or d = a · b + d where `accumulate` holds; a and b are in shared memory, in one
     of the hardware's swizzles, or a in tensor memory, and d is the iterator's stage of a buffer in tensor memory.  One
     thread starts it; it
-    runs after the products that the thread has started before."""
+    runs after the products that the thread has started before.
+
+    With `pair`, it is the product of two CTAs, which have the same places: each has the rows of a and d that are its
+    own, and half of the columns of b, the leader the first one."""
 
     a = operand(SMEM | TMEM)
     b = operand(SMEM)
@@ -190,8 +202,10 @@ class Umma(
     atom = attribute(of_class(MmaAtom))
     negate_a = attribute(UNIT_ATTR, "the instruction inverts the sign of a", optional=True)
     negate_b = attribute(UNIT_ATTR, "the instruction inverts the sign of b", optional=True)
+    pair = attribute(UNIT_ATTR, "a product of a pair of CTAs, of which each has half of b", optional=True)
     assembly = (
-        "$a `,` $b `,` $d `,` custom<Place>($iter) `accumulate` $accumulate (`scales` $scales^)? attr-dict `:` "
+        "$a `,` $b `,` $d `,` custom<Place>($iter) `accumulate` $accumulate (`scales` $scales^)? (`pair` $pair^)? "
+        "attr-dict `:` "
         "type($a) `,` type($b) `,` type($d) (`scales` type($scales)^)?"
     )
 
@@ -200,8 +214,10 @@ class Umma(
         if any(type.stages != 1 for type in (self.a.type, self.b.type)):
             raise self.error("requires factors of one stage; select one with nv_tileas.view")
         a, b, d = self.a.type.tile, self.b.type.tile, self.d.type.tile
-        if len(a) != 2 or len(b) != 2 or d != (a[0], b[1]) or a[1] != b[0]:
-            raise self.error(f"multiplies {list(a)} by {list(b)} into {list(d)}")
+        ctas = 1 if self.pair is None else 2
+        if len(a) != 2 or len(b) != 2 or d != (a[0], b[1] * ctas) or a[1] != b[0]:
+            whose = " of a pair" if self.pair is not None else ""
+            raise self.error(f"multiplies {list(a)} by {list(b)}{whose} into {list(d)}")
         named = (self.atom.a, self.atom.b, self.atom.accumulator)
         types = [v.type.element for v in (self.a, self.b, self.d)]
         if any(t is not signless(n) for t, n in zip(types, named, strict=True)):
@@ -215,6 +231,11 @@ class Umma(
             raise self.error(
                 f"multiplies tiles of {d[0]}x{d[1]}x{a[1]} with {m}x{n}x{k}: expected whole instructions"
             )
+        if self.pair is not None and (m != LANES or d[1] != n or n % _STEP_OF_PAIR):
+            raise self.error(
+                f"multiplies in a pair into {d[0]}x{d[1]} with {self.atom}; expected instructions of {LANES} rows of "
+                f"each CTA and of all columns, a multiple of {_STEP_OF_PAIR}"
+            )
         if self.d.type.layout.layout != accumulator(d, m):
             raise self.error(f"leaves its sums in {self.d.type}, which is not where {UMMA} of {m} rows does")
         in_tensor = self.a.type
@@ -225,7 +246,7 @@ class Umma(
                 f"reads its left operand from {in_tensor}, which is not where {UMMA} of {m} rows does"
             )
         if self.scales:
-            self._verify_scales(a, b)
+            self._verify_scales(a, (b[0], d[1]))
 
     def _verify_scales(self, a: tuple[int, ...], b: tuple[int, ...]) -> None:
         m, n, k = self.atom.mnk

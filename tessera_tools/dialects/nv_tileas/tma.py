@@ -131,6 +131,8 @@ class TiledTmaLoad(
             raise self.error(
                 "is not in an nv_tileas.async.pipeline.producer_write, which signals its completion"
             )
+        if self.iter is not self.parent_op.iter:
+            raise self.error("fills another stage than the producer_write around it")
         pipeline = pipeline_at(self)
         if pipeline is not None and pipeline.stages.value != self.buffer.type.stages:
             raise self.error(

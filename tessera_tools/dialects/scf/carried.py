@@ -11,7 +11,6 @@ whose values are never read is removed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tessera_tools.dialects.scf.ops import ExecuteRegion, For, If, IndexSwitch, While, Yield
@@ -19,6 +18,7 @@ from tessera_tools.ir.core import Operation, OpResult, Region, Value
 from tessera_tools.ir.flow import flow_of
 from tessera_tools.ir.interfaces import HasFlow
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
+from tessera_tools.records import dataclass, field
 
 
 def flow_inside(op: Operation) -> dict[Value, list[Value]]:

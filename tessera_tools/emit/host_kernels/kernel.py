@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import MemRefType
+from tessera_tools.records import dataclass
 
 ALIGNMENT = 16
 """The widest access, in bytes."""

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.ir.core import Operation
@@ -16,6 +15,7 @@ from tessera_tools.ir.rewriter import RewritePattern
 from tessera_tools.opdef.dialect import constant_for
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.liveness import erase_dead, erase_unreachable_blocks
+from tessera_tools.records import dataclass
 
 __all__ = ["Canonicalize", "canonicalization_patterns"]
 

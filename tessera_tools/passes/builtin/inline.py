@@ -11,7 +11,6 @@ Calls of recursive functions are not inlined.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.dialects.func import Call, Func, Return
@@ -21,6 +20,7 @@ from tessera_tools.ir.symbols import SymbolTables, symbol_references
 from tessera_tools.ir.traits import SingleBlock
 from tessera_tools.opdef.dialect import find_dialect
 from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.records import dataclass
 
 _LARGEST_CALLER = 2_000_000
 """The maximum number of operations of a function into which calls are inlined; nested calls can grow exponentially."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from dataclasses import dataclass
 
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.records import dataclass
 
 
 @dataclass(frozen=True)

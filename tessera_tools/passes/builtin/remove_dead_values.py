@@ -11,7 +11,6 @@ removed from functions of which every call is known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from tessera_tools.dialects.func import Call, Func, Return
@@ -27,6 +26,7 @@ from tessera_tools.ir.traits import Terminator
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.calls import known_calls
 from tessera_tools.passes.liveness import erase_dead, may_go
+from tessera_tools.records import dataclass
 
 T = TypeVar("T")
 

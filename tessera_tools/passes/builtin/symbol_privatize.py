@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tessera_tools.ir.builtin_attributes import StringAttr
 from tessera_tools.ir.core import Operation, UnregisteredOp
 from tessera_tools.ir.symbols import is_symbol_table, symbol_name
 from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.records import dataclass
 
 
 @dataclass(frozen=True)

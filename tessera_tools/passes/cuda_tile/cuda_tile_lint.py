@@ -7,12 +7,12 @@ note: assume div_by<16> of the pointer, if that holds
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.symbols import symbol_name
 from tessera_tools.passes.base import OptionError, Pass, PassContext, PassFailure, option
+from tessera_tools.records import dataclass
 
 __all__ = ["CATEGORIES", "CudaTileLint"]
 

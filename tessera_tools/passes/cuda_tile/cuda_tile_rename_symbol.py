@@ -7,7 +7,6 @@ entry @k … loc(di_loc<… in #k>)   ──▶   entry @_Z1k … loc(di_loc<…
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.debug_info import DILexicalBlockAttr, DILocAttr, DISubprogramAttr
@@ -21,6 +20,7 @@ from tessera_tools.ir.symbols import (
     replace_all_symbol_uses,
 )
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
+from tessera_tools.records import dataclass
 
 __all__ = ["CudaTileRenameSymbol"]
 

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.dialects.cuda_tile import hints
@@ -27,6 +26,7 @@ from tessera_tools.passes.cuda_tile.lint_facts import (
     root_of,
     tile_bytes,
 )
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Feature, Target
 
 COPY_BYTES = 16

@@ -11,7 +11,6 @@ For `<=` and `>` the split point is %p + 1; for a step other than one it is roun
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects.cuda_tile.attributes import RoundingAttr, SignednessAttr
@@ -29,6 +28,7 @@ from tessera_tools.ir.core import Block, IRMapping, Operation, Region, Value
 from tessera_tools.ir.rewriter import InsertionPoint, Rewriter
 from tessera_tools.ir.types import I1, bit_width
 from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.records import dataclass
 
 __all__ = ["HINT", "LoopSplit"]
 

@@ -9,13 +9,17 @@
     consumer_wait       mbarrier.try_wait.parity full[stage], parity
     consumer_release    one thread of each warp: mbarrier.arrive empty[stage], also in the CTAs that share its stages;
                         for what products read: tcgen05.commit empty[stage]
+    producer_tail       mbarrier.try_wait.parity empty[stage], parity ^ 1
+
+In a pair of CTAs, what the thread waits for that starts products arrives in the leader: TMA of both CTAs completes its
+full barriers, and their threads arrive there. The commits of that thread arrive in both CTAs.
 
 A pipeline's barriers are contiguous: full 0 … n-1, empty 0 … n-1.  PTX ISA, "mbarrier", "setmaxnreg".
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -28,7 +32,7 @@ from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I1, I64
-from tessera_tools.passes.llvm.clusters import cluster_address, cluster_barrier
+from tessera_tools.passes.llvm.clusters import cluster_address, cluster_barrier, leader_address, leads
 from tessera_tools.passes.llvm.control import branch, branch_if
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
@@ -52,6 +56,11 @@ def _pipeline(op: Operation, token: Value | None = None) -> nv_tileas.CreatePipe
 def full_barrier(low: Lowering, op: Any) -> Value:
     """The mbarrier for the full stage that an op is on."""
     return _barrier(low, _pipeline(op), low.scalar(op.iter), 0)
+
+
+def is_in_pair(op: Operation) -> bool:
+    """Whether an op is on a stage that products of a pair of CTAs use."""
+    return _pipeline(op).pair is not None
 
 
 def _empty_barrier(low: Lowering, pipeline: nv_tileas.CreatePipeline, stage: Value) -> Value:
@@ -79,7 +88,7 @@ def _wait(low: Lowering, barrier: Value, parity: Value) -> None:
     e.nvvm("mbarrier.try_wait.parity", [barrier, parity, e.constant(LONGEST_WAIT)])
 
 
-def _wait_for_cluster(low: Lowering, barrier: Value, parity: Value) -> None:
+def wait_for_cluster(low: Lowering, barrier: Value, parity: Value) -> None:
     """Wait for a phase that other CTAs complete, after what they have done."""
     e = low.e
     again, after = e.new_block(), e.new_block()
@@ -94,6 +103,11 @@ def _peers(pipeline: nv_tileas.CreatePipeline) -> tuple[int, ...]:
     return tuple(pipeline.peers.values) if pipeline.peers is not None else ()
 
 
+def _waits(pipeline: nv_tileas.CreatePipeline) -> Callable[[Lowering, Value, Value], None]:
+    """How to wait for a phase of a pipeline that producers wait for."""
+    return wait_for_cluster if _peers(pipeline) or pipeline.pair is not None else _wait
+
+
 @lowers("nv_tileas.async.pipeline.create_pipeline")
 def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
     """One thread initializes the barriers; the agent_switch waits for it."""
@@ -101,6 +115,11 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
     if not low.target.has(Feature.MBARRIER_TRY_WAIT):
         raise op.error(
             f"waits with mbarrier.try_wait, which {low.target.name} does not support; it requires sm_90 or later"
+        )
+    if op.pair is not None and low.ctas % 2:
+        raise op.error(
+            "Failed to init mbarrier: its stages are those of a pair of CTAs, but the kernel has no cluster of two; "
+            "expected a kernel_spec with an even number of CTAs"
         )
     stages = op.stages.value
     phases = [(0, op.producers.value)]
@@ -142,10 +161,22 @@ def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
         # Only threads that arrive wait: for another one, which comes later, two rounds may have passed.
         fills = {f for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite) for f in user.fills}
         with only_where(e, _who(low, fills)):
-            (_wait_for_cluster if _peers(_pipeline(op)) else _wait)(low, barrier, empty)
+            _waits(_pipeline(op))(low, barrier, empty)
         if any(isinstance(user, nv_tileas.ProducerCommit) for user in op.res.users):
             fence_after_wait(e)
     low.define(op.res, None)
+
+
+@lowers("nv_tileas.async.pipeline.producer_tail")
+def producer_tail(low: Lowering, op: nv_tileas.ProducerTail) -> None:
+    """As an acquire, if anybody releases the stage."""
+    pipeline = _pipeline(op)
+    if _is_filled_once(pipeline):
+        return
+    e = low.e
+    assert op.phase is not None
+    barrier = _empty_barrier(low, pipeline, low.scalar(op.iter))
+    _waits(pipeline)(low, barrier, e.constant(e.xor(low.scalar(op.phase), 1)))
 
 
 def _who(low: Lowering, fills: set[Fill]) -> Value | None:
@@ -175,8 +206,12 @@ def producer_write(low: Lowering, op: nv_tileas.ProducerWrite) -> None:
     if boxes:
         count = sum(box_bytes(inner) for inner in boxes if isinstance(inner, nv_tileas.TiledTmaLoad))
         first = None if low.unit.warps == 1 else e.icmp("eq", e.uniform_warp, 0)
+        pair = is_in_pair(op)
         with only_where(e, first), only_where(e, e.is_elected):
-            e.nvvm("mbarrier.arrive.expect_tx", [full_barrier(low, op), e.constant(count)])
+            # The leader of a pair announces the bytes of both CTAs.
+            with only_where(e, leads(low) if pair else None):
+                announced = e.constant(count * (1 + pair))
+                e.nvvm("mbarrier.arrive.expect_tx", [full_barrier(low, op), announced])
             for inner in boxes:
                 low.op(inner)
     with only_where(e, e.is_first_thread if fills == {Fill.NUMBERS} else None):
@@ -193,7 +228,7 @@ def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
     """
     write = op.token.defining_op
     if isinstance(write, nv_tileas.ProducerAcquire):
-        commit_products(low, full_barrier(low, write))
+        commit_products(low, full_barrier(low, write), in_pair=is_in_pair(write))
         return
     fills = write.fills if isinstance(write, nv_tileas.ProducerWrite) else set[Fill]()
     if not isinstance(write, nv_tileas.ProducerWrite) or fills == {Fill.BOXES}:
@@ -206,14 +241,15 @@ def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
         with only_where(e, e.is_first_thread):
             e.nvvm("mbarrier.arrive", [barrier], [I64])
     if Fill.TILES in fills:
-        _arrive_by_warp(low, barrier)
+        arrive_by_warp(low, barrier, in_pair=is_in_pair(write))
 
 
 @lowers("nv_tileas.async.pipeline.consumer_wait")
 def consumer_wait(low: Lowering, op: nv_tileas.ConsumerWait) -> None:
     """Every thread waits."""
     assert op.phase is not None
-    _wait(low, full_barrier(low, op), low.scalar(op.phase))
+    wait = _wait if _pipeline(op).pair is None else wait_for_cluster
+    wait(low, full_barrier(low, op), low.scalar(op.phase))
     if _is_in_tensor_memory(_pipeline(op)):
         fence_after_wait(low.e)
     low.define(op.res, (low.scalar(op.iter),))
@@ -242,19 +278,25 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     (stage,) = low.stage(op.token)
     barrier = _empty_barrier(low, pipeline, stage)
     if op.products is not None:
-        commit_products(low, barrier)
+        commit_products(low, barrier, in_pair=pipeline.pair is not None)
     else:
-        _arrive_by_warp(low, barrier, _peers(pipeline))
+        arrive_by_warp(low, barrier, _peers(pipeline), in_pair=pipeline.pair is not None)
 
 
-def _arrive_by_warp(low: Lowering, barrier: Value, peers: Sequence[int] = ()) -> None:
-    """One arrival per warp, after what all of its lanes have done, also at the same barrier of other CTAs."""
+def arrive_by_warp(
+    low: Lowering, barrier: Value, peers: Sequence[int] = (), *, in_pair: bool = False
+) -> None:
+    """One arrival per warp, after what all of its lanes have done, also at the same barrier of other CTAs; in a pair,
+    at that of the leader alone."""
     e = low.e
     # The addresses are computed outside of the branch, where they can be shared.
     remote = [cluster_address(low, barrier, peer) for peer in peers]
+    if in_pair:
+        remote = [leader_address(low, barrier)]
     e.nvvm("bar.warp.sync", [e.constant(-1)])
     with only_where(e, e.is_elected):
-        e.nvvm("mbarrier.arrive", [barrier], [I64])
+        if not in_pair:
+            e.nvvm("mbarrier.arrive", [barrier], [I64])
         for place in remote:
             e.nvvm("mbarrier.arrive", [place], scope=MemScopeAttr("cluster"))
 
@@ -264,9 +306,10 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     """A chain of branches, agents by their first warp; warps without agent continue after it."""
     e = low.e
     shared = any(
-        isinstance(inner, nv_tileas.CreatePipeline) and inner.peers is not None for inner in (op.parent or ())
+        isinstance(inner, nv_tileas.CreatePipeline) and (inner.peers is not None or inner.pair is not None)
+        for inner in (op.parent or ())
     )
-    if shared:
+    if shared or any(isinstance(inner, nv_tileas.ClusterReduceScatter) for inner in op.walk()):
         # Other CTAs arrive at the barriers of this one, which must be ready.
         cluster_barrier(low)
     elif not isinstance(_before(op), nv_tileas.AllocTmem):

@@ -64,8 +64,23 @@ def in_cluster(low: Lowering, place: Value) -> Value:
 
 def cluster_address(low: Lowering, place: Value, peer: int) -> Value:
     """The same place in the CTA whose rank differs by `peer` (xor)."""
+    return _place_in(low, place, low.e.xor(rank(low), peer))
+
+
+def leader_address(low: Lowering, place: Value) -> Value:
+    """The same place in the leader of a pair of CTAs, whose rank is even."""
+    return _place_in(low, place, low.e.and_(rank(low), low.ctas - 2))
+
+
+def leads(low: Lowering) -> Value:
+    """Whether this CTA is the leader of its pair."""
+    return low.e.icmp("eq", low.e.and_(rank(low), 1), 0)
+
+
+def _place_in(low: Lowering, place: Value, cta: Int) -> Value:
+    """The same place in a CTA of the cluster."""
     e = low.e
-    other = e.constant(e.xor(rank(low), peer))
+    other = e.constant(cta)
     space = pointer_in(CLUSTER_SPACE)
     return e.pure(("mapa",), (place, other), lambda: e.make_nvvm("mapa", [place, other], (space,), {}))
 

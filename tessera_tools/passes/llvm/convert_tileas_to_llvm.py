@@ -21,6 +21,7 @@ from tessera_tools.passes.llvm import (
     agents,
     assertions,
     atomics,
+    cluster_sums,
     clusters,
     constants,
     control,
@@ -57,6 +58,7 @@ from tessera_tools.target import ExecutionUnit, Target
 
 FAMILIES = (
     agents,
+    cluster_sums,
     clusters,
     assertions,
     atomics,

@@ -9,7 +9,6 @@ bits.  An element is in bounds if, on every axis, its coordinate in the tile is 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.analysis.access import in_bounds
@@ -37,6 +36,7 @@ from tessera_tools.passes.llvm.tiles import (
     stored,
 )
 from tessera_tools.planning.accesses import access_layout, access_vector, layout_axis
+from tessera_tools.records import dataclass
 
 
 @dataclass(slots=True)

@@ -11,7 +11,6 @@ Format", "Shared Memory Descriptor".
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import Refusal
@@ -24,6 +23,7 @@ from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.lowering import Lowering
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
 from tessera_tools.passes.llvm.tiles import Buffer
+from tessera_tools.records import dataclass
 
 _MODES = {128: 1, 64: 2, 32: 3}
 """Bits 62 and 63 of a descriptor by the bytes of its swizzle."""

@@ -31,8 +31,11 @@ def initialize(low: Lowering, op: nv_tileas.MBarrierInit) -> None:
     e = low.e
     with only_where(e, e.is_first_thread):
         e.nvvm("mbarrier.init", [_address(low, op), e.constant(op.count.value)])
-        if any(isinstance(user, nv_tileas.CancelLaunch) for user in op.mbarrier.users):
-            # Its phases are completed through the async proxy.
+        if any(
+            isinstance(user, nv_tileas.CancelLaunch | nv_tileas.ClusterReduceScatter)
+            for user in op.mbarrier.users
+        ):
+            # Its phases are completed through the async proxy, or by other CTAs.
             e.nvvm("fence.mbarrier.init")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.analysis.storage import element_bytes
@@ -28,6 +27,7 @@ from tessera_tools.passes.llvm.tiles import (
     into_memory,
     stored,
 )
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from tessera_tools.passes.llvm.emitter import Emitter

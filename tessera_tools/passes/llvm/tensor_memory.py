@@ -14,7 +14,6 @@ Generation Instructions", "Instruction descriptor".
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm, nv_tileas
@@ -34,6 +33,7 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import BF16, F16, F32, I1, I16, I32, I64, TF32, IntegerType, Type, VectorType
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.tensor_memory import LANES, WARP_LANES
+from tessera_tools.passes.llvm.clusters import receivers
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
@@ -41,6 +41,7 @@ from tessera_tools.passes.llvm.matrix_descriptors import Matrix, place_in, start
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.tied import tied
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
+from tessera_tools.records import dataclass
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature
 
 TENSOR_SPACE = 6
@@ -53,7 +54,8 @@ _TRANSPOSED = (8, 16)
 """Bits of the elements of factors that need not be contiguous along K; those of 32 bits have another swizzle then."""
 _BLOCKS_OF_COLUMN = 4
 """Factors of blocks in a column of 32 bits."""
-_ONE_CTA = CTAGroupAttr("cta_1")
+_GROUPS = {False: CTAGroupAttr("cta_1"), True: CTAGroupAttr("cta_2")}
+"""By whether the instructions are of a pair of CTAs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +83,10 @@ def alloc_tmem(low: Lowering, op: nv_tileas.AllocTmem) -> None:
             f"allocates {columns} columns of tensor memory, but {low.target.name} has {low.target.tmem_columns}"
         )
     place = e.gep(e.address_of(GLOBAL_SMEM), low.allocation.offsets[op])
+    group = _GROUPS[op.pair is not None]
     with only_where(e, e.icmp("eq", e.uniform_warp, 0)):
-        e.nvvm("tcgen05.alloc", [place, e.constant(columns)])
-        e.nvvm("tcgen05.relinquish_alloc_permit")
+        e.nvvm("tcgen05.alloc", [place, e.constant(columns)], group=group)
+        e.nvvm("tcgen05.relinquish_alloc_permit", group=group)
     e.barrier()
     address = e.emit(llvm.Load(place, res=I32)).results[0]
     column = 0
@@ -95,13 +98,18 @@ def alloc_tmem(low: Lowering, op: nv_tileas.AllocTmem) -> None:
 
 @lowers("nv_tileas.dealloc_tmem")
 def dealloc_tmem(low: Lowering, op: nv_tileas.DeallocTmem) -> None:
-    """Each thread has waited for its loads."""
+    """Each thread has waited for its loads.  The threads of a pair have met behind its agents."""
     e = low.e
     buffers = [_buffer(low, value) for value in op.operands]
     columns = allocated_columns([buffer.type for buffer in buffers])
-    e.barrier()
+    if not (op.pair and isinstance(op.prev_op, nv_tileas.AgentSwitch)):
+        e.barrier()
     with only_where(e, e.icmp("eq", e.uniform_warp, 0)):
-        e.nvvm("tcgen05.dealloc", [_pointer(e, buffers[0].address), e.constant(columns)])
+        e.nvvm(
+            "tcgen05.dealloc",
+            [_pointer(e, buffers[0].address), e.constant(columns)],
+            group=_GROUPS[op.pair],
+        )
 
 
 def _buffer(low: Lowering, value: Value) -> _TensorBuffer:
@@ -120,11 +128,13 @@ def fence_after_wait(e: Emitter) -> None:
     _fence(e, "after")
 
 
-def commit_products(low: Lowering, barrier: Value) -> None:
-    """An arrival at an mbarrier when the products are complete that this warp's thread has started."""
+def commit_products(low: Lowering, barrier: Value, *, in_pair: bool = False) -> None:
+    """An arrival at an mbarrier when the products are complete that this warp's thread has started; in a pair, at that
+    of both CTAs."""
     e = low.e
+    both = [receivers(low, 1)] if in_pair else []
     with only_where(e, e.is_elected):
-        e.nvvm("tcgen05.commit", [barrier])
+        e.nvvm("tcgen05.commit", [barrier, *both], group=_GROUPS[in_pair])
 
 
 def _stage(low: Lowering, value: Value, iter: Value) -> tuple[_TensorBuffer, Int]:
@@ -214,7 +224,9 @@ def umma(low: Lowering, op: nv_tileas.Umma) -> None:
     columns = _columns(buffer.type.layout.layout)
     (rows, width), depth = buffer.type.tile, op.b.type.tile[0]
     negated = (op.negate_a is not None, op.negate_b is not None)
-    kind, word = instruction_descriptor(op.atom, (a.k_major, b.k_major), negated)
+    ctas = 1 if op.pair is None else 2
+    kind, word = instruction_descriptor((ctas * m, n), op.atom, (a.k_major, b.k_major), negated)
+    group = _GROUPS[op.pair is not None]
     scales = [_Scales(low, value, axis) for axis, value in enumerate(op.scales)]
     first = low.scalar(op.accumulate)
     always = e.constant(1, I1)
@@ -235,23 +247,24 @@ def umma(low: Lowering, op: nv_tileas.Umma) -> None:
                     "tcgen05.mma.block_scale",
                     [d, left, right, descriptor, adds, *factors],
                     kind=BlockScaleKindAttr("mxf8f6f4"),
-                    ctaGroup=_ONE_CTA,
+                    ctaGroup=group,
                 )
                 continue
             e.nvvm(
                 "tcgen05.mma",
                 [d, left, right, e.constant(word), adds],
                 kind=Tcgen05MMAKindAttr(kind),
-                ctaGroup=_ONE_CTA,
+                ctaGroup=group,
                 operandSegmentSizes=DenseArrayAttr(I32, (1, 1, 1, 1, 1, 0, 0)),
             )
 
 
 def instruction_descriptor(
-    atom: MmaAtom, k_major: tuple[bool, bool], negated: tuple[bool, bool]
+    shape: tuple[int, int], atom: MmaAtom, k_major: tuple[bool, bool], negated: tuple[bool, bool]
 ) -> tuple[str, int]:
-    """(the kind of the product, its instruction descriptor): types, signs and orders of A and B, and the shape."""
-    m, n, _ = atom.mnk
+    """(the kind of the product, its instruction descriptor): types, signs and orders of A and B, and the shape, with
+    the rows of both CTAs of a pair."""
+    m, n = shape
     kind, a = _operand_code(atom.a)
     _, b = _operand_code(atom.b)
     word = _SUMS[atom.accumulator] << 4 | a << 7 | b << 10 | negated[0] << 13 | negated[1] << 14

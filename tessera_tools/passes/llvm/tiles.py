@@ -8,7 +8,6 @@ token                → None (order is the order of the code)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import Refusal
@@ -33,6 +32,7 @@ from tessera_tools.ir.types import (
 )
 from tessera_tools.layout import LinearLayout
 from tessera_tools.planning.shared_memory import stage_bytes, stage_stride
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from tessera_tools.passes.llvm.emitter import Emitter, Int

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
+from typing import Any
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import Refusal
-from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.cute_nvgpu import TmaAtom
-from tessera_tools.dialects.nvvm.attributes import ProxyKindAttr, SharedSpaceAttr
+from tessera_tools.dialects.nvvm.attributes import CTAGroupAttr, ProxyKindAttr, SharedSpaceAttr
 from tessera_tools.ir.builtin_attributes import TRUE, UNIT, DenseArrayAttr, i32
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
-from tessera_tools.passes.llvm.agents import full_barrier
-from tessera_tools.passes.llvm.clusters import in_cluster, part_of, receivers
+from tessera_tools.passes.llvm.agents import full_barrier, is_in_pair
+from tessera_tools.passes.llvm.clusters import in_cluster, leader_address, part_of, receivers
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
@@ -129,14 +130,20 @@ def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
     stage, barrier = low.scalar(op.iter), full_barrier(low, op)
     shared_by = op.multicast.value if op.multicast is not None else 0
     mask = [receivers(low, shared_by)] if shared_by else []
+    attributes: dict[str, Any] = {} if mask else {"isCTAOnly": TRUE}
+    if is_in_pair(op):
+        # The copies of both CTAs of a pair complete the barrier of the leader.
+        address = e.emit(llvm.PtrToInt(leader_address(low, barrier), res=I32)).results[0]
+        barrier = e.emit(llvm.IntToPtr(address, res=barrier.type)).results[0]
+        attributes = {"group": CTAGroupAttr("cta_2")}
     for place, coordinates in _boxes(low, op, stage, [low.scalar(v) for v in op.indices], shared_by):
-        if mask:
+        if "isCTAOnly" not in attributes:
             place = in_cluster(low, place)
         operands = [place, low.scalar(op.desc), *coordinates, barrier, *mask]
         e.nvvm(
             "cp.async.bulk.tensor.shared.cluster.global",
             operands,
-            **({} if mask else {"isCTAOnly": TRUE}),
+            **attributes,
             operandSegmentSizes=_segments(1, 1, len(coordinates), 1, 0, len(mask), 0, 0),
         )
 

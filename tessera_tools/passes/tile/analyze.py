@@ -16,7 +16,6 @@ import contextlib
 import json
 import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import func
@@ -25,6 +24,7 @@ from tessera_tools.passes.base import Measured, Pass, PassContext, PassFailure, 
 from tessera_tools.passes.tile.convert_tile_to_tileas import ConvertTileToTileAS, is_kernel
 from tessera_tools.passes.tile.resources import Resources, resources_of
 from tessera_tools.passes.tile.strategy import number, strategy_of
+from tessera_tools.records import asdict, dataclass
 from tessera_tools.target import Feature, Target
 
 

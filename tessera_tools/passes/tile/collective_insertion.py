@@ -12,7 +12,6 @@ shardings.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.analysis.sharding import Sharding, Step, cost, local_shape, steps
@@ -44,6 +43,7 @@ from tessera_tools.passes.tile.attention_sharding import attention
 from tessera_tools.passes.tile.host_values import as_values
 from tessera_tools.passes.tile.ignored import IMPLEMENTATION
 from tessera_tools.passes.tile.sharding_rules import Rule, contraction_of, cut_by, is_fresh, is_zero, rule_of
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from tessera_tools.ir.location import Location

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from tessera_tools.analysis.fragments import is_fragment
 from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.dialects import arith, math, nv_tileaa, nv_tileas, tile
+from tessera_tools.dialects.atoms import WGMMA
+from tessera_tools.dialects.cute import CuteMmaAtomAttr
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.dialects.nv_tileaa.arithmetic import DivF, RoundingAttr
+from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.builtin_attributes import (
     ArrayAttr,
@@ -17,16 +21,20 @@ from tessera_tools.ir.builtin_attributes import (
     FloatAttr,
     IntegerAttr,
     i32,
+    i64,
 )
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import F32, I32, I64, FloatType, RankedTensorType, bit_width
 from tessera_tools.layout import LinearLayout, transpose
+from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.tile.ignored import remark_ignored
 from tessera_tools.passes.tile.instruction_names import warp_instruction
 from tessera_tools.passes.tile.lowering import Lowering, handles
+from tessera_tools.passes.tile.warpgroup_products import by_warpgroups, swizzle_of
 from tessera_tools.planning.dot_layouts import operand_layouts, warp_grid
 from tessera_tools.planning.mma_atoms import mma_atom
 from tessera_tools.planning.shared_memory import (
+    ALIGN,
     access_atom,
     full_tile_registers,
     slice_plan,
@@ -53,6 +61,10 @@ def product(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma) -> None:
         c = low.tile(op, into.dest)
     else:
         c = _accumulator(low, op, RankedTensorType((m, n), element))
+    if (instruction := by_warpgroups(op, low.fragments, low.target)) is not None:
+        remark_ignored(op, instruction=instruction)
+        low.tiles[op.res] = _by_warpgroups(low, op, instruction, c)
+        return
     atom = product_atom(op, low.target)
     remark_ignored(op, instruction=warp_instruction(atom))
     warps = low.fragments.threads // 32
@@ -69,6 +81,36 @@ def product(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma) -> None:
         b = _operand(low, op, op.rhs, (depth, n), [start, 0], layouts[1], op.transposes_b)
         result = low.insert(nv_tileas.Dot(a, b, result, [], atom, DenseArrayAttr(I64, grid))).res
     low.tiles[op.res] = result
+
+
+def _by_warpgroups(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma, instruction: str, c: Value) -> Value:
+    """The product by wgmma.  What threads and cp.async have written becomes visible to it, and it is waited for."""
+    a = _in_place(low, op, op.lhs, op.transposes_a)
+    b = _in_place(low, op, op.rhs, op.transposes_b)
+    low.insert(nv_tileas.FenceProxy())
+    shape = tuple(int(number) for number in re.findall(r"\d+", instruction.split(".")[4]))
+    types = (v.type.element for v in (op.lhs, op.rhs, op.res))
+    atom = CuteMmaAtomAttr(WGMMA, 90, shape, *types)
+    grid = DenseArrayAttr(I64, (low.fragments.threads // 32, 1))
+    started = low.insert(nv_tileas.AsyncDot(a, b, c, atom, grid))
+    return low.insert(nv_tileas.AsyncDotWait(started.res, i32(0), res=started.res.type)).results[0]
+
+
+def _in_place(low: Lowering, op: Operation, value: Value, turned: bool) -> Value:
+    """A factor as wgmma takes it: a fragment, or the stage of a buffer."""
+    if is_fragment(value):
+        return low.tile(op, value)
+    shared = low.stage(op, value)
+    buffer: Any = shared.buffer.type
+    alloc = shared.buffer.defining_op
+    assert alloc is not None
+    known, least = alloc.attributes.get(ALIGN), SWIZZLE_ALIGNMENT[swizzle_of(value)]
+    alloc.attributes[ALIGN] = i64(max(least, known.value if isinstance(known, IntegerAttr) else 0))
+    shape, layout = buffer.tile, buffer.layout.layout
+    if turned:
+        shape, layout = shape[::-1], transpose(layout, (1, 0))
+    type = SmemType((1, *shape), buffer.element, SharedAttr(layout))
+    return low.insert(nv_tileas.View(shared.buffer, shared.stage, res=type)).res
 
 
 def product_atom(op: Operation, target: Target) -> MmaAtomAttr:

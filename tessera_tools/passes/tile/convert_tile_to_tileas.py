@@ -12,7 +12,6 @@ A branch on a divergent condition may only modify fragments: it becomes a select
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.analysis.divergence import divergent_values
@@ -28,6 +27,7 @@ from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.tile import compute, control, copies, elements  # noqa: F401 - they register their handlers
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.lowering import HANDLERS, Lowering, Matrix, index_of
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from tessera_tools.analysis.access import vector_elements
@@ -22,6 +21,7 @@ from tessera_tools.passes.tile.lowering import Lowering, Matrix, Shared, handles
 from tessera_tools.passes.tile.rings import Ring, ring_of, stage_of
 from tessera_tools.passes.tile.slices import slice_of
 from tessera_tools.planning.shared_memory import ALIGN, BUFFER_ALIGNMENT
+from tessera_tools.records import replace
 
 _UNSWIZZLED, _DEFAULT_SWIZZLE = 0, 128
 

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from math import prod
+from typing import Any
+
+from tessera_tools.analysis.fragments import Fragments, is_fragment
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import F16, FloatType, IntegerType
+from tessera_tools.ir.types import BF16, F16, F32, I8, I32, TF32, FloatType, IntegerType
+
+WARPGROUP = 128
+"""Threads of a warpgroup."""
+ROWS = 64
+"""Rows of a product that one wgmma computes."""
+_WIDEST = 256
+_F8 = (FloatType("f8E4M3FN"), FloatType("f8E5M2"))
 
 _PTX = {"f8E4M3FN": "e4m3", "f8E5M2": "e5m2", "f4E2M1FN": "e2m1"}
 
@@ -27,3 +38,47 @@ def ptx_type(type: Type) -> str:
         return f"{'u' if type.signedness == 'unsigned' else 's'}{type.width}"
     assert isinstance(type, FloatType)
     return _PTX.get(type.keyword, type.keyword)
+
+
+def warpgroup_instruction(op: Any, fragments: Fragments) -> str | None:
+    """The wgmma instruction for a product, e.g. wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16; None
+    if there is none.  PTX ISA, "Asynchronous warpgroup-level matrix instructions".
+
+    B must be in shared memory; A in shared memory or in registers.  Only 16-bit operands can be transposed.  Each
+    warpgroup computes 64 rows, or a multiple, of a tile with a known number of threads.  One warpgroup computes a tile
+    without it; its 64 rows may exceed the tile: those are computed from the data after A, and masked.
+    """
+    a, b, c = (v.type.element for v in (op.lhs, op.rhs, op.res))
+    depth = _depth_of(a, b, c)
+    if depth is None or is_fragment(op.rhs) or (is_fragment(op.lhs) and op.transposes_a):
+        return None
+    if a.width != 16 and (op.transposes_a or not op.transposes_b):
+        return None
+    m, n = fragments.shape(op.res)
+    k = op.rhs.type.shape[1 if op.transposes_b else 0]
+    threads = m * n // prod(op.res.type.shape)
+    if threads > 1 and (threads % WARPGROUP or m % (ROWS * (threads // WARPGROUP))):
+        return None
+    columns = _columns(n, isinstance(a, IntegerType))
+    if columns is None or k % depth:
+        return None
+    return f"wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{ptx_type(c)}.{ptx_type(a)}.{ptx_type(b)}"
+
+
+def _depth_of(a: Type, b: Type, c: Type) -> int | None:
+    """The K of one wgmma: 32 bytes of elements; None if it does not support the types."""
+    if a in _F8 and b in _F8:
+        return 32 if c in (F16, F32) else None
+    if a is not b:
+        return None
+    accumulators = {F16: (F16, F32), BF16: (F32,), TF32: (F32,), I8: (I32,)}.get(a, ())
+    if c not in accumulators:
+        return None
+    return {F16: 16, BF16: 16, TF32: 8, I8: 32}[a]
+
+
+def _columns(n: int, integers: bool) -> int | None:
+    """The largest supported number of columns that divides N: multiples of 8 up to 256; for integers, from 32 on,
+    multiples of 16."""
+    sizes = range(min(n, _WIDEST) // 8 * 8, 0, -8)
+    return next((s for s in sizes if n % s == 0 and not (integers and s > 24 and s % 16)), None)

@@ -14,30 +14,25 @@ reductions; with mma.sync, a row may be in several warps.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import prod
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.facts import Facts
-from tessera_tools.analysis.fragments import Fragments, fragments_of, is_fragment
+from tessera_tools.analysis.fragments import Fragments, fragments_of
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import func, tile
 from tessera_tools.dialects.tile.asynchronous import MOST_OF_A_BOX, box_problem
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import BlockArgument, Operation
-from tessera_tools.ir.types import BF16, F16, F32, I8, I32, I64, TF32, FloatType, IntegerType, Type
+from tessera_tools.ir.types import I64, FloatType, IntegerType
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.compute import product_atom
-from tessera_tools.passes.tile.instruction_names import ptx_type, warp_instruction
+from tessera_tools.passes.tile.instruction_names import warp_instruction, warpgroup_instruction
 from tessera_tools.passes.tile.slices import slice_of
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target, UnknownTargetError, lookup
 
-F8 = (FloatType("f8E4M3FN"), FloatType("f8E5M2"))
-WARPGROUP = 128
-_WARPGROUP_ROWS = 64
-_WIDEST = 256
 _SIXTEEN_BYTES = 16
 
 
@@ -118,50 +113,6 @@ def _product(op: Any, fragments: Fragments, target: Target) -> tuple[Any, dict[s
         return None
     found = warp_instruction(product_atom(op, target))
     return (tile.Wmma, {"intrinsic": StringAttr(found)}) if found is not None else None
-
-
-def warpgroup_instruction(op: Any, fragments: Fragments) -> str | None:
-    """The wgmma instruction for a product, e.g. wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16; None
-    if there is none.  PTX ISA, "Asynchronous warpgroup-level matrix instructions".
-
-    B must be in shared memory; A in shared memory or in registers.  Only 16-bit operands can be transposed.  Each
-    warpgroup computes 64 rows, or a multiple, of a tile with a known number of threads.  One warpgroup computes a tile
-    without it; its 64 rows may exceed the tile: those are computed from the data after A, and masked.
-    """
-    a, b, c = (v.type.element for v in (op.lhs, op.rhs, op.res))
-    depth = _depth_of(a, b, c)
-    if depth is None or is_fragment(op.rhs) or (is_fragment(op.lhs) and op.transposes_a):
-        return None
-    if a.width != 16 and (op.transposes_a or not op.transposes_b):
-        return None
-    m, n = fragments.shape(op.res)
-    k = op.rhs.type.shape[1 if op.transposes_b else 0]
-    threads = m * n // prod(op.res.type.shape)
-    if threads > 1 and (threads % WARPGROUP or m % (_WARPGROUP_ROWS * (threads // WARPGROUP))):
-        return None
-    columns = _columns(n, isinstance(a, IntegerType))
-    if columns is None or k % depth:
-        return None
-    return f"wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{ptx_type(c)}.{ptx_type(a)}.{ptx_type(b)}"
-
-
-def _depth_of(a: Type, b: Type, c: Type) -> int | None:
-    """The K of one wgmma: 32 bytes of elements; None if it does not support the types."""
-    if a in F8 and b in F8:
-        return 32 if c in (F16, F32) else None
-    if a is not b:
-        return None
-    accumulators = {F16: (F16, F32), BF16: (F32,), TF32: (F32,), I8: (I32,)}.get(a, ())
-    if c not in accumulators:
-        return None
-    return {F16: 16, BF16: 16, TF32: 8, I8: 32}[a]
-
-
-def _columns(n: int, integers: bool) -> int | None:
-    """The largest supported number of columns that divides N: multiples of 8 up to 256; for integers, from 32 on,
-    multiples of 16."""
-    sizes = range(min(n, _WIDEST) // 8 * 8, 0, -8)
-    return next((s for s in sizes if n % s == 0 and not (integers and s > 24 and s % 16)), None)
 
 
 # -- copies

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.analysis.fragments import Fragments
@@ -29,6 +28,7 @@ from tessera_tools.ir.types import (
 )
 from tessera_tools.passes.tile.rings import Ring
 from tessera_tools.passes.tile.slices import Slice
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
 HANDLERS: Registry[Callable[[Lowering, Any], None]] = Registry("handler")

@@ -9,7 +9,6 @@ A buffer with an unknown access is not changed, and a remark reports it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.bank_conflicts import NOTHING, Wavefronts, touches_neighbors
@@ -29,6 +28,7 @@ from tessera_tools.passes.tile.copies import swizzle_bytes
 from tessera_tools.passes.tile.intrinsic_lowering import box_of
 from tessera_tools.passes.tile.registers import Spiller, share
 from tessera_tools.passes.tile.shared_accesses import Accesses, SharedAccess
+from tessera_tools.records import dataclass
 
 PREDICTED = "tile.predicted_wavefronts"
 """Attribute of an access of shared memory: total wavefronts of all warps of a block, per execution."""

@@ -14,7 +14,6 @@ results.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
@@ -32,6 +31,7 @@ from tessera_tools.passes.tile.advance import advance
 from tessera_tools.passes.tile.convert_tile_to_tileas import is_kernel
 from tessera_tools.passes.tile.hints import CACHE, PREFETCH, WRITE
 from tessera_tools.planning.unrolling import UNROLL_HINT
+from tessera_tools.records import dataclass
 
 HOT, CRITICAL = "tessera.hot_path", "tessera.performance_critical"
 

@@ -10,7 +10,6 @@ by layout.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
@@ -25,14 +24,14 @@ from tessera_tools.passes.base import Measured
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.barrier_optimization import needed
 from tessera_tools.passes.tile.compute import product_atom
-from tessera_tools.passes.tile.instruction_names import warp_instruction
+from tessera_tools.passes.tile.instruction_names import warp_instruction, warpgroup_instruction
 from tessera_tools.passes.tile.intrinsic_lowering import (
     box_of,
     moves_sixteen_bytes,
-    warpgroup_instruction,
 )
 from tessera_tools.passes.tile.liveness import Liveness
 from tessera_tools.passes.tile.registers import RESERVED, operand_registers
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Feature, Occupancy, Target, max_registers_for, occupancy
 
 

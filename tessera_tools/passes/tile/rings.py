@@ -9,7 +9,6 @@ memref.subview %ring[%row, 0] [64, 32] [1, 1]             stage %row / 64, if fa
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -17,6 +16,7 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import memref, tile
 from tessera_tools.ir.core import Value
 from tessera_tools.passes.tile.slices import mixed
+from tessera_tools.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ tile.flash_attention   Q: b h q _, K: b h s _, V: b h s e  ─▶  b h q e: part
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tessera_tools.analysis.sharding import Sharding
 from tessera_tools.dialects import tile
@@ -28,6 +27,7 @@ from tessera_tools.dialects.tile.compute import (
 )
 from tessera_tools.dialects.tile.mesh import WHOLE
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.records import dataclass
 
 __all__ = ["Rule", "contraction_of", "cut_by", "is_fresh", "is_zero", "rule_of"]
 

@@ -9,7 +9,6 @@ The layouts are those of convert-tile-to-tileas; they do not depend on the selec
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from tessera_tools.analysis.bank_conflicts import (
@@ -39,8 +38,10 @@ from tessera_tools.layout import (
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.compute import prefers_rows, product_atom
 from tessera_tools.passes.tile.slices import slice_of
+from tessera_tools.passes.tile.warpgroup_products import by_warpgroups
 from tessera_tools.planning.dot_layouts import operand_layouts, warp_grid
 from tessera_tools.planning.shared_memory import full_tile_registers, slice_plan
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
 BY_ELEMENT = (tile.LoadShared, tile.StoreShared, tile.LoadSharedVector, tile.StoreSharedVector)
@@ -136,9 +137,11 @@ def operand_slices(
     op: Any, side: int, fragments: Fragments, target: Target
 ) -> tuple[LinearLayout, ...] | None:
     """The layouts in which a product reads operand 0 or 1 from shared memory, slice by slice along K; None if
-    unknown."""
+    unknown.  No thread reads the factors of wgmma."""
     if op.res not in fragments.shapes:
         return None
+    if by_warpgroups(op, fragments, target) is not None:
+        return ()
     m, n = fragments.shape(op.res)
     turned = op.transposes_b if side else op.transposes_a
     type: Any = op.operand(side).type

@@ -9,7 +9,6 @@ ignored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from tessera_tools.analysis.equality import Equalities
 from tessera_tools.analysis.facts import Facts
@@ -19,6 +18,7 @@ from tessera_tools.dialects import memref, tile
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.types import DYNAMIC, MemRefType
 from tessera_tools.passes.tile.advance import constant_of
+from tessera_tools.records import dataclass
 
 Number = Value | int
 

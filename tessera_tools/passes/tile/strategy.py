@@ -5,9 +5,8 @@ Resources ──strategy_of()──▶ {"memory": [Choice("TMA for all 3 copies"
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tessera_tools.passes.tile.resources import ProductUse, Resources
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature
 
 

@@ -11,7 +11,6 @@ no synchronization.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
@@ -24,6 +23,7 @@ from tessera_tools.ir.types import DYNAMIC, I64, FloatType, IntegerType, Type, V
 from tessera_tools.passes.tile.advance import constant_of
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.interference import dominates
+from tessera_tools.records import dataclass, field
 
 WIDEST = 128
 """The widest access, in bits (PTX ISA, "ld", "st")."""

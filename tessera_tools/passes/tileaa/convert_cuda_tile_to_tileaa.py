@@ -9,7 +9,6 @@ is linear in the size of the program.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.hints import HINTS
@@ -41,6 +40,7 @@ from tessera_tools.passes.tileaa.lowering import HANDLERS, Lowering, refusal
 from tessera_tools.passes.tileaa.memory import choose_copy_atoms
 from tessera_tools.passes.tileaa.pointers import hints_for
 from tessera_tools.passes.tileaa.sub_byte import access_by_bytes
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
 COMPUTE_CAPABILITY = "nv_tileaa.compute_capability"

@@ -8,7 +8,6 @@ The old program is not modified, so a failed conversion leaves it unchanged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tessera_tools.analysis.facts import Facts
@@ -23,6 +22,7 @@ from tessera_tools.ir.core import Block, Builder, Operation, OpT, Region, Value
 from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.opdef.dialect import find_op
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
 PASS = "convert-cuda-tile-to-tileaa"

@@ -8,7 +8,6 @@ tiled_load %view[%i, %j]  ──▶  declare: make_tiled_tma_desc, alloc_tensor 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tessera_tools.dialects import arith, nv_tileas
@@ -25,6 +24,7 @@ from tessera_tools.passes.tileas.boxes import with_axes
 from tessera_tools.passes.tileas.fills import BoxLoad, Filler, ThreadFill
 from tessera_tools.passes.tileas.products import AsyncProduct
 from tessera_tools.planning.shared_memory import ALIGN, narrowest
+from tessera_tools.records import dataclass, field
 
 
 class Brought(NamedTuple):
@@ -101,6 +101,14 @@ def following(iterator: Value, builder: Builder) -> Value:
     return builder.insert(nv_tileas.IncIter(iterator)).res
 
 
+def drain(pipeline: Value, iterator: Value, stages: int, builder: Builder) -> None:
+    """Wait until all stages are empty, from the one on that would be filled next."""
+    for number in range(stages):
+        if number:
+            iterator = following(iterator, builder)
+        builder.insert(nv_tileas.ProducerTail(pipeline, iterator))
+
+
 def declare(load: Filler, stages: int, builder: Builder) -> Brought:
     """The descriptor of the view of a load by TMA, and a buffer of so many stages of the tile."""
     if isinstance(load, BoxLoad):
@@ -153,7 +161,8 @@ def fill(
         for load, brought in loads.items():
             if isinstance(load, BoxLoad):
                 assert brought.descriptor is not None
-                indices = [value_of(load.load.indices[axis]) for axis in load.boxes.order]
+                begin = _begin(load, value_of, copies)
+                indices = [begin[axis] for axis in load.boxes.order]
                 copies.insert(
                     nv_tileas.TiledTmaLoad(
                         brought.descriptor,
@@ -170,6 +179,20 @@ def fill(
             copies.insert(nv_tileas.FenceProxy(location=location))
 
     fill_with(pipeline, iterator, write, builder, location)
+
+
+def _begin(load: BoxLoad, value_of: Callable[[Value], Value], builder: Builder) -> list[Value]:
+    """Where the tile of a load begins; for half of a tile, that of this CTA of a pair."""
+    indices = [value_of(index) for index in load.load.indices]
+    if load.half is not None:
+        location, size = load.load.location, load.type.shape[load.half]
+        rank = builder.insert(nv_tileas.CtaRank(location=location)).res
+        for op, operand in ((arith.AndI, 1), (arith.MulI, size)):
+            number = builder.insert(arith.Constant(i32(operand), location=location)).results[0]
+            rank = builder.insert(op(rank, number, location=location)).results[0]
+        moved = builder.insert(arith.AddI(indices[load.half], rank, location=location)).results[0]
+        indices[load.half] = moved
+    return indices
 
 
 def fill_with(

@@ -9,7 +9,6 @@ Otherwise a `Missed` has the reason.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import prod
 from typing import Any
 
@@ -25,6 +24,7 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
+from tessera_tools.records import dataclass, replace
 
 TMA_ALIGNMENT = 16
 """Required alignment of the base and strides of a tensor, in bytes (CUDA driver API, `cuTensorMapEncodeTiled`)."""

@@ -2,25 +2,30 @@
 
     tensor cores    multiply-adds / those of a cycle
     L2              bytes of the loads / what L2 gives to one SM of all; a load that two CTAs share counts half
-    shared memory   (what products read + what loads write) / 128 bytes a cycle
+    shared memory   (what products read + what loads write) / 128 bytes a cycle; of what a pair of CTAs shares, each
+                    writes and reads half
 
-Only loads by TMA are multicast, in kernels with agents.  A step takes as long as the slowest of them.  The numbers are
-those of the clock (target/timing.py), for launches that fill the GPU: if few CTAs run, L2 bounds none of them, and the
-barriers of a cluster are lost time.
+Only loads by TMA are shared, in kernels with agents: multicast for wgmma, in halves for pairs of CTAs that multiply by
+tcgen05.mma.  A step takes as long as the slowest of them.  The numbers are those of the clock (target/timing.py), for
+launches that fill the GPU: if few CTAs run, L2 bounds none of them, and the barriers of a cluster are lost time.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Collection
 from math import ceil, prod
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.core import Operation
-from tessera_tools.passes.tileas.cluster_programs import shared_by
+from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.cluster_programs import in_step, shared_by
 from tessera_tools.passes.tileas.fills import BoxLoad
-from tessera_tools.passes.tileas.products import asynchronous_products
-from tessera_tools.target import Target
+from tessera_tools.passes.tileas.products import AsyncProduct, asynchronous_products
+from tessera_tools.passes.tileas.umma_pairs import has_halves
+from tessera_tools.passes.tileas.umma_products import choose_umma
+from tessera_tools.records import dataclass
+from tessera_tools.target import Feature, Target
 from tessera_tools.target.throughput import throughput
 from tessera_tools.target.timing import timing
 
@@ -29,6 +34,8 @@ SHAPES = ((2, 1), (1, 2))
 do not: 30 clusters of 4 CTAs fit 132 SMs (revollllt/flash-vla)."""
 _WORTH = 0.95
 """The part of a step that a cluster may take: less is an estimate's error."""
+_ROWS = {"wgmma": 64, "tcgen05": 128}
+"""Rows of an instruction, for which B is read once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,34 +45,69 @@ class Choice:
     shape: tuple[int, int]
     cycles: float
     plain: float
+    bound: str
+    """What bounds a step without it."""
 
 
 def choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
     """The cheapest clusters of tile blocks; None if a plain kernel is as fast, or if the clock does not know the
     target."""
-    agents = asynchronous_products(function, target)
+    products = _asynchronous(function, target)
     # An occupancy fixes the registers of all threads, so that there are no agents.
-    if timing(target) is None or agents is None or "nv_tileaa.occupancy" in function.attributes:
+    if timing(target) is None or not products or "nv_tileaa.occupancy" in function.attributes:
         return None
-    by_tma = {load.load for product in agents.products for load in product.loads if isinstance(load, BoxLoad)}
-    plain, _ = _price(function, {}, (1, 1), target)
-    prices: dict[tuple[int, int], tuple[float, float]] = {}
+    plain, bound = _price(function, (), target)
+    prices: dict[tuple[int, int], float] = {}
     for shape in SHAPES:
-        shared = {op: bits for op, bits in shared_by(function, shape).items() if op in by_tma}
-        prices[shape] = _price(function, shared, shape, target)
+        shared = _pairs if target.has(Feature.TCGEN05) else _multicast
+        prices[shape], _ = _price(function, shared(function, shape, products), target)
     shape = min(prices, key=prices.__getitem__)
-    cycles, _ = prices[shape]
-    return Choice(shape, cycles, plain) if cycles < _WORTH * plain else None
+    cycles = prices[shape]
+    return Choice(shape, cycles, plain, bound) if cycles < _WORTH * plain else None
 
 
-def _price(
-    function: nv_tileaa.Func, shared: dict[nv_tileas.TiledLoad, int], shape: tuple[int, int], target: Target
-) -> tuple[float, float]:
-    """The cycles of a step, and the bytes of its loads, summed over the loops with products."""
+def _asynchronous(function: nv_tileaa.Func, target: Target) -> list[AsyncProduct]:
+    """The products whose factors TMA brings."""
+    if not target.has(Feature.TCGEN05):
+        choice = asynchronous_products(function, target)
+        return choice.products if choice is not None else []
+    try:
+        return choose_umma(function, target).products
+    except Missed:
+        return []
+
+
+def _multicast(
+    function: nv_tileaa.Func, shape: tuple[int, int], products: list[AsyncProduct]
+) -> set[Operation]:
+    """The loads that CTAs share."""
+    by_tma = {load.load for product in products for load in product.loads if isinstance(load, BoxLoad)}
+    return {op for op in shared_by(function, shape) if op in by_tma}
+
+
+def _pairs(function: nv_tileaa.Func, shape: tuple[int, int], products: list[AsyncProduct]) -> set[Operation]:
+    """The loads of which each CTA of a pair has half; none if not all products can be those of pairs."""
+    steps, shared = in_step(function, shape), shared_by(function, shape)
+    found: set[Operation] = set()
+    for product in products:
+        load = product.b
+        if not isinstance(load, BoxLoad) or load.load not in shared:
+            return set()
+        if product.dot not in steps or not has_halves(product):
+            return set()
+        found.add(load.load)
+    return found
+
+
+def _price(function: nv_tileaa.Func, shared: Collection[Operation], target: Target) -> tuple[float, str]:
+    """The cycles of a step, summed over the loops with products, and what bounds most of them; two CTAs have the
+    `shared` loads together."""
     table, rates = timing(target), throughput(target)
     assert table is not None
+    primitive = "tcgen05" if target.has(Feature.TCGEN05) else "wgmma"
+    in_pairs = bool(shared) and primitive == "tcgen05"
     from_l2 = table.value("l2_chip_rate") / table.value("sms")
-    total = bytes_moved = 0.0
+    total: dict[str, float] = {}
     for loop in function.walk():
         if not isinstance(loop, scf.For):
             continue
@@ -73,12 +115,17 @@ def _price(
         loads = [op for op in loop.body.entry if isinstance(op, nv_tileas.TiledLoad)]
         if not products:
             continue
-        tensor = sum(_work(op) / rates.tensor("wgmma", _bits(op)) for op in products)
-        moved = sum(_size(op) / (prod(shape) if shared.get(op) else 1) for op in loads)
-        port = (sum(map(_read, products)) + sum(map(_size, loads))) / rates.shared_bytes
-        total += max(tensor, moved / from_l2, port)
-        bytes_moved += moved
-    return total, bytes_moved
+        halves = sum(_size(op) / (2 if op in shared else 1) for op in loads)
+        written = halves if in_pairs else sum(map(_size, loads))
+        read = sum(_read(op, _ROWS[primitive], 2 if in_pairs else 1) for op in products)
+        times = {
+            "the tensor cores bound": sum(_work(op) / rates.tensor(primitive, _bits(op)) for op in products),
+            "L2 bounds": halves / from_l2,
+            "shared memory bounds": (read + written) / rates.shared_bytes,
+        }
+        slowest = max(times, key=times.__getitem__)
+        total[slowest] = total.get(slowest, 0.0) + times[slowest]
+    return sum(total.values()), max(total, key=total.__getitem__, default="nothing bounds")
 
 
 def _work(op: nv_tileas.Dot) -> int:
@@ -95,7 +142,8 @@ def _size(op: Operation) -> int:
     return type.num_elements * element_bytes(type.element)  # type: ignore[attr-defined]
 
 
-def _read(op: nv_tileas.Dot) -> int:
-    """The bytes that wgmma reads: A once, B once for each 64 rows."""
+def _read(op: nv_tileas.Dot, rows: int, ctas: int) -> float:
+    """The bytes that a product reads: A once, B once for each so many rows, a part of it from each of the CTAs."""
     m, n, k = *op.c.type.shape[-2:], op.a.type.shape[-1]
-    return (m * k + ceil(m / 64) * n * k) * prod(op.c.type.shape[:-2]) * element_bytes(op.a.type.element)
+    one = (m * k + ceil(m / rows) * n * k / ctas) * element_bytes(op.a.type.element)
+    return one * prod(op.c.type.shape[:-2])

@@ -41,11 +41,23 @@ def rank_bits(programs: tuple[int, int]) -> tuple[int, int]:
 
 
 def share_loads(function: nv_tileaa.Func, programs: tuple[int, int]) -> int:
-    """Mark the loads that CTAs of a cluster share; returns how many they are."""
+    """Mark the loads that CTAs of a cluster share, and the products that they execute in step; returns how many loads
+    they are."""
     found = shared_by(function, programs)
     for op, bits in found.items():
         op.attributes[nv_tileas.SHARED_BY] = i64(bits)
+    for op, bits in in_step(function, programs).items():
+        op.attributes[nv_tileas.IN_STEP] = i64(bits)
     return len(found)
+
+
+def in_step(function: nv_tileaa.Func, programs: tuple[int, int]) -> dict[nv_tileas.Dot, int]:
+    """The products that CTAs of a cluster execute equally often, with the bits in which the ranks of these CTAs
+    differ."""
+    varying = _Varying(function, rank_bits(programs))
+    every = prod(programs) - 1
+    found = {op: every & ~varying.around(op) for op in function.walk() if isinstance(op, nv_tileas.Dot)}
+    return {op: bits for op, bits in found.items() if bits}
 
 
 def shared_by(function: nv_tileaa.Func, programs: tuple[int, int]) -> dict[nv_tileas.TiledLoad, int]:
@@ -88,7 +100,11 @@ class _Varying:
 
     def of_use(self, op: Operation) -> int:
         """The bits on which it depends with which operands an op is executed, and how often."""
-        found, parent = self.of_all(op.operands), op.parent_op
+        return self.of_all(op.operands) | self.around(op)
+
+    def around(self, op: Operation) -> int:
+        """The bits on which it depends how often an op is executed."""
+        found, parent = 0, op.parent_op
         while parent is not None:
             found |= self.of_control(parent)
             parent = parent.parent_op

@@ -6,7 +6,6 @@ addptr + tiled_store →  nv_tileas.tiled_store view[offsets]       constant_ten
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -23,6 +22,7 @@ from tessera_tools.passes.tileas.warps import choose_warps
 from tessera_tools.planning.dot_layouts import piece_of, warp_grid
 from tessera_tools.planning.kernel import check_tiles, kernels, target_of, unit_of
 from tessera_tools.planning.mma_atoms import is_chained, mma_atom
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target, max_registers_for
 
 FEWEST_REGISTERS = 24

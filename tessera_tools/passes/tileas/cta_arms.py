@@ -9,7 +9,6 @@ Each row of `ARMS` is one arm.  An op on tiles that no arm of a direction takes 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.analysis.axis import is_elementwise
@@ -20,6 +19,7 @@ from tessera_tools.ir.flow import flow_of
 from tessera_tools.layout import LayoutError
 from tessera_tools.passes.tileas.cta_layouts import Blocks, blocks_of, layout_for, part_shape
 from tessera_tools.planning.layout_rules import copies, is_tile
+from tessera_tools.records import dataclass
 
 BACKWARD, FORWARD = "backward", "forward"
 DIRECTION = "plancta.direction"
@@ -155,6 +155,11 @@ def _product(op: nv_tileas.Dot, value: Value, blocks: Blocks) -> Iterator[Need]:
         yield op.scales[1], tuple((*basis[:-2], 0, basis[-1]) for basis in blocks)
 
 
+def _whole(op: nv_tileas.ClusterReduceScatter, value: Value, blocks: Blocks) -> Iterator[Need]:
+    """All CTAs have the whole tile that they add."""
+    yield op.source, tuple((0,) * len(basis) for basis in blocks)
+
+
 def _factor(op: nv_tileas.Dot, value: Value, blocks: Blocks) -> Iterator[Need]:
     """From a factor: its rows, or its columns, are those of the sums."""
     if value is op.c:
@@ -196,6 +201,7 @@ def agree(op: Operation, have: Blocks, needed: Blocks) -> bool:
 
 POINTERS = ("nv_tileaa.load", "nv_tileaa.store")
 _SLICES = ("nv_tileaa.extract", "nv_tileaa.insert")
+_SCATTER = "nv_tileas.cluster_reduce_scatter"
 _LOOPS = ("nv_tileaa.loop",)
 _BRANCHES = ("scf.if", "nv_tileaa.if")
 
@@ -232,6 +238,8 @@ ARMS = (
     Arm("scan", FORWARD, _is("nv_tileaa.scan"), _scanned),
     Arm("product", BACKWARD, _is("nv_tileas.dot"), _product),
     Arm("factor", FORWARD, _is("nv_tileas.dot"), _factor),
+    Arm("sum over the cluster", BACKWARD, _is(_SCATTER), _whole),
+    Arm("sum over the cluster", FORWARD, _is(_SCATTER), _nothing),
     # control flow
     Arm("counted loop", BACKWARD, _is_for, _flows_back),
     Arm("counted loop", FORWARD, _is_for, _flows_on),

@@ -13,7 +13,7 @@ from typing import Any
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
-from tessera_tools.dialects.nv_tileas import SHARED_BY
+from tessera_tools.dialects.nv_tileas import IN_STEP, SHARED_BY
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.types import I64, IntegerType, RankedTensorType
@@ -25,6 +25,8 @@ from tessera_tools.planning.layout_rules import is_tile
 
 PARTS = "nv_tileas.cluster_parts"
 """The attribute of a kernel with the parts along rows and columns that an option asks for."""
+SPLIT = "nv_tileas.split_over_cluster"
+"""The attribute of a loop each of whose iterations is executed by one CTA of a cluster."""
 WARPS_ALONE = "nv_tileas.warps_without_cluster"
 """The attribute of a kernel with the warps that it has if it cannot have the cluster that its author hints at."""
 
@@ -65,7 +67,7 @@ class _Parts:
             if isinstance(op, nv_tileas.TiledLoad):
                 own = self.of(op.res)
                 self.move(op, own)
-                if (by := shared_bits(own)) != 0:
+                if (by := shared_bits(own)) != 0 and not self.is_split(op):
                     op.attributes[SHARED_BY] = i64(by)
                     shared.append(op)
             elif isinstance(op, nv_tileas.TiledStore):
@@ -85,11 +87,22 @@ class _Parts:
                 shape = part_shape(op.c.type.shape, self.of(op.res))
                 assert shape is not None
                 set_grid(op, shape, kernel_spec(self.function).num_warps)
+            if isinstance(op, nv_tileas.Dot):
+                # All CTAs run the same program.
+                op.attributes[IN_STEP] = i64((1 << self.bits) - 1)
         for op in self.function.walk():
+            op.attributes.pop(SPLIT, None)
             for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
                 if is_tile(value):
                     self.shrink(value)
         return shared
+
+    def is_split(self, op: Operation) -> bool:
+        """Whether the CTAs of the cluster execute an op in iterations of their own."""
+        outer = op.parent_op
+        while outer is not None and SPLIT not in outer.attributes:
+            outer = outer.parent_op
+        return outer is not None
 
     def of(self, value: Any) -> Blocks:
         return self.blocks.get(value) or self.given.get(value) or ((0,) * value.type.rank,) * self.bits

@@ -9,7 +9,6 @@ less from memory.  Which operands these are, and the layout of their buffers: do
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from tessera_tools.analysis.access import storage_bits
@@ -45,6 +44,7 @@ from tessera_tools.planning.shared_memory import (
     slice_plan,
     tile_text,
 )
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
 

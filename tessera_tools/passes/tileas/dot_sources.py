@@ -9,7 +9,6 @@ take too many registers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
@@ -31,6 +30,7 @@ from tessera_tools.layout import (
 from tessera_tools.layout.distributed import inverse
 from tessera_tools.planning.dot_layouts import dot_layouts
 from tessera_tools.planning.shared_memory import conversion_plan
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
 MOST_FRAGMENT = 64

@@ -19,7 +19,6 @@ program depends on the target, and is decided by tileas-resolve-program-ids.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.analysis.persistent import WANTED
@@ -30,6 +29,7 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I1, I32, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.planning.kernel import kernel_spec, kernels
+from tessera_tools.records import dataclass
 
 
 @dataclass(frozen=True)

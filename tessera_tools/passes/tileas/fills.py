@@ -12,7 +12,6 @@ fillers of one product share a pipeline, whose stage is full when all of them ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import product
 from math import prod
 from typing import Any
@@ -33,6 +32,7 @@ from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.tileas.boxes import Boxes, Missed, axes_of, boxes_of
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.planning.shared_memory import stage_stride
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import WARPS_OF_WARPGROUP
 
 REGISTER_BYTES = 2
@@ -56,6 +56,18 @@ class BoxLoad:
     """The ops between the load and the product, in order; they are removed."""
     shared_by: int = 0
     """The bits of the rank in which the CTAs differ that get the tile together."""
+    half: int | None = None
+    """The axis along which a CTA of a pair loads half of the tile; None if it loads all of it."""
+
+    def halve(self, axis: int) -> None:
+        """Load half of the tile along an axis of the product's factor.  Raises Missed if TMA does not bring it."""
+        for step in reversed(self.steps):
+            if isinstance(step, nv_tileaa.Reshape):
+                raise Missed(self.load, "reads a tile of another shape than the factor, which has no halves")
+            if isinstance(step, nv_tileaa.Permute):
+                axis = step.permutation.values[axis]
+        self.half = axis
+        self.boxes = _boxes_of_factor(self.load, self.type, self.boxes.order)
 
     def share(self) -> None:
         """Let the CTAs of a cluster that need the same tile copy it together, if there are boxes for it."""
@@ -76,7 +88,10 @@ class BoxLoad:
         """The type of what is loaded."""
         type = self.load.res.type
         assert isinstance(type, RankedTensorType)
-        return type
+        if self.half is None:
+            return type
+        shape = [size // 2 if axis == self.half else size for axis, size in enumerate(type.shape)]
+        return RankedTensorType(tuple(shape), type.element)
 
     @property
     def tile(self) -> tuple[int, ...]:
@@ -244,7 +259,14 @@ def box_load(
     the elements that need not be contiguous along K."""
     type = load.res.type
     assert isinstance(type, RankedTensorType)
-    axes = _tma_axes(load, type, facts)
+    made = BoxLoad(load, _boxes_of_factor(load, type, _tma_axes(load, type, facts)), steps)
+    _check_major(position, made, element_bytes(type.element), transposed)
+    check_order(load, dot, order)
+    return made
+
+
+def _boxes_of_factor(load: nv_tileas.TiledLoad, type: RankedTensorType, axes: tuple[int, ...]) -> Boxes:
+    """The boxes by which TMA brings a tile for a product, in the widest swizzle.  Raises Missed if there are none."""
     size = element_bytes(type.element)
     width = type.shape[axes[-1]] * size
     swizzle = next((s for s in (128, 64, 32) if width % s == 0), 0)
@@ -256,10 +278,7 @@ def box_load(
             load,
             f"reads a tile of {stage} bytes; its swizzle requires a multiple of {SWIZZLE_ALIGNMENT[swizzle]}",
         )
-    made = BoxLoad(load, boxes_of(load, type, axes, swizzle, "reads"), steps)
-    _check_major(position, made, size, transposed)
-    check_order(load, dot, order)
-    return made
+    return boxes_of(load, type, axes, swizzle, "reads")
 
 
 def _check_major(position: int, made: BoxLoad, size: int, transposed: Sequence[int]) -> None:

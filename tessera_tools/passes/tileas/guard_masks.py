@@ -12,7 +12,6 @@ lies.  Numbers wrap, so that the branch also asks whether these may; where it do
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.affine import RENAMES
@@ -28,6 +27,7 @@ from tessera_tools.ir.types import I64, IntegerType, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.products import asynchronous_products
 from tessera_tools.planning.kernel import kernel_spec, kernels_with
+from tessera_tools.records import dataclass
 from tessera_tools.target import WARPS_OF_WARPGROUP
 
 LEAST_ELEMENTS = 16

@@ -8,7 +8,6 @@ barrier; barrier                 → barrier
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
@@ -20,6 +19,7 @@ from tessera_tools.passes.tileas.barriers import insert_barriers
 from tessera_tools.passes.tileas.explain import explain_stores
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import OFFSET, allocate, record
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
 INSERTED = "nv_tileaa.barriers_inserted"

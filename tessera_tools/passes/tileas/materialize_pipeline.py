@@ -14,7 +14,6 @@ dot_operands.py chooses the operands and slices the products; barriers.py insert
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, cast
 
 from tessera_tools.analysis.counting import may_wrap
@@ -33,6 +32,7 @@ from tessera_tools.passes.tileas.fills import SIDES
 from tessera_tools.passes.tileas.memory_order import writes_memory
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.shared_memory import allocate
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
 MOST_STAGES = 4

@@ -22,7 +22,6 @@ hands over there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, ClassVar, cast
 
@@ -38,6 +37,7 @@ from tessera_tools.passes.tileas.box_stages import (
     Brought,
     Pipeline,
     declare,
+    drain,
     fill,
     fill_with,
     first,
@@ -49,6 +49,7 @@ from tessera_tools.passes.tileas.fills import BoxLoad, Filler
 from tessera_tools.passes.tileas.materialize_schedule import Kernel
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
+from tessera_tools.passes.tileas.umma_pairs import CTAS
 from tessera_tools.passes.tileas.umma_products import (
     Accumulation,
     Handed,
@@ -58,6 +59,7 @@ from tessera_tools.passes.tileas.umma_products import (
 )
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import tile_text
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
 
@@ -96,6 +98,7 @@ class MaterializeTensorMemory(Pass):
             explain_fillers(function, kernel.pipelines, context)
             explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
             _explain_sums(context, function)
+            _explain_pairs(context, function, kernel)
             changed = True
         return changed
 
@@ -116,6 +119,19 @@ def _explain_sums(context: PassContext, function: nv_tileaa.Func) -> None:
             context.passed(op, text, "tensor-memory", "tensorcore", function=function)
 
 
+def _explain_pairs(context: PassContext, function: nv_tileaa.Func, kernel: _TensorKernel) -> None:
+    """A remark on whether the two CTAs of a cluster do the products together."""
+    refusal = kernel.not_in_pairs
+    if refusal is not None:
+        text = f"each CTA multiplies alone: {refusal.op.name} {refusal.why}"
+        context.missed(refusal.op, text, "pairs", "tensorcore", function=function)
+    for op in function.walk() if kernel.in_pairs else ():
+        if isinstance(op, nv_tileas.Umma):
+            m, n = op.d.type.tile
+            text = f"two CTAs multiply {CTAS * m}x{n} together, and each loads half of the right factor"
+            context.passed(op, text, "pairs", "tensorcore", function=function)
+
+
 @dataclass(eq=False)
 class _Sums:
     """An accumulation, its buffer and its pipeline."""
@@ -133,6 +149,9 @@ class _TensorKernel(Kernel):
 
     def __init__(self, function: nv_tileaa.Func, choice: UmmaChoice, target: Target) -> None:
         super().__init__(function, choice, target)
+        self.in_pairs, self.not_in_pairs = choice.in_pairs, choice.not_in_pairs
+        self.ctas = CTAS if choice.in_pairs else 1
+        """CTAs that do the products together."""
         self.sums = [_Sums(one) for one in choice.accumulations]
         self.ends = {one.of.end: one for one in self.sums}
         for one in self.sums:
@@ -166,6 +185,10 @@ class _TensorKernel(Kernel):
             return pipeline.brought[load].buffer
         return super().view(pipeline, load, iterator, builder)
 
+    def pairs(self, pipeline: Pipeline) -> bool:
+        """What products read; a tile that the consumer reads is this CTA's own."""
+        return self.in_pairs and not pipeline.read
+
     def share(self) -> None:
         """Each CTA of a cluster loads its own tiles."""
 
@@ -177,11 +200,13 @@ class _TensorKernel(Kernel):
         for factor, pipeline in self.handed.items():
             if factor not in in_tensor:
                 pipeline.brought[factor] = declare(factor, 1, before)
-            pipeline.token = self.create(1, pipeline.arrivals(self.warps), 1, pipeline.user, before)
+            arrivals = pipeline.arrivals(self.warps) * self.ctas
+            pipeline.token = self.create(1, arrivals, 1, pipeline.user, before)
         for one in self.sums:
-            one.token = self.create(one.of.stages, 1, self.warps, one.of.end, before)
+            one.token = self.create(one.of.stages, 1, self.warps * self.ctas, one.of.end, before)
         types = [one.of.type for one in self.sums] + [factor.tensor_type for factor in in_tensor]
-        alloc = nv_tileas.AllocTmem.create([], types, {}, [], location=location)
+        attributes = {"pair": UNIT} if self.in_pairs else {}
+        alloc = nv_tileas.AllocTmem.create([], types, attributes, [], location=location)
         before.insert(alloc)
         for one, buffer in zip(self.sums, alloc.results, strict=False):
             one.buffer = buffer
@@ -220,6 +245,7 @@ class _TensorKernel(Kernel):
             i32(producers),
             i32(consumers),
             None,
+            UNIT if self.in_pairs else None,
             res=nv_tileas.PipelineTokenType(),
             location=user.location,
         )
@@ -232,8 +258,12 @@ class _TensorKernel(Kernel):
         start = Builder.at_start(block, self.function.location)
         read = [p for p in self.pipelines if p.read]
         state: State = {key: first(key, start) for key in (*read, *self.handed.values(), *self.sums)}
-        Builder.at_end(block, self.function.location).insert(nv_tileas.Yield([]))
+        end = Builder.at_end(block, self.function.location)
+        done = end.insert(nv_tileas.Yield([]))
         self.rewrite(block, state)
+        if self.in_pairs:
+            for pipeline in self.handed.values():
+                drain(pipeline.token, state[pipeline], 1, Builder.before(done))
         for one in self.sums:
             for product in reversed(one.of.products):
                 signs = product.signs
@@ -436,15 +466,29 @@ class _Multiplier:
             )
 
     def multiply(self, source: Block, target: Block) -> None:
-        """The agent's code: a copy of loops and branches, with the products."""
-        builder = Builder.at_end(target, self.kernel.function.location)
+        """The agent's code: a copy of loops and branches, with the products.  In a pair, the leader alone has them."""
+        location = self.kernel.function.location
+        builder = Builder.at_end(target, location)
+        if self.kernel.in_pairs:
+            branch = scf.If.create(
+                [_leads(builder)], [], {}, [Region([Block()]), Region([])], location=location
+            )
+            builder.insert(branch)
+            inside = Builder.at_end(branch.regions[0].entry, location)
+            self.start(source, inside)
+            inside.insert(scf.Yield([]))
+        else:
+            self.start(source, builder)
+        builder.insert(nv_tileas.Yield([]))
+
+    def start(self, source: Block, builder: Builder) -> None:
+        """The iterators, and the code."""
         state: State = {key: first(key, builder) for key in (*self.pipelines, *self.sums)}
         mapping = IRMapping()
         if self.slice.loads:
             none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
             mapping.values.update((op.token, none) for op in self.slice.loads)
         self.copy(source, builder, mapping, state)
-        builder.insert(nv_tileas.Yield([]))
 
     def copy(self, source: Block, builder: Builder, mapping: IRMapping, state: State) -> None:
         """Copy the needed ops and the products of a block."""
@@ -508,6 +552,7 @@ class _Multiplier:
                 product.atom(),
                 negate_a=UNIT if product.negates(0) else None,
                 negate_b=UNIT if product.negates(1) else None,
+                pair=UNIT if self.kernel.in_pairs else None,
                 location=location,
             )
         )
@@ -522,6 +567,13 @@ class _Multiplier:
         return builder.insert(
             arith.Constant(IntegerAttr(int(product is not one.products[0]), I1), location=location)
         ).results[0]
+
+
+def _leads(builder: Builder) -> Value:
+    """Whether this CTA is the leader of its pair."""
+    one, zero = (builder.insert(arith.Constant(i32(number))).results[0] for number in (1, 0))
+    bit = builder.insert(arith.AndI(builder.insert(nv_tileas.CtaRank()).res, one)).results[0]
+    return builder.insert(arith.CmpI.of("eq", bit, zero)).results[0]
 
 
 def _around(op: Operation) -> Operation:

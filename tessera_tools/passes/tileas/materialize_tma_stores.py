@@ -11,7 +11,6 @@ kernel ends; their writes complete before an access that a token orders after th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.access import in_bounds
@@ -26,6 +25,7 @@ from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, i32, i64
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.location import Location
+from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout import (
     LinearLayout,
@@ -42,6 +42,7 @@ from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.planning.accesses import access_vector, layout_axis
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import ALIGN, allocate, best_store, conversion_plan, store_atom
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 from tessera_tools.target.occupancy import occupancy
 
@@ -105,7 +106,10 @@ class _Kernel:
         """Rewrite the stores that TMA does; false if there are none."""
         ops = list(self.function.walk())
         self.stores = [op for op in ops if isinstance(op, nv_tileas.TiledStore)]
-        self.accesses = [op for op in ops if not op.regions and self.order.before(op)]
+        # A terminator passes tokens on, and accesses nothing.
+        self.accesses = [
+            op for op in ops if not op.regions and not op.has_trait(Terminator) and self.order.before(op)
+        ]
         if not self.stores:
             return False
         try:

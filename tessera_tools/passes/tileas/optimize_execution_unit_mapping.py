@@ -12,7 +12,6 @@ warps is a multiple of four.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.dialects import nv_tileas
@@ -22,6 +21,7 @@ from tessera_tools.ir.types import I64
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.planning.kernel import kernels
+from tessera_tools.records import dataclass
 from tessera_tools.target import MOST_WARPS, WARPS_OF_WARPGROUP
 
 

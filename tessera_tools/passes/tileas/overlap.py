@@ -16,7 +16,6 @@ turn too, so that the warpgroups enter the kernel one after the other.  The epil
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -28,6 +27,7 @@ from tessera_tools.passes.tileas.fills import Filler
 from tessera_tools.passes.tileas.products import Choice
 from tessera_tools.passes.tileas.scheduled_loop import CYCLE, DEPTH, INTERVAL, MOST
 from tessera_tools.passes.tileas.software_pipelining import Pipelined, Placement, pipelined
+from tessera_tools.records import dataclass, field
 
 __all__ = ["Schedules"]
 

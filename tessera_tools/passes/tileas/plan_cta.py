@@ -17,7 +17,6 @@ needs.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
@@ -45,16 +44,20 @@ from tessera_tools.passes.tileas.cta_plan import Plan
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, is_access, writes_memory
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.layout_rules import is_tile
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
 _STOPS = ("", "seeds", "layouts")
 _WITHIN_A_CTA = (
     "nv_tileas.tiled_load", "nv_tileas.tiled_store", "nv_tileaa.load", "nv_tileaa.store", "nv_tileaa.assert",
     "nv_tileaa.gdc_wait", "nv_tileaa.gdc_launch_dependents", "nv_tileaa.fence_alias", "nv_tileas.tiled_prefetch",
+    "nv_tileas.cluster_reduce_scatter",
 )  # fmt: skip
 """Ops with effects that every CTA of a cluster may have, on its part."""
 
 
+_ANCHORS = (nv_tileas.Dot, nv_tileas.ClusterReduceScatter)
+"""Ops at each of which parts are asked for."""
 _EXCHANGE = 1000
 """The price of an exchange between CTAs: two barriers of a cluster."""
 _NO_AGENTS = 1e9
@@ -144,7 +147,7 @@ class PlanCTA(Pass):
         self, function: nv_tileaa.Func, spec: nv_tileaa.KernelSpecAttr, target: Target, context: PassContext
     ) -> None:
         """Give a kernel clusters of tile blocks if they take less time."""
-        if not target.has(Feature.WGMMA) or PARTS in function.attributes:
+        if PARTS in function.attributes:
             return
         choice = choose_blocks(function, target)
         if choice is None:
@@ -167,7 +170,7 @@ class PlanCTA(Pass):
         if stays:
             function.attributes[WANTED] = UNIT
         then = ", whose CTAs stay for the next ones" if stays else ""
-        text = f"{what}{then}, {choice.plain:,.0f} without: L2 bounds it"
+        text = f"{what}{then}, {choice.plain:,.0f} without: {choice.bound} it"
         context.passed(function, text, "cluster", "schedule")
 
     def share(self, function: nv_tileaa.Func, programs: tuple[int, int], context: PassContext) -> None:
@@ -209,7 +212,11 @@ def is_quiet(op: Operation) -> bool:
 
 
 def anchors(function: nv_tileaa.Func) -> list[tuple[Operation, Value]]:
-    """The ops at which parts are asked for, with the values: products, the largest first; else the tiles in memory."""
+    """The ops at which parts are asked for, with the values: sums of several CTAs, else products, the largest first,
+    else the tiles in memory."""
+    sums = [(op, op.res) for op in function.walk() if isinstance(op, nv_tileas.ClusterReduceScatter)]
+    if sums:
+        return [(op, res) for op, res in sums]
     products = [(op, op.res) for op in function.walk() if isinstance(op, nv_tileas.Dot)]
     if products:
         return sorted(products, key=lambda found: -_work(found[0]))
@@ -234,14 +241,18 @@ def choose(function: nv_tileaa.Func, count: int, given: Any) -> Plan:
     candidates: list[tuple[float, Plan]] = []
     problem: Conflict | None = None
     op, value = found[0]
-    for rows, columns in _shapes(count, given):
+    shapes = list(_shapes(count, given))
+    if isinstance(op, nv_tileas.ClusterReduceScatter):
+        # A thread has several columns of sums in its registers, and can keep some of them without an exchange.
+        shapes.reverse()
+    for rows, columns in shapes:
         plan = Plan(function, count)
         plan.anchor, plan.parts = (op, value), (rows, columns)
         try:
             plan.give(value, _seed(op, value, rows, columns, plan.bits), op)
             for later in found:
                 plan.spread()
-                if later[0].name == "nv_tileas.dot" and later[1] not in plan.blocks:
+                if isinstance(later[0], _ANCHORS) and later[1] not in plan.blocks:
                     plan.give(later[1], _seed(later[0], later[1], rows, columns, plan.bits), later[0])
             plan.spread()
             plan.check()
@@ -379,7 +390,7 @@ def propagated(function: nv_tileaa.Func, count: int) -> Plan:
             plan.give(value, blocks, op)
         plan.spread()
         for op, value in anchors(function):
-            if op.name == "nv_tileas.dot" and value not in plan.blocks:
+            if isinstance(op, nv_tileas.Dot) and value not in plan.blocks:
                 plan.give(value, replicated(value.type.rank, plan.bits), op)  # type: ignore[attr-defined]
                 plan.spread()
         plan.check()

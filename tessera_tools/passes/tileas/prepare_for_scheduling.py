@@ -11,7 +11,6 @@ refreshBoxDim                  a TMA descriptor has boxes as wide as its swizzle
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.access import vector_elements
@@ -29,6 +28,7 @@ from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.boxes import box_of
 from tessera_tools.passes.tileas.slicing import Slicing
 from tessera_tools.planning.kernel import kernels_with
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
 Step = Callable[[nv_tileaa.Func, Target, PassContext], None]

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
@@ -48,6 +47,7 @@ from tessera_tools.passes.tileas.fills import (
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.planning.layout_rules import FREE, ties
 from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Feature, Target
 
 MOST_ACCUMULATOR = 128

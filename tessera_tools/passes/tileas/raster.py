@@ -12,11 +12,10 @@ permutation of the grid, also of one whose extents are not multiples of N: squar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from tessera_tools.dialects import arith
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Builder, Operation, Value
+from tessera_tools.records import dataclass
 
 ROWS, GROUPED, HILBERT = "rows", "grouped", "hilbert"
 _DEFAULTS = {ROWS: 1, GROUPED: 8, HILBERT: 8}

@@ -15,7 +15,6 @@ the extents of the grid that it was asked for as hidden parameters (`nv_tileaa.p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, ClassVar
 
@@ -48,6 +47,7 @@ from tessera_tools.passes.tileas.cluster_programs import (
 )
 from tessera_tools.passes.tileas.raster import GROUPED, ROWS, Numbers, Raster, program_at, read_raster
 from tessera_tools.planning.kernel import kernel_spec, kernels, target_of
+from tessera_tools.records import dataclass
 from tessera_tools.target import Feature
 from tessera_tools.target.grids import MOST_PROGRAMS, MOST_RESIDENT
 

@@ -18,7 +18,6 @@ attention take 208 registers instead of 161, and execute more instructions than 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.access import storage_bits, unsigned_range, vector_elements
@@ -36,6 +35,7 @@ from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.types import DYNAMIC_INDEX, I32, I64, IntegerType, RankedTensorType, element_type
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.planning.kernel import kernel_spec, kernels, target_of
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Target
 from tessera_tools.target.throughput import throughput
 

@@ -18,7 +18,6 @@ If the buffers do not fit the target's shared memory, the interval is increased 
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from typing import ClassVar
 
 from tessera_tools.analysis.hints import hint
@@ -40,6 +39,7 @@ from tessera_tools.passes.tileas.products import (
 )
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
 from tessera_tools.planning.kernel import kernels, target_of
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
 

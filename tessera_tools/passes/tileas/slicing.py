@@ -10,7 +10,6 @@ while the threads work on another.  (A loop's `tessera.unroll_hint` repeats fini
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.counting import may_wrap
@@ -24,6 +23,7 @@ from tessera_tools.ir.types import I64
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.planning.kernel import kernels
 from tessera_tools.planning.unrolling import MOST_COPIES
+from tessera_tools.records import dataclass
 
 SLICE_COUNT = "sliceCount"
 """Attribute of a loop: how many of its iterations are the slices of one."""

@@ -16,7 +16,6 @@ at their uses, so that no register carries them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from heapq import heapify, heappop, heappush
 from typing import Any
 
@@ -26,6 +25,7 @@ from tessera_tools.dialects import arith, scf
 from tessera_tools.ir.core import Block, BlockArgument, Builder, IRMapping, Operation, OpResult, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import bit_width
+from tessera_tools.records import dataclass, field
 
 __all__ = ["Pipelined", "Placement", "pipelined"]
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
@@ -55,6 +54,8 @@ from tessera_tools.passes.tileas.products import (
     trace_load,
     without_sign,
 )
+from tessera_tools.passes.tileas.umma_pairs import may_pair, pair
+from tessera_tools.records import dataclass, field
 from tessera_tools.target import Target
 
 _TRANSPOSED = (1, 2)
@@ -218,6 +219,10 @@ class UmmaChoice(Choice):
     """The products of a kernel by tcgen05.mma, and what adds up."""
 
     accumulations: list[Accumulation] = field(default_factory=list[Accumulation])
+    in_pairs: bool = False
+    """Whether the two CTAs of a cluster do them together."""
+    not_in_pairs: Missed | None = None
+    """Why they do not."""
 
     @property
     def _registers(self) -> tuple[int, int]:
@@ -257,6 +262,11 @@ def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
     _divide(choice.accumulations)
     _reserve(choice.accumulations, target)
     choice.groups = _warpgroups(function, choice.accumulations)
+    if may_pair(function):
+        try:
+            pair(choice)
+        except Missed as refusal:
+            choice.not_in_pairs = refusal
     return choice
 
 

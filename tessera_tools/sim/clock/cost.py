@@ -8,6 +8,7 @@ Dependencies between instructions are those of the PTX registers.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -86,12 +87,16 @@ _REMOVED = {"mov", "cvta", "pragma"}
 _NO_RESULT = {"bar", "barrier", "bra", "brx", "call", "ret", "exit", "trap", "setmaxnreg", "nanosleep"}
 
 
-def costs(program: Program, functions: Sequence[Function], table: Timing, sass: Sass) -> dict[int, Cost]:
+def costs(
+    program: Program, functions: Sequence[Function], table: Timing, sass: Sass, blocks: Sequence[int] = ()
+) -> dict[int, Cost]:
     """The cost of each instruction of the functions, by its index.
 
-    sass: places and opcodes of the SASS by PTX line; empty to estimate from the PTX.
+    sass: places and opcodes of the SASS by PTX line; empty to estimate from the PTX. blocks: the places at which basic
+    blocks of the SASS begin.
     """
     found: dict[int, Cost] = {}
+    sass = _at_home(program, functions, sass, blocks)
     for function in functions:
         copies = _copies(program, function, sass)
         place, line = 0.0, 0
@@ -101,11 +106,6 @@ def costs(program: Program, functions: Sequence[Function], table: Timing, sass: 
             inst = program.instructions[pc]
             if sass:
                 listed = Counter(opcode for _, opcode in sass.get(inst.line, ()))
-                if inst.opcode == "wgmma":
-                    # ptxas gives the conversions of its results, after the loop, the line of the product.
-                    listed = Counter(
-                        {one: number for one, number in listed.items() if _unit(one) != "convert"}
-                    )
                 parts = sharing[inst.line]
                 opcodes = {opcode: number / copies[pc] / parts for opcode, number in listed.items()}
                 if not opcodes and _packs(inst):
@@ -117,6 +117,41 @@ def costs(program: Program, functions: Sequence[Function], table: Timing, sass: 
             else:
                 opcodes, place = _estimate(inst), float(pc)
             found[pc] = _cost(inst, opcodes, table, place)
+    return found
+
+
+def _at_home(program: Program, functions: Sequence[Function], sass: Sass, blocks: Sequence[int]) -> Sass:
+    """The SASS by PTX line, where each instruction is in the basic block of what does the line's work.
+
+    ptxas gives instructions of other blocks the line of a product or of a copy: conversions of the results after a
+    loop, addresses of an epilogue. They count for the next line that is at home in their block, otherwise for the one
+    before.
+    """
+    if not blocks:
+        return sass
+    homes: dict[int, set[int]] = {}
+    for function in functions:
+        for inst in program.instructions[function.start : function.end]:
+            for number, opcode in sass.get(inst.line, ()):
+                if opcode.startswith(_WORK.get(inst.opcode, ())):
+                    homes.setdefault(inst.line, set()).add(bisect_right(blocks, number))
+    ordered = sorted((number, opcode, line) for line, listed in sass.items() for number, opcode in listed)
+    found: dict[int, list[tuple[int, str]]] = {}
+    astray: list[tuple[int, str]] = []
+    block, last = 0, 0
+    for number, opcode, line in ordered:
+        here = bisect_right(blocks, number)
+        if here != block:
+            found.setdefault(last, []).extend(astray)
+            block, last = here, 0
+            astray.clear()
+        if line in homes and here not in homes[line]:
+            astray.append((number, opcode))
+            continue
+        last = line
+        found.setdefault(line, []).extend([*astray, (number, opcode)])
+        astray.clear()
+    found.setdefault(last, []).extend(astray)
     return found
 
 

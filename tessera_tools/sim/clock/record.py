@@ -47,7 +47,9 @@ class Umma(NamedTuple):
 class Step:
     """One instruction that a warp executed."""
 
-    __slots__ = ("arrives", "bytes", "count", "fresh", "pc", "product", "sectors", "waits", "wavefronts")
+    __slots__ = (
+        "arrives", "bytes", "count", "fresh", "pc", "product", "sectors", "targets", "waits", "wavefronts",
+    )  # fmt: skip
 
     def __init__(self, pc: int) -> None:
         self.pc = pc
@@ -61,6 +63,9 @@ class Step:
         """The part of the sectors that comes from DRAM for this access and not for that of another SM."""
         self.bytes = 0
         """That a bulk copy moves."""
+        self.targets: tuple[int, ...] = ()
+        """The CTAs to whose shared memory it moves them, for each phase that it signals; none if they are those of the
+        phases."""
         self.product: Umma | None = None
         """Of tcgen05.mma and tcgen05.cp."""
         self.arrives: tuple[Phase, ...] = ()
@@ -77,6 +82,7 @@ class Step:
             self.fresh,
         )
         one.bytes, one.arrives, one.waits, one.product = self.bytes, self.arrives, self.waits, self.product
+        one.targets = self.targets
         return one
 
 
@@ -209,9 +215,10 @@ class Recorder(Counters):
         self._touch(found)
         return found
 
-    def bulk(self, what: str, count: int, places: Any = None) -> None:
+    def bulk(self, what: str, count: int, places: Any = None, ctas: tuple[int, ...] = ()) -> None:
         self.bytes[what] += count
         self.step.bytes += count
+        self.step.targets += ctas
         if places is not None and len(places):
             self._touch(np.unique(np.asarray(places, np.uint64) >> np.uint64(5)))
 

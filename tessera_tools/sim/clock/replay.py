@@ -127,6 +127,7 @@ class _Replay:
         amounts: dict[Phase, int] = defaultdict(int)
         for trace in traces:
             for step in trace.steps:
+                self.result.copies |= self.costs[step.pc].kind in ("copy", "bulk")
                 if step.arrives and self.costs[step.pc].kind in ("bulk", "copy.arrive"):
                     for phase in step.arrives:
                         amounts[phase] += step.bytes // len(step.arrives)
@@ -491,12 +492,13 @@ class _Replay:
             fresh = step.fresh if step is not None else 1.0
             there = self.fetch(sm, sectors, begin, fresh, cached=False) if sectors else begin
             size = step.bytes / len(arrives) if step is not None else 0.0
-            for phase in arrives:
+            targets = (step.targets if step is not None else ()) or [phase[1] for phase in arrives]
+            for phase, cta in zip(arrives, targets, strict=True):
                 # A multicast writes the shared memory of each CTA that it reaches.
-                target = self.home.get(phase[1], sm)
+                target = self.home.get(cta, sm)
                 # What arrives is written while the rest is on its way.
                 done = max(there, target.shared.write(at, size)) + value["tma_latency"]
-                self.show(target, phase[1], "TMA", f"load {size:,.0f} bytes", begin, done)
+                self.show(target, cta, "TMA", f"load {size:,.0f} bytes", begin, done)
                 self.signal(phase, done)
         else:
             size = step.bytes if step is not None else 0

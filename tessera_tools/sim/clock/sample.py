@@ -75,6 +75,7 @@ def _copied(step: Step, copy: int, ranks: dict[int, int], base: int, fresh: floa
         one.sectors = step.sectors + _APART * np.uint64(copy)
         one.fresh = fresh
     one.arrives = tuple(_renamed(phase, ranks, base) for phase in step.arrives)
+    one.targets = tuple(ranks[cta] + base for cta in step.targets)
     # A write of another cluster is not among the copies.
     known = step.waits is not None and step.waits[1] in ranks
     one.waits = _renamed(step.waits, ranks, base) if step.waits is not None and known else None

@@ -64,6 +64,8 @@ class Surveyor(Counters):
     loads: frozenset[int] = frozenset()
     places: dict[int, dict[Load, int]] = field(default_factory=dict[int, dict[Load, int]])
     """By cluster: the first sector of each load."""
+    ended: set[int] = field(default_factory=set[int])
+    """Clusters of which a planned warp has ended by itself."""
     current: tuple[int, int, int] = (0, 0, 0)
     """Cluster, rank and instruction."""
 
@@ -94,6 +96,8 @@ class Surveyor(Counters):
             result = execute(warp, mask)
             if result is not CONVERGE:
                 warp.state["survey"] = left - 1
+                if not warp.live and left > 1:
+                    self.ended.add(self.current[0])
             if isinstance(result, Wait):
                 if result.finish is not None:
                     result.finish(warp, mask)
@@ -108,7 +112,7 @@ class Surveyor(Counters):
             self._touch(int(found[0]))
         return found
 
-    def bulk(self, what: str, count: int, places: Any = None) -> None:
+    def bulk(self, what: str, count: int, places: Any = None, ctas: tuple[int, ...] = ()) -> None:
         if places is not None and len(places):
             self._touch(int(places[0]) >> 5)
 

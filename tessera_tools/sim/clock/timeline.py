@@ -60,3 +60,5 @@ class Timeline:
     """Stages of the first CTA that bulk copies fill: mbarriers that these signal."""
     stage_bytes: float = 0.0
     """Bytes that fill a stage."""
+    copies: bool = False
+    """Whether warps copy asynchronously to shared memory."""

@@ -209,7 +209,8 @@ def copy(ctx: Context) -> Execute:
             )  # fmt: skip
         if warp.stats is not None:
             places = inside.addresses() if inside is not None else None
-            warp.stats.bulk("cp.async.bulk.tensor", box.bytes * len(targets), places)
+            numbers = tuple(target.cta.number for target in targets) if paired else ()
+            warp.stats.bulk("cp.async.bulk.tensor", box.bytes * len(targets), places, numbers)
 
     return _each(one)
 

@@ -13,8 +13,9 @@ from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.memory import BASE
 from tessera_tools.sim.order import fence, strong_read, strong_write
 from tessera_tools.sim.program import Address, Name, Operand
+from tessera_tools.sim.tensormap_proxy import read_map
 from tessera_tools.sim.types import TYPES, Type
-from tessera_tools.sim.warp import Mask, Warp
+from tessera_tools.sim.warp import Mask, Warp, mask_of
 
 _CACHE = ("ca", "cg", "cs", "lu", "cv", "wb", "wt")
 _LEVELS = (
@@ -251,9 +252,25 @@ def fence_(ctx: Context) -> Execute:
     return lambda warp, mask: fence(warp)
 
 
+def prefetch_map(ctx: Context) -> Execute:
+    """prefetch{.param, .const}.tensormap [map]: has no effect on values; an address without a map is a finding."""
+    ctx.choose("param", "const", default="generic")
+    (operand,) = ctx.operands(1)
+    address = ctx.address(operand)
+    what = f"'{ctx.inst.name}' at PTX line {ctx.inst.line}"
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        for lane in map(int, mask.lanes):
+            read_map(warp, mask_of(1 << lane), int(address(warp)[lane]), what)
+
+    return execute
+
+
 @instruction("prefetch", "prefetchu", "applypriority", "discard")
 def prefetch(ctx: Context) -> Execute:
     """prefetch, prefetchu, applypriority, discard: hints without an effect on values."""
+    if ctx.flag("tensormap"):
+        return prefetch_map(ctx)
     for modifier in ctx.remaining():
         ctx.flag(modifier)
     return lambda warp, mask: None

@@ -304,3 +304,11 @@ func.func @f() {
   }
   return
 }
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{has peers and a pair; the stages of a pair are not filled by multicast}}
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4, peers = [1] pair : !nv_tileas.pipeline_token
+  return
+}

@@ -151,3 +151,23 @@ func.func @f(%a: !nv_tileas.smem<1x128x128xf8E4M3FN>, %b: !nv_tileas.smem<1x128x
   nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add scales %s, %s {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n64k32, f8E4M3FN, f8E4M3FN, f32>} : !nv_tileas.smem<1x128x128xf8E4M3FN>, !nv_tileas.smem<1x128x64xf8E4M3FN>, !d scales !sa, !sa
   return
 }
+
+// -----
+
+#sums = #nv_tileas.tensor<{lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], column = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]]}>
+!d = !nv_tileas.tmem<1x128x32xf32, #sums>
+func.func @f(%a: !nv_tileas.smem<1x128x16xf16>, %b: !nv_tileas.smem<1x16x32xf16>, %d: !d, %add: i1, %slot: i32) {
+  // expected-error @below {{multiplies [128, 16] by [16, 32] of a pair into [128, 32]}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add pair {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n32k16, f16, f16, f32>} : !nv_tileas.smem<1x128x16xf16>, !nv_tileas.smem<1x16x32xf16>, !d
+  return
+}
+
+// -----
+
+#sums = #nv_tileas.tensor<{lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], column = [[0, 1], [0, 2], [0, 4], [0, 8]]}>
+!d = !nv_tileas.tmem<1x128x16xf32, #sums>
+func.func @f(%a: !nv_tileas.smem<1x128x16xf16>, %b: !nv_tileas.smem<1x16x8xf16>, %d: !d, %add: i1, %slot: i32) {
+  // expected-error @below {{expected instructions of 128 rows of each CTA and of all columns, a multiple of 32}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add pair {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n16k16, f16, f16, f32>} : !nv_tileas.smem<1x128x16xf16>, !nv_tileas.smem<1x16x8xf16>, !d
+  return
+}

@@ -52,3 +52,16 @@ func.func @scaled(%a: !nv_tileas.smem<1x128x128xf8E4M3FN>, %b: !nv_tileas.smem<1
   nv_tileas.dealloc_tmem %d#0, %d#1, %d#2 : !d, !sa, !sb
   return
 }
+
+// Half of b in each CTA of a pair.
+// CHECK-LABEL: func.func @pair
+func.func @pair(%a: !nv_tileas.smem<1x128x16xf16>, %b: !nv_tileas.smem<1x16x32xf16>, %add: i1, %slot: i32) {
+  // CHECK: create_pipeline stages = 2, producers = 1, consumers = 8 pair : !nv_tileas.pipeline_token
+  %pipe = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 8 pair : !nv_tileas.pipeline_token
+  // CHECK: nv_tileas.alloc_tmem pair :
+  %d = nv_tileas.alloc_tmem pair : !d
+  // CHECK: nv_tileas.async.umma %{{.*}}, %{{.*}}, %{{.*}}, slot %{{.*}} accumulate %{{.*}} pair {
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add pair {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n64k16, f16, f16, f32>} : !nv_tileas.smem<1x128x16xf16>, !nv_tileas.smem<1x16x32xf16>, !d
+  nv_tileas.dealloc_tmem %d : !d
+  return
+}

@@ -54,6 +54,28 @@ func.func @kernel(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index, %x: f32) 
   return
 }
 
+// What only some threads fill with is computed by all of them: its whole computation leaves the branch.
+//
+// CHECK-LABEL: nv_tileaa.func @filled_by_some
+// CHECK: %[[SUM:.*]] = arith.addf %x, %y : f32
+// CHECK: %[[PRODUCT:.*]] = arith.mulf %y, %[[SUM]] : f32
+// CHECK: %[[FILLED:.*]] = nv_tileaa.splat %[[PRODUCT]]
+// CHECK: arith.select %{{.*}}, %[[FILLED]], %{{.*}}
+func.func @filled_by_some(%D: memref<64x64xf32>, %x: f32, %y: f32) attributes {tessera.kernel} {
+  %c64 = arith.constant 64 : index
+  %acc = tile.alloc_register : memref<4x8xf32, 5>
+  tile.fill %acc, %x : memref<4x8xf32, 5>
+  %t = tile.thread_id : index
+  %cond = arith.cmpi slt, %t, %c64 : index
+  scf.if %cond {
+    %sum = arith.addf %x, %y : f32
+    %product = arith.mulf %y, %sum : f32
+    tile.fill %acc, %product : memref<4x8xf32, 5>
+  }
+  tile.store_global %acc, %D : memref<4x8xf32, 5>, memref<64x64xf32>
+  return
+}
+
 // Integers are added, and taken for signed where it matters; a cast makes floats of them.
 //
 // CHECK-LABEL: nv_tileaa.func @integers

@@ -232,6 +232,30 @@ func.func @together(%A: memref<64x64xf32>, %B: memref<64x64xf32>, %i: index) att
   return
 }
 
+// A copy that is committed after the barrier is not waited for before it: that would take a commit of its own.
+// CHECK-LABEL: @committed_later(
+// CHECK: tile.cp_async
+// CHECK-NEXT: tile.store_shared
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: %{{.*}} = tile.load_shared
+// CHECK-NEXT: tile.cp_commit_group
+// CHECK-NEXT: tile.cp_wait_group 0
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: %{{.*}} = tile.load_shared
+// CHECK-NOT: tile.cp_
+// CHECK: return
+func.func @committed_later(%A: memref<64x64xf32>, %v: f32, %i: index, %j: index) attributes {tessera.kernel} {
+  %a = tile.alloc_shared : memref<64x64xf32, 3>
+  %s = tile.alloc_shared : memref<128xf32, 3>
+  tile.cp_async %A, %a : memref<64x64xf32>, memref<64x64xf32, 3>
+  tile.store_shared %v, %s[%i] : memref<128xf32, 3>
+  tile.barrier
+  %w = tile.load_shared %s[%j] : memref<128xf32, 3>
+  tile.cp_commit_group
+  %x = tile.load_shared %a[%i, %i] : memref<64x64xf32, 3>
+  return
+}
+
 // Nobody waits, nobody commits.
 // CHECK-LABEL: @forgotten(
 // CHECK: tile.cp_async

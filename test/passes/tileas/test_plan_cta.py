@@ -17,7 +17,7 @@ from tessera_tools.parser import parse_module
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.cta_arms import ARMS
 from tessera_tools.passes.tileas.cta_layouts import Blocks, given_blocks, with_blocks
-from tessera_tools.passes.tileas.plan_cta import PlanCTA
+from tessera_tools.passes.tileas.plan_cta import PlanCTA, anchors
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 SOFTMAX = (CORPUS / "softmax_f32_1024.mlir").read_text()
@@ -53,6 +53,27 @@ def check_gemm(
     )
     expected = a.astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_allclose(arrays[2].astype(np.float64), expected, rtol=1e-2, atol=1e-2 * np.sqrt(k))
+
+
+# -- seeds
+
+PRODUCTS = """
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @f(%a: tensor<128x16xf16>, %b: tensor<16x128xf16>, %c: tensor<128x128xf32>,
+                    %d: tensor<64x128xf16>, %e: tensor<128x64xf16>, %f: tensor<64x64xf32>)
+      attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [1, 1, 1]>} {
+    %0 = nv_tileas.dot %a, %b, %c ATOM : tensor<128x16xf16>, tensor<16x128xf16>, tensor<128x128xf32>
+    %1 = nv_tileas.dot %d, %e, %f ATOM : tensor<64x128xf16>, tensor<128x64xf16>, tensor<64x64xf32>
+    nv_tileaa.return
+  }
+}
+""".replace("ATOM", "{atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>}")
+
+
+def test_parts_are_asked_for_at_the_product_with_the_most_work() -> None:
+    """Not at that with the most sums: 64 x 64 x 128 multiplications are more than 128 x 128 x 16."""
+    function: Any = next(op for op in parse_module(PRODUCTS).walk() if op.name == "nv_tileaa.func")
+    assert [op.a.type.shape for op, _ in anchors(function)] == [(64, 128), (128, 16)]
 
 
 # -- results
@@ -359,6 +380,16 @@ CASES: dict[tuple[str, str], Case] = {
     ),
     ("elementwise", "forward"): (
         f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n%b = arith.addi %a, %a : tensor<64x32xi32>", "b", ROWS,
+    ),
+    ("sum over the cluster", "backward"): (
+        f"{SPLAT}\n%b = nv_tileas.cluster_reduce_scatter %a : tensor<64x32xi32> -> tensor<64x32xi32>\n"
+        f"{_backward('b', (64, 32), COLUMNS)}",
+        "a", ((0, 0),),
+    ),
+    ("sum over the cluster", "forward"): (
+        f"{SPLAT}\n%b = nv_tileas.cluster_reduce_scatter %a : tensor<64x32xi32> -> tensor<64x32xi32>\n"
+        f"{_backward('b', (64, 32), ROWS)}",
+        "b", ROWS,
     ),
     ("broadcast", "backward"): (
         "%a = nv_tileaa.splat %x : i32 -> tensor<64x1xi32>\n"

@@ -186,3 +186,112 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
     nv_tileaa.return
   }
 }
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<128x64xf32>
+
+// The two CTAs of a cluster multiply together: the leader starts the products, each CTA loads half of B, and waits for
+// what the leader still does to its barriers before it ends.
+// CHECK-LABEL: nv_tileaa.func @pair
+// CHECK: alloc_tensor {{.*}}!nv_tileas.smem<4x128x64xf16
+// CHECK: alloc_tensor {{.*}}!nv_tileas.smem<4x64x32xf16
+// CHECK: %[[PIPE:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 4, producers = 1, consumers = 1 pair
+// CHECK: create_pipeline stages = 1, producers = 1, consumers = 8 pair
+// CHECK: nv_tileas.alloc_tmem pair : !nv_tileas.tmem<1x128x64xf32
+// CHECK: agent_switch num_warps = [1, 1, 4]
+// CHECK: %[[HALF:.*]] = arith.muli %{{.*}}, %{{.*}} : i32
+// CHECK: %[[BEGIN:.*]] = arith.addi %{{.*}}, %[[HALF]] : i32
+// CHECK: tiled_tma_load %{{.*}}[%{{.*}}, %[[BEGIN]]]
+// CHECK-COUNT-4: producer_tail %[[PIPE]]
+// CHECK: }, {
+// CHECK: %[[RANK:.*]] = nv_tileas.cta_rank
+// CHECK: %[[BIT:.*]] = arith.andi %[[RANK]]
+// CHECK: %[[LEADS:.*]] = arith.cmpi eq, %[[BIT]]
+// CHECK: scf.if %[[LEADS]]
+// CHECK: nv_tileas.async.umma {{.*}} pair {{.*}} !nv_tileas.smem<1x128x64xf16, {{.*}} !nv_tileas.smem<1x64x32xf16, {{.*}} !nv_tileas.tmem<1x128x64xf32
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @pair(%p: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 1, 1]>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
+    %i = arith.constant dense<0.0> : !acc
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>, nv_tileas.shared_by = 1 : i64} : !view -> tensor<64x64xf16>, !tok
+      %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, nv_tileas.in_step = 1 : i64} : tensor<128x64xf16>, tensor<64x64xf16>, !acc
+      scf.yield %d : !acc
+    }
+    %w = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<128x64xf32>
+
+// The CTAs load different right factors.
+// CHECK-LABEL: nv_tileaa.func @alone
+// CHECK-NOT: pair
+// CHECK: nv_tileas.async.umma
+// CHECK-NOT: pair
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @alone(%p: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 1, 1]>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
+    %i = arith.constant dense<0.0> : !acc
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
+      // expected-remark @below {{each CTA multiplies alone: nv_tileas.dot has another right factor in each CTA of a cluster}}
+      %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, nv_tileas.in_step = 1 : i64} : tensor<128x64xf16>, tensor<64x64xf16>, !acc
+      scf.yield %d : !acc
+    }
+    %w = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<128x64xf32>
+
+// CHECK-LABEL: nv_tileaa.func @apart
+// CHECK-NOT: pair
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @apart(%p: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 1, 1]>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
+    %i = arith.constant dense<0.0> : !acc
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>, nv_tileas.shared_by = 1 : i64} : !view -> tensor<64x64xf16>, !tok
+      // expected-remark @below {{each CTA multiplies alone: nv_tileas.dot is not executed equally often by both CTAs of a cluster}}
+      %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x64xf16>, tensor<64x64xf16>, !acc
+      scf.yield %d : !acc
+    }
+    %w = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
+    nv_tileaa.return
+  }
+}

@@ -95,11 +95,12 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
 !view = !nv_tileaa.memref<?x?xf16>
 !tok = !nv_tileaa.mem_token
 
-// A token carries on to the next iteration: its boxes have been written, too.
+// A token carries on to the next iteration: its boxes have been written, too, when the next store begins.
 // CHECK-LABEL: nv_tileaa.func @carried
 // CHECK: scf.for
 // CHECK: nv_tileas.async.store_wait 0{{$}}
 // CHECK: nv_tileas.async.tiled_tma_store
+// CHECK-NEXT: scf.yield
 module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
   nv_tileaa.func @carried(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %m: i32, %s: i32, %i: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
     %t = nv_tileaa.create_mem_token : !tok

@@ -360,3 +360,28 @@ def test_bytes_that_are_no_tensor_map_are_refused(place: int, byte: int) -> None
     raw[place] = byte
     with pytest.raises(sim.TensorMapError, match="a tensor map with element type"):
         TensorMap.decode(bytes(raw))
+
+
+# -- prefetches of tensor maps
+
+
+def prefetched(text: str) -> Any:
+    """The findings of a kernel that prefetches with %rd10 = &map and %rd0 = a buffer of numbers."""
+    loaded = module(f"  {text};\n  cp.async.bulk.prefetch.tensor.1d.L2.global [map, {{%r0}}];")
+    buffer = loaded.memory.allocate(np.zeros(64, np.float32), "tensor")
+    tensor = sim.tensor_map("f32", buffer, (64,), (64,))
+    return loaded.launch("k", (1,), (1,), [tensor, buffer], max_instructions=100).findings
+
+
+@pytest.mark.parametrize("space", ["", ".param"])
+def test_a_prefetch_of_a_tensor_map_has_no_effect(space: str) -> None:
+    assert not prefetched(f"mov.u32 %r0, 0; prefetch{space}.tensormap [%rd10]")
+
+
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [("%rd0", "not a tensor map"), ("%rd10+64", "no tensor map of 128 bytes"), ("0", "unmapped memory")],
+)
+def test_a_prefetch_of_something_else_is_found(address: str, problem: str) -> None:
+    (found,) = prefetched(f"mov.u32 %r0, 0; prefetch.tensormap [{address}]")
+    assert problem in found.message

@@ -10,7 +10,6 @@ cost nothing if their branch is not taken. LLVM performs CSE and hoists invarian
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -22,6 +21,7 @@ from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import F32, F64, I1, I32, I64, FloatType, IntegerType
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.math.coefficients import Table
+from tessera_tools.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,238 @@
+"""Pairs of CTAs (tcgen05 with cta_group::2): which products they do together, and that those are right."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from dots.test_scaled import looped
+from programs import assembled, compiled, decode, fresh_seed, launch, launch_ptx
+
+from oracles import require_tool
+from tessera_tools.diagnostics import DiagnosticError, collect
+from tessera_tools.emit.driver import Options, compile_module
+from tessera_tools.emit.sass import Nvdisasm, opcodes
+from tessera_tools.parser import parse_module
+from tessera_tools.target import lookup
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from programs_of_attention import Attention
+from programs_of_products import Product
+from test_mutants import mutants
+from test_products import check
+
+TARGET = "sm_100a"
+BLOCKS = "blocks:2x1"
+"""Two tile blocks next to each other along the rows of the product."""
+PAIRED = {
+    "f16": Product(m=128, n=128),
+    "f16 sums": Product(m=128, n=32, accumulator="f16"),
+    "bf16": Product("bf16", m=128, n=64),
+    "tf32": Product("tf32", m=128, k=32, b_t="permute"),
+    "f8": Product("f8E4M3FN", m=128, k=128, b_t="permute"),
+    "f8 along N": Product("f8E5M2", m=128, n=64, k=64),
+    "i8": Product("i8", "i32", m=128, k=128, b_t="view"),
+    "256 columns": Product(m=128, n=256, k=32),
+    "two tiles of rows": Product(m=256, n=128, k=32),
+    "both transposed": Product(m=128, n=128, a_t="view", b_t="permute"),
+    "a converted": Product(m=128, n=64, a_in="i8"),
+    "several tiles": Product(m=128, n=32, outer=True),
+}
+
+
+def is_paired(text: str, **options: Any) -> bool:
+    """Whether the tcgen05 instructions are those of pairs: all of a kernel are, or none."""
+    ptx = compiled(text, TARGET, **options).ptx
+    assert ("cta_group::1" in ptx) != ("cta_group::2" in ptx)
+    return "cta_group::2" in ptx
+
+
+# -- results
+
+
+@pytest.mark.parametrize("persistent", ["never", "static"])
+@pytest.mark.parametrize("name", PAIRED)
+def test_results(name: str, persistent: str) -> None:
+    """Over whole tiles, or over edges within tiles; with an odd number of tile blocks, a CTA of the last pair has none
+    of its own."""
+    rng = np.random.default_rng(fresh_seed())
+    options: dict[str, Any] = {"cluster": BLOCKS, "persistent": persistent}
+    assert is_paired(PAIRED[name].text(), **options)
+    check(PAIRED[name], bool(rng.integers(2)), str(rng.choice(["late", "early"])), rng, TARGET, **options)
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_the_two_parts_of_a_tile_block(mode: str) -> None:
+    """A tile block of 256 rows is a cluster, of which each CTA has 128."""
+    rng = np.random.default_rng(fresh_seed())
+    product = Product(m=256, n=64, k=32)
+    assert is_paired(product.text(), cluster="2x1")
+    check(product, True, mode, rng, TARGET, cluster="2x1")
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_factors_of_blocks(mode: str) -> None:
+    """Each CTA stores the scales of its rows, and those of all columns."""
+    text, found, expected, bound = looped(256, 64, 64, 3, TARGET, "f8E4M3FN", mode=mode, cluster="2x1")
+    assert np.all(np.abs(found - expected) <= 1e-5 * bound)
+    assert is_paired(text, cluster="2x1")
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_attention(mode: str) -> None:
+    """Both products of two blocks of queries, which read the same keys and values."""
+    rng = np.random.default_rng(fresh_seed())
+    kernel = Attention()
+    assert is_paired(kernel.text(), cluster=BLOCKS)
+    args, expected = kernel.case(kernel.rows + int(rng.integers(1, kernel.rows)), 3 * kernel.keys - 5, rng)
+    found = launch(kernel.text(), *args, target=TARGET, grid=(2,), mode=mode, cluster=BLOCKS)[0][3]
+    np.testing.assert_allclose(decode(kernel.element, found), expected, rtol=2e-2, atol=2e-2)
+
+
+# -- the code
+
+
+@pytest.mark.parametrize("name", ["f16", "f8", "i8", "several tiles"])
+def test_ptxas_assembles_them_without_a_warning(name: str) -> None:
+    used = assembled(compiled(PAIRED[name].text(), TARGET, cluster=BLOCKS).ptx, TARGET)
+    assert used.report is not None and used.warnings == []
+    assert {(r.spill_stores, r.spill_loads) for r in used.report.entries.values()} == {(0, 0)}
+
+
+def test_the_instructions_are_those_of_two_ctas() -> None:
+    """In SASS: products, copies by TMA, and commits to both CTAs."""
+    used = assembled(compiled(PAIRED["f16"].text(), TARGET, cluster=BLOCKS).ptx, TARGET)
+    cubin = used.stages["cubin"]
+    assert isinstance(cubin, bytes)
+    names = opcodes(Nvdisasm(require_tool("nvdisasm")).disassemble(cubin), modifiers=True)
+    for name in ("UTCHMMA.2CTA", "UTMALDG.2D.2CTA", "UTCBAR.2CTA.MULTICAST"):
+        assert any(found.startswith(name) for found in names), (name, names)
+
+
+def test_each_cta_loads_half_of_the_right_factor() -> None:
+    """128 x 64 elements of the left one, and 32 x 64 of 64 x 64 of the right one; the leader announces all of them."""
+    product = Product(m=128, n=64, b_t="permute")
+    ptx = compiled(product.text(), TARGET, cluster=BLOCKS).ptx
+    announced = re.search(r"mov\.b32 \t(%r\d+), (\d+);\n\tmbarrier\.arrive\.expect_tx\S+ \S+ \S+ \1;", ptx)
+    assert announced is not None and int(announced[2]) == 2 * (128 + 32) * 64 * 2
+    plain = compiled(product.text(), TARGET).ptx
+    announced = re.search(r"mov\.b32 \t(%r\d+), (\d+);\n\tmbarrier\.arrive\.expect_tx\S+ \S+ \S+ \1;", plain)
+    assert announced is not None and int(announced[2]) == (128 + 64) * 64 * 2
+
+
+# -- what stays with one CTA
+
+
+def remarks(text: str, cluster: str = BLOCKS, launches: str = "any") -> list[str]:
+    """What the compiler says of pairs and clusters."""
+    with collect() as told:
+        options = Options(lookup(TARGET), until="llvm", explains=True, cluster=cluster, launches=launches)
+        compile_module(parse_module(text, "program.mlir"), options)
+    return [one.message for one in told if re.search("multiplies alone|multiply|cluster", one.message)]
+
+
+@pytest.mark.parametrize(
+    ("product", "cluster", "why"),
+    [
+        (Product(m=64, n=64), BLOCKS, "has sums of 64x64; a pair of CTAs has multiples of 128 rows each"),
+        (Product(m=128, n=16), BLOCKS, "has sums of 128x16; a pair"),
+        (Product(m=128, b_twice=True), BLOCKS, "has a right factor that the consumer computes"),
+        (Product(m=128, n=64), "blocks:1x2", "has another right factor in each CTA of a cluster"),
+    ],
+    ids=["64 rows", "16 columns", "right factor computed", "right factors differ"],
+)
+def test_other_products_stay_with_one_cta(product: Product, cluster: str, why: str) -> None:
+    assert not is_paired(product.text(), cluster=cluster)
+    assert any(
+        f"each CTA multiplies alone: nv_tileas.dot {why}" in one for one in remarks(product.text(), cluster)
+    )
+
+
+def test_a_remark_says_that_ctas_multiply_together() -> None:
+    text = "two CTAs multiply 256x128 together, and each loads half of the right factor"
+    assert any(text in one for one in remarks(PAIRED["f16"].text()))
+
+
+def test_loops_of_different_lengths_stay_with_one_cta() -> None:
+    """The leader could not multiply for a CTA that has left the loop."""
+    text = PAIRED["f16"].text().replace("(%c0 to %steps, step %c1)", "(%x to %steps, step %c1)")
+    assert text != PAIRED["f16"].text() and not is_paired(text, cluster=BLOCKS)
+
+
+# -- by price
+
+
+def test_large_launches_have_pairs_where_shared_memory_bounds_a_product() -> None:
+    """Alone, each CTA reads and writes 96 KiB a step, for which shared memory takes 768 cycles; in a pair 64 KiB."""
+    product = Product(m=128, n=256, k=64, out="f16")
+    assert is_paired(product.text(), launches="large") and not is_paired(product.text())
+    told = remarks(product.text(), "auto", "large")
+    assert any("512 cycles a step with clusters of 2 x 1 tile blocks" in one for one in told)
+    assert any("768 without: shared memory bounds it" in one for one in told)
+
+
+def test_large_launches_have_no_pairs_where_they_are_as_fast() -> None:
+    """Products whose CTAs could not do them together."""
+    assert not is_paired(Product(m=64, n=256).text(), launches="large")
+
+
+# -- synchronization
+
+
+def _of_pairs(ptx: str) -> Iterator[tuple[str, str]]:
+    """Each wait that is always true, arrival and copy that is not there, and signal to the other CTA."""
+    lines = ptx.split("\n")
+    for number, line in enumerate(lines):
+        text, changed = line.strip(), list[str]()
+        if wait := re.match(r"mbarrier\.try_wait\.parity\.acquire\.cluster\S* (%p\d+)", text):
+            changed = [f"setp.eq.u32 {wait[1]}, 0, 0;"]
+        elif mapped := re.match(r"(mapa\.\S+\s+\S+ \S+) 0;", text):
+            changed = [f"{mapped[1]} 1;"]
+        elif not re.match(
+            r"barrier\.cluster|mbarrier\.arrive.*cluster|cp\.async\.bulk\.tensor.*cta_group::2", text
+        ):
+            continue
+        yield f"{number}: {text}", "\n".join([*lines[:number], *changed, *lines[number + 1 :]])
+
+
+@pytest.mark.slow
+def test_every_synchronization_is_needed() -> None:
+    """Four tiles one after the other use both stages of the sums twice."""
+    rng = np.random.default_rng(fresh_seed())
+    product = Product(m=128, n=32, k=32, outer=True)
+    text = product.text().replace("%columns = constant <i32: 2>", "%columns = constant <i32: 4>")
+    made = compiled(text, TARGET, cluster=BLOCKS)
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((256, 192), (192, 128)))
+    arrays = (a, b, np.zeros((256, 128), np.float32))
+    given = [v for array in arrays for v in (array, *map(np.int32, (*array.shape, array.shape[1])))]
+
+    def is_found(ptx: str) -> bool:
+        for mode, seed in (("early", 0), ("late", 0), ("late", 1), ("early", 1)):
+            try:
+                found, result = launch_ptx(
+                    replace(made, ptx=ptx), given, TARGET, (2, 1), file="mutant.ptx", mode=mode, seed=seed,
+                    max_instructions=60_000,
+                )  # fmt: skip
+            except DiagnosticError:
+                return True
+            if result.findings or not np.abs(found[2] - a.astype(np.float64) @ b).max() < 0.1:
+                return True
+        return False
+
+    assert not is_found(made.ptx)
+    changed = list(chain(_of_pairs(made.ptx), mutants(made.ptx)))
+    missed = [what for what, ptx in changed if not is_found(ptx)]
+    # The fence of the second pipeline is one for both; other CTAs need the permit.
+    assert sorted(what.split(".")[0:2] for what in missed) == [
+        ["fence", "mbarrier_init"],
+        ["tcgen05", "relinquish_alloc_permit"],
+    ]
+    assert len(changed) > 40

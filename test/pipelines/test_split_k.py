@@ -1,0 +1,211 @@
+"""Split-K (--split-k=N): the CTAs of a cluster share the iterations of a loop, and add their sums in a fixed order."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import compiled, empty, fresh_seed, launch, launch_ptx, random, worker
+
+from tessera_tools.diagnostics import DiagnosticError, collect
+from tessera_tools.emit.driver import Options, compile_module
+from tessera_tools.parser import parse_module
+from tessera_tools.target import lookup
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+GEMM = (CORPUS / "gemm_f16_64x64x32.mlir").read_text()
+BIAS = (CORPUS / "gemm_nt_bias_f16_128x128x64.mlir").read_text()
+
+
+def arguments(*arrays: np.ndarray[Any, Any]) -> list[Any]:
+    return [v for a in arrays for v in (a, *(np.int32(n) for n in (*a.shape, a.shape[1], 1)))]
+
+
+def factors(m: int, n: int, k: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    rng = np.random.default_rng(fresh_seed())
+    return random("f16", (m, k), rng), random("f16", (k, n), rng)
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_90", "sm_100a", "sm_120a"])
+@pytest.mark.parametrize("parts", [2, 4, 8])
+def test_the_product_is_that_of_numpy(target: str, parts: int) -> None:
+    """On ragged products of several tile blocks, also if there are fewer iterations than CTAs."""
+    rng = np.random.default_rng(fresh_seed())
+    m, n = 64 + int(rng.integers(1, 64)), 64 + 8 * int(rng.integers(1, 8))
+    a, b = factors(m, n, 8 * int(rng.integers(1, 60)))
+    mode = str(rng.choice(["late", "early"]))
+    given = arguments(a, b, empty("f16", (m, n)))
+    found = launch(GEMM, *given, target=target, grid=(2, 2), split_k=parts, mode=mode)[0][2]
+    np.testing.assert_allclose(found.astype(np.float64), a.astype(np.float64) @ b, atol=0.05, rtol=1e-2)
+
+
+def test_agents_multiply() -> None:
+    """The consumers of a cluster meet at an mbarrier; the producer does not wait for them."""
+    ptx = compiled(GEMM, "sm_90a", split_k=4).ptx
+    assert "wgmma.mma_async" in ptx and ".reqnctapercluster 4" in ptx
+    assert len(re.findall(r"barrier\.cluster\.wait", ptx)) == 1
+    assert "multicast" not in ptx
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_90"])
+def test_the_result_does_not_depend_on_the_schedule(target: str) -> None:
+    a, b = factors(64, 64, 32 * 11)
+    given = arguments(a, b, empty("f16", (64, 64)))
+    found = {
+        launch(GEMM, *given, target=target, split_k=4, mode=mode)[0][2].tobytes()
+        for mode in ("late", "early")
+        for _ in range(4)
+    }
+    assert len(found) == 1
+
+
+def with_bias(
+    a: np.ndarray[Any, Any], b: np.ndarray[Any, Any], bias: np.ndarray[Any, Any], **options: Any
+) -> np.ndarray[Any, Any]:
+    """a · bᵀ + bias in f32, by one tile block of 128x128x64."""
+    given = arguments(a, b, bias, empty("f32", (128, 128)))
+    return launch(BIAS, *given, target="sm_90a", **options)[0][3]
+
+
+@pytest.mark.parametrize("parts", [2, 4])
+def test_the_sums_are_added_in_the_order_of_ranks(parts: int) -> None:
+    """Each CTA has one product that is not zero, so that its sum is exact, and the order of the sums shows: a CTA
+    begins with its own, and adds those of the ranks that differ by 1, 2, …"""
+    rng = np.random.default_rng(fresh_seed())
+    steps = int(rng.integers(parts, 3 * parts))
+    counts = [steps // parts + (rank < steps % parts) for rank in range(parts)]
+    starts = [64 * sum(counts[:rank]) for rank in range(parts)]
+    a, b = np.zeros((128, 64 * steps), np.float16), np.zeros((128, 64 * steps), np.float16)
+    a[:, starts] = rng.integers(1, 2000, (128, parts))
+    b[:, starts] = rng.choice([2.0**-14, 1.0, 2.0**13], (128, parts)) * rng.integers(1, 4, (128, parts))
+    sums = [a[:, s, None].astype(np.float32) * b[:, s].astype(np.float32) for s in starts]
+    expected = np.zeros((128, 128), np.float32)
+    for rank in range(parts):
+        columns = slice(128 // parts * rank, 128 // parts * (rank + 1))
+        for other in range(parts):
+            expected[:, columns] += sums[rank ^ other][:, columns]
+    found = with_bias(a, b, empty("f32", (128, 128)), split_k=parts)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_each_cta_has_a_part_of_the_epilogue() -> None:
+    """What is added to the sums is loaded where they are."""
+    rng = np.random.default_rng(fresh_seed())
+    a, b = random("f16", (128, 320), rng), random("f16", (128, 320), rng)
+    bias = random("f32", (128, 128), rng)
+    expected = a.astype(np.float64) @ b.astype(np.float64).T + bias
+    for parts in (2, 8):
+        np.testing.assert_allclose(with_bias(a, b, bias, split_k=parts), expected, atol=1e-3)
+
+
+def test_what_the_loop_starts_from_is_added_once() -> None:
+    """By the CTA that gets the sum, after the others."""
+    zero = "constant <f32: 0.000000e+00> : tile<64x64xf32>"
+    assert GEMM.count(zero) == 1
+    text = GEMM.replace(zero, "constant <f32: 1.000000e+03> : tile<64x64xf32>")
+    a, b = factors(64, 64, 32 * 5)
+    found = launch(text, *arguments(a, b, empty("f16", (64, 64))), target="sm_90a", split_k=2)[0][2]
+    np.testing.assert_allclose(found, a.astype(np.float64) @ b + 1000, atol=1)
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+def test_ctas_that_stay_exchange_for_each_program(target: str) -> None:
+    a, b = factors(192, 128, 32 * 7)
+    given = arguments(a, b, empty("f16", (192, 128)))
+    found = launch(
+        GEMM, *given, target=target, grid=(3, 2), split_k=2, persistent="static", resident=2, mode="late"
+    )[0][2]
+    np.testing.assert_allclose(found.astype(np.float64), a.astype(np.float64) @ b, atol=0.05, rtol=1e-2)
+
+
+# -- synchronization
+
+
+def test_every_synchronization_is_needed() -> None:
+    """Without any one of them, the simulated GPU finds a defect in some schedule, or the result is wrong."""
+    a, b = factors(64, 64, 32 * 5)
+    made = compiled(GEMM, "sm_90a", split_k=2)
+    given = arguments(a, b, empty("f16", (64, 64)))
+    expected = a.astype(np.float64) @ b.astype(np.float64)
+
+    def is_found(ptx: str) -> bool:
+        for mode in ("late", "early"):
+            for seed in range(6):
+                changed = type(made)(ptx, made.manifest)
+                options: dict[str, Any] = {"mode": mode, "seed": seed, "max_instructions": 200_000}
+                arrays, result = launch_ptx(changed, given, "sm_90a", (1,), file="mutant.ptx", **options)
+                if result.findings or not np.abs(arrays[2] - expected).max() < 0.5:
+                    return True
+        return False
+
+    lines = made.ptx.splitlines()
+    removed = 0
+    assert not is_found(made.ptx)
+    for number, line in enumerate(lines):
+        text = line.strip()
+        if re.match(r"(barrier\.cluster|mbarrier\.arrive.*cluster)", text):
+            mutant = [*lines[:number], *lines[number + 1 :]]
+        elif waits := re.match(r"mbarrier\.try_wait\.parity\.acquire\.cluster\S* (%p\d+)", text):
+            mutant = [*lines[:number], f"setp.eq.u32 {waits[1]}, 0, 0;", *lines[number + 1 :]]
+        else:
+            continue
+        removed += 1
+        assert is_found("\n".join(mutant)), text
+    assert removed == 6
+
+
+# -- by price
+
+
+@pytest.mark.parametrize(
+    ("blocks", "terms", "ctas"), [(1, 8192, 8), (40, 8192, 2), (1, 128, 1), (130, 8192, 1), (0, 8192, 1)]
+)
+def test_the_price_decides_for_a_known_launch(blocks: int, terms: int, ctas: int) -> None:
+    """Long loops of few tile blocks are split, among so many CTAs as there are SMs."""
+    text = (CORPUS / "gemm_f16_128x256x64.mlir").read_text()
+    numbers = ("?", "4096", str(terms), str(terms), "1") * 3
+    options = Options(lookup("sm_90a"), until="ptx", tile_blocks=blocks, arguments=numbers)
+    ptx = compile_module(parse_module(text, "program.mlir"), options, worker=worker()).text("ptx")
+    found = re.search(r"\.reqnctapercluster (\d+)", ptx)
+    assert (int(found[1]) if found is not None else 1) == ctas
+
+
+def test_a_kernel_that_cannot_be_split_is_left_alone_with_a_remark() -> None:
+    text = (CORPUS / "attention_causal_f16_d64.mlir").read_text()
+    options = Options(lookup("sm_90a"), until="ptx", tile_blocks=1, arguments=("?",), explains=True)
+    with collect() as found:
+        compile_module(parse_module(text, "program.mlir"), options, worker=worker())
+    assert any("no loop is split among several CTAs" in remark.message for remark in found)
+
+
+# -- what is refused
+
+
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("attention_causal_f16_d64", "multiplies outside|carries a tile|second loop|that is not a sum"),
+    ],
+)
+def test_what_is_refused(name: str, problem: str) -> None:
+    with pytest.raises(DiagnosticError, match=problem) as refusal:
+        compiled((CORPUS / f"{name}.mlir").read_text(), "sm_90a", split_k=2)
+    assert "program.mlir:" in str(refusal.value)
+
+
+def test_targets_without_clusters_cannot_split() -> None:
+    with pytest.raises(DiagnosticError, match="sm_80, which has no clusters"):
+        compiled(GEMM, "sm_80", split_k=2)
+
+
+def test_a_cluster_for_something_else_is_not_split() -> None:
+    with pytest.raises(DiagnosticError, match="cannot be had with cluster=2x1"):
+        compiled(GEMM, "sm_90a", split_k=2, cluster="2x1")
+
+
+def test_kernels_without_products_stay_as_they_are() -> None:
+    softmax = (CORPUS / "softmax_f32_1024.mlir").read_text()
+    assert compiled(softmax, "sm_90a", split_k=2).ptx == compiled(softmax, "sm_90a").ptx
