@@ -25,6 +25,7 @@ __all__ = ["Session"]
 
 MOST_TESTS, SECONDS, TEST_SECONDS = 5000, 3600.0, 60.0
 """The limits without options."""
+_KINDS = {"llvmir": "LLVM IR", "ptx": "PTX"}
 
 
 class Session:
@@ -46,6 +47,7 @@ class Session:
         ending = os.path.splitext(name)[1] or (
             ".tileirbc" if is_bytecode(data) else ".mlirbc" if is_mlir_bytecode(data) else ".mlir"
         )
+        self._check(name, data)
         with TemporaryFolder("tessera-reduce") as folder:
             self.candidate = os.path.join(folder.path, f"candidate{ending}")
             test = make_test(self.options, folder.path, self.options["test_timeout"] or TEST_SECONDS)
@@ -59,6 +61,28 @@ class Session:
             + "\n"
         )
         return self.status
+
+    def _check(self, name: str, data: bytes) -> None:
+        """Raises DiagnosticError for options that mean nothing for this input."""
+        kind = kind_of(name, data)
+        if kind == "cubin":
+            raise error(
+                None, f"'{name}' is a cubin, which has no parts to remove", "reduce its PTX or its program"
+            )
+        for option in ("text", "keep_unverified"):
+            if self.options[option] and is_binary(data):
+                what = f"--{option.replace('_', '-')} is for text, and '{name}' is bytecode"
+                raise error(None, what, f"tessera-opt '{name}' -o program.mlir makes text of it")
+        if self.options["keep_unverified"] and kind != "mlir":
+            raise error(
+                None, f"--keep-unverified is for MLIR, whose verifier it omits; '{name}' is {_KINDS[kind]}"
+            )
+        if self.options["fails"] == "wrong-result" and kind != "mlir" and not self.options["reference"]:
+            raise error(
+                None,
+                f"--fails=wrong-result of {_KINDS[kind]} needs --reference=COMMAND",
+                "the default reference compiles a program in another way; the code of this one does not change",
+            )
 
     def _reduce(self, name: str, data: bytes, test: Test) -> str:
         """Reduce `data` into `best`; returns why the search ended early, or nothing."""
@@ -94,7 +118,7 @@ class Session:
             return
         kind = kind_of(name, data)
         text = data.decode("utf-8", "surrogateescape")
-        if kind == "ptx":
+        if kind == "ptx" and not self.options["text"]:
             reduce_ptx(text, budget)
             return
         module = None if self.options["text"] or kind != "mlir" else self._module(name, data)

@@ -25,7 +25,7 @@ def users_comment(names: Names, op: Operation) -> str:
     if not any(result.has_uses for result in op.results):
         return " // unused"
     users = {user for result in op.results for user in result.users}
-    single = len(users) <= 1 and sum(len(user.results) for user in users) <= 1
+    single = len(op.results) == 1 and len(users) <= 1 and sum(len(user.results) for user in users) <= 1
     texts = [_users(names, result) for result in op.results]
     if len(texts) > 1:
         texts = [f"({text})" for text in texts]

@@ -113,3 +113,19 @@ func.func @g(%a: i32, %b: i32) -> i32 {
     assert len(found) == len(set(found)) == 4
     assert {name.partition("_")[0] for name in found} == {"a", "b"}
     assert "%a_0" not in print_op(parse_module(text))
+
+
+def test_users_of_several_results_are_plural_as_upstream() -> None:
+    text = """\
+%0:2 = "t.a"() : () -> (i32, i32)
+"t.b"(%0#0) : (i32) -> ()
+%2 = "t.c"() : () -> i32
+"t.b"(%2) : (i32) -> ()
+"""
+    peer = subprocess.run(
+        [require_tool("mlir-opt-22"), "--allow-unregistered-dialect", "--mlir-print-value-users"],
+        input=text, capture_output=True, timeout=60, check=True, text=True,
+    ).stdout  # fmt: skip
+    ours = print_op(parse_module(text, allow_unregistered=True), style=Style(value_users=True))
+    assert ours.rstrip() == peer.rstrip()
+    assert "// users: (%1), (unused)" in ours and "// user: %3" in ours
