@@ -63,9 +63,11 @@ _STATIC = {
 }
 """Functions of Python that are computed when the kernel is compiled."""
 _DEVICE: dict[Any, Callable[..., Any]] = {
-    abs: library.absolute, sum: reductions.total, print: library.output, pow: operator.pow, range: library.range,
+    abs: library.absolute, sum: reductions.total, pow: operator.pow, range: library.range,
 }  # fmt: skip
 """Functions of Python that are functions of the DSL where an argument is known only when the kernel runs."""
+_PRINT = print
+"""Python's; packages replace the one in `builtins`, as Ray does."""
 
 
 @dataclass(frozen=True)
@@ -419,7 +421,9 @@ class Expressions:
         if function in (int, float) and at_run_time and isinstance(args[0], Tile):
             name = "i32" if function is int else "f32"
             raise Refusal(f"a {args[0]} is converted by .to({name})")
-        if function in _DEVICE and (at_run_time or function is print):
+        if function is print or function is _PRINT:
+            function = library.output
+        elif function in _DEVICE and at_run_time:
             function = _DEVICE[function]
         elif _is_known(function, _STATIC):
             if at_run_time and function is not isinstance and not _only_in_sequences(args):

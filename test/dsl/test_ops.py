@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
 from typing import Any
 
@@ -229,6 +230,21 @@ def test_print_and_assert(capfd: Any) -> None:
     text = capfd.readouterr().out + str(getattr(result, "output", ""))
     assert "block 0 of 7" in text
     assert "twice 0" in text
+
+
+def test_a_package_may_replace_the_print_of_python(monkeypatch: pytest.MonkeyPatch, capfd: Any) -> None:
+    old = builtins.print
+
+    def safe_print(*args: Any, **keywords: Any) -> None:
+        old(*args, **keywords)
+
+    @kernel
+    def says(n: i32):
+        print("n is %d", n)
+
+    monkeypatch.setattr(builtins, "print", safe_print)
+    result = says[1](7)
+    assert "n is 7" in capfd.readouterr().out + str(getattr(result, "output", ""))
 
 
 def test_imported_functions_of_python_are_those_of_kernels() -> None:

@@ -2,16 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from programs import Compiled, assembled, empty, fresh_seed, launch_ptx, random
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from kernels import compiled, example, strided
+from tile.kernels import compiled, example, launch, strided
 
 EXAMPLES = {
     "gemm_tile": "m64n128k16.f32.f16.f16",
@@ -67,6 +61,27 @@ def product(made: Compiled, steps: int, seed: int, mode: str) -> tuple[float, bo
     args = [x for array in (a, b, d) for x in strided(array)]
     arrays, result = launch_ptx(made, args, "sm_90a", (1, 1), file="k.ptx", seed=seed, mode=mode)
     return float(np.abs(arrays[2] - a.astype(np.float64) @ b).max()), bool(result.findings)
+
+
+INTEGERS = """
+func.func @kernel(%A: memref<64x64xi8>, %D: memref<64x64xi32>) attributes {tessera.kernel} {
+  %s = tile.alloc_shared {swizzle = "xor"} : memref<64x64xi8, 3>
+  tile.cp_async %A, %s : memref<64x64xi8>, memref<64x64xi8, 3>
+  tile.async_wait
+  tile.barrier
+  %p = tile.mma %s, %s {transpose_b = true} : memref<64x64xi8, 3>, memref<64x64xi8, 3> -> memref<4x8xi32, 5>
+  tile.store_global %p, %D : memref<4x8xi32, 5>, memref<64x64xi32>
+  return
+}
+"""
+
+
+def test_factors_of_integers_have_a_sign() -> None:
+    a = np.random.default_rng(fresh_seed()).integers(-128, 128, (64, 64), dtype=np.int8)
+    assert ".s32.s8.s8 " in compiled(INTEGERS, "sm_90a").ptx
+    arrays, result = launch(INTEGERS, *strided(a), *strided(empty("i32", (64, 64))), target="sm_90a")
+    assert not result.findings, result.findings.text("kernel")
+    np.testing.assert_array_equal(arrays[1], a.astype(np.int64) @ a.T.astype(np.int64))
 
 
 def test_eight_schedules_agree() -> None:
