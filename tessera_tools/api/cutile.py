@@ -96,6 +96,8 @@ class _Assumed:
     """Constants."""
     wide: bool
     """Extents and strides are i64."""
+    repeats: bool
+    """Several elements may have the same address."""
 
     @staticmethod
     def of(annotation: Any, view: ArrayView) -> _Assumed:
@@ -121,6 +123,7 @@ class _Assumed:
             tuple(extent if axis in extents else None for axis, extent in enumerate(view.shape)),
             tuple(fixed),
             index == "int64" or max((*view.shape, *view.strides, 0)) >= 1 << 31,
+            _repeats(view),
         )
 
     def violation(self, view: ArrayView) -> str | None:
@@ -141,6 +144,8 @@ class _Assumed:
                     return f"{what}s in dimension {axis} that are multiples of {divisor}; found {value}"
         if not self.wide and max((*view.shape, *view.strides, 0)) >= 1 << 31:
             return "extents and strides of 32 bits; found larger ones"
+        if not self.repeats and _repeats(view):
+            return f"elements with addresses of their own; found the strides {view.strides}"
         return None
 
 
@@ -155,6 +160,11 @@ class Arguments:
             _Assumed.of(leaf.annotation, leaf.view) if leaf.view else None for leaf in self.leaves
         ]
         self._overlaps = _overlaps([leaf.view for leaf in self.leaves])
+        varying = self._varying_parameters
+        self._constants = {
+            name: value for name, value in zip(self._parameters, args, strict=True) if name not in varying
+        }
+        """The arguments without arrays and numbers: constants, and tuples of them."""
 
     @property
     def parameter_names(self) -> list[str]:
@@ -181,31 +191,41 @@ class Arguments:
             leaf.name: _constraint(leaf, assumed, group)
             for leaf, assumed, group in zip(self.leaves, self._assumed, groups, strict=True)
         }
-        parameters = list(self._kernel._annotated_function.pysig.parameters)
         try:
             return KernelSignature(
-                [_nested(name, constraints) for name in parameters],
+                [_nested(name, constraints) for name in self._parameters],
                 CallingConvention.cutile_python_v2(),
                 symbol=self.name,
             )
         except (TypeError, ValueError) as failure:
             raise error(None, f"the arguments of the cuTile kernel '{self.name}': {failure}") from failure
 
+    @property
+    def _parameters(self) -> list[str]:
+        return list(self._kernel._annotated_function.pysig.parameters)
+
+    @property
+    def _varying_parameters(self) -> list[str]:
+        return [name for name in self._parameters if any(_is_of(leaf, name) for leaf in self._varying)]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many arguments `values` takes: with the constants, and without them."""
+        return len(self._parameters), len(self._varying_parameters)
+
     def values(self, args: Sequence[Any]) -> list[Any]:
         """The arrays and numbers of a launch, from arguments with or without the constants.
 
         Raises DiagnosticError for other constants, and for arrays for which the kernel was not compiled.
         """
-        parameters = list(self._kernel._annotated_function.pysig.parameters)
-        varying = [name for name in parameters if any(_is_of(leaf, name) for leaf in self._varying)]
+        parameters, varying = self._parameters, self._varying_parameters
         if len(args) == len(parameters):
             given = leaves(self._kernel, args)
         elif len(args) == len(varying):
             rest = iter(args)
-            constants = {leaf.name: leaf.value for leaf in self.leaves if leaf.is_constant}
             given = leaves(
                 self._kernel,
-                [next(rest) if name in varying else constants.get(name, ()) for name in parameters],
+                [next(rest) if name in varying else self._constants[name] for name in parameters],
             )
         else:
             raise error(
@@ -360,13 +380,18 @@ def _array(ct: Any, name: str, assumed: _Assumed, view: ArrayView, groups: Seque
         index_dtype=ct.int64 if assumed.wide else ct.int32,
         stride_lower_bound_incl=0,
         alias_groups=tuple(groups),
-        may_alias_internally=any(s == 0 and n > 1 for n, s in zip(view.shape, view.strides, strict=True)),
+        may_alias_internally=assumed.repeats,
         stride_constant=assumed.fixed_strides,
         shape_constant=assumed.fixed_extents,
         stride_divisible_by=assumed.strides,
         shape_divisible_by=assumed.extents,
         base_addr_divisible_by=assumed.base,
     )
+
+
+def _repeats(view: ArrayView) -> bool:
+    """Whether an array has the same element at several places, as broadcast arrays have."""
+    return any(step == 0 and extent > 1 for extent, step in zip(view.shape, view.strides, strict=True))
 
 
 def _overlaps(views: Sequence[ArrayView | None]) -> list[tuple[int, int]]:
