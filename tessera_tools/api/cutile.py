@@ -167,6 +167,15 @@ class Arguments:
         """The arguments without arrays and numbers: constants, and tuples of them."""
 
     @property
+    def key(self) -> Any:
+        """What is compiled in: a kernel for other arguments with the same key takes these too."""
+        parts = [
+            (leaf.name, assumed or _known(leaf))
+            for leaf, assumed in zip(self.leaves, self._assumed, strict=True)
+        ]
+        return (*parts, *self._overlaps)
+
+    @property
     def parameter_names(self) -> list[str]:
         """The names of the compiled kernel's parameters: `a`, its extents `a_shape0`, and its strides `a_stride0`."""
         names: list[str] = []
@@ -237,7 +246,7 @@ class Arguments:
             raise self._other("tuples of the same lengths")
         for leaf, known, assumed in zip(given, self.leaves, self._assumed, strict=True):
             if leaf.is_constant:
-                if leaf.value != known.value:
+                if leaf.value is not known.value and leaf.value != known.value:  # NaN differs from itself
                     raise self._other(f"{leaf.name} = {known.value!r}; found {leaf.value!r}")
             elif (leaf.view is None) != (assumed is None):
                 raise self._other(f"{'a number' if assumed is None else 'an array'} for '{leaf.name}'")
@@ -264,6 +273,22 @@ class Arguments:
             None, f"the cuTile kernel '{self.name}' was compiled for {assumed}",
             "compile it for these arguments; tessera_tools.launch does so when needed",
         )  # fmt: skip
+
+
+def _known(leaf: Leaf) -> Any:
+    """What is compiled in of a constant, or of a number."""
+    kind = type(leaf.value).__name__
+    if type(leaf.value) in (bool, int, float) and not leaf.is_constant:
+        return kind, kind == "int" and _is_wide(leaf.value)
+    try:
+        hash(leaf.value)
+    except TypeError:
+        return kind, repr(leaf.value)
+    return kind, leaf.value
+
+
+def _is_wide(number: int) -> bool:
+    return not -(1 << 31) <= number < 1 << 31
 
 
 def _is_of(leaf: Leaf, parameter: str) -> bool:
@@ -356,7 +381,7 @@ def _constraint(leaf: Leaf, assumed: _Assumed | None, groups: Sequence[str]) -> 
     if isinstance(value, bool):
         return ScalarConstraint(ct.bool_)
     if isinstance(value, int):
-        wide = leaf.annotation.scalar is not None or not -(1 << 31) <= value < 1 << 31
+        wide = leaf.annotation.scalar is not None or _is_wide(value)
         return ScalarConstraint(ct.int64 if wide else ct.int32)
     if isinstance(value, float):
         return ScalarConstraint(ct.float32)

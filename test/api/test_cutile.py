@@ -13,6 +13,7 @@ import pytest
 from sass_text import disassembled, opcodes_by_line
 
 import tessera_tools as tt
+from tessera_tools.api import jit
 from tessera_tools.api.cutile import Arguments
 
 kernel: Any = ct.kernel
@@ -248,6 +249,24 @@ def test_constants_are_not_taken_for_an_extent_and_a_stride() -> None:
 def multiply_by_tuple(x: Any, y: Any, numbers: tuple[ct.Constant[int], ct.Constant[int]]):
     tile = ct.load(x, index=(0,), shape=(numbers[0],)) * numbers[1]
     ct.store(y, index=(0,), tile=tile)
+
+
+def test_other_arrays_and_numbers_of_the_same_kind_are_not_compiled_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled: list[object] = []
+    monkeypatch.setattr(jit, "_compiled", {})
+    monkeypatch.setattr(jit, "compile", lambda *a, **b: compiled.append(a) or tt.compile(*a, **b))
+    kept: list[np.ndarray[Any, Any]] = []
+    for length, factor in ((64, 2.0), (32, 3.0), (64, 4.0)):
+        x, y = np.arange(length, dtype=np.float32), np.zeros(length, np.float32)
+        kept += [x, y]  # so that each array has an address of its own
+        tt.launch(length // 32, scale, (x, y, factor, 32))
+        assert np.array_equal(y, factor * x)
+    assert len(compiled) == 1
+    tt.launch(2, scale, (x, x, 2.0, 32))  # arrays that share memory
+    tt.launch(2, scale, (x, y, 2, 32))
+    assert len(compiled) == 3
 
 
 def test_a_tuple_of_constants_need_not_be_given() -> None:
