@@ -155,11 +155,14 @@ class Arguments:
     def __init__(self, kernel: Any, args: Sequence[Any]) -> None:
         self._kernel = kernel
         self.name: str = kernel._annotated_function.pyfunc.__name__
-        self.leaves = leaves(kernel, args)
-        self._assumed = [
-            _Assumed.of(leaf.annotation, leaf.view) if leaf.view else None for leaf in self.leaves
+        given = leaves(kernel, args)
+        self._assumed = [_Assumed.of(leaf.annotation, leaf.view) if leaf.view else None for leaf in given]
+        self._overlaps = _overlaps([leaf.view for leaf in given])
+        # The arrays themselves are not kept: a kernel may live longer than they do.
+        self.leaves = [
+            Leaf(leaf.name, leaf.annotation, None, None) if assumed else leaf
+            for leaf, assumed in zip(given, self._assumed, strict=True)
         ]
-        self._overlaps = _overlaps([leaf.view for leaf in self.leaves])
         varying = self._varying_parameters
         self._constants = {
             name: value for name, value in zip(self._parameters, args, strict=True) if name not in varying
@@ -179,12 +182,12 @@ class Arguments:
     def parameter_names(self) -> list[str]:
         """The names of the compiled kernel's parameters: `a`, its extents `a_shape0`, and its strides `a_stride0`."""
         names: list[str] = []
-        for leaf in self.leaves:
+        for leaf, assumed in zip(self.leaves, self._assumed, strict=True):
             if leaf.is_constant:
                 continue
             name = leaf.name.replace("[", "_").replace("]", "")
             names.append(name)
-            axes = range(len(leaf.view.shape) if leaf.view else 0)
+            axes = range(len(assumed.extents) if assumed else 0)
             names += [f"{name}_{what}{axis}" for what in ("shape", "stride") for axis in axes]
         return names
 
@@ -376,8 +379,8 @@ def _constraint(leaf: Leaf, assumed: _Assumed | None, groups: Sequence[str]) -> 
     name, value = leaf.name, leaf.value
     if leaf.is_constant:
         return value
-    if leaf.view is not None and assumed is not None:
-        return _array(ct, name, assumed, leaf.view, groups)
+    if assumed is not None:
+        return _array(ct, name, assumed, groups)
     if isinstance(value, bool):
         return ScalarConstraint(ct.bool_)
     if isinstance(value, int):
@@ -393,15 +396,15 @@ def _constraint(leaf: Leaf, assumed: _Assumed | None, groups: Sequence[str]) -> 
     )  # fmt: skip
 
 
-def _array(ct: Any, name: str, assumed: _Assumed, view: ArrayView, groups: Sequence[str]) -> Any:
+def _array(ct: Any, name: str, assumed: _Assumed, groups: Sequence[str]) -> Any:
     from cuda.tile.compilation import ArrayConstraint
 
-    dtype = getattr(ct, {"bool": "bool_"}.get(view.dtype, view.dtype), None)
+    dtype = getattr(ct, {"bool": "bool_"}.get(assumed.dtype, assumed.dtype), None)
     if dtype is None:
-        raise error(None, f"'{name}': cuTile has no element type '{view.dtype}'")
+        raise error(None, f"'{name}': cuTile has no element type '{assumed.dtype}'")
     return ArrayConstraint(
         dtype,
-        len(view.shape),
+        len(assumed.extents),
         index_dtype=ct.int64 if assumed.wide else ct.int32,
         stride_lower_bound_incl=0,
         alias_groups=tuple(groups),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import re
+import weakref
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -267,6 +269,14 @@ def test_other_arrays_and_numbers_of_the_same_kind_are_not_compiled_again(
     tt.launch(2, scale, (x, x, 2.0, 32))  # arrays that share memory
     tt.launch(2, scale, (x, y, 2, 32))
     assert len(compiled) == 3
+
+
+def test_a_compiled_kernel_does_not_keep_the_arrays() -> None:
+    x, y = np.zeros(32, np.float32), np.zeros(32, np.float32)
+    compiled, gone = tt.compile(scale, "sm_80", args=(x, y, 2.0, 32)), weakref.ref(x)
+    del x
+    gc.collect()
+    assert gone() is None and compiled.name == "scale"
 
 
 def test_a_tuple_of_constants_need_not_be_given() -> None:
