@@ -372,7 +372,7 @@ def compile(
     if cache and not keep_ir:
         data = read if isinstance(read, bytes) else print_op(read, debuginfo=True).encode()
         data += "\0".join(names).encode()
-        key = key_of(data, label, options, wanted.name if wanted is not None else None, api=True)
+        key = key_of(data, label, options, wanted, api=True)
     recording = None
     if keep_ir and lineinfo:
         from tessera_tools.report import Recording

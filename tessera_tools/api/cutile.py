@@ -96,6 +96,8 @@ class _Assumed:
     """Constants."""
     wide: bool
     """Extents and strides are i64."""
+    repeats: bool
+    """Several elements may have the same address."""
 
     @staticmethod
     def of(annotation: Any, view: ArrayView) -> _Assumed:
@@ -121,6 +123,7 @@ class _Assumed:
             tuple(extent if axis in extents else None for axis, extent in enumerate(view.shape)),
             tuple(fixed),
             index == "int64" or max((*view.shape, *view.strides, 0)) >= 1 << 31,
+            _repeats(view),
         )
 
     def violation(self, view: ArrayView) -> str | None:
@@ -141,6 +144,8 @@ class _Assumed:
                     return f"{what}s in dimension {axis} that are multiples of {divisor}; found {value}"
         if not self.wide and max((*view.shape, *view.strides, 0)) >= 1 << 31:
             return "extents and strides of 32 bits; found larger ones"
+        if not self.repeats and _repeats(view):
+            return f"elements with addresses of their own; found the strides {view.strides}"
         return None
 
 
@@ -150,22 +155,39 @@ class Arguments:
     def __init__(self, kernel: Any, args: Sequence[Any]) -> None:
         self._kernel = kernel
         self.name: str = kernel._annotated_function.pyfunc.__name__
-        self.leaves = leaves(kernel, args)
-        self._assumed = [
-            _Assumed.of(leaf.annotation, leaf.view) if leaf.view else None for leaf in self.leaves
+        given = leaves(kernel, args)
+        self._assumed = [_Assumed.of(leaf.annotation, leaf.view) if leaf.view else None for leaf in given]
+        self._overlaps = _overlaps([leaf.view for leaf in given])
+        # The arrays themselves are not kept: a kernel may live longer than they do.
+        self.leaves = [
+            Leaf(leaf.name, leaf.annotation, None, None) if assumed else leaf
+            for leaf, assumed in zip(given, self._assumed, strict=True)
         ]
-        self._overlaps = _overlaps([leaf.view for leaf in self.leaves])
+        varying = self._varying_parameters
+        self._constants = {
+            name: value for name, value in zip(self._parameters, args, strict=True) if name not in varying
+        }
+        """The arguments without arrays and numbers: constants, and tuples of them."""
+
+    @property
+    def key(self) -> Any:
+        """What is compiled in: a kernel for other arguments with the same key takes these too."""
+        parts = [
+            (leaf.name, assumed or _known(leaf))
+            for leaf, assumed in zip(self.leaves, self._assumed, strict=True)
+        ]
+        return (*parts, *self._overlaps)
 
     @property
     def parameter_names(self) -> list[str]:
         """The names of the compiled kernel's parameters: `a`, its extents `a_shape0`, and its strides `a_stride0`."""
         names: list[str] = []
-        for leaf in self.leaves:
+        for leaf, assumed in zip(self.leaves, self._assumed, strict=True):
             if leaf.is_constant:
                 continue
             name = leaf.name.replace("[", "_").replace("]", "")
             names.append(name)
-            axes = range(len(leaf.view.shape) if leaf.view else 0)
+            axes = range(len(assumed.extents) if assumed else 0)
             names += [f"{name}_{what}{axis}" for what in ("shape", "stride") for axis in axes]
         return names
 
@@ -181,31 +203,41 @@ class Arguments:
             leaf.name: _constraint(leaf, assumed, group)
             for leaf, assumed, group in zip(self.leaves, self._assumed, groups, strict=True)
         }
-        parameters = list(self._kernel._annotated_function.pysig.parameters)
         try:
             return KernelSignature(
-                [_nested(name, constraints) for name in parameters],
+                [_nested(name, constraints) for name in self._parameters],
                 CallingConvention.cutile_python_v2(),
                 symbol=self.name,
             )
         except (TypeError, ValueError) as failure:
             raise error(None, f"the arguments of the cuTile kernel '{self.name}': {failure}") from failure
 
+    @property
+    def _parameters(self) -> list[str]:
+        return list(self._kernel._annotated_function.pysig.parameters)
+
+    @property
+    def _varying_parameters(self) -> list[str]:
+        return [name for name in self._parameters if any(_is_of(leaf, name) for leaf in self._varying)]
+
+    @property
+    def counts(self) -> tuple[int, int]:
+        """How many arguments `values` takes: with the constants, and without them."""
+        return len(self._parameters), len(self._varying_parameters)
+
     def values(self, args: Sequence[Any]) -> list[Any]:
         """The arrays and numbers of a launch, from arguments with or without the constants.
 
         Raises DiagnosticError for other constants, and for arrays for which the kernel was not compiled.
         """
-        parameters = list(self._kernel._annotated_function.pysig.parameters)
-        varying = [name for name in parameters if any(_is_of(leaf, name) for leaf in self._varying)]
+        parameters, varying = self._parameters, self._varying_parameters
         if len(args) == len(parameters):
             given = leaves(self._kernel, args)
         elif len(args) == len(varying):
             rest = iter(args)
-            constants = {leaf.name: leaf.value for leaf in self.leaves if leaf.is_constant}
             given = leaves(
                 self._kernel,
-                [next(rest) if name in varying else constants.get(name, ()) for name in parameters],
+                [next(rest) if name in varying else self._constants[name] for name in parameters],
             )
         else:
             raise error(
@@ -217,7 +249,7 @@ class Arguments:
             raise self._other("tuples of the same lengths")
         for leaf, known, assumed in zip(given, self.leaves, self._assumed, strict=True):
             if leaf.is_constant:
-                if leaf.value != known.value:
+                if leaf.value is not known.value and leaf.value != known.value:  # NaN differs from itself
                     raise self._other(f"{leaf.name} = {known.value!r}; found {leaf.value!r}")
             elif (leaf.view is None) != (assumed is None):
                 raise self._other(f"{'a number' if assumed is None else 'an array'} for '{leaf.name}'")
@@ -244,6 +276,22 @@ class Arguments:
             None, f"the cuTile kernel '{self.name}' was compiled for {assumed}",
             "compile it for these arguments; tessera_tools.launch does so when needed",
         )  # fmt: skip
+
+
+def _known(leaf: Leaf) -> Any:
+    """What is compiled in of a constant, or of a number."""
+    kind = type(leaf.value).__name__
+    if type(leaf.value) in (bool, int, float) and not leaf.is_constant:
+        return kind, kind == "int" and _is_wide(leaf.value)
+    try:
+        hash(leaf.value)
+    except TypeError:
+        return kind, repr(leaf.value)
+    return kind, leaf.value
+
+
+def _is_wide(number: int) -> bool:
+    return not -(1 << 31) <= number < 1 << 31
 
 
 def _is_of(leaf: Leaf, parameter: str) -> bool:
@@ -331,12 +379,12 @@ def _constraint(leaf: Leaf, assumed: _Assumed | None, groups: Sequence[str]) -> 
     name, value = leaf.name, leaf.value
     if leaf.is_constant:
         return value
-    if leaf.view is not None and assumed is not None:
-        return _array(ct, name, assumed, leaf.view, groups)
+    if assumed is not None:
+        return _array(ct, name, assumed, groups)
     if isinstance(value, bool):
         return ScalarConstraint(ct.bool_)
     if isinstance(value, int):
-        wide = leaf.annotation.scalar is not None or not -(1 << 31) <= value < 1 << 31
+        wide = leaf.annotation.scalar is not None or _is_wide(value)
         return ScalarConstraint(ct.int64 if wide else ct.int32)
     if isinstance(value, float):
         return ScalarConstraint(ct.float32)
@@ -348,25 +396,30 @@ def _constraint(leaf: Leaf, assumed: _Assumed | None, groups: Sequence[str]) -> 
     )  # fmt: skip
 
 
-def _array(ct: Any, name: str, assumed: _Assumed, view: ArrayView, groups: Sequence[str]) -> Any:
+def _array(ct: Any, name: str, assumed: _Assumed, groups: Sequence[str]) -> Any:
     from cuda.tile.compilation import ArrayConstraint
 
-    dtype = getattr(ct, {"bool": "bool_"}.get(view.dtype, view.dtype), None)
+    dtype = getattr(ct, {"bool": "bool_"}.get(assumed.dtype, assumed.dtype), None)
     if dtype is None:
-        raise error(None, f"'{name}': cuTile has no element type '{view.dtype}'")
+        raise error(None, f"'{name}': cuTile has no element type '{assumed.dtype}'")
     return ArrayConstraint(
         dtype,
-        len(view.shape),
+        len(assumed.extents),
         index_dtype=ct.int64 if assumed.wide else ct.int32,
         stride_lower_bound_incl=0,
         alias_groups=tuple(groups),
-        may_alias_internally=any(s == 0 and n > 1 for n, s in zip(view.shape, view.strides, strict=True)),
+        may_alias_internally=assumed.repeats,
         stride_constant=assumed.fixed_strides,
         shape_constant=assumed.fixed_extents,
         stride_divisible_by=assumed.strides,
         shape_divisible_by=assumed.extents,
         base_addr_divisible_by=assumed.base,
     )
+
+
+def _repeats(view: ArrayView) -> bool:
+    """Whether an array has the same element at several places, as broadcast arrays have."""
+    return any(step == 0 and extent > 1 for extent, step in zip(view.shape, view.strides, strict=True))
 
 
 def _overlaps(views: Sequence[ArrayView | None]) -> list[tuple[int, int]]:

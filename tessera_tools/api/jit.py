@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.api.compiling import Kernel, compile
-from tessera_tools.api.cutile import VECTOR, Leaf, leaves
+from tessera_tools.api.cutile import Arguments
 from tessera_tools.runtime import Device, Result
 
 __all__ = ["launch"]
@@ -32,7 +32,7 @@ def launch(
 
     A kernel is compiled once for each signature and target. Raises the errors of `compile` and `Launcher`.
     """
-    key = (id(kernel), target, tuple(_key(leaf) for leaf in leaves(kernel, args)))
+    key = (id(kernel), target, Arguments(kernel, args).key)
     made = _compiled.get(key)
     if made is None:
         made = (kernel, compile(kernel, target, args=args))
@@ -42,14 +42,3 @@ def launch(
 
 _compiled: dict[Any, tuple[Any, Kernel]] = {}
 """Signature → kernel, and its cuTile kernel, whose identity is part of the key."""
-
-
-def _key(leaf: Leaf) -> Any:
-    value, view = leaf.value, leaf.view
-    if view is None:
-        try:
-            hash(value)
-        except TypeError:
-            value = repr(value)
-        return leaf.name, type(value).__name__, value
-    return view.dtype, view.shape, view.strides, view.address % VECTOR, view.bounds

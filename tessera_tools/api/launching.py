@@ -103,8 +103,10 @@ def _device(given: str | Device) -> Device:
 def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]]:
     """Each parameter with its value: an ArrayView for a pointer, otherwise a scalar. Raises DiagnosticError."""
     wanted = kernel.signature.wanted
-    if kernel._arguments is not None and len(args) != len(wanted):
-        args = kernel._arguments.values(args)
+    cutile = kernel._arguments
+    # An array and two constants are as many as an array's pointer, extent and stride: cuTile's count goes first.
+    if cutile is not None and (len(args) in cutile.counts or len(args) != len(wanted)):
+        args = cutile.values(args)
     given = [(value, describe(value)) for value in args]
     expanded = sum(1 if view is None else 1 + 2 * len(view.shape) for _, view in given)
     plain = len(given) == len(wanted)

@@ -109,7 +109,7 @@ def load_input(options: dict[str, Any], sources: Sources, *, record: bool = Fals
 
         recording = Recording(name)
     elif options.get("cache") != "off":
-        key = key_of(data, name, asked, target.name if target is not None else None)
+        key = key_of(data, name, asked, target)
     compiled = _compile_text if kind == "llvmir" else _compile_module
     made = once(key, name, lambda: Entry(compiled(data, name, target, asked, recording))).compiled
     assert made.manifest is not None

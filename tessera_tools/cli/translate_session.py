@@ -180,7 +180,7 @@ class Session:
         # Diagnostics of ptxas name the files of --save-temps.
         named = ("allow_unregistered_dialect", "implicit_index_constants", "save_temps")
         more = {one: given[one] for one in named}
-        target = options.target.name if given["gpu_name"] is not None else None
+        target = options.target if given["gpu_name"] is not None else None
         return key_of(data, name, options, target, **more)
 
     def _compile_ir(self, name: str, data: bytes, options: Options) -> Compiled:

@@ -25,6 +25,7 @@ from tessera_tools.diagnostics import Diagnostic, Position, Remark, emit, record
 from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.records import asdict, dataclass, field, fields
+from tessera_tools.target import Target
 
 __all__ = [
     "Entry",
@@ -85,7 +86,7 @@ class Listed:
 # -- keys
 
 
-def key_of(data: bytes, name: str, options: Options, target: str | None, **more: Any) -> str | None:
+def key_of(data: bytes, name: str, options: Options, target: Target | None, **more: Any) -> str | None:
     """The key of a compilation: 64 hexadecimal digits; None if the cache is off or a tool cannot be found.
 
     data, name: the input and its name, which messages and line information show.
@@ -110,7 +111,7 @@ def key_of(data: bytes, name: str, options: Options, target: str | None, **more:
         "input": digest(data).hex(),
         "name": name,
         "folder": folder,
-        "target": target,
+        "target": target.cpu if target is not None else None,  # sm_100a and sm_100f have one name
         "options": chosen,
         "more": more,
     }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
 import re
+import weakref
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +15,7 @@ import pytest
 from sass_text import disassembled, opcodes_by_line
 
 import tessera_tools as tt
+from tessera_tools.api import jit
 from tessera_tools.api.cutile import Arguments
 
 kernel: Any = ct.kernel
@@ -227,6 +230,75 @@ def test_a_compiled_kernel_refuses_what_it_was_not_compiled_for(
 ) -> None:
     with pytest.raises(tt.DiagnosticError, match=re.escape(message)):
         compiled_scale[2](*args)
+
+
+@kernel
+def multiply(x: Any, n: ct.Constant[int], factor: ct.Constant[int]):
+    i = ct.bid(0)
+    ct.store(x, index=(i,), tile=ct.load(x, index=(i,), shape=(n,)) * factor)
+
+
+def test_constants_are_not_taken_for_an_extent_and_a_stride() -> None:
+    """An array and two constants are as many arguments as its pointer, its extent and its stride."""
+    x = np.arange(64, dtype=np.float32)
+    tt.launch(4, multiply, (x, 16, 3))
+    assert np.array_equal(x, 3 * np.arange(64))
+    with pytest.raises(tt.DiagnosticError, match="compiled for n = 16; found 64"):
+        tt.compile(multiply, "sm_80", args=(x, 16, 3))[4](x, 64, 1)
+
+
+@kernel
+def multiply_by_tuple(x: Any, y: Any, numbers: tuple[ct.Constant[int], ct.Constant[int]]):
+    tile = ct.load(x, index=(0,), shape=(numbers[0],)) * numbers[1]
+    ct.store(y, index=(0,), tile=tile)
+
+
+def test_other_arrays_and_numbers_of_the_same_kind_are_not_compiled_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    compiled: list[object] = []
+    monkeypatch.setattr(jit, "_compiled", {})
+    monkeypatch.setattr(jit, "compile", lambda *a, **b: compiled.append(a) or tt.compile(*a, **b))
+    kept: list[np.ndarray[Any, Any]] = []
+    for length, factor in ((64, 2.0), (32, 3.0), (64, 4.0)):
+        x, y = np.arange(length, dtype=np.float32), np.zeros(length, np.float32)
+        kept += [x, y]  # so that each array has an address of its own
+        tt.launch(length // 32, scale, (x, y, factor, 32))
+        assert np.array_equal(y, factor * x)
+    assert len(compiled) == 1
+    tt.launch(2, scale, (x, x, 2.0, 32))  # arrays that share memory
+    tt.launch(2, scale, (x, y, 2, 32))
+    assert len(compiled) == 3
+
+
+def test_a_compiled_kernel_does_not_keep_the_arrays() -> None:
+    x, y = np.zeros(32, np.float32), np.zeros(32, np.float32)
+    compiled, gone = tt.compile(scale, "sm_80", args=(x, y, 2.0, 32)), weakref.ref(x)
+    del x
+    gc.collect()
+    assert gone() is None and compiled.name == "scale"
+
+
+def test_a_tuple_of_constants_need_not_be_given() -> None:
+    x, y = np.arange(32, dtype=np.float32), np.zeros(32, np.float32)
+    tt.compile(multiply_by_tuple, "sm_80", args=(x, y, (32, 3)))[1](x, y)
+    assert np.array_equal(y, 3 * x)
+
+
+@kernel
+def copy_square(x: Any, y: Any):
+    ct.store(y, index=(0, 0), tile=ct.load(x, index=(0, 0), shape=(4, 4)))
+
+
+def test_arrays_with_repeated_elements_are_refused_unless_compiled_for() -> None:
+    x, y = np.arange(16, dtype=np.float32).reshape(4, 4), np.zeros((4, 4), np.float32)
+    rows = np.broadcast_to(x[0], (4, 4))
+    with pytest.raises(
+        tt.DiagnosticError, match=r"'x': elements with addresses of their own; found .*\(0, 1\)"
+    ):
+        tt.compile(copy_square, "sm_80", args=(x, y))[1](rows, y)
+    tt.compile(copy_square, "sm_80", args=(rows, y))[1](rows, y)
+    assert np.array_equal(y, rows)
 
 
 def test_tuples_of_another_length_are_refused() -> None:

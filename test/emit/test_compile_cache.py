@@ -33,7 +33,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def key(data: bytes = b"input", name: str = "a.mlir", options: Options = OPTIONS, **more: object) -> str:
-    found = key_of(data, name, options, "sm_90a", **more)
+    found = key_of(data, name, options, options.target, **more)
     assert found is not None
     return found
 
@@ -73,13 +73,19 @@ def test_what_was_not_stored_is_not_there() -> None:
         lambda: key(options=replace(OPTIONS, until="ptx")),
         lambda: key(options=replace(OPTIONS, off=frozenset({"cse"}))),
         lambda: key_of(b"input", "a.mlir", OPTIONS, None),
+        lambda: key(options=replace(OPTIONS, target=lookup("sm_100a"))),
         lambda: key(allow_unregistered_dialect=True),
     ],
-    ids=["input", "name", "level", "until", "off", "target", "more"],
+    ids=["input", "name", "level", "until", "off", "no target", "target", "more"],
 )
 def test_whatever_the_result_depends_on_is_in_the_key(other: object) -> None:
     assert callable(other)
     assert other() != key()
+
+
+def test_the_code_of_a_family_is_not_that_of_one_gpu() -> None:
+    keys = {key(options=replace(OPTIONS, target=lookup(gpu))) for gpu in ("sm_100a", "sm_100f")}
+    assert len(keys) == 2
 
 
 def test_another_ptxas_is_another_key(tmp_path: Path) -> None:

@@ -121,6 +121,24 @@ def test_ctas_that_stay_exchange_for_each_program(target: str) -> None:
     np.testing.assert_allclose(found.astype(np.float64), a.astype(np.float64) @ b, atol=0.05, rtol=1e-2)
 
 
+@pytest.mark.parametrize("parts", [2, 8])
+def test_a_loop_may_begin_anywhere_and_take_long_steps(parts: int) -> None:
+    """Each iteration is that of one CTA, also if the last step leads beyond the end, or there is no iteration."""
+    rng = np.random.default_rng(fresh_seed())
+    end, step = int(rng.integers(9, 40)), int(rng.integers(2, 5))
+    bounds = "(%cst_0_i32 to %1#1, step %cst_1_i32_28)"
+    assert GEMM.count(bounds) == 1
+    a, b = factors(64, 64, 32 * end)
+    for begin in (int(rng.integers(1, 9)), end + 1):
+        own = f"%first = constant <i32: {begin}> : tile<i32>\n  %step = constant <i32: {step}> : tile<i32>\n  %for ="
+        text = GEMM.replace("%for =", own).replace(bounds, "(%first to %1#1, step %step)")
+        given = arguments(a, b, empty("f16", (64, 64)))
+        found = launch(text, *given, target="sm_90a", split_k=parts)[0][2]
+        terms = [32 * i + n for i in range(begin, end, step) for n in range(32)]
+        expected = a[:, terms].astype(np.float64) @ b[terms]
+        np.testing.assert_allclose(found.astype(np.float64), expected, atol=0.05, rtol=1e-2)
+
+
 # -- synchronization
 
 

@@ -233,7 +233,7 @@ def _compile(path: str, given: Mapping[str, str]) -> int:
 
     with sink(show):
         try:
-            key = key_of(data, path, options, options.target.name)
+            key = key_of(data, path, options, options.target)
             compiled = once(key, path, lambda: Entry(_compiled(path, data, options))).compiled
         except DiagnosticError as failure:
             write_stderr("".join(map(located, failure.diagnostics)))

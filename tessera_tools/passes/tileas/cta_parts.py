@@ -87,7 +87,7 @@ class _Parts:
                 shape = part_shape(op.c.type.shape, self.of(op.res))
                 assert shape is not None
                 set_grid(op, shape, kernel_spec(self.function).num_warps)
-            if isinstance(op, nv_tileas.Dot):
+            if isinstance(op, nv_tileas.Dot) and not self.is_split(op):
                 # All CTAs run the same program.
                 op.attributes[IN_STEP] = i64((1 << self.bits) - 1)
         for op in self.function.walk():

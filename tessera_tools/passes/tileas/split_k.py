@@ -17,6 +17,7 @@ A kernel can be split if it has one loop with products, which does nothing but a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from math import prod
 from typing import Any, ClassVar
@@ -44,6 +45,7 @@ from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
 _LOADS = ("nv_tileas.tiled_load", "nv_tileaa.load", "nv_tileas.tiled_prefetch", "nv_tileaa.create_mem_token")
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
 _PARTS = (2, 4, 8)
 """CTAs of a cluster that every GPU with clusters launches."""
 
@@ -66,11 +68,16 @@ class SplitK(Pass):
     def run(self, op: Operation, context: PassContext) -> bool:
         if self.parts not in (0, 1, *_PARTS):
             raise op.error(f"option parts={self.parts} is invalid; expected 0, 1, 2, 4 or 8")
+        if self.tile_blocks < 0:
+            raise op.error(f"option tile-blocks={self.tile_blocks} is invalid; expected 0 or more")
+        for argument in self.arguments:
+            if argument != "?" and _INTEGER.fullmatch(argument) is None:
+                raise op.error(f"option arguments has '{argument}'; expected an integer of 64 bits, or ?")
         if self.parts == 1 or (not self.parts and not self.tile_blocks):
             return False
         changed = False
         functions = kernels(op)
-        launch = Launch([int(a) if a.lstrip("-").isdecimal() else None for a in self.arguments])
+        launch = Launch([int(a) if a != "?" else None for a in self.arguments])
         for function in functions if self.parts or len(functions) == 1 else ():
             target = target_of(op)
             try:
@@ -253,8 +260,8 @@ def _bounds(loop: scf.For, parts: int, builder: Builder) -> tuple[Value, Value]:
         rank = builder.insert(arith.IndexCast(rank, out=type, location=location)).results[0]
     step = constant_of(loop.step)
     by_one = isinstance(step, IntegerAttr) and step.value == 1
-    distance = made(arith.SubI, loop.upper, loop.lower)
-    count = made(arith.MaxSI, distance, number(0))
+    # The distance of an upper bound below 0 may not be a number of the type.
+    count = made(arith.SubI, made(arith.MaxSI, loop.upper, loop.lower), loop.lower)
     if not by_one:
         whole = made(arith.DivUI, count, loop.step)
         rest = made(arith.RemUI, count, loop.step)

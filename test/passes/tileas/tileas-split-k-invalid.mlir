@@ -1,4 +1,8 @@
 // RUN: tessera-opt %s --tileas-split-k=parts=2 --split-input-file --verify-diagnostics
+// RUN: not tessera-opt %s --tileas-split-k=arguments=?,--5 2>&1 | filecheck %s --check-prefix=ARGUMENTS
+// RUN: not tessera-opt %s --tileas-split-k=tile-blocks=-1 2>&1 | filecheck %s --check-prefix=BLOCKS
+// ARGUMENTS: option arguments has '--5'; expected an integer of 64 bits, or ?
+// BLOCKS: option tile-blocks=-1 is invalid; expected 0 or more
 
 module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
   // expected-error @below {{is compiled for sm_80, which has no clusters: the kernel cannot be split along K}}

@@ -13,7 +13,8 @@
 // CHECK-LABEL: @product
 // CHECK-SAME: cluster = [4, 1, 1]
 // CHECK: %[[RANK:.*]] = nv_tileas.cta_rank : i32
-// CHECK: %[[N:.*]] = arith.maxsi %{{.*}}, %zero : i32
+// CHECK: %[[END:.*]] = arith.maxsi %n, %zero : i32
+// CHECK: %[[N:.*]] = arith.subi %[[END]], %zero : i32
 // CHECK: %[[EACH:.*]] = arith.shrui %[[N]], %{{.*}} : i32
 // CHECK: %[[MORE:.*]] = arith.andi %[[N]], %{{.*}} : i32
 // CHECK: %[[RUNS:.*]] = arith.muli %[[RANK]], %[[EACH]] : i32
@@ -25,11 +26,13 @@
 // CHECK: %[[ALL:.*]] = nv_tileas.cluster_reduce_scatter %{{.*}} : tensor<128x128xf32> -> tensor<128x128xf32>
 // CHECK: arith.truncf %[[ALL]]
 
-// A CTA has all of the factors in its iterations, which are not shared, and columns of what follows.
+// A CTA has all of the factors in its iterations, which are not shared and not equally many, and columns of what
+// follows.
 // PARTS-LABEL: @product
 // PARTS: nv_tileas.tiled_load
 // PARTS-NOT: shared_by
 // PARTS: -> tensor<128x64xf16>
+// PARTS-NOT: in_step
 // PARTS-NOT: split_over_cluster
 // PARTS: nv_tileas.cluster_reduce_scatter %{{.*}} : tensor<128x128xf32> -> tensor<128x32xf32>
 // PARTS: arith.truncf {{.*}} : tensor<128x32xf32> to tensor<128x32xf16>
