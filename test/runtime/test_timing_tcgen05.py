@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
@@ -139,6 +140,20 @@ def test_a_kernel_for_tcgen05_is_timed(blackwell: Estimate) -> None:
     assert summary(blackwell)[0].startswith("estimate for B200 at 1965 MHz")
     assert ElementTree.fromstring(timeline_svg(blackwell)).tag.endswith("svg")
     assert any(event["name"] == "tcgen05.mma" for event in trace_events(blackwell)["traceEvents"])
+
+
+def test_no_two_events_of_a_track_overlap(blackwell: Estimate) -> None:
+    """The trace format allows it only if one is inside the other. Copies and phases overlap otherwise."""
+    events = trace_events(blackwell)["traceEvents"]
+    names = {(one["pid"], one["tid"]): one["args"]["name"] for one in events if one["name"] == "thread_name"}
+    spans: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    for one in events:
+        if one["ph"] == "X":
+            spans.setdefault((one["pid"], one["tid"]), []).append((one["ts"], one["ts"] + one["dur"]))
+    assert spans.keys() == names.keys()
+    assert any(name.endswith(", row 2") for name in names.values())
+    for track in spans.values():
+        assert all(end <= begin + 1e-9 for (_, end), (begin, _) in pairwise(track))
 
 
 def test_its_roof_is_that_of_the_tensor_cores(blackwell: Estimate) -> None:
