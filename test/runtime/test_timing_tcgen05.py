@@ -160,3 +160,15 @@ def test_its_roof_is_that_of_the_tensor_cores(blackwell: Estimate) -> None:
     under = roofline(blackwell)
     assert under is not None
     assert under.compute == pytest.approx(2 * 4096 * 148 * 1.965e9)
+
+
+def test_a_kernel_whose_pairs_multiply_together_is_timed() -> None:
+    """A pair computes 256x128 with half of B in each CTA: 64 cycles for each product, as measured (see above)."""
+    kernel = tt.compile(GEMM, "sm_100a", cluster="blocks:2x1")
+    assert "tcgen05.mma.cta_group::2" in kernel.ptx
+    arrays = [np.zeros((1024, 512), np.float16), np.zeros((1024, 512), np.float16)]
+    found = kernel[(8, 8)](*arrays, np.zeros((1024, 1024), np.float16), timing=True).estimate
+    assert found is not None
+    assert found.flops["tcgen05.mma"] == 2 * 1024 * 1024 * 512
+    assert 32 * 64 + 900 < found.cycles < 12_000
+    assert timing_report.busy(found)["tensor"] * found.cycles == pytest.approx(32 * 64, rel=0.02)
