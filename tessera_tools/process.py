@@ -28,6 +28,7 @@ __all__ = [
     "end_all",
     "end_with_parent",
     "forget",
+    "forget_child",
     "fork",
     "leave",
     "leave_nothing",
@@ -283,6 +284,11 @@ def end(pid: int) -> int:
         status = os.waitpid(pid, 0)[1]
     _children.pop(pid, None)
     return status
+
+
+def forget_child(pid: int) -> None:
+    """Unregister a child for which other code has waited: its id may be another process's by now."""
+    _children.pop(pid, None)
 
 
 def reap(pid: int, deadline: float | None = None) -> int | None:

@@ -410,7 +410,10 @@ def _compile_module(
     names: those of the parameters, if the IR has none.
     """
     from tessera_tools.emit.driver import compile_module, declared_target
+    from tessera_tools.emit.worker import warm
 
+    # LLVM starts while the module is read and lowered.
+    worker = warm()
     module = _module(read, label)
     _name_parameters(module, names)
     chosen = target or find_target(declared_target(module) or DEFAULT_GPU)
@@ -418,7 +421,7 @@ def _compile_module(
     options = replace(options, target=chosen)
 
     def compiled(*observers: Observer) -> Compiled:
-        return compile_module(module, options, observers=(watch, *observers))
+        return compile_module(module, options, worker=worker, observers=(watch, *observers))
 
     if recording is None:
         made = compiled()
@@ -501,6 +504,7 @@ def _compile_text(
 ) -> Kernel:
     """LLVM IR or PTX to a kernel."""
     from tessera_tools.emit.driver import compile_text, target_of_text
+    from tessera_tools.emit.worker import warm
 
     kind = kind_of(label, data)
     if kind == "cubin":
@@ -508,7 +512,7 @@ def _compile_text(
     text = data.decode("utf-8", "replace")
     chosen = target or find_target(target_of_text(text, kind) or DEFAULT_GPU)
     options = Options(chosen, "ptx", ptxas=ptxas)
-    made = compile_text(text, kind, options, name=label)
+    made = compile_text(text, kind, options, worker=warm() if kind == "llvmir" else None, name=label)
     kernel = _kernel(chosen, made, entry, label)
     kernel._input = (data, options, target)
     kernel._ptxas = ptxas

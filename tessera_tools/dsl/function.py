@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.api.arrays import ArrayView, describe
 from tessera_tools.api.compiling import Kernel, compile
@@ -27,6 +27,9 @@ from tessera_tools.ir.core import Block, Operation, Region
 from tessera_tools.ir.types import DYNAMIC, I32, FunctionType, IntegerType, bit_width
 from tessera_tools.records import dataclass
 from tessera_tools.runtime import Device, Result
+
+if TYPE_CHECKING:
+    from tessera_tools.dsl.tuning import Tuning
 
 __all__ = ["Function", "kernel"]
 
@@ -73,6 +76,37 @@ class Function:
         found = Function(self.function, {**self._constants, **constants})
         found._parameters()
         return found
+
+    def tune(
+        self,
+        args: Sequence[Any],
+        grid: Callable[..., int | Sequence[int]],
+        *,
+        checked: Sequence[Any] | None = None,
+        target: str | None = None,
+        most: int = 64,
+        patience: int = 24,
+        seed: int = 0,
+        tolerance: float = 1e-2,
+        **values: Sequence[Any],
+    ) -> Tuning:
+        """Find the `constexpr` values with which the kernel is fastest, by the clock of the simulated GPU.
+
+        args: the arguments of the launch that is timed, without the constants. They stay as they are.
+        grid: called with these arguments, and the constants by name; returns the grid.
+        checked: smaller arguments of the launch whose results are compared; by default `args`.
+        target: sm_80 by default. most, patience: stop after so many candidates, or so many without an improvement.
+        seed: of the order of the candidates. The first value of each constant is the first candidate.
+        tolerance: how far floats may be from those of the first candidate, as a share of the greatest magnitude.
+        values: those to try for each constant.
+
+        A candidate that is refused, has a finding or gives other results does not count. Raises DiagnosticError for a
+        parameter that is no `constexpr`, and if the first candidate cannot run; FindingsError if it has findings.
+        """
+        from tessera_tools.dsl.tuning import tune
+
+        limits: dict[str, Any] = {"most": most, "patience": patience, "seed": seed, "tolerance": tolerance}
+        return tune(self, args, grid, values, checked=checked, target=target, **limits)
 
     @property
     def source(self) -> Source:

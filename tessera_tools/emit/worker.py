@@ -8,12 +8,14 @@ the compiler. `llvm_child.py` is the other end of the pipes. The next request re
 
 from __future__ import annotations
 
+import atexit
 import marshal
 import os
 import re
 import select
 import sys
 import time
+from _thread import _local
 from collections.abc import Sequence
 from contextlib import suppress
 from types import TracebackType
@@ -21,13 +23,13 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import Position
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.process import end, reap, signal_name, spawn, spawn_copy
+from tessera_tools.process import end, forget_child, reap, signal_name, spawn, spawn_copy
 from tessera_tools.records import dataclass, field
 
 if TYPE_CHECKING:
     from tessera_tools.emit.llvm_child import Llvm
 
-__all__ = ["LlvmInfo", "Reply", "Worker", "preload"]
+__all__ = ["LlvmInfo", "Reply", "Worker", "close_warm", "preload", "warm"]
 
 _CHUNK = 1 << 20
 _STDERR_KEPT = 64 << 10
@@ -349,6 +351,25 @@ class Worker:
                 os.close(descriptor)
         self._requests = self._replies = self._stderr = -1
 
+    def refresh(self) -> None:
+        """Start a child now if there is none, or if it has ended since the last request."""
+        if self._pid:
+            try:
+                ended = reap(self._pid, 0.0) is not None
+            except ChildProcessError:  # other code of this process has waited for it
+                ended = True
+                forget_child(self._pid)
+            if not ended:
+                return
+            self._pid = 0
+            self._discard()
+        self._spawn()
+
+    def abandon(self) -> None:
+        """Close this process's ends of the pipes. The child is another process's, which has forked this one."""
+        self._pid = 0
+        self._close_pipes()
+
     def close(self) -> None:
         """Close the child's input, and kill the child if it does not end shortly after."""
         if self._requests >= 0:
@@ -365,6 +386,53 @@ class Worker:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class _Kept:
+    """The worker that a thread keeps. The system ends the child with the thread, which therefore cannot share it."""
+
+    def __init__(self) -> None:
+        self.worker = Worker()
+        self._owner = os.getpid()
+
+    @property
+    def is_ours(self) -> bool:
+        """False in a process that was forked after the worker was made."""
+        return self._owner == os.getpid()
+
+    def close(self) -> None:
+        """End the child, if it is this process's."""
+        if self.is_ours:
+            self.worker.close()
+        else:
+            self.worker.abandon()
+
+    __del__ = close
+
+
+_of_thread = _local()
+
+
+def warm() -> Worker:
+    """The worker of this thread, which serves compilation after compilation. The caller does not close it.
+
+    It is started or replaced here if necessary, and ends with the thread, or with `close_warm`. A process that is
+    forked from this one starts its own.
+    """
+    kept: _Kept | None = getattr(_of_thread, "kept", None)
+    if kept is None or not kept.is_ours:
+        kept = _of_thread.kept = _Kept()
+        atexit.unregister(close_warm)
+        atexit.register(close_warm)
+    kept.worker.refresh()
+    return kept.worker
+
+
+def close_warm() -> None:
+    """End the worker that `warm` has started for this thread, if there is one."""
+    kept: _Kept | None = _of_thread.__dict__.pop("kept", None)
+    if kept is not None:
+        kept.close()
 
 
 _INSTALL = "pip install 'llvmlite>=0.50,<0.51' installs LLVM 22"

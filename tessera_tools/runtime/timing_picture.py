@@ -51,18 +51,40 @@ def _roles(estimate: Estimate) -> dict[tuple[int, str], str]:
     return {(warp.cta, f"warp {warp.warp}"): warp.role for warp in estimate.timeline.warps}
 
 
+def _rows(slices: Sequence[Slice]) -> list[tuple[Slice, int]]:
+    """The slices by time, each with the first row of its lane that is free.
+
+    Copies in flight and phases of barriers overlap. Complete events of a thread must not: Perfetto would cut them.
+    """
+    ends: dict[tuple[int, str], list[float]] = {}
+    found: list[tuple[Slice, int]] = []
+    for one in sorted(slices, key=lambda one: one.begin):
+        rows = ends.setdefault((one.cta, one.lane), [])
+        free = next((row for row, end in enumerate(rows) if end <= one.begin), len(rows))
+        rows[free : free + 1] = [one.end]
+        found.append((one, free))
+    return found
+
+
 def trace_events(estimate: Estimate) -> dict[str, Any]:
     """The timeline as the JSON object format of Chrome's trace events. Times are microseconds at the stated clock."""
     slices = estimate.timeline.slices
     microsecond = estimate.table.value("clock_mhz")
     roles = _roles(estimate)
-    threads = {lane: number for number, lane in enumerate(_lanes(slices))}
+    placed = _rows(slices)
+    deepest = dict.fromkeys(_lanes(slices), 0)
+    for one, row in placed:
+        deepest[one.cta, one.lane] = max(deepest[one.cta, one.lane], row)
+    tracks = [(*lane, row) for lane, last in deepest.items() for row in range(last + 1)]
+    threads = {track: number for number, track in enumerate(tracks)}
     events: list[dict[str, Any]] = []
     for cta in sorted({one.cta for one in slices}):
         events.append({"ph": "M", "name": "process_name", "pid": cta, "args": {"name": f"CTA {cta}"}})
-    for (cta, lane), number in threads.items():
+    for (cta, lane, row), number in threads.items():
         role = roles.get((cta, lane), "warps")
         name = lane if role == "warps" else f"{lane} ({role})"
+        if row:
+            name = f"{lane}, row {row + 1}"
         events += [
             {"ph": "M", "name": "thread_name", "pid": cta, "tid": number, "args": {"name": name}},
             {
@@ -73,7 +95,7 @@ def trace_events(estimate: Estimate) -> dict[str, Any]:
                 "args": {"sort_index": number},
             },
         ]
-    for one in sorted(slices, key=lambda one: one.begin):
+    for one, row in placed:
         waits = one.lane.startswith("warp") and one.name != "issue"
         events.append(
             {
@@ -83,7 +105,7 @@ def trace_events(estimate: Estimate) -> dict[str, Any]:
                 "ts": one.begin / microsecond,
                 "dur": (one.end - one.begin) / microsecond,
                 "pid": one.cta,
-                "tid": threads[one.cta, one.lane],
+                "tid": threads[one.cta, one.lane, row],
                 "args": {"cycles": round(one.end - one.begin)},
             }
         )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import tessera_tools as tt
+from tessera_tools.emit.worker import Worker, close_warm
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTOR_ADD = ROOT / "examples" / "vector_add.mlir"
@@ -157,3 +158,20 @@ def test_something_else_is_a_type_error() -> None:
 def test_a_missing_file_is_said_to_be_missing() -> None:
     with pytest.raises(FileNotFoundError):
         tt.compile("no_such_kernel.mlir")
+
+
+def test_compilations_share_one_process_of_llvm(monkeypatch: pytest.MonkeyPatch) -> None:
+    close_warm()
+    started: list[object] = []
+    start = Worker._spawn
+
+    def counted(worker: Worker) -> None:
+        started.append(worker)
+        start(worker)
+
+    monkeypatch.setattr(Worker, "_spawn", counted)
+    first = tt.compile(SCALE, "sm_80", cache=False)
+    with pytest.raises(tt.DiagnosticError):
+        tt.compile("cuda_tile.module @m {", "sm_80", cache=False)
+    assert tt.compile(SCALE, "sm_80", cache=False).ptx == first.ptx
+    assert len(started) == 1

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from tessera_tools.emit import llvm_child
 from tessera_tools.emit import worker as worker_module
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.llvm import emit_mir
-from tessera_tools.emit.worker import Worker, _fatal_message
+from tessera_tools.emit.worker import Worker, _fatal_message, close_warm, warm
 from tessera_tools.target import lookup
 
 SM_80 = {"cpu": "sm_80", "features": "+ptx90"}
@@ -351,3 +352,76 @@ def test_starting_a_worker_loads_no_llvm_in_the_compiler():
     )
     done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, check=True)
     assert done.stdout.split() == [b"False", b"False"]
+
+
+@pytest.fixture
+def kept() -> Iterator[Worker]:
+    """The warm worker of this thread, new for each test."""
+    close_warm()
+    yield warm()
+    close_warm()
+
+
+def test_a_thread_keeps_its_worker(kept: Worker):
+    kept.info()
+    pid = kept._pid
+    assert warm() is kept
+    assert kept._pid == pid
+
+
+def test_a_kept_worker_that_was_killed_is_replaced(kept: Worker):
+    kept.info()
+    pid = kept._pid
+    os.kill(pid, signal.SIGKILL)
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+    assert warm()._pid != pid
+    assert kept.info().version
+
+
+def test_a_kept_worker_for_which_other_code_has_waited_is_replaced(kept: Worker):
+    kept.info()
+    pid = kept._pid
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    assert warm().info().version
+
+
+def test_another_thread_has_its_own_worker_which_ends_with_it(kept: Worker):
+    """The system ends the child with its thread: no other thread can use it."""
+    found: list[tuple[Worker, int]] = []
+
+    def use() -> None:
+        warm().info()
+        found.append((warm(), warm()._pid))
+
+    thread = threading.Thread(target=use)
+    thread.start()
+    thread.join()
+    assert found[0][0] is not kept
+    with pytest.raises(ChildProcessError):
+        os.waitpid(found[0][1], 0)
+    assert kept.info().version
+
+
+def test_a_forked_process_starts_its_own_and_leaves_its_parents_alone(kept: Worker):
+    kept.info()
+    pid = kept._pid
+    child = os.fork()
+    if not child:
+        own = 0
+        try:
+            worker = warm()
+            own = worker is not kept and worker.info().version[0] == 22 and worker._pid != pid
+            close_warm()
+        finally:
+            os._exit(0 if own else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert warm()._pid == pid
+    assert kept.verify(VECTOR_ADD)
+
+
+def test_a_kept_worker_ends_with_the_program():
+    code = "from tessera_tools.emit.worker import warm; w = warm(); w.info(); print(w._pid)"
+    done = subprocess.run([sys.executable, "-c", code], timeout=60, capture_output=True, check=True)
+    assert not done.stderr
+    assert not os.path.exists(f"/proc/{int(done.stdout)}")

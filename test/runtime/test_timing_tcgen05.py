@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 from xml.etree import ElementTree
 
@@ -141,7 +142,33 @@ def test_a_kernel_for_tcgen05_is_timed(blackwell: Estimate) -> None:
     assert any(event["name"] == "tcgen05.mma" for event in trace_events(blackwell)["traceEvents"])
 
 
+def test_no_two_events_of_a_track_overlap(blackwell: Estimate) -> None:
+    """The trace format allows it only if one is inside the other. Copies and phases overlap otherwise."""
+    events = trace_events(blackwell)["traceEvents"]
+    names = {(one["pid"], one["tid"]): one["args"]["name"] for one in events if one["name"] == "thread_name"}
+    spans: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    for one in events:
+        if one["ph"] == "X":
+            spans.setdefault((one["pid"], one["tid"]), []).append((one["ts"], one["ts"] + one["dur"]))
+    assert spans.keys() == names.keys()
+    assert any(name.endswith(", row 2") for name in names.values())
+    for track in spans.values():
+        assert all(end <= begin + 1e-9 for (_, end), (begin, _) in pairwise(track))
+
+
 def test_its_roof_is_that_of_the_tensor_cores(blackwell: Estimate) -> None:
     under = roofline(blackwell)
     assert under is not None
     assert under.compute == pytest.approx(2 * 4096 * 148 * 1.965e9)
+
+
+def test_a_kernel_whose_pairs_multiply_together_is_timed() -> None:
+    """A pair computes 256x128 with half of B in each CTA: 64 cycles for each product, as measured (see above)."""
+    kernel = tt.compile(GEMM, "sm_100a", cluster="blocks:2x1")
+    assert "tcgen05.mma.cta_group::2" in kernel.ptx
+    arrays = [np.zeros((1024, 512), np.float16), np.zeros((1024, 512), np.float16)]
+    found = kernel[(8, 8)](*arrays, np.zeros((1024, 1024), np.float16), timing=True).estimate
+    assert found is not None
+    assert found.flops["tcgen05.mma"] == 2 * 1024 * 1024 * 512
+    assert 32 * 64 + 900 < found.cycles < 12_000
+    assert timing_report.busy(found)["tensor"] * found.cycles == pytest.approx(32 * 64, rel=0.02)
