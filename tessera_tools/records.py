@@ -12,6 +12,8 @@ Supported are `frozen`, `slots`, `eq`, `repr`, `ClassVar`, `__post_init__`, and 
 
 from __future__ import annotations
 
+import sys
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -127,6 +129,11 @@ def _is_standard(cls: type) -> bool:
 def _own_field(cls: Any, name: str, annotation: object) -> _Field:
     """The field of an annotation; its default stays an attribute of the class."""
     default = getattr(cls, name, _MISSING)
+    standard = sys.modules.get("dataclasses")
+    if standard is not None and isinstance(default, standard.Field):
+        words = ("default", "default_factory", "repr", "compare", "metadata")
+        given = {word: getattr(default, word) for word in words}
+        default = _Field(**{word: value for word, value in given.items() if value is not standard.MISSING})
     if isinstance(default, _Field):
         one = default
         if one.default is _MISSING:
@@ -247,7 +254,10 @@ if not TYPE_CHECKING:
             return lambda cls: _process(cls, frozen, slots, eq, repr)
         return _process(cls, frozen, slots, eq, repr)
 
-    field = _Field
+    def field(**given):
+        """As `dataclasses.field`: a field that the standard `dataclass`, where a plugin may use it, understands too."""
+        standard = sys.modules.get("dataclasses")
+        return _Field(**given) if standard is None else standard.field(**given)
 
     def fields(record):
         """As `dataclasses.fields`."""

@@ -174,3 +174,18 @@ def test_a_class_imports_nothing():
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
     )
     assert set(done.stdout.split()) - {"__future__"} == {"tessera_tools", "tessera_tools.records"}
+
+
+def test_a_standard_dataclass_may_have_fields_of_records() -> None:
+    """The passes of plugins are such classes: their options are fields that `tessera_tools` makes."""
+
+    @dataclasses.dataclass(frozen=True)
+    class Point:
+        x: int = records.field(default=1, metadata={"summary": "right"})
+        tags: list[str] = records.field(default_factory=list)  # noqa: RUF009  # what is tested
+
+    assert Point() == Point(1, [])
+    assert [(one.name, dict(one.metadata)) for one in dataclasses.fields(Point)] == [
+        ("x", {"summary": "right"}),
+        ("tags", {}),
+    ]

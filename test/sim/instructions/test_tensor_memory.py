@@ -145,7 +145,7 @@ def test_reductions_of_loads() -> None:
     assert (after[:, 9].view(np.float32) == np.abs(words[:, :4]).min(axis=1)).all()
     with pytest.raises(
         DiagnosticError,
-        match="needs tcgen05.ld.red, .* expected one of sm_103a, sm_110a",
+        match="needs tcgen05.ld.red, .* expected one of sm_103a, sm_107a, sm_110a",
     ):
         run_registers(body, words.view(np.uint32))
 

@@ -1,0 +1,37 @@
+// RUN: tessera-opt %s --split-input-file --verify-diagnostics
+
+nv_tileaa.func @f(%given: tensor<64xf32>) {
+  // expected-error @below {{has bits = 16; expected bits of a rank, 1 to 15}}
+  %sum = nv_tileas.cluster_reduce %given bits = 16 : tensor<64xf32> -> tensor<64xf32> {
+  ^bb0(%a: f32, %b: f32):
+    nv_tileaa.yield %a : f32
+  }
+  nv_tileaa.return
+}
+
+// -----
+
+nv_tileaa.func @f(%given: tensor<64xf32>) {
+  // expected-error @below {{expects a region with two arguments for each of 1 operands}}
+  %sum = nv_tileas.cluster_reduce %given bits = 1 : tensor<64xf32> -> tensor<64xf32> {
+  ^bb0(%a: f32):
+    nv_tileaa.yield %a : f32
+  }
+  nv_tileaa.return
+}
+
+// -----
+
+nv_tileaa.func @f(%given: tensor<64x64xf32>) {
+  // expected-error @below {{gives tensor<64x48xf32> of tensor<64x64xf32>; expected a part of it, of the same element type}}
+  %part = nv_tileas.cluster_reduce_scatter %given : tensor<64x64xf32> -> tensor<64x48xf32>
+  nv_tileaa.return
+}
+
+// -----
+
+nv_tileaa.func @f(%given: tensor<64x64xf32>) {
+  // expected-error @below {{gives tensor<64x32xf16> of tensor<64x64xf32>; expected a part of it, of the same element type}}
+  %part = nv_tileas.cluster_reduce_scatter %given : tensor<64x64xf32> -> tensor<64x32xf16>
+  nv_tileaa.return
+}
