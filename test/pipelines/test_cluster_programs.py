@@ -80,6 +80,48 @@ def test_a_cta_without_a_program_stores_nothing(cluster: str) -> None:
         assert not (found[:192, :192] == 7).all()
 
 
+IN_PLACE = """entry @k(%p: tile<ptr<f32>>) {
+  %t = make_token : token
+  %x, %y, %z = get_tile_block_id : tile<i32>
+  %one = constant <f32: 1.0> : tile<64xf32>
+  %v = make_tensor_view %p, shape = [192], strides = [1] : tensor_view<192xf32, strides=[1]>
+  %w = make_partition_view %v : VIEW
+  LOAD
+  %b = addf %a, %one : tile<64xf32>
+  %d = store_view_tko weak %b, %w[%x] token = %u : tile<64xf32>, VIEW, tile<i32> -> token
+  return
+}
+"""
+VIEW = "partition_view<tile=(64), tensor_view<192xf32, strides=[1]>>"
+BY_VIEW = "%a, %u = load_view_tko weak %w[%x] token = %t : VIEW, tile<i32> -> tile<64xf32>, token"
+BY_POINTER = """%width = constant <i32: 64> : tile<i32>
+  %from = muli %x, %width : tile<i32>
+  %first = offset %p, %from : tile<ptr<f32>>, tile<i32> -> tile<ptr<f32>>
+  %ps = reshape %first : tile<ptr<f32>> -> tile<1xptr<f32>>
+  %pb = broadcast %ps : tile<1xptr<f32>> -> tile<64xptr<f32>>
+  %lane = iota : tile<64xi32>
+  %at = offset %pb, %lane : tile<64xptr<f32>>, tile<64xi32> -> tile<64xptr<f32>>
+  %a, %u = load_ptr_tko weak %at token = %t : tile<64xptr<f32>> -> tile<64xf32>, token"""
+
+
+@pytest.mark.parametrize("persistent", ["never", "static"])
+@pytest.mark.parametrize("load", [BY_VIEW, BY_POINTER], ids=["view", "pointer"])
+def test_a_cta_without_a_program_reads_nothing_that_others_store(load: str, persistent: str) -> None:
+    """Where programs change a buffer in place, it would race with the program that it follows."""
+    given = np.random.default_rng(fresh_seed()).random(192, np.float32)
+    for mode in ("late", "early"):
+        found = launch(
+            IN_PLACE.replace("LOAD", load).replace("VIEW", VIEW),
+            given,
+            target="sm_90a",
+            grid=(3,),
+            cluster="blocks:2x1",
+            persistent=persistent,
+            mode=mode,
+        )[0][0]
+        np.testing.assert_array_equal(found, given + 1)
+
+
 def test_each_program_has_its_own_number_and_the_grid_of_the_caller() -> None:
     text = """entry @k(%out: tile<ptr<i32>>, %sizes: tile<ptr<i32>>) {
   %token = make_token : token

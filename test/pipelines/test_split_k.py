@@ -139,6 +139,43 @@ def test_a_loop_may_begin_anywhere_and_take_long_steps(parts: int) -> None:
         np.testing.assert_allclose(found.astype(np.float64), expected, atol=0.05, rtol=1e-2)
 
 
+def counting_in(width: int, text: str = GEMM, above: str = "") -> str:
+    """The GEMM, whose loop counts in integers of another width; `above`: its upper bound, if it is another one."""
+    (loop,) = re.findall(r"^ *%for = for .*$", text, re.MULTILINE)
+    made = re.fullmatch(r" *%for = for (%\w+) in \((%\w+) to (%\S+), step (%\w+)\) : tile<i32> (.*)", loop)
+    assert made is not None
+    counter, *bounds, rest = made.groups()
+    cast = "trunci" if width < 32 else "exti"
+    sign = "" if width < 32 else " signed"
+    lines = [f"%as{n} = {cast} {bound}{sign} : tile<i32> -> tile<i{width}>" for n, bound in enumerate(bounds)]
+    lines.append(f"%low = assume bounded<0, ?>, %as0 : tile<i{width}>")
+    if above:
+        lines.append(f"%above = constant <i{width}: {above}> : tile<i{width}>")
+    lines.append(
+        f"%for = for %n in (%low to {'%above' if above else '%as1'}, step %as2) : tile<i{width}> {rest}"
+    )
+    back = "exti" if width < 32 else "trunci"
+    sign = " signed" if width < 32 else ""
+    lines.append(f"{counter} = {back} %n{sign} : tile<i{width}> -> tile<i32>")
+    return text.replace(loop, "\n".join(lines))
+
+
+@pytest.mark.parametrize("width", [8, 16, 64])
+def test_counters_of_any_width(width: int) -> None:
+    a, b = factors(64, 64, 32 * 5)
+    given = arguments(a, b, empty("f16", (64, 64)))
+    found = launch(counting_in(width), *given, target="sm_90a", split_k=2)[0][2]
+    np.testing.assert_allclose(found.astype(np.float64), a.astype(np.float64) @ b, atol=0.05, rtol=1e-2)
+
+
+def test_a_loop_that_ends_far_below_its_start_has_no_iterations() -> None:
+    """The difference of its bounds is not a number of their type."""
+    text = counting_in(8, above="-128").replace("bounded<0, ?>, %as0", "bounded<0, ?>, %as1")
+    a, b = factors(64, 64, 32 * 5)
+    given = arguments(a, b, empty("f16", (64, 64)))
+    assert not launch(text, *given, target="sm_90a", split_k=2)[0][2].any()
+
+
 # -- synchronization
 
 

@@ -7,7 +7,7 @@
 A load is shared by CTAs whose programs execute it equally often, with the same indices.  Whatever follows from an axis
 of the grid along which a cluster has several programs may differ between its CTAs, and so may whatever a load gives.
 A cluster at the end of the grid may have fewer programs than CTAs.  The CTAs without a program take part in the shared
-loads, as if they ran the last one along the axis, and store, count and print nothing.
+loads, as if they ran the last one along the axis.  They store, count and print nothing, and do not read what it stores.
 """
 
 from __future__ import annotations
@@ -190,10 +190,44 @@ OF_A_PROGRAM = (nv_tileaa.AtomicRmw, nv_tileaa.AtomicCas, nv_tileaa.Print)
 
 
 def store_only_if(loop: Operation, exists: Value) -> None:
-    """Put a branch around each store, atomic operation and print of a loop."""
-    for op in list(loop.walk()):
-        if isinstance(op, (nv_tileas.TiledStore, nv_tileaa.Store, *OF_A_PROGRAM)):
-            guard(op, exists)
+    """Put a branch around each store, atomic operation and print of a loop, and around loads of what it stores."""
+    stores = [
+        op for op in loop.walk() if isinstance(op, (nv_tileas.TiledStore, nv_tileaa.Store, *OF_A_PROGRAM))
+    ]
+    for op in (*stores, *_loads_of_stored(loop, stores)):
+        guard(op, exists)
+
+
+def _loads_of_stored(loop: Operation, stores: list[Any]) -> list[Operation]:
+    """The loads from buffers that a loop stores to. The program that a CTA without one would follow may store what
+    they read. Factors of products are loaded by all CTAs, and pointers too, because there is no zero of their type."""
+    buffers = {_buffer(op) for op in stores if isinstance(op, nv_tileas.TiledStore | nv_tileaa.Store)}
+    return [
+        op
+        for op in loop.walk()
+        if isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Load)
+        and _buffer(op) in buffers
+        and not _is_with_products(op, loop)
+        and constant(op.results[0].type, [0]) is not None
+    ]
+
+
+def _buffer(op: Operation) -> Value:
+    """The pointer that the address of an access is computed from."""
+    value = op.operands[0]
+    while (maker := value.defining_op) is not None and is_pure(maker) and maker.operands:
+        value = maker.operands[0]
+    return value
+
+
+def _is_with_products(load: Operation, scope: Operation) -> bool:
+    """Whether a load is shared, or in a loop with products below a scope."""
+    parent = load.parent_op
+    while parent is not None and parent is not scope:
+        if any(isinstance(op, nv_tileas.Dot) for op in parent.walk()):
+            return True
+        parent = parent.parent_op
+    return nv_tileas.SHARED_BY in load.attributes
 
 
 def guard(op: Any, condition: Value) -> None:

@@ -254,14 +254,16 @@ def _bounds(loop: scf.For, parts: int, builder: Builder) -> tuple[Value, Value]:
         return builder.insert(arith.Constant(IntegerAttr(value, type), location=location)).results[0]
 
     rank: Value = builder.insert(nv_tileas.CtaRank(location=location)).res
-    if isinstance(type, IntegerType) and type.width > 32:
-        rank = builder.insert(arith.ExtUI(rank, out=type, location=location)).results[0]
-    elif not isinstance(type, IntegerType):
+    if not isinstance(type, IntegerType):
         rank = builder.insert(arith.IndexCast(rank, out=type, location=location)).results[0]
+    elif type.width != 32:
+        cast = arith.ExtUI if type.width > 32 else arith.TruncI
+        rank = builder.insert(cast(rank, out=type, location=location)).results[0]
     step = constant_of(loop.step)
     by_one = isinstance(step, IntegerAttr) and step.value == 1
-    # The distance of an upper bound below 0 may not be a number of the type.
-    count = made(arith.SubI, made(arith.MaxSI, loop.upper, loop.lower), loop.lower)
+    # Of a loop without iterations, the difference of the bounds may not be a number of their type.
+    end = made(arith.MaxSI, loop.lower, loop.upper)
+    count = made(arith.SubI, end, loop.lower)
     if not by_one:
         whole = made(arith.DivUI, count, loop.step)
         rest = made(arith.RemUI, count, loop.step)
@@ -281,5 +283,5 @@ def _bounds(loop: scf.For, parts: int, builder: Builder) -> tuple[Value, Value]:
         # The last bound is that of the loop: the next step from there may not be a number of its type.
         place = made(arith.AddI, loop.lower, made(arith.MulI, at, loop.step))
         is_end = builder.insert(arith.CmpI.of("eq", at, count, location)).results[0]
-        bounds.append(made(arith.Select, is_end, made(arith.MaxSI, loop.lower, loop.upper), place))
+        bounds.append(made(arith.Select, is_end, end, place))
     return bounds[0], bounds[1]
