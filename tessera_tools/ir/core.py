@@ -292,6 +292,9 @@ class Operation:
     def verify_op(self) -> None:
         """Check what the declared constraints cannot express; raise with `self.error(…)`."""
 
+    def verify_regions(self) -> None:
+        """Check what relies on valid nested operations: the verifier calls it if it has found no error."""
+
     def fold(self, operands: Sequence[Attribute | None]) -> Sequence[Attribute | Value] | None:
         """Constant attributes (or existing values) for the results, given the constant operands; None if the op does
         not fold."""

@@ -3,8 +3,8 @@
     verify(op) ──▶ [] or every error, in source order        verify_or_raise(op) ──▶ DiagnosticError
 
 Only the first error of each operation is reported: of its declared constraints, then its traits, then its
-`verify_op`, because each may rely on the previous one.  All other operations are still checked.  Nested regions are
-kept on a worklist, not on the Python stack.
+`verify_op`, because each may rely on the previous one.  All other operations are still checked.  `verify_regions`
+comes last, and only if there is no error.  Nested regions are kept on a worklist, not on the Python stack.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _declared_errors(root: Operation) -> list[Diagnostic]:
 class _Plan:
     """The checks for the operations of one class."""
 
-    __slots__ = ("checks", "isolated", "may_end_block", "may_lack_terminator")
+    __slots__ = ("checks", "isolated", "may_end_block", "may_lack_terminator", "verifies_regions")
 
     def __init__(self, cls: type[Operation]) -> None:
         checks: list[Callable[[Any], object]] = []
@@ -73,6 +73,7 @@ class _Plan:
         self.may_end_block = unknown or cls.has_trait(Terminator)
         self.may_lack_terminator = unknown or cls.has_trait(NoTerminator)
         self.isolated = cls.has_trait(IsolatedFromAbove)
+        self.verifies_regions = cls.verify_regions is not Operation.verify_regions
 
 
 _plans: dict[type[Operation], _Plan] = {}
@@ -98,14 +99,23 @@ class _Verifier:
         except DiagnosticError as failure:
             self.errors += failure.diagnostics
         work = [root] if root.regions else []
+        deferred: list[Operation] = []
         while work:
             op = work.pop()
+            if _plan(type(op)).verifies_regions:
+                deferred.append(op)
             nested: list[Operation] = []
             for region in op.regions:
                 if region.blocks:
                     self.check_region(op, region, nested)
             nested.reverse()
             work += nested
+        if not self.errors:
+            for op in deferred:
+                try:
+                    op.verify_regions()
+                except DiagnosticError as failure:
+                    self.errors += failure.diagnostics
         if len(self.errors) > 1:
             self.errors.sort(
                 key=lambda d: (d.location.start() if d.location is not None else None) or ("", 0, 0)

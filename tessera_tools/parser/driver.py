@@ -23,6 +23,7 @@ MAX_ERRORS = 20
 _MARKS = re.compile(r'"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|//[^\n]*|[{}\n]')
 _STATEMENT = re.compile(r"\s*(?:%[^\n=]*=(?!=)|\}|\^[\w$.-]+\s*[(:]|\"[\w$.]+\"\s*\(|([A-Za-z_][\w$.]*))")
 
+_VALUE_NAME = re.compile(r"%[\w$.-]+(?!\s*,)")
 _CODE_END = re.compile(r"\s*(//[^\n]*)?$")
 _SHORT_TYPE = "valid keyword (a type)"
 _WORDS_FOR_USER = {
@@ -108,6 +109,9 @@ class Parser(Lexer):
 
     def unexpected(self, row: dict[str, int], at: int) -> DiagnosticError:
         """A syntax error: the token at `at`, and the expected ones if there are few."""
+        if "RESULTS" in row and (name := _VALUE_NAME.match(self.source.text, at)) is not None:
+            # An operation may begin here, and only the names of results begin one with '%'.
+            return self.source.error(name.end(), "expected '=' after SSA name")
         names = {name: text for text, name in self.table.literals.items()}
         literals = sorted(f"'{names[t]}'" for t in row if t in names)
         words = list(dict.fromkeys(_WORDS_FOR_USER[t] for t in row if t in _WORDS_FOR_USER))

@@ -79,16 +79,16 @@ class Timing:
         return time.perf_counter() - self._begin
 
     def report(self, display: str = "tree", *, as_json: bool = False) -> str:
-        """The report; `display` is "tree", or "list" for one line per name, longest first. as_json: as a JSON array."""
+        """The report; `display` is "tree", or "list" for one line per name, longest first. as_json: as a JSON array.
+
+        The list begins with `root`, the whole run, as MLIR's does.
+        """
         total = self._total()
         rest = max(0.0, total - sum(node.seconds for node in self._root.children.values()))
         if as_json:
             return self._json(total, rest, display)
         if display == "list":
-            sums: dict[str, float] = {}
-            for _, node in self._walk(self._root, 0):
-                sums[node.name] = sums.get(node.name, 0.0) + node.seconds
-            rows = [(0, name, seconds) for name, seconds in sorted(sums.items(), key=lambda kv: -kv[1])]
+            rows = [(0, name, seconds) for name, seconds in self._by_name(total)]
         else:
             rows = [(depth, node.name, node.seconds) for depth, node in self._walk(self._root, 0)]
         rows += [(0, "Rest", rest), (0, "Total", total)]
@@ -113,14 +113,18 @@ class Timing:
             ]
 
         if display == "list":
-            sums: dict[str, float] = {}
-            for _, node in self._walk(self._root, 0):
-                sums[node.name] = sums.get(node.name, 0.0) + node.seconds
-            entries = [record(*entry) for entry in sorted(sums.items(), key=lambda entry: -entry[1])]
+            entries = [record(*entry) for entry in self._by_name(total)]
         else:
             entries = tree(self._root)
         entries += [record("Rest", rest), record("Total", total)]
         return "[\n" + ",\n".join(json.dumps(entry) for entry in entries) + "\n]\n"
+
+    def _by_name(self, total: float) -> list[tuple[str, float]]:
+        """`root`, then the seconds of all scopes of each name, longest first."""
+        sums: dict[str, float] = {}
+        for _, node in self._walk(self._root, 0):
+            sums[node.name] = sums.get(node.name, 0.0) + node.seconds
+        return [(self._root.name, total), *sorted(sums.items(), key=lambda entry: -entry[1])]
 
     def _walk(self, node: _Node, depth: int) -> Iterator[tuple[int, _Node]]:
         for child in node.children.values():

@@ -101,8 +101,11 @@ def test_timing_has_the_parts_of_mlirs_report() -> None:
 
 def test_a_list_of_times_is_longest_first() -> None:
     _, err = opt("--cse", "--mlir-timing", "--mlir-timing-display=list")
-    times = [float(t) for t in re.findall(r"^ +(\d+\.\d{4}) ", err, re.MULTILINE)][:-2]
+    rows = re.findall(r"^ +(\d+\.\d{4}) \( *[\d.]+%\)  (.*)$", err, re.MULTILINE)
+    times = [float(seconds) for seconds, _ in rows][:-2]
     assert times == sorted(times, reverse=True)
+    assert rows[0] == (rows[-1][0], "root")
+    assert rows[-1][1] == "Total"
 
 
 def test_statistics() -> None:

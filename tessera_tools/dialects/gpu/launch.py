@@ -355,12 +355,16 @@ class Launch(Op, name="gpu.launch", traits=(READ_WRITE,)):
             raise self.error("expected body with at least one block")
         if len(self.body.entry.arguments) < self._first_buffer:
             raise self.error("unexpected number of region arguments")
+        verify_attributions(self, self.workgroup_attributions, self.private_attributions)
+
+    def verify_regions(self) -> None:
         for block in self.body.blocks:
             last = block.last_op
             if last is None or (
                 not last.successors and last.name not in ("gpu.terminator", "ub.unreachable")
             ):
-                failure = (last or self).error("expected 'gpu.terminator' or a terminator with successors")
+                failure = (last or self).error(
+                    "expected 'gpu.terminator' or a terminator with successors", named=False
+                )
                 failure.diagnostics[0].note("in 'gpu.launch' body region", self.location)
                 raise failure
-        verify_attributions(self, self.workgroup_attributions, self.private_attributions)

@@ -131,7 +131,7 @@ class Barrier(Op, name="gpu.barrier", traits=(READ_WRITE,)):
 class Terminator(
     Op,
     name="gpu.terminator",
-    traits=(TERMINATOR, PURE, HasParent("gpu.launch", "gpu.warp_execute_on_lane_0")),
+    traits=(TERMINATOR, PURE, HasParent("gpu.launch")),
 ):
     """Ends the region of `gpu.launch`."""
 
@@ -230,23 +230,23 @@ class AllReduce(_Reduction, name="gpu.all_reduce", traits=(ISOLATED_FROM_ABOVE,)
 
     def verify_op(self) -> None:
         if (self.op is not None) == bool(self.body.blocks and self.body.entry.first_op is not None):
-            raise self.error("expected either an op attribute or a non-empty body")
+            raise self.error("expected either an op attribute or a non-empty body", named=False)
         if self.op is not None:
             self.verify_kind(self.value.type, self.op.value)
             return
         arguments, type = self.body.entry.arguments, self.value.type
         if len(arguments) != 2:
-            raise self.error("expected two region arguments")
+            raise self.error("expected two region arguments", named=False)
         if any(argument.type is not type for argument in arguments):
-            raise self.error("incorrect region argument type")
+            raise self.error("incorrect region argument type", named=False)
         ends = [block.last_op for block in self.body.blocks if isinstance(block.last_op, Yield)]
         if not ends:
-            raise self.error("expected gpu.yield op in region")
+            raise self.error("expected gpu.yield op in region", named=False)
         for end in ends:
             if len(end.operands) != 1:
-                raise self.error("expected one gpu.yield operand")
+                raise self.error("expected one gpu.yield operand", named=False)
             if end.operand(0).type is not type:
-                raise self.error("incorrect gpu.yield type")
+                raise self.error("incorrect gpu.yield type", named=False)
 
 
 class SubgroupReduce(_Reduction, name="gpu.subgroup_reduce"):

@@ -59,6 +59,8 @@ class Extract(Op, name="vector.extract", traits=(PURE,)):
 
     def verify_op(self) -> None:
         _verify_scalar(self, self.result.type, "result type")
+        if len(self.static_position.values) > len(self.source.type.shape):
+            raise self.error("expected position attribute of rank no greater than vector rank")
         _verify_position(self, self.source.type, self.result.type)
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
@@ -94,10 +96,8 @@ def _verify_scalar(op: Op, type: Type, what: str) -> None:
 
 
 def _verify_position(op: Extract | Insert, whole: VectorType, part: Type) -> None:
-    """Check a position in `whole`: its length, the operands for its dynamic numbers, its bounds, and what is there."""
+    """Check a position in `whole`: the operands for its dynamic numbers, its bounds, and what is there."""
     position = op.static_position.values
-    if len(position) > len(whole.shape):
-        raise op.error("expected position attribute of rank no greater than vector rank")
     if position.count(DYNAMIC_INDEX) != len(op.dynamic_position):
         raise op.error(
             f"expected {position.count(DYNAMIC_INDEX)} dynamic positions, got {len(op.dynamic_position)}"
@@ -111,7 +111,11 @@ def _verify_position(op: Extract | Insert, whole: VectorType, part: Type) -> Non
     rest = dims_of(whole)[len(position) :]
     expected = vector_of(rest, whole.element) if rest else whole.element
     if part is not expected and not (not rest and part is VectorType((), whole.element)):
-        raise op.error(f"expected a value of type '{expected}' at the position, but got '{part}'")
+        raise op.error(
+            f"inferred type(s) '{expected}' are incompatible with return type(s) of operation '{part}'"
+            if isinstance(op, Extract)
+            else f"expected a value of type '{expected}' at the position, but got '{part}'"
+        )
 
 
 class Insert(Op, name="vector.insert", traits=(PURE,)):
@@ -128,8 +132,18 @@ class Insert(Op, name="vector.insert", traits=(PURE,)):
     )
 
     def verify_op(self) -> None:
-        _verify_scalar(self, self.value_to_store.type, "source operand")
-        _verify_position(self, self.dest.type, self.value_to_store.type)
+        part, whole = self.value_to_store.type, self.dest.type
+        vector = part if isinstance(part, VectorType) else None
+        if (vector.element if vector else part) is not whole.element:
+            raise self.error("failed to verify that source operand and result have same element type")
+        _verify_scalar(self, part, "source operand")
+        rank = len(self.static_position.values)
+        if rank > len(whole.shape):
+            raise self.error("expected position attribute of rank no greater than dest vector rank")
+        if rank + (len(vector.shape) if vector else 0) != len(whole.shape):
+            found = "position attribute rank + source rank" if vector else "position attribute rank"
+            raise self.error(f"expected {found} to match {'' if vector else 'the '}dest vector rank")
+        _verify_position(self, whole, part)
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         # insert(x : T) into y : T is x
@@ -203,8 +217,8 @@ class ExtractStridedSlice(Op, name="vector.extract_strided_slice", traits=(PURE,
         if not len(offsets) == len(sizes) == len(strides):
             raise self.error("expected offsets, sizes and strides attributes of same size")
         if len(offsets) > len(shape):
-            raise self.error("expected offsets to have rank no greater than vector rank")
-        _verify_slice(self, offsets, sizes, strides, shape)
+            raise self.error("expected offsets attribute of rank no greater than vector rank")
+        _verify_slice(self, offsets, sizes, strides, shape, "sizes")
         dims = dims_of(self.source.type)
         for i, (size, (extent, scalable)) in enumerate(zip(sizes, dims, strict=False)):
             if scalable and size != extent:
@@ -222,18 +236,26 @@ class ExtractStridedSlice(Op, name="vector.extract_strided_slice", traits=(PURE,
 
 
 def _verify_slice(
-    op: Op, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int], shape: Sequence[int]
-):
-    """Check that a slice is inside the leading dimensions of `shape` and has unit strides."""
+    op: Op,
+    offsets: Sequence[int],
+    sizes: Sequence[int],
+    strides: Sequence[int],
+    shape: Sequence[int],
+    noun: str,
+) -> None:
+    """Check that a slice is inside the leading dimensions of `shape` and has unit strides.
+
+    `noun` names where the sizes come from; only those of the attribute `sizes` are bounded alone.
+    """
     if any(stride != 1 for stride in strides):
         raise op.error("expected strides to be confined to [1, 2)")
     for i, (offset, size, extent) in enumerate(zip(offsets, sizes, shape, strict=False)):
         if not 0 <= offset < extent:
             raise op.error(f"expected offsets dimension {i} to be confined to [0, {extent})")
-        if not 1 <= size <= extent:
+        if noun == "sizes" and not 1 <= size <= extent:
             raise op.error(f"expected sizes dimension {i} to be confined to [1, {extent + 1})")
         if offset + size > extent:
-            raise op.error(f"expected sum(offsets, sizes) dimension {i} to be confined to [1, {extent + 1})")
+            raise op.error(f"expected sum(offsets, {noun}) dimension {i} to be confined to [1, {extent + 1})")
 
 
 class InsertStridedSlice(Op, name="vector.insert_strided_slice", traits=(PURE,)):
@@ -256,7 +278,8 @@ class InsertStridedSlice(Op, name="vector.insert_strided_slice", traits=(PURE,))
         lead = len(whole.shape) - len(part.shape)
         if lead < 0:
             raise self.error("expected source rank to be no greater than destination rank")
-        _verify_slice(self, offsets, [1] * lead + list(part.shape), strides, whole.shape)
+        extents = [1] * lead + list(part.shape)
+        _verify_slice(self, offsets, extents, strides, whole.shape, "source vector shape")
         for i, ((size, flag), (extent, scalable)) in enumerate(
             zip(dims_of(part), dims_of(whole)[lead:], strict=True)
         ):
@@ -340,11 +363,20 @@ class Deinterleave(Op, name="vector.deinterleave", traits=(PURE,)):
     source = operand(ANY_VECTOR)
     res1 = result(
         derived(
-            "half 'source' in its last dimension", lambda t: _last_dimension(t, lambda n: n // 2), "source"
+            "half 'source' in its last dimension",
+            lambda t: _last_dimension(t, lambda n: max(n // 2, 1)),
+            "source",
+            rule="the trailing dimension of the results is half the width of source trailing dimension",
         )
     )
     res2 = result(same_as("res1"))
     assembly = "$source attr-dict `:` type($source) `->` type($res1)"
+
+    def verify_op(self) -> None:
+        if self.source.type.shape[-1] % 2:
+            raise self.error(
+                "failed to verify that the trailing dimension of the source vector has an even number of elements"
+            )
 
 
 class Step(Op, name="vector.step", traits=(PURE,)):

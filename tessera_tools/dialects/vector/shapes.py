@@ -72,9 +72,12 @@ class ShapeCast(Op, name="vector.shape_cast", traits=(PURE,)):
     def verify_op(self) -> None:
         source, target = self.source.type, self.result.type
         if source.element is not target.element:
-            raise self.error(f"has different source and result element types: '{source}' and '{target}'")
-        if math.prod(source.shape) != math.prod(target.shape):
-            raise self.error(f"has different source and result element counts: '{source}' and '{target}'")
+            raise self.error("has different source and result element types")
+        counts = [math.prod(type.shape) for type in (source, target)]
+        if counts[0] != counts[1]:
+            raise self.error(
+                f"has different number of elements at source ({counts[0]}) and result ({counts[1]})"
+            )
         counts = [sum(type.scalable or ()) for type in (source, target)]
         if counts[0] != counts[1]:
             raise self.error(
@@ -105,8 +108,11 @@ class Bitcast(Op, name="vector.bitcast", traits=(PURE,)):
 
     def verify_op(self) -> None:
         source, target = self.source.type, self.result.type
-        if len(source.shape) != len(target.shape) or source.shape[:-1] != target.shape[:-1]:
-            raise self.error("dimension size mismatch at: leading dimensions")
+        if len(source.shape) != len(target.shape):
+            raise self.error("failed to verify that all of {source, result} have same rank")
+        for i, (extent, other) in enumerate(zip(source.shape[:-1], target.shape[:-1], strict=True)):
+            if extent != other:
+                raise self.error(f"dimension size mismatch at: {i}")
         widths = [bit_width(t.element) * (t.shape[-1] if t.shape else 1) for t in (source, target)]
         if widths[0] != widths[1]:
             raise self.error("source/result bitwidth of the minor 1-D vectors must be equal")
@@ -125,11 +131,18 @@ class Transpose(Op, name="vector.transpose", traits=(PURE,)):
 
     def verify_op(self) -> None:
         order, source, target = self.permutation.values, self.vector.type.shape, self.result.type.shape
-        if sorted(order) != list(range(len(source))):
-            raise self.error(
-                f"permutation must be one of {len(source)} dimensions, got [{', '.join(map(str, order))}]"
-            )
-        if tuple(source[d] for d in order) != target:
-            raise self.error(
-                f"dimension size mismatch: expected result shape {tuple(source[d] for d in order)}"
-            )
+        if self.vector.type.element is not self.result.type.element:
+            raise self.error("failed to verify that operand and result have same element type")
+        if len(source) != len(target):
+            raise self.error(f"vector result rank mismatch: {len(target)}")
+        if len(order) != len(source):
+            raise self.error(f"transposition length mismatch: {len(order)}")
+        seen: set[int] = set()
+        for d, extent in zip(order, target, strict=True):
+            if not 0 <= d < len(source):
+                raise self.error(f"transposition index out of range: {d}")
+            if d in seen:
+                raise self.error(f"duplicate position index: {d}")
+            seen.add(d)
+            if source[d] != extent:
+                raise self.error(f"dimension size mismatch at: {d}")

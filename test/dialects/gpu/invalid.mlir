@@ -342,3 +342,28 @@ func.func @sparse(%n: index, %m: memref<?xf64>) {
   "gpu.destroy_sp_mat"(%0) : (!gpu.sparse.dntensor_handle) -> ()
   return
 }
+
+// -----
+
+func.func @barrier_operand(%n: index) {
+  // expected-error @below {{expected '=' after SSA name}}
+  gpu.barrier %n
+  return
+}
+
+// -----
+
+func.func @launch_return(%n: index) {
+  gpu.launch blocks(%a, %b, %c) in (%d = %n, %e = %n, %f = %n) threads(%g, %h, %i) in (%j = %n, %k = %n, %l = %n) {
+    // expected-error @below {{'gpu.return' op expects parent op 'gpu.func'}}
+    gpu.return
+  }
+  return
+}
+
+// -----
+
+func.func @terminator() {
+  // expected-error @below {{'gpu.terminator' op expects parent op 'gpu.launch'}}
+  gpu.terminator
+}

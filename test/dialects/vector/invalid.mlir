@@ -523,3 +523,139 @@ func.func @shuffle_ranks(%a: vector<f32>, %b: vector<1xf32>) {
   %0 = vector.shuffle %a, %b [0, 1] : vector<f32>, vector<1xf32>
   return
 }
+
+// -----
+
+func.func @insert_strided_slice(%a: vector<8x8xf32>, %b: vector<4x4xf32>) {
+  // expected-error @below {{'vector.insert_strided_slice' op expected sum(offsets, source vector shape) dimension 0 to be confined to [1, 5)}}
+  %0 = vector.insert_strided_slice %a, %b {offsets = [0, 0], strides = [1, 1]} : vector<8x8xf32> into vector<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_length(%a: vector<2x4xf32>) {
+  // expected-error @below {{transposition length mismatch: 1}}
+  %0 = vector.transpose %a, [0] : vector<2x4xf32> to vector<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_rank(%a: vector<2x4xf32>) {
+  // expected-error @below {{vector result rank mismatch: 1}}
+  %0 = vector.transpose %a, [1, 0] : vector<2x4xf32> to vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_range(%a: vector<2x4xf32>) {
+  // expected-error @below {{transposition index out of range: 5}}
+  %0 = vector.transpose %a, [1, 5] : vector<2x4xf32> to vector<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_twice(%a: vector<2x2xf32>) {
+  // expected-error @below {{duplicate position index: 1}}
+  %0 = vector.transpose %a, [1, 1] : vector<2x2xf32> to vector<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_extent(%a: vector<4x2xf32>) {
+  // expected-error @below {{dimension size mismatch at: 1}}
+  %0 = vector.transpose %a, [1, 0] : vector<4x2xf32> to vector<4x2xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_element(%a: vector<2x4xf32>) {
+  // expected-error @below {{failed to verify that operand and result have same element type}}
+  %0 = vector.transpose %a, [1, 0] : vector<2x4xf32> to vector<4x2xi32>
+  return
+}
+
+// -----
+
+func.func @shape_cast_count(%a: vector<4x2xf32>) {
+  // expected-error @below {{has different number of elements at source (8) and result (7)}}
+  %0 = vector.shape_cast %a : vector<4x2xf32> to vector<7xf32>
+  return
+}
+
+// -----
+
+func.func @bitcast_rank(%a: vector<2x4xf32>) {
+  // expected-error @below {{failed to verify that all of {source, result} have same rank}}
+  %0 = vector.bitcast %a : vector<2x4xf32> to vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @bitcast_leading(%a: vector<2x4xf32>) {
+  // expected-error @below {{dimension size mismatch at: 0}}
+  %0 = vector.bitcast %a : vector<2x4xf32> to vector<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @insert_rank(%a: f32, %b: vector<4x4xf32>) {
+  // expected-error @below {{expected position attribute rank to match the dest vector rank}}
+  %0 = vector.insert %a, %b[1] : f32 into vector<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @insert_vector_rank(%a: vector<3xf32>, %b: vector<2x2xf32>) {
+  // expected-error @below {{expected position attribute rank + source rank to match dest vector rank}}
+  %0 = vector.insert %a, %b[0, 0] : vector<3xf32> into vector<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @insert_element(%a: i32, %b: vector<2x2xf32>) {
+  // expected-error @below {{failed to verify that source operand and result have same element type}}
+  %0 = vector.insert %a, %b[0, 0] : i32 into vector<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @insert_too_deep(%a: f32, %b: vector<2x4xf32>) {
+  // expected-error @below {{expected position attribute of rank no greater than dest vector rank}}
+  %0 = vector.insert %a, %b[1, 2, 3] : f32 into vector<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @extract_type(%a: vector<2x4xf32>) {
+  // expected-error @below {{inferred type(s) 'vector<4xf32>' are incompatible with return type(s) of operation 'f32'}}
+  %0 = vector.extract %a[1] : f32 from vector<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @deinterleave_odd(%a: vector<5xf32>) {
+  // expected-error @below {{failed to verify that the trailing dimension of the source vector has an even number of elements}}
+  %0, %1 = vector.deinterleave %a : vector<5xf32> -> vector<2xf32>
+  return
+}
+
+// -----
+
+func.func @deinterleave_half(%a: vector<4xf32>) {
+  // expected-error @below {{failed to verify that the trailing dimension of the results is half the width of source trailing dimension}}
+  %0, %1 = vector.deinterleave %a : vector<4xf32> -> vector<3xf32>
+  return
+}
