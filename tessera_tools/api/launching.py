@@ -34,7 +34,9 @@ class FindingsError(RuntimeError):
 
 def grid_of(given: object) -> tuple[int, ...]:
     """A grid as integers: of a number, or of up to three.  Raises DiagnosticError for anything else."""
-    parts = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    parts: tuple[Any, ...] = (
+        tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    )
     try:
         found = tuple(map(index, parts))
     except TypeError:
