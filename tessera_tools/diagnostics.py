@@ -9,8 +9,10 @@ function catches it, prints it, and exits with status 1.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from types import TracebackType
 from typing import Protocol
 
 from tessera_tools.records import dataclass, field
@@ -96,6 +98,37 @@ class InternalFault(DiagnosticError):
         """The one-line error for an unexpected exception; `doing` names the pass or step, and the op."""
         what = f"{type(fault).__name__}: {fault}" if str(fault) else type(fault).__name__
         return cls(Diagnostic("error", location, f"internal fault {doing}: {' '.join(what.split())[:300]}"))
+
+
+class plain_errors:
+    """Ends the traceback of a `DiagnosticError` at the function that has this `with` block.
+
+    For the functions that users call: a traceback then has their code, and the message with the line of the source. An
+    `InternalFault` keeps its traceback; TESSERA_DEBUG=1 in the environment keeps all of them.
+    """
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(
+        self, kind: type[BaseException] | None, failure: BaseException | None, frames: TracebackType | None
+    ) -> None:
+        if not isinstance(failure, DiagnosticError) or isinstance(failure, InternalFault) or frames is None:
+            return
+        if os.environ.get("TESSERA_DEBUG") == "1":
+            return
+        # Python adds the frames of the callers to this one while the error goes up.
+        frames.tb_next = None
+        failure.__cause__ = None  # as `raise … from None`
+        place = failure.diagnostics[0].location if failure.diagnostics else None
+        start = place.start() if place is not None else None
+        # An outer block may have added the line already.
+        if start is not None and not hasattr(failure, "__notes__"):
+            import linecache  # only needed for an error
+
+            line = linecache.getline(start[0], start[1])
+            if line.strip():
+                failure.add_note(_excerpt(line.rstrip("\n"), max(start[2], 1)).rstrip("\n"))
 
 
 class Refusal(ValueError):

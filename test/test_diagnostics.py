@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import traceback
+from pathlib import Path
+
 import pytest
 
 from tessera_tools.diagnostics import (
     Diagnostic,
     DiagnosticError,
+    InternalFault,
     Position,
     Remark,
     Sources,
@@ -14,6 +18,7 @@ from tessera_tools.diagnostics import (
     collect,
     emit,
     error,
+    plain_errors,
     render,
     sink,
 )
@@ -123,3 +128,57 @@ def test_the_nearest_name_is_the_one_that_begins_alike() -> None:
 def test_a_remark_prints_as_the_commands_show_it() -> None:
     remark = Remark("remark", Position("k.py", 3, 1), "load by TMA", rule="tma", kind="passed")
     assert str(remark) == "k.py:3:1: remark[passed]: load by TMA [tma]"
+
+
+def public(failure: Exception) -> None:
+    """A function of the interface: what it calls, and what that calls, is not for users."""
+    with plain_errors():
+        inner(failure)
+
+
+def inner(failure: Exception) -> None:
+    try:
+        raise KeyError("a detail")
+    except KeyError:
+        raise failure  # noqa: B904
+
+
+def frames(failure: Exception) -> list[str]:
+    """The functions of the traceback below this one."""
+    with pytest.raises(type(failure)) as found:
+        public(failure)
+    names = [frame.name for frame in traceback.extract_tb(found.value.__traceback__)]
+    return names[names.index("public") :]
+
+
+def test_the_traceback_of_an_error_ends_at_the_public_function() -> None:
+    failure = error(None, "bad")
+    assert frames(failure) == ["public"]
+    assert "a detail" not in "".join(traceback.format_exception(failure))
+
+
+def test_the_traceback_of_a_fault_is_whole() -> None:
+    assert frames(InternalFault.of(ValueError("odd"), "in a pass", None)) == ["public", "inner"]
+    assert frames(ValueError("odd")) == ["public", "inner"]
+
+
+def test_the_whole_traceback_on_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TESSERA_DEBUG", "1")
+    assert frames(error(None, "bad")) == ["public", "inner"]
+
+
+def test_a_traceback_shows_the_line_of_the_source_once(tmp_path: Path) -> None:
+    path = tmp_path / "a.mlir"
+    path.write_text("one\ntwo three\n")
+    failure = error(Position(str(path), 2, 5), "bad")
+    with pytest.raises(DiagnosticError) as found, plain_errors():
+        public(failure)
+    assert "".join(traceback.format_exception_only(found.value)).endswith(
+        f"{path}:2:5: error: bad\ntwo three\n    ^\n"
+    )
+
+
+def test_a_source_that_is_not_a_file_has_no_line() -> None:
+    failure = error(Position("<text>", 1, 1), "bad")
+    frames(failure)
+    assert not hasattr(failure, "__notes__")

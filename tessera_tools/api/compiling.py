@@ -22,7 +22,7 @@ from tessera_tools.api.inputs import (
     parse_input,
     tuned_for_input,
 )
-from tessera_tools.diagnostics import Diagnostic, collect, error
+from tessera_tools.diagnostics import Diagnostic, collect, error, plain_errors
 from tessera_tools.emit.compile_cache import Entry, key_of, once
 from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.manifest import Manifest
@@ -194,10 +194,11 @@ c_stride: i32) for sm_90a>
 
     @cached_property
     def _assembled(self) -> Compiled:
-        from tessera_tools.emit.driver import compile_text
+        with plain_errors():
+            from tessera_tools.emit.driver import compile_text
 
-        options = Options(self.target, "cubin", lineinfo=self._has_lines, ptxas=self._ptxas)
-        return compile_text(self.ptx, "ptx", options, name=f"<ptx of {self.source}>")
+            options = Options(self.target, "cubin", lineinfo=self._has_lines, ptxas=self._ptxas)
+            return compile_text(self.ptx, "ptx", options, name=f"<ptx of {self.source}>")
 
     @property
     def cubin(self) -> bytes:
@@ -210,10 +211,11 @@ c_stride: i32) for sm_90a>
     def sass(self) -> str:
         """The SASS, as nvdisasm prints it, with the source line of each instruction as a comment before it, unless
         `lineinfo` is False. Raises DiagnosticError."""
-        from tessera_tools.emit.driver import compile_text
+        with plain_errors():
+            from tessera_tools.emit.driver import compile_text
 
-        options = Options(self.target, "sass", lineinfo=self._has_lines, ptxas=self._ptxas)
-        return compile_text(self.ptx, "ptx", options, name=f"<ptx of {self.source}>").text("sass")
+            options = Options(self.target, "sass", lineinfo=self._has_lines, ptxas=self._ptxas)
+            return compile_text(self.ptx, "ptx", options, name=f"<ptx of {self.source}>").text("sass")
 
     @property
     def resources(self) -> Resources:
@@ -327,73 +329,74 @@ def compile(
     >>> ".target sm_90a" in kernel.ptx
     True
     """
-    if abi not in ("default", "plain"):
-        raise error(None, f"the abi is '{abi}'; expected default or plain")
-    given = {
-        "num_warps": num_warps,
-        "num_consumer_warpgroups": num_consumer_warpgroups,
-        "num_stages": num_stages,
-        "ping_pong": ping_pong,
-        "cluster": cluster,
-        "split_k": split_k,
-        "persistent": persistent,
-        "raster": raster,
-        "launches": launches,
-    }
-    _check_given(given)
-    if target is not None and not isinstance(target, str):
-        raise error(None, f"target is {target!r}; expected the name of a GPU, such as 'sm_90a'")
-    wanted = find_target(target) if target is not None else None
-    read, label, arguments = _read(source, args, wanted, name)
-    names = arguments.parameter_names if arguments is not None else []
-    if isinstance(read, bytes) and tuned is None and kind_of(label, read) != "mlir":
-        return _compile_text(read, label, wanted, entry, ptxas)
-    config = given_config(given)
-    told: list[Diagnostic] = []
-    if tuned is not None:
-        if not isinstance(read, bytes):
-            raise error(None, "tuned= needs text, bytecode or a file; found a module")
-        with collect() as told:
-            config = tuned_for_input(
-                os.fspath(tuned), read, label, target, config, entry=entry, shapes=shapes
-            )
-    options = Options(
-        wanted or find_target(DEFAULT_GPU),
-        "ptx",
-        lineinfo=lineinfo,
-        ptxas=ptxas,
-        **config,
-        plain_abi=abi == "plain",
-        explains=True,
-        keep_stages=True,
-    )
-    watch = _Watch(keep_ir)
-    key = None
-    if cache and not keep_ir:
-        data = read if isinstance(read, bytes) else print_op(read, debuginfo=True).encode()
-        data += "\0".join(names).encode()
-        key = key_of(data, label, options, wanted, api=True)
-    recording = None
-    if keep_ir and lineinfo:
-        from tessera_tools.report import Recording
-
-        recording = Recording(label)
-    with collect() as remarks:
-        found = once(
-            key, label, lambda: _compile_module(read, label, wanted, options, watch, recording, names)
+    with plain_errors():
+        if abi not in ("default", "plain"):
+            raise error(None, f"the abi is '{abi}'; expected default or plain")
+        given = {
+            "num_warps": num_warps,
+            "num_consumer_warpgroups": num_consumer_warpgroups,
+            "num_stages": num_stages,
+            "ping_pong": ping_pong,
+            "cluster": cluster,
+            "split_k": split_k,
+            "persistent": persistent,
+            "raster": raster,
+            "launches": launches,
+        }
+        _check_given(given)
+        if target is not None and not isinstance(target, str):
+            raise error(None, f"target is {target!r}; expected the name of a GPU, such as 'sm_90a'")
+        wanted = find_target(target) if target is not None else None
+        read, label, arguments = _read(source, args, wanted, name)
+        names = arguments.parameter_names if arguments is not None else []
+        if isinstance(read, bytes) and tuned is None and kind_of(label, read) != "mlir":
+            return _compile_text(read, label, wanted, entry, ptxas)
+        config = given_config(given)
+        told: list[Diagnostic] = []
+        if tuned is not None:
+            if not isinstance(read, bytes):
+                raise error(None, "tuned= needs text, bytecode or a file; found a module")
+            with collect() as told:
+                config = tuned_for_input(
+                    os.fspath(tuned), read, label, target, config, entry=entry, shapes=shapes
+                )
+        options = Options(
+            wanted or find_target(DEFAULT_GPU),
+            "ptx",
+            lineinfo=lineinfo,
+            ptxas=ptxas,
+            **config,
+            plain_abi=abi == "plain",
+            explains=True,
+            keep_stages=True,
         )
-    assert found.compiled.manifest is not None
-    kernel = _kernel(lookup(found.compiled.manifest.target), found.compiled, entry, label)
-    kernel.remarks, kernel._ir, kernel._ptxas = [*told, *remarks], watch.ir, ptxas
-    kernel._arguments = arguments
-    kernel._from_python = not isinstance(source, str | bytes | bytearray | os.PathLike | Operation)
-    kernel._input = (_named(read, label, names), options, wanted)
-    kernel._recording = recording
-    kernel.seconds = dict(found.facts["seconds"])
-    kernel.layouts = tuple(Layout(*layout) for layout in found.facts["layouts"])
-    pointees = found.facts["pointees"].get(kernel.name, [])
-    kernel.pointees = {number: name for number, name in enumerate(pointees) if name is not None}
-    return kernel
+        watch = _Watch(keep_ir)
+        key = None
+        if cache and not keep_ir:
+            data = read if isinstance(read, bytes) else print_op(read, debuginfo=True).encode()
+            data += "\0".join(names).encode()
+            key = key_of(data, label, options, wanted, api=True)
+        recording = None
+        if keep_ir and lineinfo:
+            from tessera_tools.report import Recording
+
+            recording = Recording(label)
+        with collect() as remarks:
+            found = once(
+                key, label, lambda: _compile_module(read, label, wanted, options, watch, recording, names)
+            )
+        assert found.compiled.manifest is not None
+        kernel = _kernel(lookup(found.compiled.manifest.target), found.compiled, entry, label)
+        kernel.remarks, kernel._ir, kernel._ptxas = [*told, *remarks], watch.ir, ptxas
+        kernel._arguments = arguments
+        kernel._from_python = not isinstance(source, str | bytes | bytearray | os.PathLike | Operation)
+        kernel._input = (_named(read, label, names), options, wanted)
+        kernel._recording = recording
+        kernel.seconds = dict(found.facts["seconds"])
+        kernel.layouts = tuple(Layout(*layout) for layout in found.facts["layouts"])
+        pointees = found.facts["pointees"].get(kernel.name, [])
+        kernel.pointees = {number: name for number, name in enumerate(pointees) if name is not None}
+        return kernel
 
 
 def _compile_module(

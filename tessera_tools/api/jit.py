@@ -10,6 +10,7 @@ from typing import Any
 
 from tessera_tools.api.compiling import Kernel, compile
 from tessera_tools.api.cutile import Arguments
+from tessera_tools.diagnostics import plain_errors
 from tessera_tools.runtime import Device, Result
 
 __all__ = ["launch"]
@@ -32,12 +33,13 @@ def launch(
 
     A kernel is compiled once for each signature and target. Raises the errors of `compile` and `Launcher`.
     """
-    key = (id(kernel), target, Arguments(kernel, args).key)
-    made = _compiled.get(key)
-    if made is None:
-        made = (kernel, compile(kernel, target, args=args))
-        _compiled[key] = made
-    return made[1][grid](*args, device=device, check=check, **options)
+    with plain_errors():
+        key = (id(kernel), target, Arguments(kernel, args).key)
+        made = _compiled.get(key)
+        if made is None:
+            made = (kernel, compile(kernel, target, args=args))
+            _compiled[key] = made
+        return made[1][grid](*args, device=device, check=check, **options)
 
 
 _compiled: dict[Any, tuple[Any, Kernel]] = {}

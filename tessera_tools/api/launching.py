@@ -10,7 +10,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.api.arrays import ArrayView, HostMemory, describe
-from tessera_tools.diagnostics import error
+from tessera_tools.diagnostics import error, plain_errors
 from tessera_tools.runtime import Device, Parameter, Result, Scalar, device, lookup_type
 
 if TYPE_CHECKING:
@@ -67,13 +67,15 @@ class Launcher:
 
         Raises DiagnosticError if the arguments do not match the parameters.
         """
-        return self._run(_assigned(self.kernel, args), device, check, options)
+        with plain_errors():
+            return self._run(_assigned(self.kernel, args), device, check, options)
 
     def launch(
         self, args: Sequence[Any], *, device: str | Device = "sim", check: bool = True, **options: Any
     ) -> Result:
         """As a call, but each argument that is an `ArrayView` is its pointer, extents and strides, and no other is."""
-        return self._run(_each(self.kernel, args), device, check, options)
+        with plain_errors():
+            return self._run(_each(self.kernel, args), device, check, options)
 
     def _run(
         self,

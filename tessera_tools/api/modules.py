@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 
 from tessera_tools.api.inputs import is_binary, parse_input
+from tessera_tools.diagnostics import plain_errors
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.rewriter import RewritePattern
 
@@ -23,11 +24,12 @@ def parse(source: str | bytes, name: str = "<text>") -> Operation:
     """
     from tessera_tools.ir.verifier import verify_or_raise
 
-    data = source.encode() if isinstance(source, str) else source
-    module = parse_input(data, name)
-    if not is_binary(data):
-        verify_or_raise(module)
-    return module
+    with plain_errors():
+        data = source.encode() if isinstance(source, str) else source
+        module = parse_input(data, name)
+        if not is_binary(data):
+            verify_or_raise(module)
+        return module
 
 
 def parse_file(path: str | os.PathLike[str]) -> Operation:
@@ -56,9 +58,10 @@ def run_passes(module: Operation, pipeline: str, *, verify_each: bool = True) ->
     from tessera_tools.passes.manager import PassManager
     from tessera_tools.passes.pipeline import parse_pipeline
 
-    text = pipeline if pipeline.lstrip().startswith("builtin.module") else f"builtin.module({pipeline})"
-    PassManager(parse_pipeline(text), verify_each=verify_each).run(module)
-    return module
+    with plain_errors():
+        text = pipeline if pipeline.lstrip().startswith("builtin.module") else f"builtin.module({pipeline})"
+        PassManager(parse_pipeline(text), verify_each=verify_each).run(module)
+        return module
 
 
 def rewrite(module: Operation, patterns: Sequence[RewritePattern]) -> bool:

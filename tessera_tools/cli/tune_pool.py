@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from tessera_tools.cli.tune_measure import Job, Reference, tried
-from tessera_tools.diagnostics import error
+from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.emit.tunables import Config
 from tessera_tools.emit.tuned import Trial
 from tessera_tools.process import end, fork
@@ -26,6 +26,8 @@ __all__ = ["Local", "RayPool"]
 
 _LONGEST = 1 << 20
 """Bytes of what a process answers."""
+_START = 60.0
+"""Seconds in which a cluster with a free CPU starts a task."""
 
 
 class Local:
@@ -145,7 +147,10 @@ class RayPool:
     def run(
         self, configs: Sequence[Config], known: Mapping[str, Trial], only_compile: bool
     ) -> Iterator[tuple[int, Trial]]:
-        """(number, trial) of each configuration, as they end."""
+        """(number, trial) of each configuration, as they end.
+
+        Raises DiagnosticError if none ends for so long that the cluster cannot have started one.
+        """
         started = [
             self.task.remote(
                 self.job, dict(config), self.reference, dict(known), only_compile, self.time_limit
@@ -155,12 +160,25 @@ class RayPool:
         numbers = {reference: number for number, reference in enumerate(started)}
         try:
             while started:
-                done, started = self.ray.wait(started, num_returns=1)
+                done, started = self.ray.wait(started, num_returns=1, timeout=self.time_limit + _START)
+                if not done:
+                    raise self._stuck()
                 for reference in done:
                     yield numbers[reference], self._trial(reference, configs[numbers[reference]])
         finally:
             for reference in started:
                 self.ray.cancel(reference, force=True)
+
+    def _stuck(self) -> DiagnosticError:
+        free, all_ = (
+            found.get("CPU", 0.0) for found in (self.ray.available_resources(), self.ray.cluster_resources())
+        )
+        return error(
+            None,
+            f"no task of the Ray cluster ended in {self.time_limit + _START:g} seconds, and each may take "
+            f"{self.time_limit:g}; {free:g} of the cluster's {all_:g} CPUs are free",
+            "a task needs one CPU: wait for the cluster's other work to end, or search without --ray",
+        )
 
     def _trial(self, reference: Any, config: Config) -> Trial:
         try:

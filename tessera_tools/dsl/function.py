@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.api.arrays import ArrayView, describe
 from tessera_tools.api.compiling import Kernel, compile
-from tessera_tools.diagnostics import DiagnosticError, Refusal, error
+from tessera_tools.diagnostics import DiagnosticError, Refusal, error, plain_errors
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects.cuda_tile.types import PointerType, scalar
 from tessera_tools.dsl import library
@@ -75,9 +75,10 @@ class Function:
 
     def bind(self, **constants: Any) -> Function:
         """The kernel with values for its `constexpr` parameters. Raises DiagnosticError for another parameter."""
-        found = Function(self.function, {**self._constants, **constants})
-        found._parameters()
-        return found
+        with plain_errors():
+            found = Function(self.function, {**self._constants, **constants})
+            found._parameters()
+            return found
 
     def tune(
         self,
@@ -286,26 +287,29 @@ class Launch:
         A kernel is compiled once for each combination of constants, alignments and targets. Raises DiagnosticError,
         FindingsError.
         """
-        function = self.function
-        parameters = function._parameters()
-        named = {name: options.pop(name) for name in list(options) if name in parameters}
-        bound = function._bound(args, named)
-        signature = function._signature(bound)
-        key = (signature, tuple((name, _identity(value)) for name, value in signature.constants), target)
-        try:
-            kernel = function._compiled.get(key)
-        except TypeError:
-            raise error(None, f"the constants of '{function.function.__name__}' cannot be compared") from None
-        if kernel is None:
-            kernel = compile(function._module(signature), target, name=function.file)
-            function._compiled[key] = kernel
-        values: list[Any] = []
-        for name, kind in parameters.items():
-            if isinstance(kind, ArrayType):
-                values.append(_checked(name, kind, bound[name]))
-            elif not isinstance(kind, _CONSTEXPR):
-                values.append(bound[name])
-        return kernel[self.grid].launch(values, device=device, check=check, **options)
+        with plain_errors():
+            function = self.function
+            parameters = function._parameters()
+            named = {name: options.pop(name) for name in list(options) if name in parameters}
+            bound = function._bound(args, named)
+            signature = function._signature(bound)
+            key = (signature, tuple((name, _identity(value)) for name, value in signature.constants), target)
+            try:
+                kernel = function._compiled.get(key)
+            except TypeError:
+                raise error(
+                    None, f"the constants of '{function.function.__name__}' cannot be compared"
+                ) from None
+            if kernel is None:
+                kernel = compile(function._module(signature), target, name=function.file)
+                function._compiled[key] = kernel
+            values: list[Any] = []
+            for name, kind in parameters.items():
+                if isinstance(kind, ArrayType):
+                    values.append(_checked(name, kind, bound[name]))
+                elif not isinstance(kind, _CONSTEXPR):
+                    values.append(bound[name])
+            return kernel[self.grid].launch(values, device=device, check=check, **options)
 
 
 def kernel(function: Callable[..., Any]) -> Function:

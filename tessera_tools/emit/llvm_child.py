@@ -11,6 +11,7 @@ LLVM ends its process on a fatal error, with a message on stderr. The parent rea
 
 from __future__ import annotations
 
+import _thread  # `threading` would take longer to import
 import ctypes
 import marshal
 import os
@@ -135,15 +136,29 @@ class Llvm:
         if _known_features:
             return _known_features[0]
         saved = os.dup(2)
-        listing = os.memfd_create("features")
+        # A pipe, because a limit on the size of files also cuts files in memory; a thread reads it, because it may be
+        # smaller than the listing.
+        listing, writer = os.pipe()
+        pieces: list[bytes] = []
+        complete = _thread.allocate_lock()
+        complete.acquire()
+
+        def read() -> None:
+            while piece := os.read(listing, 1 << 16):
+                pieces.append(piece)
+            complete.release()
+
+        _thread.start_new_thread(read, ())
         try:
-            os.dup2(listing, 2)
+            os.dup2(writer, 2)
             self._new_machine("", "+help", 0)
         finally:
             os.dup2(saved, 2)
             os.close(saved)
-        text = os.pread(listing, 1 << 20, 0).decode("utf-8", "replace")
-        os.close(listing)
+            os.close(writer)
+            complete.acquire()
+            os.close(listing)
+        text = b"".join(pieces).decode("utf-8", "replace")
         names = [
             words[0] for words in map(str.split, text.splitlines()) if len(words) > 1 and words[1] == "-"
         ]

@@ -19,11 +19,12 @@ from tessera_tools.layout.cute import CuteLayout, IntTuple, Swizzle, flatten
 from tessera_tools.layout.distributed import dims_of
 from tessera_tools.layout.f2 import log2
 from tessera_tools.layout.linear import LayoutError, LinearLayout
-from tessera_tools.layout.text import from_text
+from tessera_tools.layout.text import from_braces, from_text
 
 __all__ = ["cute_notation", "read_layout"]
 
-_ATTRIBUTE = re.compile(r"#?(?:\w+\.)*(?:linear|shared)\s*<\s*\{(?P<body>.*)\}\s*>", re.DOTALL)
+_ATTRIBUTE = re.compile(r"\s*#?(?:\w+\.)*(?:linear|shared)\b(?!\s*=)")
+_NAME = re.compile(r"\s*(?P<name>#[\w.]*)")
 _SWIZZLED = re.compile(
     r"(?P<swizzle>Sw(?:izzle)?\s*<[^>]*>)\s*(?:o|∘)\s*(?:0\s*(?:o|∘)\s*)?(?P<layout>.*)", re.DOTALL
 )
@@ -37,12 +38,18 @@ def read_layout(text: str, tile: Sequence[int] | None = None) -> LinearLayout:
     Raises LayoutError with the column of an error, or for a CuTe layout with other sizes than powers of two, or one
     that is not one to one in memory.
     """
-    text = text.strip()
-    found = _ATTRIBUTE.fullmatch(text)
+    found = _ATTRIBUTE.match(text)
     if found is not None:
-        return from_text(found["body"])
+        return from_braces(text, found.end(), "<{…}>")
+    other = _NAME.match(text)
+    if other is not None:
+        raise LayoutError(
+            f"column {other.start('name') + 1}: found '{other['name'][:40]}', expected #nv_tileas.linear<{{…}}> or "
+            "#nv_tileas.shared<{…}>"
+        )
     if "=" in text:
-        return from_text(text.removeprefix("{").removesuffix("}"))
+        return from_braces(text, 0, "{…}") if text.lstrip().startswith("{") else from_text(text)
+    text = text.strip()
     swizzled = _SWIZZLED.fullmatch(text)
     swizzle = Swizzle.parse(swizzled["swizzle"]) if swizzled is not None else None
     if not text or (text[0] not in "(0123456789" and swizzled is None):

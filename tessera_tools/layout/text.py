@@ -12,7 +12,7 @@ import re
 
 from tessera_tools.layout.linear import Basis, LayoutError, LinearLayout
 
-_TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<mark>[\[\]{},=]))")
+_TOKEN = re.compile(r"\s*(?:(?P<number>\d+)|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<mark>[\[\]{}<>,=]))")
 _OUTS = "outs"
 
 
@@ -36,33 +36,51 @@ def to_text(layout: LinearLayout) -> str:
 
 def from_text(text: str) -> LinearLayout:
     """Parses a layout. Raises `LayoutError` with the column of the error, counted from 1."""
-    return _Reader(text).layout()
+    return _Reader(text).layout("end")
+
+
+def from_braces(text: str, start: int, marks: str) -> LinearLayout:
+    """Parses a layout in `marks`, such as `<{…}>` or `{…}`, which is the rest of `text` from `start` on.
+
+    Raises `LayoutError` with the column of the error in `text`, counted from 1.
+    """
+    reader = _Reader(text, start)
+    opening, closing = marks.split("…")
+    for mark in opening:
+        reader.expect(mark)
+    found = reader.layout(closing[0])
+    for mark in closing:
+        reader.expect(mark)
+    reader.expect("end")
+    return found
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, start: int = 0) -> None:
         self._text = text
         self._tokens: list[tuple[str, str, int]] = []
-        position = 0
+        position = start
         end = len(text.rstrip())
         while position < end:
             match = _TOKEN.match(text, position)
             if match is None:
                 start = position + len(text[position:]) - len(text[position:].lstrip())
                 raise LayoutError(
-                    f"column {start + 1}: found '{text[start]}', expected a name, a number or []{{}},="
+                    f"column {start + 1}: found '{text[start]}', expected a name, a number or []{{}}<>,="
                 )
             kind = match.lastgroup or ""
             self._tokens.append((kind, match[kind], match.start(kind) + 1))
             position = match.end()
         self._at = 0
 
-    def _next(self, want: str) -> str:
-        kind, value, column = ("end", "the end", len(self._text) + 1)
+    def expect(self, want: str) -> str:
+        """Reads one token: a mark, a `name`, a `number` or the `end`. Raises LayoutError for another one."""
+        kind, value, column = ("end", "the end", len(self._text.rstrip()) + 1)
         if self._at < len(self._tokens):
             kind, value, column = self._tokens[self._at]
         if want not in (kind, value):
-            expected = f"a {want}" if want in ("number", "name") else f"'{want}'"
+            named = {"number": "a number", "name": "a name", "end": "the end"}
+            expected = named.get(want, f"'{want}'")
             found = value if kind == "end" else f"'{value}'"
             raise LayoutError(f"column {column}: found {found}, expected {expected} in a layout")
         self._at += 1
@@ -72,45 +90,46 @@ class _Reader:
         return self._at < len(self._tokens) and self._tokens[self._at][1] == mark
 
     def _numbers(self) -> Basis:
-        self._next("[")
+        self.expect("[")
         numbers: list[int] = []
         while not self._peek("]"):
             if numbers:
-                self._next(",")
-            numbers.append(int(self._next("number")))
-        self._next("]")
+                self.expect(",")
+            numbers.append(int(self.expect("number")))
+        self.expect("]")
         return tuple(numbers)
 
     def _vectors(self) -> list[Basis]:
-        self._next("[")
+        self.expect("[")
         vectors: list[Basis] = []
         while not self._peek("]"):
             if vectors:
-                self._next(",")
+                self.expect(",")
             vectors.append(self._numbers())
-        self._next("]")
+        self.expect("]")
         return vectors
 
     def _sizes(self) -> dict[str, int]:
-        self._next("{")
+        self.expect("{")
         sizes: dict[str, int] = {}
         while not self._peek("}"):
             if sizes:
-                self._next(",")
-            name = self._next("name")
-            self._next("=")
-            sizes[name] = int(self._next("number"))
-        self._next("}")
+                self.expect(",")
+            name = self.expect("name")
+            self.expect("=")
+            sizes[name] = int(self.expect("number"))
+        self.expect("}")
         return sizes
 
-    def layout(self) -> LinearLayout:
+    def layout(self, end: str) -> LinearLayout:
+        """Reads the entries before the mark `end`, or before the end of the text."""
         bases: dict[str, list[Basis]] = {}
         outs: dict[str, int] | None = None
-        while self._at < len(self._tokens):
+        while not (self._at == len(self._tokens) if end == "end" else self._peek(end)):
             if bases or outs is not None:
-                self._next(",")
-            name = self._next("name")
-            self._next("=")
+                self.expect(",")
+            name = self.expect("name")
+            self.expect("=")
             if name == _OUTS:
                 outs = self._sizes()
                 continue

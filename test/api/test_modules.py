@@ -7,6 +7,8 @@ import importlib
 import os
 import subprocess
 import sys
+import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,28 @@ def test_a_syntax_error_has_its_place() -> None:
 def test_an_unknown_pass_is_refused() -> None:
     with pytest.raises(tt.DiagnosticError, match="canonicalise"):
         tt.run_passes(tt.parse("module {}"), "canonicalise")
+
+
+GOOD = "func.func @f() { return }"
+KERNEL = "cuda_tile.module @m { entry @k(%n: tile<i32>) { return } }"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: tt.parse("oops"),
+        lambda: tt.run_passes(tt.parse(GOOD), "oops"),
+        lambda: tt.compile("oops {}"),
+        lambda: tt.compile(KERNEL, "sm_80")[1](1, 2),
+        lambda: tt.compile(KERNEL, "sm_80", ptxas="/nowhere/ptxas").cubin,
+    ],
+    ids=["parse", "run_passes", "compile", "launch", "cubin"],
+)
+def test_an_uncaught_error_has_the_frame_of_the_user_and_one_of_the_interface(
+    wrong: Callable[[], object],
+) -> None:
+    with pytest.raises(tt.DiagnosticError) as found:
+        wrong()
+    files = [frame.filename for frame in traceback.extract_tb(found.value.__traceback__)][1:]
+    assert files[0] == __file__
+    assert len([name for name in files if "tessera_tools" in name]) == 1 == len(files) - 1

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 from programs import fresh_seed
 
-from tessera_tools.cli import tune
+from tessera_tools.cli import tune, tune_pool
 from tessera_tools.cli.tune_measure import Job, Reference
 from tessera_tools.cli.tune_pool import RayPool
+from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.emit.tuned import Trial
 from tessera_tools.target import lookup
 
@@ -133,6 +134,25 @@ def test_a_candidate_has_a_time_limit(cluster: Any) -> None:
     own = pool(0.001)
     ((_, trial),) = own.run([{"num_warps": 1}], {}, False)
     assert trial.outcome == "failed" and "took more than 0.001 seconds" in trial.message
+
+
+def test_a_cluster_without_a_free_cpu_is_an_error(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    @cluster.remote(num_cpus=2)
+    def other_work() -> None:
+        time.sleep(1000)
+
+    busy = other_work.remote()
+    try:
+        deadline = time.monotonic() + 20
+        while cluster.available_resources().get("CPU", 0) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        monkeypatch.setattr(tune_pool, "_START", 0.25)
+        with pytest.raises(DiagnosticError) as found:
+            list(pool(0.25).run([{"num_warps": 1}, {"num_warps": 2}], {}, False))
+        assert "no task of the Ray cluster ended in 0.5 seconds" in str(found.value)
+        assert "0 of the cluster's 2 CPUs are free" in str(found.value)
+    finally:
+        cluster.cancel(busy, force=True)
 
 
 def test_a_search_that_ends_early_ends_its_tasks(cluster: Any, tmp_path: Path) -> None:

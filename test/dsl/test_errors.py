@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import runpy
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -380,3 +381,13 @@ def test_two_files_with_the_same_code_have_their_own_syntax(tmp_path: Path) -> N
             found.append(str(failure))
     assert found[0] == ""
     assert f"{tmp_path / 'untyped.py'}:5:7: error: the parameter 'x' has no type" in found[1]
+
+
+def test_an_uncaught_error_shows_the_launch_and_the_line_of_the_kernel() -> None:
+    with pytest.raises(tt.DiagnosticError) as found:
+        unknown_name[1](7)
+    names = [frame.name for frame in traceback.extract_tb(found.value.__traceback__)]
+    assert names == ["test_an_uncaught_error_shows_the_launch_and_the_line_of_the_kernel", "__call__"]
+    line = "    y = load(x + aragne(4))  # noqa: F405, F841\n"
+    shown = "".join(traceback.format_exception_only(found.value))
+    assert shown.endswith(f"{line}{'^':>{line.index('aragne') + 1}}\n")

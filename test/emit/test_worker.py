@@ -44,6 +44,26 @@ def test_the_child_says_what_its_llvm_is(worker: Worker):
     assert info.max_ptx == 90
 
 
+@pytest.mark.parametrize("limit", [0, 1024])
+def test_a_limit_on_the_size_of_files_hides_no_gpu(limit: int):
+    code = (
+        "import resource; from tessera_tools.emit.worker import Worker\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))\n"
+        "with Worker.start() as worker: print(*worker.info().cpus)"
+    )
+    # Python would keep what it could write of a file of byte code.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        timeout=60,
+        env=environment,
+    )
+    assert "sm_80" in done.stdout.split()
+
+
 def test_a_worker_starts_with_its_first_request():
     with Worker() as worker:
         assert worker.info().version

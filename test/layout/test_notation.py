@@ -103,7 +103,19 @@ def test_a_derived_swizzle_has_no_text() -> None:
         ("Sw<3,4> o (4,8):(8,1)", None, "expected a swizzle such as"),
         ("(4,8):(8,1)", [4, 4], "reaches outside the tile 4x4"),
         ("(4,8,2):(8,1,32)", [8, 8], "has no two modes"),
-        ("#nv_tileas.linear<{register = [[0,1}>", None, "column 17: found the end"),
+        ("#nv_tileas.linear<{register = [[0,1}>", None, "column 36: found '}', expected ','"),
+        ("#nv_tileas.linear<warps=[4],register=[[1]]>", None, "column 19: found 'warps', expected '{'"),
+        ("  #nv_tileas.linear<{register = x}>", None, r"column 33: found 'x', expected '\['"),
+        ("#nv_tileas.linear {}", None, "column 19: found '{', expected '<'"),
+        ("#nv_tileas.shared<{offset = [[1]]}> 3", None, "column 37: found '3', expected the end"),
+        ("#nv_tileas.linear<{register = [[1]]", None, "column 36: found the end, expected ','"),
+        (
+            "#nv_tileas.line<{register = [[1]]}>",
+            None,
+            "column 1: found '#nv_tileas.line', expected #nv_tileas.lin",
+        ),
+        ("{register = [[1]], ;}", None, "column 20: found ';'"),
+        ("{register = [[1]]", None, "column 18: found the end, expected ','"),
     ],
 )
 def test_what_is_no_layout_is_refused(text: str, tile: list[int] | None, message: str) -> None:
