@@ -13,7 +13,7 @@
 // CHECK-LABEL: @product
 // CHECK-SAME: cluster = [4, 1, 1]
 // CHECK: %[[RANK:.*]] = nv_tileas.cta_rank : i32
-// CHECK: %[[END:.*]] = arith.maxsi %n, %zero : i32
+// CHECK: %[[END:.*]] = arith.maxsi %zero, %n : i32
 // CHECK: %[[N:.*]] = arith.subi %[[END]], %zero : i32
 // CHECK: %[[EACH:.*]] = arith.shrui %[[N]], %{{.*}} : i32
 // CHECK: %[[MORE:.*]] = arith.andi %[[N]], %{{.*}} : i32
