@@ -4,8 +4,8 @@
         │ regions                      a Value knows its uses (OpOperand), an OpOperand its owner
     Region ─ blocks ▶ Block ─ operations ▶ Operation …
 
-The operations of a block are a doubly linked list: inserting and erasing cost O(1).  The uses of a value are
-one too.  `Operation` is also the class of every registered op: subclasses come from `tessera_tools.opdef`.
+The operations of a block are a doubly linked list, and so are the uses of a value: inserting and erasing cost O(1).
+`Operation` is also the class of every registered op: subclasses come from `tessera_tools.opdef`.
 """
 
 from __future__ import annotations
@@ -303,14 +303,12 @@ class Operation:
     # -- errors
 
     def error(self, message: str, *notes: str, named: bool = True) -> diagnostics.DiagnosticError:
-        """An error at this operation, MLIR style: `raise op.error("…")` says `'dialect.op' op …`; without `named`, the
-        message alone."""
+        """An error at this operation: `raise op.error("…")` says `'dialect.op' op …`; without `named`, `…` alone."""
         if diagnostics.shows_operations():
             from tessera_tools.ir.printing import op_text
 
             notes = (*notes, f"see current operation: {op_text(self, generic=True)}")
-        text = f"'{self.name}' op {message}" if named else message
-        return diagnostics.error(self.location, text, *notes)
+        return diagnostics.error(self.location, f"'{self.name}' op {message}" if named else message, *notes)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} '{self.name}' at {self.location.body()}>"
