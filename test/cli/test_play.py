@@ -27,6 +27,20 @@ VECTOR_ADD = (ROOT / "examples" / "vector_add.mlir").read_text()
 EMPTY = "entry @k() {\n  return\n}\n"
 LONG: dict[str, Any] = {"program": VECTOR_ADD, "run": True, "running": {"grid": "1000000,1,1"}}
 """A request that takes hours."""
+ENDLESS: dict[str, Any] = {
+    "program": """entry @k(%p: tile<ptr<i32>>) {
+  loop {
+    %zero = constant <i32: 0> : tile<i32>
+    %token = store_ptr_tko weak %p, %zero : tile<ptr<i32>>, tile<i32> -> token
+    continue
+  }
+  return
+}
+""",
+    "run": True,
+    "arguments": "p=zeros:i32:4",
+}
+"""A kernel whose loop has no end."""
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +69,13 @@ def test_a_run_has_a_limit_on_memory(server: PlayServer) -> None:
     assert "out of memory" in answer["run"]["output"]
 
 
+@pytest.mark.parametrize("request_body", [LONG, ENDLESS], ids=["long", "endless"])
 def test_what_takes_too_long_is_stopped_and_leaves_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    request_body: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with PlayServer("--time-limit=6") as server:
-        answer = server.ask(**LONG)
+        answer = server.ask(**request_body)
         assert answer == {"failed": "stopped after 6 s; --time-limit allows more"}
         pid = server.process.pid
         assert server.close() == 0
@@ -165,6 +180,7 @@ def test_the_page_allows_nothing_from_elsewhere(server: PlayServer) -> None:
 def test_large_and_broken_requests_are_refused(server: PlayServer) -> None:
     assert server.post(b"x" * (3 << 20))[0] == 413
     assert server.post(json.dumps({"program": "x" * ((1 << 20) + 1)}).encode())[0] == 413
+    assert server.post(json.dumps({"program": "x" * 10_000_000}).encode())[0] == 413
     for body in (b"", b"x", b"[]", b"[" * 100_000, b'{"program": 1' + b"0" * 5000 + b"}", b"\xff"):
         assert server.post(body)[0] == 400, body[:20]
     answer = json.loads(server.post(b'{"program": 1}')[1])
