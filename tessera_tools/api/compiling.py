@@ -158,7 +158,7 @@ c_stride: i32) for sm_90a>
         """The kernel with a grid, ready to be called with its arguments: `kernel[(4, 2)](a, b)`."""
         from tessera_tools.api.launching import Launcher
 
-        return Launcher(self, (grid,) if isinstance(grid, int) else tuple(grid))
+        return Launcher(self, grid)
 
     def __call__(self, *args: object, **options: object) -> NoReturn:
         """A launch needs a grid: `kernel[grid](…)`."""

@@ -5,7 +5,8 @@ kernel[grid](a, b, 3) ──arguments──▶ pointers, extents, strides, scala
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.api.arrays import ArrayView, HostMemory, describe
@@ -15,7 +16,7 @@ from tessera_tools.runtime import Device, Parameter, Result, Scalar, device, loo
 if TYPE_CHECKING:
     from tessera_tools.api.compiling import Kernel
 
-__all__ = ["FindingsError", "Launcher"]
+__all__ = ["FindingsError", "Launcher", "grid_of"]
 
 
 class FindingsError(RuntimeError):
@@ -31,12 +32,26 @@ class FindingsError(RuntimeError):
         )
 
 
+def grid_of(given: object) -> tuple[int, ...]:
+    """A grid as integers: of a number, or of up to three.  Raises DiagnosticError for anything else."""
+    parts: tuple[Any, ...] = (
+        tuple(given) if isinstance(given, Iterable) and not isinstance(given, str) else (given,)
+    )
+    try:
+        found = tuple(map(index, parts))
+    except TypeError:
+        found = ()
+    if not 1 <= len(found) <= 3 or min(found) < 1:
+        raise error(None, f"the grid is {given!r}; expected one to three positive integers, as (4, 2)")
+    return found
+
+
 class Launcher:
     """A kernel with its grid; call it with the kernel's arguments."""
 
-    def __init__(self, kernel: Kernel, grid: tuple[int, ...]) -> None:
+    def __init__(self, kernel: Kernel, grid: object) -> None:
         self.kernel = kernel
-        self.grid = grid
+        self.grid = grid_of(grid)
 
     def __call__(
         self, *args: Any, device: str | Device = "sim", check: bool = True, **options: Any

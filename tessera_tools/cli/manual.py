@@ -65,7 +65,7 @@ def _options(line: CommandLine) -> list[tuple[str, str, tuple[str, ...], bool]]:
 def _proposed(name: str) -> tuple[str, ...]:
     """The words that completion offers for a value that need not be one of them."""
     if name in ("gpu-name", "tessera-pipeline"):
-        return tuple(target.name for target in targets())
+        return tuple(dict.fromkeys(name for target in targets() for name in (target.name, target.cpu)))
     return _ends() if name == "to" else ()
 
 

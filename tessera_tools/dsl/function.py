@@ -69,7 +69,9 @@ class Function:
 
     def __getitem__(self, grid: int | Sequence[int]) -> Launch:
         """The kernel with a grid, ready to be called with its arguments: `gemm[8, 8](a, b, c)`."""
-        return Launch(self, (grid,) if isinstance(grid, int) else tuple(grid))
+        from tessera_tools.api.launching import grid_of
+
+        return Launch(self, grid_of(grid))
 
     def bind(self, **constants: Any) -> Function:
         """The kernel with values for its `constexpr` parameters. Raises DiagnosticError for another parameter."""

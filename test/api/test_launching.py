@@ -319,3 +319,15 @@ def test_a_device_that_times_every_launch_leaves_the_arrays_as_they_were(arrays:
     result = tt.compile(ADD, "sm_90a")[4](a, b, 1.5, device=tt.device("sim", timing=True))
     assert result.estimate is not None
     assert not b.any()
+
+
+@pytest.mark.parametrize("grid", ["x", 2.5, (2.5,), (), (1, 2, 3, 4), 0, (1, -1), None])
+def test_a_grid_is_one_to_three_positive_integers(grid: Any) -> None:
+    kernel = tt.compile(ADD, target="sm_80")
+    with pytest.raises(tt.DiagnosticError, match=r"the grid is .*; expected one to three positive integers"):
+        kernel[grid]
+
+
+def test_a_grid_may_be_of_numpys_integers() -> None:
+    kernel = tt.compile(ADD, target="sm_80")
+    assert kernel[np.int64(4)].grid == (4,)

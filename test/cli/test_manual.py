@@ -94,8 +94,8 @@ def test_bash_completes_the_stages_and_passes_of_a_pipeline() -> None:
 
 
 def test_bash_completes_gpus() -> None:
-    assert complete("tessera-opt", "--tessera-pipeline", "=", "sm_10") == ["sm_100", "sm_103", "sm_107"]
-    assert complete("tessera-run", "--gpu-name", "=", "sm_9") == ["sm_90"]
+    assert complete("tessera-opt", "--tessera-pipeline", "=", "sm_107") == ["sm_107", "sm_107a"]
+    assert complete("tessera-run", "--gpu-name", "=", "sm_9") == ["sm_90", "sm_90a"]
 
 
 def test_bash_completes_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

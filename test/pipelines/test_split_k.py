@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from programs import compiled, empty, fresh_seed, launch, launch_ptx, random, worker
 
+import tessera_tools as tt
 from tessera_tools.diagnostics import DiagnosticError, collect
 from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.parser import parse_module
@@ -264,3 +265,8 @@ def test_a_cluster_for_something_else_is_not_split() -> None:
 def test_kernels_without_products_stay_as_they_are() -> None:
     softmax = (CORPUS / "softmax_f32_1024.mlir").read_text()
     assert compiled(softmax, "sm_90a", split_k=2).ptx == compiled(softmax, "sm_90a").ptx
+    (remark,) = [r for r in tt.compile(softmax, "sm_90a", split_k=2).remarks if r.rule == "split-k"]
+    assert (
+        remark.kind == "failed"
+        and remark.message == "the option split-k=2 has no effect: the kernel has no products"
+    )

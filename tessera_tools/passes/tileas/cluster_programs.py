@@ -22,6 +22,7 @@ from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i64
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.flow import flow_of
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.passes.tileas.raster import Numbers
 
@@ -202,12 +203,13 @@ def _loads_of_stored(loop: Operation, stores: list[Any]) -> list[Operation]:
     """The loads from buffers that a loop stores to. The program that a CTA without one would follow may store what
     they read. Factors of products are loaded by all CTAs, and pointers too, because there is no zero of their type."""
     buffers = {_buffer(op) for op in stores if isinstance(op, nv_tileas.TiledStore | nv_tileaa.Store)}
+    loops = _loops_of_products(loop)
     return [
         op
         for op in loop.walk()
         if isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Load)
         and _buffer(op) in buffers
-        and not _is_with_products(op, loop)
+        and not _is_with_products(op, loops)
         and constant(op.results[0].type, [0]) is not None
     ]
 
@@ -220,14 +222,23 @@ def _buffer(op: Operation) -> Value:
     return value
 
 
-def _is_with_products(load: Operation, scope: Operation) -> bool:
-    """Whether a load is shared, or in a loop with products below a scope."""
+def _loops_of_products(scope: Operation) -> set[Operation]:
+    """The innermost loops around products, with the branches between."""
+    found: set[Operation] = set()
+    for op in scope.walk():
+        outer = op.parent_op if isinstance(op, nv_tileas.Dot) else None
+        while outer is not None and outer is not scope:
+            found.add(outer)
+            outer = None if isinstance(outer, LoopLike) else outer.parent_op
+    return found
+
+
+def _is_with_products(load: Operation, loops: set[Operation]) -> bool:
+    """Whether a load is shared, or in a loop of products."""
     parent = load.parent_op
-    while parent is not None and parent is not scope:
-        if any(isinstance(op, nv_tileas.Dot) for op in parent.walk()):
-            return True
+    while parent is not None and parent not in loops:
         parent = parent.parent_op
-    return nv_tileas.SHARED_BY in load.attributes
+    return parent is not None or nv_tileas.SHARED_BY in load.attributes
 
 
 def guard(op: Any, condition: Value) -> None:

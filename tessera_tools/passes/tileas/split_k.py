@@ -83,6 +83,9 @@ class SplitK(Pass):
             try:
                 found = splittable(function, target)
                 if found is None:
+                    if self.parts:
+                        text = f"the option split-k={self.parts} has no effect: the kernel has no products"
+                        context.failed(function, text, "split-k", "schedule", function=function)
                     continue
                 parts, why = self.parts, "as set by the option split-k"
                 if not parts:
