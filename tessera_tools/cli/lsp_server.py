@@ -18,6 +18,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, BinaryIO, cast
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
@@ -281,7 +282,7 @@ _ANSWERS: dict[str, tuple[Any, Any]] = {
 """The requests about a document: the type of the answer, and the options of the capability."""
 
 _REPORTED = frozenset({lsp.TEXT_DOCUMENT_RENAME})
-"""Requests whose failure the user must see; others have no answer then."""
+"""Requests whose failure is an error response, which editors show; others have no answer then."""
 
 
 def serve(limits: Limits) -> None:
@@ -322,9 +323,8 @@ def _handler(method: str, answer: Any) -> Callable[[Server, Any], Awaitable[Any]
             found = await server.ask(method, params, params.text_document.uri)
         except Failed as failure:
             if method in _REPORTED:
-                server.window_show_message(lsp.ShowMessageParams(lsp.MessageType.Error, str(failure)))
-            else:
-                server.log(f"{method}: {failure}")
+                raise JsonRpcException(str(failure), lsp.LSPErrorCodes.RequestFailed) from None
+            server.log(f"{method}: {failure}")
             return None
         return server.protocol._converter.structure(found, answer)
 

@@ -12,6 +12,7 @@ from tessera_tools.editor.runs import run_at
 from tessera_tools.editor.text import Json
 from tessera_tools.ir.core import BlockArgument, OpResult, Value
 from tessera_tools.ir.symbols import enclosing_name
+from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.pictures import picture
 from tessera_tools.opdef.dialect import find_dialect, find_op
 from tessera_tools.opdef.documentation import attribute_section, op_section
@@ -76,7 +77,9 @@ def _name(program: Program, found: Occurrence, lowered: Callable[[Program], Lowe
     if found.kind == "alias":
         line_end = program.text.find("\n", definition.start)
         text = program.text[definition.start : line_end if line_end >= 0 else len(program.text)]
-        return _code(text.rstrip())
+        layout = getattr(program.aliases.get(found.name), "layout", None)
+        shown = _picture(layout) if isinstance(layout, LinearLayout) else ""
+        return "\n\n".join(filter(None, [_code(text.rstrip()), shown]))
     if found.kind == "symbol" and definition.op is not None:
         start = program.start_of(definition.op)
         return _code(_header(program, start)) if start is not None else ""
@@ -97,7 +100,7 @@ def _value(
     value: Value,
     lowered: Callable[[Program], Lowered],
 ) -> str:
-    lines = [_code(f"{name} : {value.type}")]
+    lines = [_code(f"{name} : {program.with_aliases(value.type)}")]
     if isinstance(value, OpResult):
         which = f"result {value.index} of" if len(value.op.results) > 1 else "result of"
         lines.append(f"{which} `{value.op.name}`")
@@ -112,8 +115,12 @@ def _value(
     if layout is not None:
         type, found = layout
         lines.append(f"Layout of `{type.partition(',')[0]}>`:")
-        lines.append(f"```text\n{picture(found).text(width=_WIDTH, rows=_ROWS)}```")
+        lines.append(_picture(found))
     return "\n\n".join(lines)
+
+
+def _picture(layout: LinearLayout) -> str:
+    return f"```text\n{picture(layout).text(width=_WIDTH, rows=_ROWS)}```"
 
 
 def _around(value: BlockArgument) -> str:

@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cached_property
 from typing import NamedTuple
 
-from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, InternalFault, collect
+from tessera_tools.diagnostics import Diagnostic, DiagnosticError, HasStart, InternalFault, Refusal, collect
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.traits import SymbolTable
 from tessera_tools.opdef.dialect import upgrade_spelling
+from tessera_tools.parser.aliases import Aliases
 from tessera_tools.parser.indexing import Definition, Indexed, read_indexed
 
 __all__ = ["Occurrence", "Program"]
@@ -177,6 +180,33 @@ class Program:
             return not one.values, one.extent[1] - one.extent[0], abs(found.start - one.start)
 
         return min(visible, key=rank, default=None)
+
+    @cached_property
+    def aliases(self) -> dict[str, Attribute | Type]:
+        """The attribute or the type that each alias means; without those that have an error."""
+        read = Aliases(self.indexed.source, "allow_unregistered" in self.flags)
+        found: dict[str, Attribute | Type] = {}
+        for name in self.definitions:
+            if name in read:
+                with suppress(DiagnosticError, Refusal):
+                    found[name] = (read.type if name[0] == "!" else read.attribute)(name[1:], 0, 0)
+        return found
+
+    @cached_property
+    def _aliased(self) -> list[tuple[str, str]]:
+        """(text, alias) of the attributes and types of dialects that have one, the longest text first."""
+        texts = {str(value): name for name, value in reversed(self.aliases.items())}
+        return sorted(
+            ((text, name) for text, name in texts.items() if text[0] in "#!" and text.endswith(">")),
+            key=lambda one: -len(one[0]),
+        )
+
+    def with_aliases(self, shown: Attribute | Type) -> str:
+        """The text of an attribute or a type, with the aliases of the program for its parts."""
+        text = str(shown)
+        for long, name in self._aliased:
+            text = text.replace(long, name)
+        return text
 
     def uses_of(self, definition: Definition) -> list[Occurrence]:
         """Every occurrence of the name that means this definition, which is the first of them."""

@@ -203,7 +203,7 @@ def hints(
                     continue
                 value = one.values[0]
                 at = document.text.position(program.start + one.start + len(one.name))
-                shown = str(value.type).removeprefix("!cuda_tile.")
+                shown = program.with_aliases(value.type).removeprefix("!cuda_tile.")
                 if types and shown.rpartition(".")[2] not in document.text.line(line) and shown != "none":
                     found.append({"position": at, "label": f": {_cut(shown)}", "kind": 1})
                 known = lowered(program).facts_of(value) if facts else ""

@@ -104,11 +104,18 @@ def test_every_request_has_an_answer(client: Client) -> None:
     assert "### `arith.addi`" in item["documentation"]["value"]
 
 
-def test_a_refused_rename_is_a_message(client: Client) -> None:
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        ("a", "'%a' is already defined in line 1"),
+        ("a b", "'a b' is not a name of a value: letters, digits and '_$.-', or a number"),
+    ],
+)
+def test_a_refused_rename_is_an_error(client: Client, new: str, message: str) -> None:
     client.open(URI, PROGRAM)
-    assert client.request("textDocument/rename", {**client.at(URI, 1, 3), "newName": "a"}) is None
-    shown = client.wait("window/showMessage")
-    assert shown["message"] == "'%a' is already defined in line 1"
+    answer = client.ask("textDocument/rename", {**client.at(URI, 1, 3), "newName": new})
+    assert answer["error"]["code"] == -32803  # RequestFailed
+    assert answer["error"]["message"] == message
 
 
 @pytest.mark.parametrize(

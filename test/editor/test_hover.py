@@ -83,6 +83,38 @@ def test_a_layout_that_the_text_has() -> None:
     assert re.search(r"7 T28 r0-1 T29 r0-1 T30 r0-1 T31 r0-1", shown(marked, "1"))
 
 
+ALIASED = """\
+<1>#layout = #nv_tileas.linear<{register = [[0, 1], [8, 0], [0, 8]], lane = [[0, 2], [0, 4], [1, 0], [2, 0], [4, 0]], \
+warp = [], block = []}>
+#number = 3 : i32
+func.func @f(<2>%x: tensor<16x16xf32, <3>#layout>) attributes {a = <4>#number} {
+  return
+}
+"""
+
+
+@pytest.mark.parametrize("mark", ["1", "3"])
+def test_an_alias_of_a_layout_has_its_text_and_its_picture(mark: str) -> None:
+    text = shown(Marked(ALIASED), mark)
+    assert "#layout = #nv_tileas.linear<{register = [[0, 1]" in text
+    assert re.search(r"7 T28 r0-1 T29 r0-1 T30 r0-1 T31 r0-1", text)
+
+
+def test_another_alias_has_its_text_alone() -> None:
+    assert shown(Marked(ALIASED), "4") == "```mlir\n#number = 3 : i32\n```"
+
+
+def test_an_alias_of_a_layout_with_an_error_has_no_picture() -> None:
+    marked = Marked("<1>#layout = #nv_tileas.linear<{register = x}>\nfunc.func @f() {\n  return\n}\n")
+    assert shown(marked, "1") == "```mlir\n#layout = #nv_tileas.linear<{register = x}>\n```"
+
+
+def test_a_type_has_the_aliases_of_the_file() -> None:
+    text = shown(Marked(ALIASED), "2")
+    assert "```mlir\n%x : tensor<16x16xf32, #layout>\n```" in text
+    assert "#nv_tileas.linear" not in text
+
+
 def test_nothing_is_known_in_a_program_with_errors() -> None:
     marked = Marked(
         "entry @k(%n: tile<i32>) {\n  <1>%q = assume div_by<16>, %n : tile<i32>\n  oops\n  return\n}\n"

@@ -112,6 +112,19 @@ def test_hints_have_types_that_the_line_lacks_and_facts() -> None:
     assert hints(moved) == [": i1"]
 
 
+LAYOUT = "#nv_tileas.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>"
+
+
+def test_hints_have_the_aliases_of_the_file() -> None:
+    body = "  %y = arith.negf %x\n    : {type}\n  return\n}}\n"
+    head = "func.func @f(%x: {type}) {{\n"
+    aliased = "tensor<64xf32, #layout>"
+    text = f"#layout = {LAYOUT}\n" + (head + body).format(type=aliased)
+    assert hints(Marked(text)) == [f": {aliased}"]
+    whole = f"tensor<64xf32, {LAYOUT}>"
+    assert hints(Marked((head + body).format(type=whole))) == [f": {whole}"[:61] + "…"]
+
+
 def test_hints_are_off_where_the_user_wants_none() -> None:
     text = "func.func @f(%a: i32) {\n  %c = arith.cmpi slt, %a, %a : i32\n  return\n}\n"
     assert hints(Marked(text, settings=Settings(type_hints=False))) == []
