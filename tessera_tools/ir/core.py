@@ -296,8 +296,7 @@ class Operation:
         """Check what relies on valid nested operations: the verifier calls it if it has found no error."""
 
     def fold(self, operands: Sequence[Attribute | None]) -> Sequence[Attribute | Value] | None:
-        """Constant attributes (or existing values) for the results, given the constant operands; None if the op does
-        not fold."""
+        """Constants or existing values for the results, given the constant operands; None if the op does not fold."""
         return None
 
     # -- errors
