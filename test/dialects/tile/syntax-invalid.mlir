@@ -1,7 +1,7 @@
 // RUN: tessera-opt %s --split-input-file --verify-diagnostics
 
 func.func @f(%b: memref<8xf32, 5>) {
-  // expected-error @below {{expected '}', an operation or a block label '^name:', found '%'}}
+  // expected-error @below {{expected '=' after SSA name}}
   %b : memref<8xf32, 5>
   return
 }

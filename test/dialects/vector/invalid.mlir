@@ -638,14 +638,6 @@ func.func @insert_too_deep(%a: f32, %b: vector<2x4xf32>) {
 
 // -----
 
-func.func @extract_type(%a: vector<2x4xf32>) {
-  // expected-error @below {{inferred type(s) 'vector<4xf32>' are incompatible with return type(s) of operation 'f32'}}
-  %0 = vector.extract %a[1] : f32 from vector<2x4xf32>
-  return
-}
-
-// -----
-
 func.func @deinterleave_odd(%a: vector<5xf32>) {
   // expected-error @below {{failed to verify that the trailing dimension of the source vector has an even number of elements}}
   %0, %1 = vector.deinterleave %a : vector<5xf32> -> vector<2xf32>
