@@ -196,7 +196,10 @@ def test_nothing_is_left_running(how: str, tmp_path: Path) -> None:
         argv += ["--processes=2", "--most=3"]
     else:  # a search that takes long
         argv = [word for word in argv if not word.startswith("--search")] + ["--processes=1"]
-    child = subprocess.Popen(argv, env=environment, start_new_session=True, stderr=subprocess.PIPE)
+    child = subprocess.Popen(
+        argv, env=environment, start_new_session=True, stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509  # a worker of pytest-xdist ignores it
+    )  # fmt: skip
     try:
         if how == "interrupted":
             while child.poll() is None and not (tmp_path / "t.sqlite").exists():
