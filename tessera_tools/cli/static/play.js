@@ -79,8 +79,9 @@ async function decoded(fragment) {
 let saved = ""; // the fragment that this page has written last
 
 async function save(push) {
+  const before = location.hash;
   const fragment = `#${await encoded({ ...current(), stages: [...shown], tab })}`;
-  if (fragment === location.hash) return;
+  if (fragment === location.hash || location.hash !== before) return; // Back or Forward came first
   saved = fragment;
   history[push ? "pushState" : "replaceState"](null, "", fragment);
 }
