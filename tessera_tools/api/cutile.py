@@ -21,7 +21,7 @@ from tessera_tools.diagnostics import Position, error
 from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
-__all__ = ["VECTOR", "Arguments", "Leaf", "export", "is_kernel", "leaves", "signature"]
+__all__ = ["VECTOR", "Arguments", "Leaf", "export", "is_kernel", "leaves"]
 
 VECTOR = 16
 """The declared alignment of addresses, strides and extents, in bytes."""
@@ -312,11 +312,6 @@ def _nested(name: str, constraints: dict[str, Any]) -> Any:
 
 def _is_of_item(leaf: str, item: str) -> bool:
     return leaf == item or leaf.startswith(f"{item}[")
-
-
-def signature(kernel: Any, args: Sequence[Any]) -> Any:
-    """cuTile's signature of a launch with these arguments. Raises DiagnosticError."""
-    return Arguments(kernel, args).signature()
 
 
 def export(kernel: Any, args: Sequence[Any] | None, target: Target | None) -> tuple[bytes, str, Arguments]:

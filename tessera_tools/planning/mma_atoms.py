@@ -32,7 +32,12 @@ def mma_atom(op: nv_tileaa.Dot, target: Target) -> MmaAtomAttr:
         ):
             shape = (row.m, row.n[0], row.k)
             return MmaAtomAttr(
-                row.primitive, row.since, shape, _signed(a, op.unsigned_a), _signed(b, op.unsigned_b), c
+                row.primitive,
+                row.since,
+                shape,
+                signed_factor(a, op.unsigned_a),
+                signed_factor(b, op.unsigned_b),
+                c,
             )
     served = ", ".join(
         f"{'/'.join(map(str, row.operands))} into {'/'.join(map(str, row.accumulators))}"
@@ -55,8 +60,8 @@ def has_lowering(atom: MmaAtom) -> bool:
     return all(signs) and bool(atom.rows())
 
 
-def _signed(element: Type, unsigned: Any) -> Type:
-    """Returns an integer type with explicit signedness. Other types are unchanged."""
+def signed_factor(element: Type, unsigned: Any = None) -> Type:
+    """Returns an integer type with explicit signedness, as atoms have it. Other types are unchanged."""
     if not isinstance(element, IntegerType):
         return element
     return IntegerType(element.width, "unsigned" if unsigned is not None else "signed")

@@ -28,7 +28,7 @@ metadata.version = version
 import cuda.tile as ct
 from cuda.tile import _compile
 from cuda.tile.compilation import export_kernel
-from tessera_tools.api.cutile import signature
+from tessera_tools.api.cutile import Arguments
 
 @ct.kernel
 def add(a, b, c, T: ct.Constant[int]):
@@ -37,7 +37,8 @@ def add(a, b, c, T: ct.Constant[int]):
 
 array = np.zeros(4096, np.float32)
 cubin = io.BytesIO()
-export_kernel(add, [signature(add, [array, array, array, 1024])], cubin, gpu_code="sm_90", output_format="cubin")
+signature = Arguments(add, [array, array, array, 1024]).signature()
+export_kernel(add, [signature], cubin, gpu_code="sm_90", output_format="cubin")
 print(_compile._find_compiler_bin().path)
 print(_compile._get_max_supported_bytecode_version(tempfile.gettempdir()).as_string())
 print(_compile._tileiras_supports_remarks(tempfile.gettempdir()))

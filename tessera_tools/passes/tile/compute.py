@@ -24,7 +24,7 @@ from tessera_tools.ir.builtin_attributes import (
     i64,
 )
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
-from tessera_tools.ir.types import F32, I8, I32, I64, FloatType, IntegerType, RankedTensorType, bit_width
+from tessera_tools.ir.types import F32, I32, I64, FloatType, RankedTensorType, bit_width
 from tessera_tools.layout import LinearLayout, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.tile.ignored import remark_ignored
@@ -32,7 +32,7 @@ from tessera_tools.passes.tile.instruction_names import warp_instruction
 from tessera_tools.passes.tile.lowering import Lowering, handles
 from tessera_tools.passes.tile.warpgroup_products import by_warpgroups, swizzle_of
 from tessera_tools.planning.dot_layouts import operand_layouts, warp_grid
-from tessera_tools.planning.mma_atoms import mma_atom
+from tessera_tools.planning.mma_atoms import mma_atom, signed_factor
 from tessera_tools.planning.shared_memory import (
     ALIGN,
     access_atom,
@@ -43,8 +43,6 @@ from tessera_tools.target import Target
 
 APPROXIMATE = arith.FastMathFlagsAttr("afn")
 """Exponentials and quotients of the softmax use the hardware's approximations."""
-_SIGNED = {I8: IntegerType(8, "signed")}
-"""Factors of `tile` have a sign, which an atom names."""
 
 
 # -- products
@@ -91,7 +89,7 @@ def _by_warpgroups(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma, instruc
     b = _in_place(low, op, op.rhs, op.transposes_b)
     low.insert(nv_tileas.FenceProxy())
     shape = tuple(int(number) for number in re.findall(r"\d+", instruction.split(".")[4]))
-    factors = (_SIGNED.get(v.type.element, v.type.element) for v in (op.lhs, op.rhs))
+    factors = (signed_factor(v.type.element) for v in (op.lhs, op.rhs))
     atom = CuteMmaAtomAttr(WGMMA, 90, shape, *factors, op.res.type.element)
     grid = DenseArrayAttr(I64, (low.fragments.threads // 32, 1))
     started = low.insert(nv_tileas.AsyncDot(a, b, c, atom, grid))
