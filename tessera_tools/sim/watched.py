@@ -142,8 +142,8 @@ class Shared(_Watched):
         """The addresses of bytes of this CTA's shared memory."""
         return offsets.astype(np.uint64) + self._window
 
-    def units(self, warp: Warp, mask: Mask, addresses: Array, width: int) -> Array:
-        offsets = self.offsets(addresses)
+    def units(self, warp: Warp, mask: Mask, offsets: Array, width: int) -> Array:
+        offsets = self.offsets(offsets)
         if len(offsets) and int(smallest(offsets)) < self.start:
             low = offsets < np.uint64(self.start)
             first = int(offsets[np.flatnonzero(low)[0]])
