@@ -150,6 +150,11 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int) {
   return cudaSuccess;
 }
 
+cudaError_t cudaDriverGetVersion(int *version) {
+  *version = CUDA_VERSION;
+  return cudaSuccess;
+}
+
 // The layout of the simulated GPU's tensor maps: tessera_tools/sim/tensor_map.py.
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
                                 const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,
@@ -173,5 +178,14 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
     if (i) std::memcpy(raw + 44 + 5 * (i - 1), &strides[i - 1], 5);
   }
   return CUDA_SUCCESS;
+}
+
+// Libraries that do not link with the driver ask for its functions.
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult *result) {
+  const bool known = !std::strcmp(name, "cuTensorMapEncodeTiled");
+  *found = known ? reinterpret_cast<void *>(cuTensorMapEncodeTiled) : nullptr;
+  if (result) *result = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return known ? cudaSuccess : cudaErrorNotSupported;
 }
 }
