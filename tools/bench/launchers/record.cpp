@@ -164,7 +164,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
   uint8_t *raw = reinterpret_cast<uint8_t *>(map);
   std::memset(raw, 0, sizeof(CUtensorMap));
   // The order of f64, bf16 and f32.ftz is that of PTX there.
-  static const uint8_t types[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12};
+  static const uint8_t types[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12, 13, 14, 15};
   std::memcpy(raw, "TSRA", 4);
   const uint8_t head[] = {0, types[type], static_cast<uint8_t>(rank), static_cast<uint8_t>(interleave),
                           static_cast<uint8_t>(swizzle), static_cast<uint8_t>(promotion), static_cast<uint8_t>(fill)};
