@@ -13,6 +13,7 @@ that products read.  PTX ISA, "Tensorcore 5th Generation Instructions".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import Refusal
@@ -20,7 +21,7 @@ from tessera_tools.dialects.atoms import UMMA, MmaAtom, check_emitter, signless
 from tessera_tools.dialects.nv_tileas.base import SMEM, LayoutAttr, StagedType
 from tessera_tools.dialects.nv_tileas.pipeline_types import STAGE
 from tessera_tools.ir.effects import Resource
-from tessera_tools.ir.types import I1, IntegerType, Type, bit_width
+from tessera_tools.ir.types import I1, I8, FloatType, IntegerType, Type, bit_width
 from tessera_tools.layout.tensor_memory import LANES, accumulator, scale_factors
 from tessera_tools.layout.tensor_memory import operand as layout_of_operand
 from tessera_tools.opdef import (
@@ -49,6 +50,11 @@ if TYPE_CHECKING:
 
 FEWEST_COLUMNS = 32
 """The smallest number of columns that tcgen05.alloc gives; it gives powers of two."""
+BLOCKS: Mapping[int, Mapping[int, tuple[Type, ...]]] = {
+    8: {32: (FloatType("f8E8M0FNU"),)},
+    4: {32: (FloatType("f8E8M0FNU"),), 16: (FloatType("f8E8M0FNU"), FloatType("f8E4M3FN"))},
+}
+"""The elements of a block and the types of their factor, by bits of an element: kinds mxf8f6f4, mxf4 and mxf4nvf4."""
 _STEP_OF_PAIR = 32
 """Columns of a product of a pair are a multiple of this."""
 
@@ -187,8 +193,9 @@ class Umma(
 ):
     """Starts d = a · b by tcgen05.mma, or d = a · b + d where `accumulate` holds; a and b are in shared memory, in one
     of the hardware's swizzles, or a in tensor memory, and d is the iterator's stage of a buffer in tensor memory.  One
-    thread starts it; it
-    runs after the products that the thread has started before.
+    thread starts it; it runs after the products that the thread has started before.
+
+    Factors of 4 bits are bytes (i8) of two elements along K, the first in the low bits, as the atom says.
 
     With `pair`, it is the product of two CTAs, which have the same places: each has the rows of a and d that are its
     own, and half of the columns of b, the leader the first one."""
@@ -209,6 +216,21 @@ class Umma(
         "type($a) `,` type($b) `,` type($d) (`scales` type($scales)^)?"
     )
 
+    @property
+    def packed(self) -> int:
+        """Elements of a factor in a byte: two of 4 bits."""
+        return max(1, 8 // bit_width(self.atom.a))
+
+    @property
+    def terms(self) -> int:
+        """The extent along K."""
+        return self.b.type.tile[0] * self.packed
+
+    @property
+    def block(self) -> int:
+        """Elements of a block along K that have a factor together."""
+        return self.terms // self.scales[0].type.tile[1]
+
     def verify_op(self) -> None:
         check_emitter(self, self.atom.row.emitters, self.atom)
         if any(type.stages != 1 for type in (self.a.type, self.b.type)):
@@ -220,16 +242,17 @@ class Umma(
             raise self.error(f"multiplies {list(a)} by {list(b)}{whose} into {list(d)}")
         named = (self.atom.a, self.atom.b, self.atom.accumulator)
         types = [v.type.element for v in (self.a, self.b, self.d)]
-        if any(t is not signless(n) for t, n in zip(types, named, strict=True)):
+        held = [I8 if bit_width(type) < 8 else signless(type) for type in named]
+        if any(t is not n for t, n in zip(types, held, strict=True)):
             raise self.error(f"multiplies {types[0]} by {types[1]} into {types[2]} with {self.atom}")
         if (self.negate_a or self.negate_b) and isinstance(self.atom.a, IntegerType):
             raise self.error(
                 f"inverts the sign of {types[0]}; tcgen05.mma does that for floating-point types"
             )
         m, n, k = self.atom.mnk
-        if d[0] % m or d[1] % n or a[1] % k:
+        if d[0] % m or d[1] % n or self.terms % k:
             raise self.error(
-                f"multiplies tiles of {d[0]}x{d[1]}x{a[1]} with {m}x{n}x{k}: expected whole instructions"
+                f"multiplies tiles of {d[0]}x{d[1]}x{self.terms} with {m}x{n}x{k}: expected whole instructions"
             )
         if self.pair is not None and (m != LANES or d[1] != n or n % _STEP_OF_PAIR):
             raise self.error(
@@ -246,16 +269,35 @@ class Umma(
                 f"reads its left operand from {in_tensor}, which is not where {UMMA} of {m} rows does"
             )
         if self.scales:
-            self._verify_scales(a, (b[0], d[1]))
-
-    def _verify_scales(self, a: tuple[int, ...], b: tuple[int, ...]) -> None:
-        m, n, k = self.atom.mnk
-        if len(self.scales) != 2 or m != LANES or bit_width(self.a.type.element) != 8:
+            self._verify_scales(d)
+        elif self.packed > 1:
             raise self.error(
-                f"has {len(self.scales)} factors of blocks with {self.atom}; expected two, elements of 8 bits, and "
-                f"{LANES} rows"
+                f"has no factors of blocks, with which alone tcgen05.mma multiplies {self.atom.a}"
             )
-        shapes = (a[0], a[1] // k), (b[0] // k, b[1])
+
+    def _verify_scales(self, d: tuple[int, ...]) -> None:
+        m, n, _ = self.atom.mnk
+        bits = bit_width(self.atom.a)
+        if len(self.scales) != 2 or m != LANES or bits not in BLOCKS:
+            raise self.error(
+                f"has {len(self.scales)} factors of blocks with {self.atom}; expected two, elements of 8 or 4 bits, "
+                f"and {LANES} rows"
+            )
+        types = [value.type.element for value in self.scales]
+        if (
+            self.block not in BLOCKS[bits]
+            or types[0] is not types[1]
+            or types[0] not in BLOCKS[bits][self.block]
+        ):
+            known = "; ".join(
+                f"{' or '.join(map(str, held))} for {size}" for size, held in BLOCKS[bits].items()
+            )
+            raise self.error(
+                f"has factors of {types[0]} and {types[1]} for blocks of {self.block} with {self.atom}; tcgen05.mma "
+                f"has {known}"
+            )
+        blocks = self.terms // self.block
+        shapes = (d[0], blocks), (blocks, d[1])
         for axis, (value, shape, width) in enumerate(zip(self.scales, shapes, (m, n), strict=True)):
             type = value.type
             wanted = TmemType((1, *shape), type.element, scales_layout(shape, axis, width))

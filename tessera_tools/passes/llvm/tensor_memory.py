@@ -13,7 +13,7 @@ Generation Instructions", "Instruction descriptor".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm, nv_tileas
@@ -25,6 +25,7 @@ from tessera_tools.dialects.nvvm.attributes import (
     CTAGroupAttr,
     Tcgen05FenceAttr,
     Tcgen05LdStShapeAttr,
+    Tcgen05MMABlockScaleAttr,
     Tcgen05MMAKindAttr,
     Tcgen05WaitAttr,
 )
@@ -166,9 +167,9 @@ def _columns(layout: LinearLayout) -> dict[tuple[int, int], int]:
 class _Factor:
     """A factor in shared memory: descriptors of its pieces."""
 
-    def __init__(self, low: Lowering, buffer: Buffer, k_axis: int) -> None:
+    def __init__(self, low: Lowering, buffer: Buffer, k_axis: int, transposed: Sequence[int]) -> None:
         self.low, self.buffer, self.k_axis = low, buffer, k_axis
-        self.matrix = Matrix.of(buffer, k_axis, _TRANSPOSED)
+        self.matrix = Matrix.of(buffer, k_axis, transposed)
         self.start = start_of(low, buffer, self.matrix.fixed | _VERSION)
         self.k_major = self.matrix.k_major
 
@@ -218,21 +219,31 @@ def umma(low: Lowering, op: nv_tileas.Umma) -> None:
             f"runs in {low.unit.warps} warps, of which one would start it; expected an agent of one warp"
         )
     m, n, k = op.atom.mnk
-    a = _TensorFactor(low, op.a) if isinstance(op.a.type, TmemType) else _Factor(low, low.buffer(op.a), 1)
-    b = _Factor(low, low.buffer(op.b), 0)
+    packed = op.packed
+    transposed = _TRANSPOSED if packed == 1 else ()
+    in_tensor = isinstance(op.a.type, TmemType)
+    a = _TensorFactor(low, op.a) if in_tensor else _Factor(low, low.buffer(op.a), 1, transposed)
+    b = _Factor(low, low.buffer(op.b), 0, transposed)
     buffer, address = _stage(low, op.d, op.iter)
     columns = _columns(buffer.type.layout.layout)
-    (rows, width), depth = buffer.type.tile, op.b.type.tile[0]
+    rows, width = buffer.type.tile
     negated = (op.negate_a is not None, op.negate_b is not None)
     ctas = 1 if op.pair is None else 2
     kind, word = instruction_descriptor((ctas * m, n), op.atom, (a.k_major, b.k_major), negated)
+    if op.scales:
+        kind = _SCALED_KINDS[kind, op.block]
     group = _GROUPS[op.pair is not None]
     scales = [_Scales(low, value, axis) for axis, value in enumerate(op.scales)]
     first = low.scalar(op.accumulate)
     always = e.constant(1, I1)
     steps = [
-        (columns[row, column], a.descriptor(row, start), b.descriptor(column, start), (row, column, start))
-        for start in range(0, depth, k)
+        (
+            columns[row, column],
+            a.descriptor(row, start // packed),
+            b.descriptor(column, start // packed),
+            (row, column, start),
+        )
+        for start in range(0, op.terms, k)
         for row in range(0, rows, m)
         for column in range(0, width, n)
     ]  # fmt: skip
@@ -240,14 +251,16 @@ def umma(low: Lowering, op: nv_tileas.Umma) -> None:
         for at, left, right, (row, column, start) in steps:
             d, adds = _pointer(e, e.add(address, at)), always if start else first
             if scales:
-                block = start // k
+                block = start // op.block
                 factors = [scales[0].address(row, block), scales[1].address(column, block)]
-                descriptor = e.constant(with_scales(word, block % _BLOCKS_OF_COLUMN))
+                part = block % _BLOCKS_OF_COLUMN
+                descriptor = e.constant(with_scales(word, part, op.scales[0].type.element))
                 e.nvvm(
                     "tcgen05.mma.block_scale",
                     [d, left, right, descriptor, adds, *factors],
-                    kind=BlockScaleKindAttr("mxf8f6f4"),
+                    kind=BlockScaleKindAttr(kind),
                     ctaGroup=group,
+                    blockScale=Tcgen05MMABlockScaleAttr(f"block{op.block}"),
                 )
                 continue
             e.nvvm(
@@ -272,12 +285,15 @@ def instruction_descriptor(
     return kind, word
 
 
-def with_scales(word: int, part: int) -> int:
-    """The instruction descriptor of a product with factors of type ue8m0 in a part of their columns; its sums are
-    f32."""
-    return word & ~(3 << 4) | part << 4 | 1 << 23 | part << 29
+def with_scales(word: int, part: int, element: Type) -> int:
+    """The instruction descriptor of a product with factors of such a type, which begin in a part of their columns; its
+    sums are f32."""
+    is_exponent = str(element) == "f8E8M0FNU"
+    return word & ~(3 << 4) | part << 4 | is_exponent << 23 | part << 29
 
 
+_SCALED_KINDS = {("f8f6f4", 32): "mxf8f6f4", ("f4", 32): "mxf4", ("f4", 16): "mxf4nvf4"}
+"""The kind of a product with factors of blocks, by its kind without, and the elements of a block."""
 _SUMS: dict[Type, int] = {F16: 0, F32: 1, I32: 2}
 
 
@@ -288,10 +304,10 @@ def _operand_code(element: Type) -> tuple[str, int]:
     codes = {F16: ("f16", 0), BF16: ("f16", 1), TF32: ("tf32", 2)}
     if element in codes:
         return codes[element]
-    words = {"f8E4M3FN": 0, "f8E5M2": 1}
+    words = {"f8E4M3FN": ("f8f6f4", 0), "f8E5M2": ("f8f6f4", 1), "f4E2M1FN": ("f4", 1)}
     if str(element) not in words:
         raise Refusal(f"tcgen05.mma does not multiply {element}")
-    return "f8f6f4", words[str(element)]
+    return words[str(element)]
 
 
 # -- sums

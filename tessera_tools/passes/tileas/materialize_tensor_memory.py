@@ -47,6 +47,7 @@ from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.explain_agents import explain_fillers, explain_stages
 from tessera_tools.passes.tileas.fills import BoxLoad, Filler
 from tessera_tools.passes.tileas.materialize_schedule import Kernel
+from tessera_tools.passes.tileas.packed_factors import unpack_factors
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.umma_pairs import CTAS
@@ -89,8 +90,10 @@ class MaterializeTensorMemory(Pass):
                 kernel = _TensorKernel(function, choice, target)
                 kernel.run()
             except Missed as refusal:
+                unpack_factors(function)
                 _explain(tell, function, refusal)
                 continue
+            unpack_factors(function)
             for refusal in kernel.choice.refused:
                 _explain(context.missed, function, refusal)
             context.count("agents")

@@ -17,10 +17,9 @@ from typing import Any
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.hints import hint
-from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
-from tessera_tools.dialects.atoms import MMA, PRODUCTS, UMMA, Product
+from tessera_tools.dialects.atoms import MMA, PRODUCTS, UMMA, Product, signless
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
 from tessera_tools.dialects.nv_tileas import (
     TensorAttr,
@@ -45,6 +44,7 @@ from tessera_tools.passes.tileas.fills import (
     staged_layout,
 )
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
+from tessera_tools.passes.tileas.packed_factors import is_packed, pack_factors, terms
 from tessera_tools.passes.tileas.products import (
     AsyncProduct,
     Choice,
@@ -59,7 +59,9 @@ from tessera_tools.records import dataclass, field
 from tessera_tools.target import Target
 
 _TRANSPOSED = (1, 2)
-"""Bytes of the elements of factors that need not be contiguous along K."""
+"""Bytes of the elements of factors that need not be contiguous along K, unless they are packed."""
+_BYTES_OF_K = 32
+"""K of every instruction, in bytes."""
 _MOST_COLUMNS = 256
 """Columns of one instruction."""
 _SCALES = 3
@@ -94,6 +96,8 @@ class Handed(ThreadFill):
         """Whether tcgen05.mma reads it from tensor memory as threads hold it: a left factor, in whole words."""
         if self.is_scales:
             return True
+        if is_packed(self.load):
+            return False
         bits = bit_width(self.type.element)
         return self.position == 0 and (bits == 16 or (bits == 8 and instruction_rows(self.load) == LANES))
 
@@ -131,7 +135,7 @@ class UmmaProduct(AsyncProduct):
     def atom(self) -> CuteMmaAtomAttr:
         """The instruction."""
         old = self.dot.atom
-        k = 32 // element_bytes(self.dot.a.type.element)
+        k = _BYTES_OF_K * 8 // bit_width(old.a)
         return CuteMmaAtomAttr(UMMA, 100, (self.rows, self.atom_n, k), old.a, old.b, old.accumulator)
 
     @property
@@ -284,7 +288,7 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
     if dot.c.type.rank != 2:
         raise Missed(dot, "multiplies batches of matrices, which tcgen05.mma does not support")
     row = _row(dot, target)
-    (m, k), n = dot.a.type.shape, dot.b.type.shape[1]
+    m, k, n = dot.a.type.shape[0], terms(dot), dot.b.type.shape[1]
     columns = min(n, _MOST_COLUMNS)
     if m % row.m or columns not in row.n or k % row.k:
         raise Missed(
@@ -301,6 +305,8 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         if not isinstance(around, scf.For | scf.If):
             raise Missed(dot, f"is nested in a '{around.name}', which agents do not support in this version")
         around = around.parent_op
+    pack_factors(dot)
+    transposed = () if is_packed(dot) else _TRANSPOSED
     factors: list[BoxLoad | None] = []
     read: list[BoxLoad] = []
     handed: dict[int, Handed] = {}
@@ -309,7 +315,7 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         try:
             if traced is None:
                 raise Missed(dot, f"has a {SIDES[position]} operand that is computed, or has other uses")
-            factors.append(box_load(dot, position, *traced, facts, order, _TRANSPOSED))
+            factors.append(box_load(dot, position, *traced, facts, order, transposed))
         except Missed as refusal:
             factors.append(None)
             handed[position] = _handed(dot, position, read, facts, order, refusal)
@@ -383,7 +389,7 @@ def _before(dot: nv_tileas.Dot, position: int) -> Operation:
 
 def _row(dot: nv_tileas.Dot, target: Target) -> Product:
     """The entry of the table.  Raises Missed if there is none for the types."""
-    a, b, c = (v.type.element for v in (dot.a, dot.b, dot.c))
+    a, b, c = (signless(element) for element in (dot.atom.a, dot.atom.b, dot.atom.accumulator))
     for row in PRODUCTS:
         known = a in row.operands and b in row.operands and c in row.accumulators
         if (
