@@ -62,9 +62,7 @@ class Scaled:
         made = [
             f"%{name}Q = assume div_by<16>, %{name}P : tile<ptr<{self.scale}>>",
             f"%{name}L = assume div_by<16>, %{name}S : tile<i32>",
-            f"%{name}X = divi %{'M' if own else 'N'}, %c128 signed : tile<i32>",
-            f"%{name}Y = divi %S, %c4 signed : tile<i32>",
-            f"%{name}V = make_tensor_view %{name}Q, shape = [%{name}X, %{name}Y], strides = [%{name}L] : tile<i32> "
+            f"%{name}V = make_tensor_view %{name}Q, shape = [%{name}X, %sY, 32, 16], strides = [%{name}L, 512, 16, 1] : tile<i32> "
             f"-> {view}",
             f"%{name}W = make_partition_view %{name}V : {parts}",
         ]
@@ -98,7 +96,11 @@ class Scaled:
             f"%{name}P: tile<ptr<{self.element if len(name) == 1 else self.scale}>>, %{name}S: tile<i32>"
             for name in ("a", "b", "sa", "sb")
         ]
-        parameters += ["%cP: tile<ptr<f32>>, %cS: tile<i32>", "%M: tile<i32>, %N: tile<i32>, %K: tile<i32>"]
+        parameters += [
+            "%cP: tile<ptr<f32>>, %cS: tile<i32>",
+            "%M: tile<i32>, %N: tile<i32>, %K: tile<i32>, %S: tile<i32>",
+            "%saX: tile<i32>, %sbX: tile<i32>, %sY: tile<i32>",
+        ]
         parts = [
             self._factor("a", self.m, self.k, along=1),
             self._factor("b", self.k, self.n, along=int(self.b_rows)),
@@ -121,11 +123,10 @@ class Scaled:
             *(
                 f"%{name} = constant <i32: {value}> : tile<i32>"
                 for name, value in (
-                    ("zero", 0), ("one", 1), ("c4", 4), ("c128", 128), ("block", self.block), ("tile", self.k)
+                    ("zero", 0), ("one", 1), ("tile", self.k)
                 )
             ),
             "%i, %j, %z = get_tile_block_id : tile<i32>",
-            "%S = divi %K, %block signed : tile<i32>",
             "%up = subi %tile, %one : tile<i32>",
             "%more = addi %K, %up : tile<i32>",
             "%steps = divi %more, %tile signed : tile<i32>",
@@ -157,15 +158,15 @@ class Scaled:
         left = left * np.repeat(of_a, self.block, axis=1)
         right = right * np.repeat(of_b, self.block, axis=1).T
         c = np.zeros((m, n), np.float32)
-        wide = 4 * k // self.block
-        strides = [128 * wide // 4] * 2 if self.atoms else [_stride(sa), _stride(sb)]
+        strides = [512 * -(-k // self.block // 4)] * 2 if self.atoms else [_stride(sa), _stride(sb)]
         each = 2 if self.element == "f4E2M1FN" else 1
         args: list[Any] = []
         for array, stride in zip(
             (a, b, sa, sb, c), (each * _stride(a), each * _stride(b), *strides, n), strict=True
         ):
             args += [array, np.int32(stride)]
-        args += [np.int32(m), np.int32(n), np.int32(k)]
+        args += [np.int32(m), np.int32(n), np.int32(k), np.int32(k // self.block)]
+        args += [np.int32(-(-m // 128)), np.int32(-(-n // 128)), np.int32(-(-k // self.block // 4))]
         return args, left @ right, np.abs(left) @ np.abs(right)
 
     def _drawn(self, shape: tuple[int, int], rng: Any, *, contiguous: int) -> tuple[Array, Array]:
@@ -193,10 +194,10 @@ class Scaled:
         dtype = empty(self.scale, (1,)).dtype
         values = decode(self.scale, codes.view(dtype))
         if self.atoms:
-            m, s = shape
-            return codes.reshape(m // 128, 4, 32, s // 4, 4).transpose(0, 3, 2, 1, 4).copy().view(
-                dtype
-            ), values
+            rows, wide = (-(-size // each) for size, each in zip(shape, (128, 4), strict=True))
+            whole = np.zeros((128 * rows, 4 * wide), np.uint8)
+            whole[: shape[0], : shape[1]] = codes
+            return whole.reshape(rows, 4, 32, wide, 4).transpose(0, 3, 2, 1, 4).copy().view(dtype), values
         padded = np.zeros((shape[0], -(-shape[1] // 16) * 16), np.uint8)
         padded[:, : shape[1]] = codes
         return padded.view(dtype), values

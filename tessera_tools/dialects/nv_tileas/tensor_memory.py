@@ -3,6 +3,7 @@
     %d = alloc_tmem : !nv_tileas.tmem<1x128x256xf32, #nv_tileas.tensor<…>>      columns of the CTA's tensor memory
     async.umma %a, %b, %d, %iter accumulate %more                               one thread starts d = a · b (+ d)
     %sums = tmem_load %d, %iter                                                 lanes and columns to registers
+    %s = async.tmem_copy %smem, %t, %iter                                       one thread copies factors of blocks
     tmem_store %tile, %a                                                        registers to lanes and columns
     dealloc_tmem %d                                                             by the CTA, at the end
 
@@ -22,7 +23,14 @@ from tessera_tools.dialects.nv_tileas.base import SMEM, LayoutAttr, StagedType
 from tessera_tools.dialects.nv_tileas.pipeline_types import STAGE
 from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I1, I8, FloatType, IntegerType, Type, bit_width
-from tessera_tools.layout.tensor_memory import LANES, accumulator, scale_factors
+from tessera_tools.layout.tensor_memory import (
+    ATOM,
+    LANES,
+    WARP_LANES,
+    accumulator,
+    has_atoms,
+    scale_factors,
+)
 from tessera_tools.layout.tensor_memory import operand as layout_of_operand
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
@@ -314,6 +322,53 @@ class Umma(
             read("scales", Resource.TENSOR, by=Completion.TCGEN05),
             write("d", Resource.TENSOR, by=Completion.TCGEN05),
         )
+
+
+class TmemCopy(
+    Op,
+    name="nv_tileas.async.tmem_copy",
+    traits=(
+        MemoryEffects(
+            read("source", by=Completion.TCGEN05), write("target", Resource.TENSOR, by=Completion.TCGEN05)
+        ),
+    ),
+):
+    """Starts a copy of factors of blocks to the iterator's stage of a buffer in tensor memory by tcgen05.cp, and gives
+    that stage.  In shared memory, they are in atoms of 128 rows of four blocks.  One thread starts it, and the products
+    that it starts behind read what it copies; those that have read what it replaces must be complete.
+
+    With `pair`, both CTAs of a pair copy their own."""
+
+    source = operand(SMEM)
+    target = operand(TMEM)
+    iter = operand(STAGE)
+    pair = attribute(UNIT_ATTR, "for products of a pair of CTAs", optional=True)
+    res = result(TMEM)
+    assembly = (
+        "$source `,` $target `,` custom<Place>($iter) (`pair` $pair^)? attr-dict `:` type($source) `,` type($target) "
+        "`->` type($res)"
+    )
+
+    @property
+    def axis(self) -> int:
+        """The axis of the rows of A, or of the columns of B."""
+        return 0 if self.target.type.layout.layout.bases["lane"][0] == (1, 0) else 1
+
+    def verify_op(self) -> None:
+        old, new = self.source.type, self.target.type
+        if (
+            old.stages != 1
+            or (old.tile, old.element) != (new.tile, new.element)
+            or bit_width(new.element) != 8
+        ):
+            raise self.error(f"copies {old} to {new}; expected one stage of the same factors of 8 bits")
+        if not new.is_repeated or not has_atoms(new.tile, self.axis):
+            raise self.error(
+                f"copies to {new}; expected factors that each {WARP_LANES} lanes hold, in atoms of {ATOM[0]} rows of "
+                f"{ATOM[1]} blocks"
+            )
+        if self.res.type is not TmemType((1, *new.tile), new.element, new.layout):
+            raise self.error(f"gives {self.res.type}; expected one stage of {new}")
 
 
 class TmemLoad(Op, name="nv_tileas.tmem_load", traits=(MemoryEffects(read("source", Resource.TENSOR)),)):

@@ -1,6 +1,7 @@
 """Tensor memory: its allocation, products by tcgen05.mma, loads of sums to registers.
 
     alloc_tmem      the first warp: tcgen05.alloc, relinquish_alloc_permit; all: a barrier, and the address
+    async.tmem_copy one thread: tcgen05.fence after; tcgen05.cp for each atom of factors of blocks
     async.umma      one thread: tcgen05.mma for each step along K, each 128 (or 64) rows, and each 256 columns
     tmem_load       tcgen05.fence after; tcgen05.ld for up to 64 registers; tcgen05.wait::ld, which ties the registers;
                     tcgen05.fence before
@@ -23,6 +24,8 @@ from tessera_tools.dialects.nv_tileas import TmemType, allocated_columns
 from tessera_tools.dialects.nvvm.attributes import (
     BlockScaleKindAttr,
     CTAGroupAttr,
+    Tcgen05CpMulticastAttr,
+    Tcgen05CpShapeAttr,
     Tcgen05FenceAttr,
     Tcgen05LdStShapeAttr,
     Tcgen05MMABlockScaleAttr,
@@ -33,7 +36,7 @@ from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import BF16, F16, F32, I1, I16, I32, I64, TF32, IntegerType, Type, VectorType
 from tessera_tools.layout import LinearLayout
-from tessera_tools.layout.tensor_memory import LANES, WARP_LANES
+from tessera_tools.layout.tensor_memory import ATOM, LANES, WARP_LANES, are_atoms
 from tessera_tools.passes.llvm.clusters import receivers
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.instructions import only_where
@@ -49,6 +52,8 @@ TENSOR_SPACE = 6
 """LLVM's address space of tensor memory."""
 _VERSION = 1 << 46
 """The constant of descriptors that tcgen05 reads, in bits 46 to 48."""
+_ROWS_OF_16_BYTES = 16 >> 4 << 16 | 8 * 16 >> 4 << 32
+"""The distances of a descriptor's core matrices, which are 8 rows of 16 bytes each."""
 _MOST_LOADED = 64
 """Registers of one tcgen05.ld."""
 _TRANSPOSED = (8, 16)
@@ -207,6 +212,40 @@ class _Scales:
         e, first = self.low.e, block - block % _BLOCKS_OF_COLUMN
         at = self.columns[(first, along) if self.axis else (along, first)]
         return _pointer(e, e.add(self.buffer.address, self.buffer.column + at))
+
+
+@lowers("nv_tileas.async.tmem_copy")
+def tmem_copy(low: Lowering, op: nv_tileas.TmemCopy) -> None:
+    """Each atom is a matrix of 32 rows of 16 bytes without a swizzle, one behind the other."""
+    e, axis = low.e, op.axis
+    if low.unit.warps != 1:
+        raise op.error(
+            f"runs in {low.unit.warps} warps, of which one would start it; expected an agent of one warp"
+        )
+    source = low.buffer(op.source)
+    if not are_atoms(source.layout, axis):
+        raise op.error(
+            f"copies factors that are not in atoms of {ATOM[0]} rows of {ATOM[1]} blocks in shared memory"
+        )
+    target, address = _stage(low, op.target, op.iter)
+    columns = _columns(target.type.layout.layout)
+    start = start_of(low, source, _ROWS_OF_16_BYTES | _VERSION)
+    low.define(op.res, _TensorBuffer(e.constant(address), 0, op.res.type))
+    # The products that have read the stage before are complete, because it has been filled again.
+    _fence(e, "after")
+    rows, blocks = op.source.type.tile[axis], op.source.type.tile[1 - axis]
+    with only_where(e, e.is_elected):
+        for along in range(0, rows, ATOM[0]):
+            for block in range(0, blocks, ATOM[1]):
+                place = place_in(source, 1 - axis, along, block)
+                at = columns[(along, block) if axis == 0 else (block, along)]
+                e.nvvm(
+                    "tcgen05.cp",
+                    [_pointer(e, e.add(address, at)), e.constant(e.add(start, place >> 4, I64), I64)],
+                    shape=Tcgen05CpShapeAttr("shape_32x128b"),
+                    multicast=Tcgen05CpMulticastAttr("warpx4"),
+                    group=_GROUPS[op.pair is not None],
+                )
 
 
 @lowers("nv_tileas.async.umma")

@@ -27,6 +27,7 @@ from typing import Any, ClassVar, cast
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of
+from tessera_tools.dialects.nv_tileas import TmemType
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.types import I1, I64, FloatType, RankedTensorType
@@ -52,11 +53,13 @@ from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.umma_pairs import CTAS
 from tessera_tools.passes.tileas.umma_products import (
+    SCALES,
     Accumulation,
     Handed,
     UmmaChoice,
     UmmaProduct,
     choose_umma,
+    scales_type,
 )
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import tile_text
@@ -161,7 +164,7 @@ class _TensorKernel(Kernel):
             # The loop that adds up carries no iterator of its own sums.
             self.places[one] = one.of.end if one.of.loop is None else _around(one.of.loop)
         self.handed = {
-            factor: Pipeline([factor], product)
+            factor: Pipeline([factor], product, stages=factor.stages)
             for product in choice.products
             if isinstance(product, UmmaProduct)
             for factor in product.handed.values()
@@ -171,6 +174,8 @@ class _TensorKernel(Kernel):
         for factor, pipeline in self.handed.items():
             self.places[pipeline] = _around(factor.before) if factor.before.regions else factor.before
             self.handed_before.setdefault(factor.before, []).append(factor)
+        self.copies: dict[Filler, Value] = {}
+        """The buffers in tensor memory of what the multiplier copies there."""
         self.deferred = {first: one for one in self.sums if (first := one.of.used_first) is not None}
         """Sums that are taken in the next iteration, by the op that uses them first."""
         agents = sorted({one.of.agent for one in self.sums})
@@ -186,7 +191,20 @@ class _TensorKernel(Kernel):
         """The stage as operand of the product; in tensor memory there is one."""
         if isinstance(load, Handed) and load.in_tensor:
             return pipeline.brought[load].buffer
-        return super().view(pipeline, load, iterator, builder)
+        stage = super().view(pipeline, load, iterator, builder)
+        buffer = self.copies.get(load)
+        if buffer is None:
+            return stage
+        type: Any = buffer.type
+        copy = nv_tileas.TmemCopy(
+            stage,
+            buffer,
+            iterator,
+            UNIT if self.in_pairs else None,
+            res=TmemType((1, *type.tile), type.element, type.layout),
+            location=pipeline.user.location,
+        )
+        return builder.insert(copy).res
 
     def pairs(self, pipeline: Pipeline) -> bool:
         """What products read; a tile that the consumer reads is this CTA's own."""
@@ -202,19 +220,22 @@ class _TensorKernel(Kernel):
         in_tensor = [factor for factor in self.handed if factor.in_tensor]
         for factor, pipeline in self.handed.items():
             if factor not in in_tensor:
-                pipeline.brought[factor] = declare(factor, 1, before)
+                pipeline.brought[factor] = declare(factor, pipeline.stages, before)
             arrivals = pipeline.arrivals(self.warps) * self.ctas
-            pipeline.token = self.create(1, arrivals, 1, pipeline.user, before)
+            pipeline.token = self.create(pipeline.stages, arrivals, 1, pipeline.user, before)
         for one in self.sums:
             one.token = self.create(one.of.stages, 1, self.warps * self.ctas, one.of.end, before)
+        copied = self.copied()
         types = [one.of.type for one in self.sums] + [factor.tensor_type for factor in in_tensor]
+        types += copied.values()
         attributes = {"pair": UNIT} if self.in_pairs else {}
         alloc = nv_tileas.AllocTmem.create([], types, attributes, [], location=location)
         before.insert(alloc)
         for one, buffer in zip(self.sums, alloc.results, strict=False):
             one.buffer = buffer
-        for factor, buffer in zip(in_tensor, alloc.results[len(self.sums) :], strict=True):
+        for factor, buffer in zip(in_tensor, alloc.results[len(self.sums) :], strict=False):
             self.handed[factor].brought[factor] = Brought(None, buffer)
+        self.copies = dict(zip(copied, alloc.results[len(types) - len(copied) :], strict=True))
         producer, consumer = Block(), Block()
         multipliers = [Block() for _ in self.multipliers]
         for op in own:
@@ -241,6 +262,17 @@ class _TensorKernel(Kernel):
         self.consume(consumer)
         propagate(self.function)
 
+    def copied(self) -> dict[Filler, TmemType]:
+        """The factors of blocks that the multiplier copies to tensor memory, where each has as many stages as in shared
+        memory: the stage that a copy replaces was read by products that have released it there."""
+        found: dict[Filler, TmemType] = {f: f.tensor_type for f in self.handed if f.is_copied_on}
+        for product in self.choice.products:
+            if isinstance(product, UmmaProduct):
+                for position, load in product.scales.items():
+                    stages = self.by_load[load.load][0].stages
+                    found[load] = scales_type(product.dot, position, stages)
+        return found
+
     def create(self, stages: int, producers: int, consumers: int, user: Operation, builder: Builder) -> Value:
         """A pipeline with so many arrivals."""
         made = nv_tileas.CreatePipeline(
@@ -266,7 +298,7 @@ class _TensorKernel(Kernel):
         self.rewrite(block, state)
         if self.in_pairs:
             for pipeline in self.handed.values():
-                drain(pipeline.token, state[pipeline], 1, Builder.before(done))
+                drain(pipeline.token, state[pipeline], pipeline.stages, Builder.before(done))
         for one in self.sums:
             for product in reversed(one.of.products):
                 signs = product.signs
@@ -551,7 +583,10 @@ class _Multiplier:
                 one.buffer,
                 state[one],
                 self.adds(one.of, product, builder, mapping),
-                [self.kernel.views[f] for f in product.handed.values() if f.is_scales],
+                [
+                    self.kernel.views[product.scales.get(position) or product.handed[position]]
+                    for position in range(SCALES, SCALES + len(dot.scales))
+                ],
                 product.atom(),
                 negate_a=UNIT if product.negates(0) else None,
                 negate_b=UNIT if product.negates(1) else None,
