@@ -58,8 +58,9 @@ def expression_of(value: Value | int) -> Expression | None:
         return Expression(None, 0, held.value) if isinstance(held, IntegerAttr) else None
     if op.name == "arith.shrui":
         whole, bits = (expression_of(operand) for operand in op.operands)
-        known = whole is not None and bits is not None and bits.parameter is None
-        return whole.halved(bits.plus) if known else None
+        if whole is None or bits is None or bits.parameter is not None:
+            return None
+        return whole.halved(bits.plus)
     if op.name in ("arith.muli", "arith.addi"):
         return _combined(op, expression_of(op.operands[0]), expression_of(op.operands[1]))
     return None

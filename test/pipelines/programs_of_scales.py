@@ -62,8 +62,8 @@ class Scaled:
         made = [
             f"%{name}Q = assume div_by<16>, %{name}P : tile<ptr<{self.scale}>>",
             f"%{name}L = assume div_by<16>, %{name}S : tile<i32>",
-            f"%{name}V = make_tensor_view %{name}Q, shape = [%{name}X, %sY, 32, 16], strides = [%{name}L, 512, 16, 1] : tile<i32> "
-            f"-> {view}",
+            f"%{name}V = make_tensor_view %{name}Q, shape = [%{name}X, %sY, 32, 16], "
+            f"strides = [%{name}L, 512, 16, 1] : tile<i32> -> {view}",
             f"%{name}W = make_partition_view %{name}V : {parts}",
         ]
         raw, split = f"tile<{high}x{wide}x32x16x{self.scale}>", f"tile<{high}x{wide}x32x4x4x{self.scale}>"

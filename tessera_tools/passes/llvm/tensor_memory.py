@@ -1,7 +1,7 @@
 """Tensor memory: its allocation, products by tcgen05.mma, loads of sums to registers.
 
     alloc_tmem      the first warp: tcgen05.alloc, relinquish_alloc_permit; all: a barrier, and the address
-    async.tmem_copy one thread: tcgen05.fence after; tcgen05.cp for each atom of factors of blocks
+    async.tmem_copy one thread: tcgen05.cp for each atom of factors of blocks
     async.umma      one thread: tcgen05.mma for each step along K, each 128 (or 64) rows, and each 256 columns
     tmem_load       tcgen05.fence after; tcgen05.ld for up to 64 registers; tcgen05.wait::ld, which ties the registers;
                     tcgen05.fence before
@@ -231,8 +231,6 @@ def tmem_copy(low: Lowering, op: nv_tileas.TmemCopy) -> None:
     columns = _columns(target.type.layout.layout)
     start = start_of(low, source, _ROWS_OF_16_BYTES | _VERSION)
     low.define(op.res, _TensorBuffer(e.constant(address), 0, op.res.type))
-    # The products that have read the stage before are complete, because it has been filled again.
-    _fence(e, "after")
     rows, blocks = op.source.type.tile[axis], op.source.type.tile[1 - axis]
     with only_where(e, e.is_elected):
         for along in range(0, rows, ATOM[0]):

@@ -195,3 +195,33 @@ func.func @f(%a: !nv_tileas.smem<1x128x64xi8>, %b: !nv_tileas.smem<1x64x64xi8>, 
   nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add scales %s, %t {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n64k64, f4E2M1FN, f4E2M1FN, f32>} : !nv_tileas.smem<1x128x64xi8>, !nv_tileas.smem<1x64x64xi8>, !d scales !sa, !sb
   return
 }
+
+// -----
+
+#of_a = #nv_tileas.tensor<{part = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 0], [0, 0]], column = [[32, 0], [64, 0]]}>
+!sa = !nv_tileas.tmem<2x128x4xf8E4M3FN, #of_a>
+func.func @f(%s: !nv_tileas.smem<1x128x8xf8E4M3FN>, %d: !sa, %slot: i32) {
+  // expected-error @below {{expected one stage of the same factors of 8 bits}}
+  %c = nv_tileas.async.tmem_copy %s, %d, slot %slot : !nv_tileas.smem<1x128x8xf8E4M3FN>, !sa -> !sa
+  return
+}
+
+// -----
+
+#of_a = #nv_tileas.tensor<{part = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 0], [0, 0]], column = [[32, 0]]}>
+!sa = !nv_tileas.tmem<2x64x4xf8E4M3FN, #of_a>
+func.func @f(%s: !nv_tileas.smem<1x64x4xf8E4M3FN>, %d: !sa, %slot: i32) {
+  // expected-error @below {{expected factors that each 32 lanes hold, in atoms of 128 rows of 4 blocks}}
+  %c = nv_tileas.async.tmem_copy %s, %d, slot %slot : !nv_tileas.smem<1x64x4xf8E4M3FN>, !sa -> !sa
+  return
+}
+
+// -----
+
+#of_a = #nv_tileas.tensor<{part = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 0], [0, 0]], column = [[32, 0], [64, 0]]}>
+!sa = !nv_tileas.tmem<2x128x4xf8E4M3FN, #of_a>
+func.func @f(%s: !nv_tileas.smem<1x128x4xf8E4M3FN>, %d: !sa, %slot: i32) {
+  // expected-error @below {{expected one stage of !nv_tileas.tmem<2x128x4xf8E4M3FN}}
+  %c = nv_tileas.async.tmem_copy %s, %d, slot %slot : !nv_tileas.smem<1x128x4xf8E4M3FN>, !sa -> !sa
+  return
+}
