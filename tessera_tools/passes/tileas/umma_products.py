@@ -22,6 +22,7 @@ from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.atoms import MMA, PRODUCTS, UMMA, Product, signless
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
+from tessera_tools.dialects.nv_tileaa.packing import packed_bits
 from tessera_tools.dialects.nv_tileas import (
     TensorAttr,
     TmemType,
@@ -157,7 +158,7 @@ class UmmaProduct(AsyncProduct):
     def atom(self) -> CuteMmaAtomAttr:
         """The instruction."""
         old = self.dot.atom
-        k = _BYTES_OF_K * 8 // bit_width(old.a)
+        k = _BYTES_OF_K * 8 // packed_bits(old.a)
         return CuteMmaAtomAttr(UMMA, 100, (self.rows, self.atom_n, k), old.a, old.b, old.accumulator)
 
     @property
