@@ -57,7 +57,8 @@ compiler and of tileiras {version}, both for sm_100. The figures are counts of i
 (`UTC…MMA`), copies of scales to tensor memory (`UTCCP`), loads and stores of it (`LDTM`, `STTM`), commits (`UTCBAR`),
 waits for mbarriers, TMA, and `mma.sync` beside them. `columns` are those of the allocation of tensor memory. The
 products of nvfp4 have scales of e4m3 for blocks of 16, which lie by rows, or in atoms of 128 rows of four blocks.
-`ours, a pair` is the kernel with `--cluster=blocks:2x1`, two CTAs of which multiply together. The counts say how a kernel is built, not how fast it is: nothing has been measured on such a GPU.
+`ours, a pair` is the kernel with `--cluster=blocks:2x1`, two CTAs of which multiply together. The counts say how a
+kernel is built, not how fast it is: nothing has been measured on such a GPU.
 
 `python tools/bench/tensor_memory.py` makes this page.
 
