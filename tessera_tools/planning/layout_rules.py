@@ -377,7 +377,7 @@ def _store(op: nv_tileas.TiledStore, warps: int) -> list[tuple[Value, int, Linea
 
 @anchored("nv_tileas.store")
 def _stored_across(op: nv_tileas.Store, warps: int) -> list[tuple[Value, int, LinearLayout]]:
-    """Prefers words of both axes in a thread, where a tile of bytes changes the axis in shared memory."""
+    """Prefers words in a thread, of both axes where a tile of bytes changes the axis in shared memory."""
     layout = transposing_layout(op, warps)
     return [(op.value, STORE, layout)] if layout is not None else []
 

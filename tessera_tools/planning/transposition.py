@@ -1,10 +1,11 @@
-"""The layout in registers of a tile of 8-bit elements between two buffers that are contiguous along different axes.
+"""The layout in registers of a tile of 8-bit elements between two buffers, where it is not a tile's usual one.
 
     shared memory, rows along N ──ld.shared.b32──▶ 4 x 4 elements of a thread ──st.shared.b32──▶ rows along K
 
 wgmma reads 8-bit factors along K only, and what TMA brings may lie along N.  A thread that holds a box of whole words
 of both axes loads words, exchanges bytes in registers, and stores words.  Of the boxes and of the grids of threads, the
-one with the fewest wavefronts of shared memory is chosen.
+one with the fewest wavefronts of shared memory is chosen.  If both buffers are contiguous along the first axis, as
+those of the scales of B, a thread has words along it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.layout import LinearLayout, blocked, transpose
+from tessera_tools.layout import LinearLayout, blocked, coalesced, transpose
 from tessera_tools.layout.access import vector_cost
 
 _BITS = 8
@@ -27,15 +28,17 @@ _SIZES = (4, 8, 16)
 
 
 def transposing_layout(store: nv_tileas.Store, warps: int) -> LinearLayout | None:
-    """The layout of a tile that `store` writes along another axis than that along which it is read from shared memory;
-    None if this is not what the op does."""
+    """The layout of a tile that `store` writes as it is read from shared memory, or along the other axis; None if this
+    is not what the op does, or if the usual layout does."""
     type: Any = store.value.type
     source = _read_layout(store.value)
     target = store.buffer.type.layout
     if source is None or target is None or storage_bits(type.element) != _BITS or type.rank != 2:
         return None
-    if _axis(source) == _axis(target.layout) or store.offsets is not None:
+    if store.offsets is not None:
         return None
+    if (axis := _axis(source)) == _axis(target.layout):
+        return coalesced(type.shape, _SIZES[0], warps, axis) if axis == 0 else None
     return _best(type.shape, source, target.layout, warps)
 
 

@@ -30,7 +30,16 @@ from tessera_tools.sim.warpgroup import READING, readers_of, unit_bytes
 if TYPE_CHECKING:
     from tessera_tools.sim.machine import Cluster, Cta
 
-__all__ = ["Source", "commit", "in_shared", "issue", "pair_of", "same_group", "use_of"]
+__all__ = [
+    "Source",
+    "commit",
+    "in_shared",
+    "issue",
+    "pair_of",
+    "same_group",
+    "use_of",
+    "valid_descriptor",
+]
 
 Source = tuple["Cta", Array]
 """Units of 16 bytes of the shared memory of a CTA."""
@@ -95,6 +104,19 @@ def use_of(warp: Warp, mask: Mask, what: str, issued: Issued) -> Use:
     log_of(warp)[clocks.now] = issued
     record, _ = clocks.act(agent, warp.split.pc)
     return Use(warp, mask, what, issued, record, agent)
+
+
+def valid_descriptor(use: Use, descriptor: int, operand: str) -> bool:
+    """Check the fixed bits of a descriptor of a matrix in shared memory; False, with a finding, if they are wrong."""
+    if descriptor >> 46 & 7 == 1 and not descriptor >> 52 & 0x1FF and descriptor >> 61 not in (3, 5, 7):
+        return True
+    use.warp.report(
+        "illegal",
+        f"the descriptor {descriptor:#018x} of {operand}; expected 1 in bits 46 to 48, 0 in bits 52 to 60, and "
+        "0, 1, 2, 4 or 6 in bits 61 to 63",
+        use.mask,
+    )
+    return False
 
 
 def in_shared(use: Use, cta: Cta, units: Array, operand: str) -> bool:

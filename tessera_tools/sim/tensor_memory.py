@@ -271,6 +271,12 @@ class TensorMemory:
         self.ready[place] = True
         return True
 
+    def has_sums(self, use: Use, place: Place) -> bool:
+        """Whether a product has written a cell last."""
+        log, records = log_of(use.warp), np.unique(self.written[place])
+        issued = (log.get(int(clock)) for clock in clocks_of(records[records != 0]))
+        return any(one is not None and one.kind == "mma" for one in issued)
+
     def check_free(self, warp: Warp, mask: Mask, start: int, columns: int) -> None:
         """Report operations on the columns that `warp`, which frees them, is not ordered after."""
         known = warp.cta.cluster.clocks.known[warp.rank]

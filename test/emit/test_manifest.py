@@ -18,7 +18,14 @@ PARAMETERS = (
     Parameter("map", "tensormap", 128, 64),
 )
 MAP = TensorMap(
-    2, 0, "f16", ({"parameter": 1}, 64), ({"parameter": 1, "times": 2, "plus": 16},), (64, 64), (1, 1), "128B"
+    2,
+    0,
+    "f16",
+    ({"parameter": 1}, 64),
+    ({"parameter": 1, "times": 2, "plus": 16, "over": 2},),
+    (64, 64),
+    (1, 1),
+    "128B",
 )
 KERNEL = Kernel("gemm", PARAMETERS, (128, 1, 1), (2, 1, 1), 1024, 65536, 168, (MAP,))
 MANIFEST = Manifest("sm_90a", "9.0", (KERNEL,))
@@ -97,6 +104,10 @@ def test_the_text_ends_with_a_newline_and_names_its_schema():
         (
             broken("kernels", 0, "tensor_maps", 0, "shape", value=[{"p": 1}, 2]),
             "the field 'shape' is a list of 2",
+        ),
+        (
+            broken("kernels", 0, "tensor_maps", 0, "strides", value=[{"parameter": 1, "over": 0}]),
+            '"over": c}',
         ),
         (
             broken("kernels", 0, "tensor_maps", 0, "strides", value=[{"parameter": 1, "times": "2"}]),

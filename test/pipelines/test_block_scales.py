@@ -109,6 +109,13 @@ def test_factors_of_blocks_are_copied_in_atoms(name: str) -> None:
     assert tuple(ptx.count(word) for word in words) == COPIES[name]
 
 
+def test_factors_of_blocks_are_stored_in_words() -> None:
+    """Four blocks of a row, for both factors."""
+    ptx = compiled(Scaled(n=256).text(), TARGET).ptx
+    stored = re.findall(r"st\.shared\.(\S+)", ptx.split("tcgen05.ld")[0])
+    assert stored and set(stored) <= {"b32", "u32", "v2.b32", "v4.b32"}
+
+
 def test_tma_brings_factors_of_blocks_that_lie_in_atoms() -> None:
     """The consumer has nothing to do in the loop."""
     ptx = compiled(PROGRAMS["in atoms"].text(), TARGET).ptx

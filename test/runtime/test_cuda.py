@@ -166,7 +166,7 @@ def test_tensor_maps_of_the_manifest_are_encoded_by_the_driver(monkeypatch: pyte
         0,
         "bf16",
         (64, {"parameter": 1, "plus": 3}),
-        ({"parameter": 1, "times": 8},),
+        ({"parameter": 1, "times": 16, "over": 2},),
         (64, 8),
         (1, 1),
         "128B",

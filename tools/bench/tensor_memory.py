@@ -26,11 +26,18 @@ PROGRAMS = (
     "gemm_f16_128x256x64",
     "attention_causal_f16_d64",
     "attention_causal_bf16_d128",
+    "gemm_nvfp4_128x256x256",
+    "gemm_nvfp4_atoms_128x256x256",
 )
+OTHERS = Path(__file__).parent / "programs"
+"""Programs that are not of the corpus."""
+BYTECODE = "13.3"
+"""The version that has all of their types."""
 PAIRS = ("gemm_f16_128x256x64",)
 """Programs that are also compiled for pairs of CTAs."""
 COLUMNS = {
     "products": ("UTCHMMA", "UTCQMMA", "UTCIMMA", "UTCOMMA"),
+    "copies": ("UTCCP",),
     "loads": ("LDTM",),
     "stores": ("STTM",),
     "commits": ("UTCBAR",),
@@ -45,11 +52,13 @@ UNIT = 32
 HEAD = """<!-- Made by tools/bench/tensor_memory.py; do not edit. -->
 # Tensor memory in the code of sm_100a
 
-The products of the corpus as they stand in the cubins of this compiler and of tileiras {version}, both for sm_100. The
-figures are counts of instructions in SASS: products (`UTC…MMA`), loads and stores of tensor memory (`LDTM`, `STTM`),
-commits (`UTCBAR`), waits for mbarriers, TMA, and `mma.sync` beside them. `columns` are those of the allocation of
-tensor memory. `ours, a pair` is the kernel with `--cluster=blocks:2x1`, two CTAs of which multiply together. The
-counts say how a kernel is built, not how fast it is: nothing has been measured on such a GPU.
+The products of the corpus, and of two more programs (tools/bench/programs), as they stand in the cubins of this
+compiler and of tileiras {version}, both for sm_100. The figures are counts of instructions in SASS: products
+(`UTC…MMA`), copies of scales to tensor memory (`UTCCP`), loads and stores of it (`LDTM`, `STTM`), commits (`UTCBAR`),
+waits for mbarriers, TMA, and `mma.sync` beside them. `columns` are those of the allocation of tensor memory. The
+products of nvfp4 have scales of e4m3 for blocks of 16, which lie by rows, or in atoms of 128 rows of four blocks.
+`ours, a pair` is the kernel with `--cluster=blocks:2x1`, two CTAs of which multiply together. The counts say how a
+kernel is built, not how fast it is: nothing has been measured on such a GPU.
 
 `python tools/bench/tensor_memory.py` makes this page.
 
@@ -101,9 +110,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder, "made.cubin")
         for name in PROGRAMS:
-            source, bytecode = CORPUS / f"{name}.mlir", f"{folder}/{name}.tileirbc"
+            source = next(path for at in (CORPUS, OTHERS) if (path := at / f"{name}.mlir").exists())
+            bytecode = f"{folder}/{name}.tileirbc"
             compile_ours = [*tessera("tessera-translate"), "--mlir-to-cubin", "--gpu-name=sm_100a"]
-            write = [*tessera("tessera-translate"), "--mlir-to-cudatilebc", str(source), "-o", bytecode]
+            write = [*tessera("tessera-translate"), "--mlir-to-cudatilebc", f"--bytecode-version={BYTECODE}"]
+            write += [str(source), "-o", bytecode]
             subprocess.run(write, check=True, timeout=60)
             ours = [*compile_ours, str(source), "-o", str(made)]
             commands = [("ours", ours)]

@@ -15,7 +15,15 @@ from tessera_tools.sim.instructions.tensor_memory import cta_group
 from tessera_tools.sim.matrix_descriptor import k_major
 from tessera_tools.sim.mbarrier import lookup, resolve
 from tessera_tools.sim.memory import REMOTE_SHIFT
-from tessera_tools.sim.tcgen05 import commit, in_shared, issue, pair_of, same_group, use_of
+from tessera_tools.sim.tcgen05 import (
+    commit,
+    in_shared,
+    issue,
+    pair_of,
+    same_group,
+    use_of,
+    valid_descriptor,
+)
 from tessera_tools.sim.tensor_memory import Issued, tensor_memory
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp
@@ -58,8 +66,8 @@ def cp(ctx: Context) -> Execute:
     packed = ""
     if ctx.flag("b8x16"):
         packed = {"b6x16_p32": "e3m2", "b4x16_p64": "e2m1"}[ctx.choose("b6x16_p32", "b4x16_p64")]
-    place, source = ctx.operands(2)
-    address, descriptor_of = ctx.address(place), ctx.read(source, TYPES["b64"])
+    place, matrix = ctx.operands(2)
+    address, descriptor_of = ctx.address(place), ctx.read(matrix, TYPES["b64"])
     rows, chunks = _COPIES[shape]
     lanes = _targets(shape, broadcast)
     what = f"'tcgen05.cp' at PTX line {ctx.inst.line}"
@@ -72,7 +80,10 @@ def cp(ctx: Context) -> Execute:
             return
         use = use_of(warp, mask, what, issued)
         target = int(address(warp)[lane])
-        units = k_major(int(warp.ports[descriptor_of][lane]), rows, chunks)
+        source = int(warp.ports[descriptor_of][lane])
+        if not valid_descriptor(use, source, "the source"):
+            return
+        units = k_major(source, rows, chunks)
         columns = (target & 0xFFFF) + np.arange(4 * chunks)[None, :]
         places = [(part[:, None] + (target >> 16 & 0xFFFF), columns) for part in lanes]
         for cta in ctas:

@@ -34,7 +34,15 @@ from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.matrix_descriptor import k_major, mn_major
 from tessera_tools.sim.products import ACCUMULATORS, integer_product, multiply_accumulate, patterns_of
 from tessera_tools.sim.program import Address, Vector
-from tessera_tools.sim.tcgen05 import Source, in_shared, issue, pair_of, same_group, use_of
+from tessera_tools.sim.tcgen05 import (
+    Source,
+    in_shared,
+    issue,
+    pair_of,
+    same_group,
+    use_of,
+    valid_descriptor,
+)
 from tessera_tools.sim.tensor_memory import Issued, Place, Use, tensor_memory
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
@@ -306,14 +314,7 @@ class _Part:
         return np.unpackbits(words.view(np.uint8), bitorder="little")[place[0]] == 0
 
     def _units(self, descriptor: int, name: str, rows: int, transposed: bool, what: str) -> Array | None:
-        use = self.use
-        if descriptor >> 46 & 7 != 1 or descriptor >> 52 & 0x1FF or descriptor >> 61 in (3, 5, 7):
-            use.warp.report(
-                "illegal",
-                f"the descriptor {descriptor:#018x} of {what}; expected 1 in bits 46 to 48, 0 in bits 52 to 60, and "
-                "0, 1, 2, 4 or 6 in bits 61 to 63",
-                use.mask,
-            )
+        if not valid_descriptor(self.use, descriptor, what):
             return None
         if not transposed:
             return k_major(descriptor, rows)
@@ -357,11 +358,27 @@ class _Part:
                 )
                 return False
             address = int(address_of(use.warp)[self.lane]) & _SCALE_ADDRESS
-            column = address & 0xFFFF
+            first, column = address >> 16, address & 0xFFFF
+            if first:
+                use.warp.report(
+                    "illegal",
+                    f"the scale factors of {what} begin at lane {first} of tensor memory; expected lane 0, because "
+                    "each group of 32 lanes has them",
+                    use.mask,
+                )
+                return False
             halves = 2 if what == "B" and parts == 2 else 1
             width = -(-extent // halves // 32)
             lanes, columns = np.arange(128)[:, None], np.arange(width)[None, :] + column
             if not memory.reads(use, (lanes, columns)):
+                return False
+            if memory.has_sums(use, (lanes, columns)):
+                use.warp.report(
+                    "illegal",
+                    f"{use.what} reads as scale factors of {what}, from column {column} of tensor memory on, what a "
+                    "tcgen05.mma has left there",
+                    use.mask,
+                )
                 return False
             places.append((lanes, columns))
         self.scale_places.append(tuple(places))

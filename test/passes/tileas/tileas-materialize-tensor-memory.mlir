@@ -295,3 +295,88 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
     nv_tileaa.return
   }
 }
+
+// -----
+
+!bytes = !nv_tileaa.memref<?x?xi8>
+!scales = !nv_tileaa.memref<?x?xf8E4M3FN>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<128x128xf32>
+
+// Factors of 4 bits are bytes, and the consumer hands both tiles of scales over together, in atoms that the multiplier
+// copies to tensor memory.
+// CHECK-LABEL: nv_tileaa.func @nvfp4
+// CHECK: nv_tileas.alloc_tensor {{.*}} : !nv_tileas.smem<2x128x4xf8E4M3FN
+// CHECK: nv_tileas.alloc_tensor {{.*}} : !nv_tileas.smem<2x4x128xf8E4M3FN
+// CHECK: %[[SCALES:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 8, consumers = 1
+// CHECK: nv_tileas.alloc_tmem : !nv_tileas.tmem<1x128x128xf32, {{.*}}>, !nv_tileas.tmem<2x128x4xf8E4M3FN, {{.*}}>, !nv_tileas.tmem<2x4x128xf8E4M3FN
+// CHECK: scf.for
+// CHECK-COUNT-2: nv_tileas.async.tiled_tma_load {{.*}}xi8>
+// CHECK: scf.for
+// CHECK: nv_tileas.async.pipeline.consumer_wait %[[SCALES]]
+// CHECK: %[[SA:.*]] = nv_tileas.async.tmem_copy
+// CHECK: %[[SB:.*]] = nv_tileas.async.tmem_copy
+// CHECK: nv_tileas.async.umma {{.*}} scales %[[SA]], %[[SB]]
+// CHECK: scf.for
+// CHECK: nv_tileas.async.pipeline.producer_acquire %[[SCALES]]
+// CHECK-COUNT-2: nv_tileas.store
+// CHECK: nv_tileas.fence_proxy
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @nvfp4(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 1 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 16 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !bytes
+    %u = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [1, %l], space = #nv_tileaa.global : !bytes
+    %w = nv_tileaa.make_memref %q, shape = [%m, %m], stride = [%s, 1], space = #nv_tileaa.global : !scales
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
+    %i = arith.constant dense<0.0> : !acc
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_8_i8>} : !bytes -> tensor<128x32xi8>, !tok
+      %x1 = nv_tileaa.reshape %x : tensor<128x32xi8> -> tensor<4096xi8>
+      %x2 = nv_tileaa.unpack %x1 : tensor<4096xi8> -> tensor<8192xf4E2M1FN>
+      %x3 = nv_tileaa.reshape %x2 : tensor<8192xf4E2M1FN> -> tensor<128x64xf4E2M1FN>
+      %y, %yt = nv_tileas.tiled_load %u[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_8_i8>} : !bytes -> tensor<32x128xi8>, !tok
+      %y0 = nv_tileaa.permute %y [1, 0] : tensor<32x128xi8> -> tensor<128x32xi8>
+      %y1 = nv_tileaa.reshape %y0 : tensor<128x32xi8> -> tensor<4096xi8>
+      %y2 = nv_tileaa.unpack %y1 : tensor<4096xi8> -> tensor<8192xf4E2M1FN>
+      %y3 = nv_tileaa.reshape %y2 : tensor<8192xf4E2M1FN> -> tensor<128x64xf4E2M1FN>
+      %y4 = nv_tileaa.permute %y3 [1, 0] : tensor<128x64xf4E2M1FN> -> tensor<64x128xf4E2M1FN>
+      %sa, %sat = nv_tileas.tiled_load %w[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_8_f8E4M3FN>} : !scales -> tensor<128x4xf8E4M3FN>, !tok
+      %sb, %sbt = nv_tileas.tiled_load %w[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_8_f8E4M3FN>} : !scales -> tensor<4x128xf8E4M3FN>, !tok
+      %d = nv_tileas.dot %x3, %y4, %a scales %sa, %sb {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f4E2M1FN, f4E2M1FN, f32>} : tensor<128x64xf4E2M1FN>, tensor<64x128xf4E2M1FN>, !acc scales tensor<128x4xf8E4M3FN>, tensor<4x128xf8E4M3FN>
+      scf.yield %d : !acc
+    }
+    %e = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!bytes = !nv_tileaa.memref<?x?xi8>
+!tok = !nv_tileaa.mem_token
+
+// What tcgen05.mma does not do is multiplied as before: 32 rows.
+// CHECK-LABEL: nv_tileaa.func @few_rows
+// CHECK-NOT: agent_switch
+// CHECK: nv_tileas.dot %{{.*}} : tensor<32x64xf4E2M1FN>
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @few_rows(%a: !llvm.ptr<1>, %x: i8, %f: f8E8M0FNU, %g: f32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %y = nv_tileaa.splat %x : i8 -> tensor<1024xi8>
+    %y1 = nv_tileaa.unpack %y : tensor<1024xi8> -> tensor<2048xf4E2M1FN>
+    %y2 = nv_tileaa.reshape %y1 : tensor<2048xf4E2M1FN> -> tensor<32x64xf4E2M1FN>
+    %y3 = nv_tileaa.permute %y2 [1, 0] : tensor<32x64xf4E2M1FN> -> tensor<64x32xf4E2M1FN>
+    %sa = nv_tileaa.splat %f : f8E8M0FNU -> tensor<32x2xf8E8M0FNU>
+    %sb = nv_tileaa.splat %f : f8E8M0FNU -> tensor<2x32xf8E8M0FNU>
+    %c = nv_tileaa.splat %g : f32 -> tensor<32x32xf32>
+    %d = nv_tileas.dot %y2, %y3, %c scales %sa, %sb {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f4E2M1FN, f4E2M1FN, f32>} : tensor<32x64xf4E2M1FN>, tensor<64x32xf4E2M1FN>, tensor<32x32xf32> scales tensor<32x2xf8E8M0FNU>, tensor<2x32xf8E8M0FNU>
+    %t = nv_tileaa.create_mem_token : !tok
+    %v = nv_tileaa.make_memref %a, shape = [32, 32], stride = [32, 1], space = #nv_tileaa.global : !nv_tileaa.memref<32x32xf32>
+    %z = arith.constant 0 : i32
+    %e = nv_tileas.tiled_store %v[%z, %z], %d, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : tensor<32x32xf32>, !nv_tileaa.memref<32x32xf32>, !tok
+    nv_tileaa.return
+  }
+}

@@ -422,6 +422,43 @@ def test_scale_factors_must_be_in_every_group_of_32_lanes() -> None:
     refused(case, "illegal", "the scale factors of A differ")
 
 
+@pytest.mark.parametrize(
+    ("kind", "vector", "scale_bytes", "operand"),
+    [
+        ("mxf4", "scale_vec::2X", (1, 0), "1 as the first byte of 2 scale factors of A"),
+        ("mxf4nvf4", "scale_vec::4X", (0, 2), "2 as the first byte of 4 scale factors of B"),
+    ],
+)
+def test_scale_factors_begin_at_a_byte_of_their_number(
+    kind: str, vector: str, scale_bytes: tuple[int, int], operand: str
+) -> None:
+    """PTX ISA, "Scale Factor A Layout": SFA_ID is 0 or 2 with two factors, and 0 with four."""
+    wrong = encode(kind, 128, 32, "e2m1", "e2m1", scale_bytes=scale_bytes)
+    refused(Case(kind, "e2m1", "e2m1", vector=vector, instruction=wrong), "illegal", operand)
+
+
+def test_the_column_of_scale_factors_must_have_been_written() -> None:
+    case = Case("mxf4", "e2m1", "e2m1")
+    case.text = case.text.replace("[%t+116]", "[%t+128]")
+    refused(case, "uninitialized", "column 128 of tensor memory: never written")
+
+
+def test_scale_factors_begin_at_lane_0() -> None:
+    case = Case("mxf4", "e2m1", "e2m1")
+    case.text = case.text.replace("[%t+116]", f"[%t+{116 + (32 << 16)}]")
+    refused(case, "illegal", "the scale factors of B begin at lane 32")
+
+
+def test_sums_are_no_scale_factors() -> None:
+    """The second product reads the columns of the first one's sums."""
+    case = Case("mxf4", "e2m1", "e2m1", n=32)
+    wrong = case.text.replace("[%t+0]", "[%t+32]").replace("[%t+112]", "[%t+8]")
+    case.text += wrong.split("\n", 1)[1]
+    refused(
+        case, "illegal", "scale factors of A, from column 8 of tensor memory on, what a tcgen05.mma has left"
+    )
+
+
 INVALID = [
     ("tcgen05.mma.sp.cta_group::1.kind::f16 [%t], %x0, %x1, [%t], %r10, %p4;", "sparse"),
     ("tcgen05.mma.ws.cta_group::2.kind::f16 [%t], %x0, %x1, %r10, %p4;", "needs .cta_group::1"),

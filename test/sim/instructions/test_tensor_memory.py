@@ -182,6 +182,15 @@ def test_shapes_of_cp(shape: str, group: int) -> None:
     assert (after == expected).all(), f"seed {SEED}"
 
 
+def test_cp_takes_the_descriptor_of_a_matrix() -> None:
+    """Bits 46 to 48 are 1, as in the descriptors of tcgen05.mma."""
+    image = np.zeros((1, 65536), np.uint8)
+    words = np.zeros((1, 128, 8), np.uint32)
+    wrong = place(np.zeros((32, 16), np.uint8), B_AT, 0, image[0]) & ~(1 << 46)
+    result, _ = run("tcgen05.cp.cta_group::1.32x128b.warpx4 [%t], %x0;", image, words, (wrong, 0, 0, 0))
+    assert any("of the source; expected 1 in bits 46 to 48" in one.message for one in result.findings)
+
+
 @pytest.mark.parametrize(("name", "format"), [("e2m1", "b4x16_p64"), ("e3m2", "b6x16_p32")])
 def test_cp_unpacks_elements_to_bytes(name: str, format: str) -> None:
     patterns = (
