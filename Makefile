@@ -54,6 +54,7 @@ bench: $(STAMP)
 	$(BIN)/python tools/bench/parse.py $(if $(XDSL_OPT),--xdsl-opt=$(XDSL_OPT))
 	$(BIN)/python tools/bench/compile.py $(if $(TILEIRAS),--tileiras=$(TILEIRAS)) $(if $(BYTECODE),--bytecode=$(BYTECODE))
 	$(BIN)/python tools/bench/whole_process.py $(if $(TILEIRAS),--tileiras=$(TILEIRAS))
+	$(BIN)/python tools/bench/in_process.py $(if $(TILEIRAS),--tileiras=$(TILEIRAS))
 	$(BIN)/python tools/bench/corpus.py $(if $(TILEIRAS),--tileiras=$(TILEIRAS))
 	$(BIN)/python tools/bench/simulator.py
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tessera_tools import process
 from tessera_tools.emit.tools import TemporaryFolder
 from tessera_tools.process import run, signal_name
 
@@ -70,6 +71,30 @@ def test_a_hanging_program_is_ended_with_all_it_started():
 def test_a_program_that_closes_its_streams_and_hangs_is_ended():
     done = run([SH, "-c", "exec >&- 2>&-; sleep 1000"], time_limit=0.5)
     assert done.timed_out
+
+
+@pytest.mark.parametrize("setpriv", ["", "/usr/bin/setpriv"])
+def test_a_program_is_started_with_and_without_setpriv(setpriv: str, monkeypatch: pytest.MonkeyPatch):
+    if setpriv and not os.path.exists(setpriv):
+        pytest.skip("no setpriv")
+    monkeypatch.setattr(process, "_setpriv", [setpriv])
+    done = run([SH, "-c", "echo $0 $1; exit 3", "a", "b"], time_limit=20)
+    assert (done.status, done.stdout) == (3, b"a b\n")
+
+
+def test_a_file_that_is_no_program_is_an_os_error(tmp_path: Path):
+    file = tmp_path / "program"
+    file.write_text("no program")
+    file.chmod(0o755)
+    with pytest.raises(OSError, match="Exec format error"):
+        run([str(file)], time_limit=20)
+
+
+def test_the_users_own_tunables_of_glibc_stay(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.check=1")
+    assert process.allocating()["GLIBC_TUNABLES"] == "glibc.malloc.check=1"
+    monkeypatch.delenv("GLIBC_TUNABLES")
+    assert "glibc.malloc.hugetlb=1" in process.allocating()["GLIBC_TUNABLES"]
 
 
 def test_a_program_that_is_not_there_is_an_os_error():

@@ -111,8 +111,10 @@ def _warm_up() -> None:
     """Load what commands need, by compiling a kernel for two targets."""
     from tessera_tools.cli import opt, run, run_session, translate  # noqa: F401
     from tessera_tools.cli.tileiras import command  # noqa: F401
+    from tessera_tools.passes.llvm.lowering import all_lowerings
 
     preload()
+    all_lowerings()
     program = _WARM_UP.encode()
     for target in ("sm_80", "sm_90a"):
         for argv in (["--mlir-to-ptx"], ["--mlir-to-cudatilebc", "-o", "/dev/null"]):

@@ -11,7 +11,7 @@ import pytest
 from tessera_tools.cli import opt, run, translate
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm
-from tessera_tools.passes.llvm.convert_tileas_to_llvm import LOWERINGS
+from tessera_tools.passes.llvm.lowering import all_lowerings
 
 KERNEL = str(Path(__file__).parents[1] / "corpus/vector_add_f32.mlir")
 STAGES = ["--convert-cuda-tile-to-tileaa", "--convert-tileaa-to-tileas", "--tileas-assign-layouts"]
@@ -32,8 +32,8 @@ def break_lowering(monkeypatch: pytest.MonkeyPatch, problem: Exception) -> None:
     def broken(low: Any, op: Any) -> None:
         raise problem
 
-    monkeypatch.delitem(LOWERINGS, "nv_tileas.tiled_load")
-    monkeypatch.setitem(LOWERINGS, "nv_tileas.tiled_load", broken)
+    monkeypatch.delitem(all_lowerings(), "nv_tileas.tiled_load")
+    monkeypatch.setitem(all_lowerings(), "nv_tileas.tiled_load", broken)
 
 
 def reproducer_of(err: str) -> str:

@@ -58,6 +58,17 @@ def test_a_compilation_of_bytecode_loads_no_parser_of_text(starts: tuple[set[str
     assert not {"tessera_tools.lalr", "tessera_tools.parser.table", "tessera_tools.parser.build"} & compiled
 
 
+def test_a_compilation_loads_no_lowering_of_ops_that_it_does_not_have(
+    starts: tuple[set[str], set[str]],
+) -> None:
+    compiled, _ = starts
+    seldom = {
+        f"tessera_tools.passes.llvm.{name}" for name in ("tensor_memory", "wgmma", "printing", "atomics")
+    }
+    assert "tessera_tools.passes.llvm.elementwise" in compiled
+    assert not compiled & seldom
+
+
 def test_a_result_of_the_cache_loads_nothing_of_the_compiler(starts: tuple[set[str], set[str]]) -> None:
     _, cached = starts
     packages = {one.split(".")[1] for one in cached if one.startswith("tessera_tools.")}

@@ -2,6 +2,7 @@
 that emits it."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,13 +13,14 @@ from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.rewriter import PatternSet
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.passes.builtin.canonicalize import canonicalization_patterns
-from tessera_tools.passes.llvm.convert_tileas_to_llvm import LOWERINGS
-from tessera_tools.passes.llvm.lowering import EMITTED, REFUSALS
+from tessera_tools.passes.llvm import lowering as of_llvm
+from tessera_tools.passes.llvm.lowering import EMITTED, FAMILIES, REFUSALS, all_lowerings
 from tessera_tools.passes.tile import lowering as of_tile
 from tessera_tools.passes.tile.convert_tile_to_tileas import HANDLERS as OF_TILE
 from tessera_tools.passes.tileaa import lowering as of_cuda_tile
 from tessera_tools.passes.tileaa.convert_cuda_tile_to_tileaa import HANDLERS as OF_CUDA_TILE
 
+LOWERINGS = all_lowerings()
 STAGES: Mapping[str, tuple[tuple[Any, ...], Mapping[str, Any], Mapping[str, str]]] = {
     "convert-cuda-tile-to-tileaa": ((cuda_tile,), OF_CUDA_TILE, of_cuda_tile.REFUSALS),
     "convert-tile-to-tileas": ((tile,), OF_TILE, of_tile.REFUSALS),
@@ -101,3 +103,13 @@ def test_no_pattern_is_tried_twice() -> None:
     PatternSet(patterns)
     with pytest.raises(ValueError, match="is listed twice"):
         PatternSet([*patterns, type(patterns[0])()])
+
+
+def test_every_module_with_lowerings_is_a_family() -> None:
+    folder = Path(of_llvm.__file__).parent
+    found = {path.stem for path in folder.glob("*.py") if "\n@lowers(" in path.read_text()}
+    assert found - {"lowering"} == set(FAMILIES)
+
+
+def test_ops_of_llvm_are_copied_and_have_no_lowering() -> None:
+    assert not [name for name in LOWERINGS if name.startswith(("llvm.", "nvvm."))]

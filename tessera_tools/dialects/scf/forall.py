@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tessera_tools.dialects.memref.lists import read_mixed
 from tessera_tools.dialects.scf.ops import RESULT_TYPES, output_types
 from tessera_tools.ir.core import Block, BlockArgument, Region, UnregisteredOp
 from tessera_tools.ir.location import Location
@@ -109,6 +108,8 @@ custom_outs: "shared_outs" assignments custom_outputs
         if bounds == "normalized":
             zero, one = ([("number", (token,))] * len(names) for token in (("0",), ("1",)))
             lists = [zero, lists[0], one]
+        from tessera_tools.dialects.memref.lists import read_mixed  # few kernels need the dialect
+
         for items, field, key in zip(lists, _FIELDS, _KEYS, strict=True):
             read_mixed(state, items, field, key)
         entries, outputs = outs or ([], None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 from math import prod
 from typing import Any, ClassVar
 
-# The families register their lowerings when they are imported.
 from tessera_tools.analysis.persistent import PERSISTENT
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import func, llvm, nv_tileaa
@@ -17,38 +16,9 @@ from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import Block, Operation, Region
 from tessera_tools.ir.types import I8
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.llvm import (
-    agents,
-    assertions,
-    atomics,
-    cluster_sums,
-    clusters,
-    constants,
-    control,
-    dots,
-    effects,
-    elements,
-    elementwise,
-    global_memory,
-    heap,
-    launch_control,
-    mbarriers,
-    multimem,
-    orders,
-    packing,
-    pointers,
-    printing,
-    profiling,
-    reductions,
-    shapes,
-    shared_ops,
-    tensor_memory,
-    tma,
-    wgmma,
-)
 from tessera_tools.passes.llvm.emitter import SHARED_POINTER, Emitter
 from tessera_tools.passes.llvm.explain import explain_conversions
-from tessera_tools.passes.llvm.lowering import LOWERINGS, Lowering, converted
+from tessera_tools.passes.llvm.lowering import Lowering, converted
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import Symbols
 from tessera_tools.passes.llvm.tensor_maps import hidden_parameters
@@ -56,35 +26,6 @@ from tessera_tools.planning.kernel import target_of
 from tessera_tools.planning.shared_memory import ALIGNMENT, recorded
 from tessera_tools.target import ExecutionUnit, Target
 
-FAMILIES = (
-    agents,
-    cluster_sums,
-    clusters,
-    assertions,
-    atomics,
-    constants,
-    control,
-    dots,
-    effects,
-    elements,
-    elementwise,
-    global_memory,
-    heap,
-    launch_control,
-    mbarriers,
-    multimem,
-    orders,
-    packing,
-    pointers,
-    printing,
-    profiling,
-    reductions,
-    shapes,
-    shared_ops,
-    tensor_memory,
-    tma,
-    wgmma,
-)
 DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
 """Attribute of a kernel's llvm.func: bytes of dynamic shared memory that a launch must provide."""
 
@@ -213,4 +154,4 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
     return allocation.total
 
 
-__all__ = ["FAMILIES", "LOWERINGS", "ConvertTileASToLLVM"]
+__all__ = ["ConvertTileASToLLVM"]

@@ -8,6 +8,7 @@ def dot(low: Lowering, op: nv_tileas.Dot) -> None:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any, TypeVar
 
 from tessera_tools.analysis.facts import Facts
@@ -32,9 +33,32 @@ LOWERINGS: Registry[Callable[[Lowering, Any], None]] = Registry("lowering")
 """Op name → the function that lowers it."""
 lowers = LOWERINGS.of
 """Register a lowering for op names."""
+FAMILIES = (
+    "elementwise", "constants", "global_memory", "control", "pointers", "shapes", "reductions", "packing", "shared_ops",
+    "dots", "elements", "effects", "agents", "tma", "wgmma", "clusters", "mbarriers", "orders", "tensor_memory",
+    "atomics", "launch_control", "cluster_sums", "multimem", "heap", "assertions", "printing", "profiling",
+)  # fmt: skip
+"""The modules that register lowerings when they are imported, those of most kernels first."""
 Lower = TypeVar("Lower", bound=Callable[..., None])
 EMITTED: dict[Callable[..., None], frozenset[str]] = {}
 """Lowering → the primitives of atoms (dialects/atoms.py) that it has code for.  A test compares it with that table."""
+
+
+def lowering_of(name: str) -> Callable[[Lowering, Any], None] | None:
+    """The function that lowers an op; None if there is none. A family is imported when an op is in none before it."""
+    if name not in LOWERINGS:
+        for family in FAMILIES:
+            import_module(f"tessera_tools.passes.llvm.{family}")
+            if name in LOWERINGS:
+                break
+    return LOWERINGS.get(name)
+
+
+def all_lowerings() -> Registry[Callable[[Lowering, Any], None]]:
+    """The functions of all families by the names of their ops."""
+    for family in FAMILIES:
+        import_module(f"tessera_tools.passes.llvm.{family}")
+    return LOWERINGS
 
 
 def emits(*primitives: str) -> Callable[[Lower], Lower]:
@@ -241,13 +265,14 @@ class Lowering:
     def op(self, op: Operation) -> None:
         """Lower one operation."""
         self.e.location = op.location
-        function = LOWERINGS.get(op.name)
+        copied = op.name.startswith(("llvm.", "nvvm."))
+        function = None if copied else lowering_of(op.name)
         if function is not None:
             try:
                 function(self, op)
             except (LayoutError, Refusal) as problem:
                 raise op.error(f"failed to legalize operation: {problem}") from None
-        elif op.name.startswith(("llvm.", "nvvm.")) and not op.regions and not op.successors:
+        elif copied and not op.regions and not op.successors:
             mapping = IRMapping({value: self.scalar(value) for value in op.operands})
             copy = self.e.emit(op.clone(mapping))
             for old, new in zip(op.results, copy.results, strict=True):
