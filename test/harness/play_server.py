@@ -15,14 +15,32 @@ from urllib.parse import urlsplit
 __all__ = ["PlayServer"]
 
 _SECONDS = 300
+_REMEMBERING = """
+from tessera_tools.cli import play
+from tessera_tools.cli.play_pool import Pool
+
+answers, answer = {}, Pool.answer
+
+async def remembered(self, request):
+    if request not in answers:
+        answers[request] = await answer(self, request)
+    return answers[request]
+
+Pool.answer = remembered
+play.main()
+"""
 
 
 class PlayServer:
-    """A server on a free port, ended with the `with` block."""
+    """A server on a free port, ended with the `with` block.
 
-    def __init__(self, *arguments: str, cwd: str | None = None) -> None:
+    remembers: it computes the answer to a request once. For tests of the page, which sends the same again and again.
+    """
+
+    def __init__(self, *arguments: str, cwd: str | None = None, remembers: bool = False) -> None:
+        program = ["-c", _REMEMBERING] if remembers else ["-m", "tessera_tools.cli.play"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tessera_tools.cli.play", "--port=0", *arguments],
+            [sys.executable, *program, "--port=0", *arguments],
             stderr=subprocess.PIPE,
             text=True,
             cwd=cwd,
