@@ -32,9 +32,9 @@ MILLISECONDS = 60_000
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PlayServer]:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayServer]:
     example = str(ROOT / "examples" / "vector_add.mlir")
-    with PlayServer(example, "--time-limit=240", remembers=True) as started:
+    with PlayServer(example, cwd=str(tmp_path_factory.mktemp("play")), alone=True) as started:
         yield started
 
 

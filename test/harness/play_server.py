@@ -15,18 +15,21 @@ from urllib.parse import urlsplit
 __all__ = ["PlayServer"]
 
 _SECONDS = 300
-_REMEMBERING = """
-from tessera_tools.cli import play
+_ALONE = """
+import json
+from tessera_tools.cli import play, play_worker
 from tessera_tools.cli.play_pool import Pool
+from tessera_tools.emit.worker import preload
 
-answers, answer = {}, Pool.answer
+answers = {}
 
-async def remembered(self, request):
+async def answer(self, request):
     if request not in answers:
-        answers[request] = await answer(self, request)
+        answers[request] = json.dumps(play_worker.answer(json.loads(request))).encode()
     return answers[request]
 
-Pool.answer = remembered
+Pool.start, Pool.answer = lambda self: None, answer
+preload()
 play.main()
 """
 
@@ -34,11 +37,12 @@ play.main()
 class PlayServer:
     """A server on a free port, ended with the `with` block.
 
-    remembers: it computes the answer to a request once. For tests of the page, which sends the same again and again.
+    alone: it starts no process for a request, and computes what is asked again once. For tests of the page, which asks
+    the same again and again. A run writes the program into `cwd`.
     """
 
-    def __init__(self, *arguments: str, cwd: str | None = None, remembers: bool = False) -> None:
-        program = ["-c", _REMEMBERING] if remembers else ["-m", "tessera_tools.cli.play"]
+    def __init__(self, *arguments: str, cwd: str | None = None, alone: bool = False) -> None:
+        program = ["-c", _ALONE] if alone else ["-m", "tessera_tools.cli.play"]
         self.process = subprocess.Popen(
             [sys.executable, *program, "--port=0", *arguments],
             stderr=subprocess.PIPE,
