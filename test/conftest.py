@@ -18,6 +18,7 @@ from harness.huge_pages import use_huge_pages
 from harness.pytest_plugin import RunFileCollector
 from oracles import HINTS, find_tool, require_tool
 from tessera_tools.cache import cache_folder
+from tessera_tools.emit.worker import preload
 from tessera_tools.opdef.dialect import _loaded
 from tessera_tools.opdef.registry import DIALECT_MODULES
 from tessera_tools.passes.table import PASSES
@@ -63,9 +64,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
 
 
-def pytest_collection_finish() -> None:
+def pytest_collection_finish(session: pytest.Session) -> None:
     """Take what is there now, thousands of tests and modules, out of every later search for garbage, and make forks
-    cheap."""
+    cheap. LLVM's workers are forks too, as on the resident server: to start a program takes three times as long."""
+    if not session.config.option.collectonly:
+        preload()
     gc.collect()
     gc.freeze()
     use_huge_pages()

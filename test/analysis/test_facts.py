@@ -468,3 +468,87 @@ def test_values_that_more_than_four_loops_carry_are_unknown(depth: int, divisor:
         return builder.insert(loop).results[0]
 
     assert Facts().divisor(nest(program.builder, program.const(8), depth - 1)) == divisor
+
+
+# -- how much is kept
+
+WORD = 1 << 32
+
+
+def between(p: Program, bounds: tuple[int, int]) -> Value:
+    return p.assume(lower=bounds[0], upper=bounds[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "a", "b", "expected"),
+    [
+        ("minui", (0, 5), (3, 9), (1, 0, 5)),
+        ("maxui", (0, 5), (3, 9), (1, 3, 9)),
+        ("minui", (-1, 5), (3, 9), (1, -1, 9)),  # -1 is the greatest
+        ("maxui", (3, 9), (-1, 5), (1, -1, 9)),
+        ("minsi", (-1, 5), (3, 9), (1, -1, 5)),
+        ("maxsi", (-1, 5), (3, 9), (1, 3, 9)),
+        ("ori", (4, 5), (2, 8), (1, 4, 15)),
+        ("ori", (0, 7), (0, 7), (1, 0, 7)),
+        ("ori", (-1, 7), (0, 7), (1, None, None)),
+        ("ori", (0, 7), (-1, 7), (1, None, None)),
+        ("xori", (4, 5), (2, 8), (1, 0, 15)),
+        ("andi", (0, 5), (0, 9), (1, 0, 5)),
+        ("andi", (-3, 5), (0, 9), (1, 0, 9)),
+        ("andi", (0, 9), (-3, 5), (1, 0, 9)),
+        ("andi", (-3, 5), (-1, 9), (1, None, None)),
+        ("andi", (3, 5), (-1, -1), (1, 3, 5)),
+        ("andi", (-1, -1), (3, 5), (1, 3, 5)),
+    ],
+)
+def test_bounds_of_two_bounded_numbers(
+    name: str, a: tuple[int, int], b: tuple[int, int], expected: tuple[int, int | None, int | None]
+) -> None:
+    p = Program()
+    assert known(p.op(name, between(p, a), between(p, b))) == expected
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"),
+    [
+        ((-7, 3), (1, 0, 7)),
+        ((-7, -2), (1, 2, 7)),
+        ((2, 7), (1, 2, 7)),
+        ((1 - (1 << 31), 3), (1, 0, None)),
+        ((-(1 << 31), 3), (1, None, None)),  # its absolute value is itself
+    ],
+)
+def test_bounds_of_an_absolute_value(
+    bounds: tuple[int, int], expected: tuple[int, int | None, int | None]
+) -> None:
+    p = Program()
+    assert known(p.builder.insert(math.AbsI(between(p, bounds))).results[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "low", "high"),
+    [
+        ((0, 7), (0, 9), (1, 0, 63), (ZERO_DIVISOR, 0, 0)),
+        ((2, 7), (3, 9), (1, 6, 63), (ZERO_DIVISOR, 0, 0)),
+        ((1 << 30, (1 << 31) - 1), (8, 8), (8, None, None), (1, 2, 3)),
+        ((-1, 7), (0, 9), (1, None, None), (1, None, None)),
+        ((0, 7), (-1, 9), (1, None, None), (1, None, None)),
+    ],
+)
+def test_the_halves_of_a_product(
+    a: tuple[int, int], b: tuple[int, int], low: tuple[int | None, ...], high: tuple[int | None, ...]
+) -> None:
+    p = Program()
+    product = p.op("mului_extended", between(p, a), between(p, b)).defining_op
+    assert product is not None
+    assert [known(half) for half in product.results] == [low, high]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "expected"), [((0, 5), (1, 0, 5)), ((-1, 5), (1, 0, WORD - 1)), ((3, 5), (1, 3, 5))]
+)
+def test_an_extension_by_zeros_keeps_what_is_not_negative(
+    bounds: tuple[int, int], expected: tuple[int, int, int]
+) -> None:
+    p = Program()
+    assert known(p.op("extui", between(p, bounds), out=I64)) == expected

@@ -252,7 +252,9 @@ def test_kernels_of_python_files_are_compiled_when_they_are_saved(text: str, tmp
 def test_a_python_file_that_does_not_end_is_stopped(tmp_path: Path) -> None:
     client = Client("--time-limit=0.3", settings={"python": {"execute": True}})
     uri = (tmp_path / "kernel.py").as_uri()
-    client.open(uri, "import tessera_tools\nprint('noise')\nwhile True:\n    pass\n", "python")
+    client.open(
+        uri, "import tessera_tools\nprint('noise')\nimport time\nwhile True:\n    time.sleep(1)\n", "python"
+    )
     (found,) = client.diagnostics(uri)
     assert "stopped after 6 s" in found["message"]
     assert client.close() == 0

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
+import os
+import resource
 import sys
-from typing import Any
+import tempfile
+from pathlib import Path
+from typing import Any, NoReturn
 
 import pytest
 
 from tessera_tools.cli.lsp_stream import LARGEST_MESSAGE, Messages
+from tessera_tools.process import Finished, run_forked
 
 
 def message(value: Any) -> bytes:
@@ -76,15 +80,24 @@ def test_what_is_no_message_is_an_error(raw: bytes, expected: str) -> None:
     assert expected in failure
 
 
-def serve(raw: bytes) -> subprocess.CompletedProcess[bytes]:
-    """Run the server with a limit on its memory."""
-    limited = (
-        "import resource, sys\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
-        "from tessera_tools.cli.lsp import main\n"
-        "main()\n"
-    )
-    return subprocess.run([sys.executable, "-c", limited], input=raw, capture_output=True, timeout=60)
+def serve(raw: bytes) -> Finished:
+    """Run the server with a limit on its memory, in a copy of this process: a program would load pygls each time."""
+    pytest.importorskip("pygls")
+    from tessera_tools.cli import lsp, lsp_server  # noqa: F401
+
+    def body() -> NoReturn:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + (1 << 30)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+        os.dup2(file.fileno(), 0)
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115
+        sys.argv[:] = ["tessera-lsp"]
+        lsp.main()
+
+    with tempfile.TemporaryFile() as file:
+        file.write(raw)
+        file.seek(0)
+        return run_forked(body, time_limit=60)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +112,7 @@ def serve(raw: bytes) -> subprocess.CompletedProcess[bytes]:
 )
 def test_the_server_ends_with_an_error(raw: bytes) -> None:
     done = serve(raw)
-    assert done.returncode == 1
+    assert done.status == 1
     assert done.stdout == b""
     assert done.stderr.startswith(b"error: the header of a message: found ")
     assert b"Traceback" not in done.stderr
@@ -119,4 +132,4 @@ def test_a_body_that_is_no_request_leaves_the_server_alive(body: bytes) -> None:
     done = serve(raw + message(ask) + b"".join(map(message, close)))
     assert b'"id": 99' in done.stdout or b'"id":99' in done.stdout
     assert b"Traceback" not in done.stderr
-    assert done.returncode == 0
+    assert done.status == 0

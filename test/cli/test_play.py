@@ -74,9 +74,9 @@ def test_what_takes_too_long_is_stopped_and_leaves_nothing(
     request_body: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    with PlayServer("--time-limit=6") as server:
+    with PlayServer("--time-limit=3") as server:
         answer = server.ask(**request_body)
-        assert answer == {"failed": "stopped after 6 s; --time-limit allows more"}
+        assert answer == {"failed": "stopped after 3 s; --time-limit allows more"}
         pid = server.process.pid
         assert server.close() == 0
     assert workers_of(pid) == []

@@ -6,7 +6,7 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -32,31 +32,54 @@ MILLISECONDS = 60_000
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PlayServer]:
-    with PlayServer(str(ROOT / "examples" / "vector_add.mlir"), "--time-limit=240") as started:
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayServer]:
+    example = str(ROOT / "examples" / "vector_add.mlir")
+    with PlayServer(example, cwd=str(tmp_path_factory.mktemp("play")), alone=True) as started:
         yield started
 
 
+@pytest.fixture(scope="module")
+def pages(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Pages by the settings of their context. A new one takes longer than most tests."""
+    known: dict[str, Any] = {}
+
+    def page_with(**settings: Any) -> Any:
+        key = repr(settings)
+        if key not in known:
+            known[key] = browser.new_context(**settings).new_page()
+        return known[key]
+
+    yield page_with
+    for page in known.values():
+        page.context.close()
+
+
 @pytest.fixture
-def show(browser: Any, server: PlayServer) -> Iterator[Any]:
+def show(pages: Callable[..., Any], server: PlayServer) -> Iterator[Any]:
     """Opens the page; at the end, nothing was requested elsewhere, and the page had no error."""
     heard: list[str] = []
     opened: list[Any] = []
 
+    def requested(request: Any) -> None:
+        if not request.url.startswith((server.url, "data:", "about:")):
+            heard.append(request.url)
+
+    listeners: dict[str, Callable[[Any], None]] = {
+        "pageerror": lambda failure: heard.append(str(failure)),
+        "console": lambda message: heard.append(message.text),
+        "dialog": lambda dialog: heard.append(dialog.message),
+        "request": requested,
+    }
+
     def open_(state: dict[str, Any] | str | None = None, **settings: Any) -> Any:
         sync_api.expect.set_options(timeout=MILLISECONDS)
-        context = browser.new_context(viewport={"width": 1500, "height": 900}, **settings)
-        page = context.new_page()
+        page = pages(**settings)
+        assert page not in opened
         opened.append(page)
-        page.on("pageerror", lambda failure: heard.append(str(failure)))
-        page.on("console", lambda message: heard.append(message.text))
-        page.on("dialog", lambda dialog: heard.append(dialog.message))
-        page.on(
-            "request",
-            lambda request: (
-                heard.append(request.url) if not request.url.startswith((server.url, "data:,")) else None
-            ),
-        )
+        page.set_viewport_size({"width": 1500, "height": 900})
+        page.goto("about:blank")  # another fragment alone would not load the page again
+        for event, listener in listeners.items():
+            page.on(event, listener)
         fragment = state if isinstance(state, str) else "" if state is None else f"#{encoded(state)}"
         page.goto(server.url + fragment)
         expect(page.locator("#status")).to_have_class(re.compile("good|error"))
@@ -64,7 +87,11 @@ def show(browser: Any, server: PlayServer) -> Iterator[Any]:
 
     yield open_
     for page in opened:
-        page.context.close()
+        page.unroute_all()
+        page.evaluate("localStorage.clear(), sessionStorage.clear()")
+        page.goto("about:blank")
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
     assert heard == []
 
 
@@ -93,6 +120,11 @@ def replace(page: Any, text: str) -> None:
     page.locator("#program").focus()
     page.keyboard.press("Control+a")
     page.keyboard.insert_text(text)
+
+
+def leave_unanswered(page: Any) -> None:
+    """No result of the next changes comes in between."""
+    page.route("**/compile", lambda route: None)
 
 
 # -- a program and its stages
@@ -349,6 +381,7 @@ def test_every_control_can_be_used_with_the_keyboard(show: Any) -> None:
 
 def test_the_editor_indents(show: Any) -> None:
     page = show(small())
+    leave_unanswered(page)
     replace(page, "  a")
     page.keyboard.press("Enter")
     page.keyboard.type("b")
@@ -364,6 +397,7 @@ def test_the_editor_indents(show: Any) -> None:
 
 def test_lines_follow_the_text_wherever_it_changes(show: Any) -> None:
     page = show(small())
+    leave_unanswered(page)
     for text in ("a\nb\nc", "a\nx\nb\nc", "c", "", "a\na\na", "a\na", "b\na\na\n", "\n\n"):
         replace(page, text) if text else page.locator("#program").fill("")
         assert page.locator(".line").all_text_contents() == text.split("\n")
@@ -372,6 +406,7 @@ def test_lines_follow_the_text_wherever_it_changes(show: Any) -> None:
 
 def test_the_text_and_its_colored_lines_are_at_the_same_place(show: Any) -> None:
     page = show(small())
+    leave_unanswered(page)
     replace(page, "\n".join(f"%{number} = op.name " + "w" * 200 for number in range(300)))
     sizes = page.evaluate(
         """() => {

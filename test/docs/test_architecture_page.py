@@ -40,7 +40,8 @@ MESSAGES = re.findall(
 
 @pytest.mark.parametrize("message", MESSAGES)
 def test_a_quoted_refusal_is_one_of_the_sources(message: str) -> None:
-    pattern = "[^\n]*?".join(re.escape(piece) for piece in message.split("…"))
+    # A gap at an end matches anything, and to look for one there would take a second a message.
+    pattern = "[^\n]*?".join(re.escape(piece) for piece in message.strip("…").split("…"))
     assert re.search(pattern, templates()), (
         f"docs/architecture.md quotes a message that no source has: {message}"
     )

@@ -26,6 +26,12 @@ from tessera_tools.target import lookup
 SM_80 = {"cpu": "sm_80", "features": "+ptx90"}
 
 
+@pytest.fixture(autouse=True)
+def no_llvm_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers are programs, as they are for a command, unless a test says otherwise."""
+    monkeypatch.setattr(worker_module, "_preloaded", [])
+
+
 @pytest.fixture(params=["program", "copy"])
 def worker(request: pytest.FixtureRequest) -> Iterator[Worker]:
     """A worker whose child loads LLVM, and one whose child is a copy of a process that has loaded it."""

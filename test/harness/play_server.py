@@ -15,14 +15,36 @@ from urllib.parse import urlsplit
 __all__ = ["PlayServer"]
 
 _SECONDS = 300
+_ALONE = """
+import json
+from tessera_tools.cli import play, play_worker
+from tessera_tools.cli.play_pool import Pool
+from tessera_tools.emit.worker import preload
+
+answers = {}
+
+async def answer(self, request):
+    if request not in answers:
+        answers[request] = json.dumps(play_worker.answer(json.loads(request))).encode()
+    return answers[request]
+
+Pool.start, Pool.answer = lambda self: None, answer
+preload()
+play.main()
+"""
 
 
 class PlayServer:
-    """A server on a free port, ended with the `with` block."""
+    """A server on a free port, ended with the `with` block.
 
-    def __init__(self, *arguments: str, cwd: str | None = None) -> None:
+    alone: it starts no process for a request, and computes what is asked again once. For tests of the page, which asks
+    the same again and again. A run writes the program into `cwd`.
+    """
+
+    def __init__(self, *arguments: str, cwd: str | None = None, alone: bool = False) -> None:
+        program = ["-c", _ALONE] if alone else ["-m", "tessera_tools.cli.play"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tessera_tools.cli.play", "--port=0", *arguments],
+            [sys.executable, *program, "--port=0", *arguments],
             stderr=subprocess.PIPE,
             text=True,
             cwd=cwd,

@@ -172,6 +172,20 @@ def test_the_derived_layout_is_free_of_conflicts(
         assert simulated(plan, bits) == plan.banks.total
 
 
+def test_a_word_is_filled_with_lanes_of_both_accesses() -> None:
+    """Two 16-bit elements of one word do not conflict, in either access."""
+    first, second = [32, 64, 128, 256, 4], [1, 2, 4, 8, 16]
+    assert conflict_free((32, 32), 16, [], first, second).dim_columns("offset")[0] == 4
+    # Without such a lane, a word holds neighbors; a vector stays in front.
+    assert conflict_free((32, 32), 16, [], [32, 64, 128], [2, 4, 8]).dim_columns("offset")[0] == 1
+    assert conflict_free((32, 32), 8, [2], first, second).dim_columns("offset")[:2] == (2, 4)
+
+
+@pytest.mark.parametrize(("size", "columns"), [(2, (1,)), (4, (1, 2))])
+def test_a_tile_smaller_than_a_word_has_a_layout(size: int, columns: tuple[int, ...]) -> None:
+    assert conflict_free((size,), 8, [], [1], [1]).dim_columns("offset") == columns
+
+
 def test_a_copy_of_several_elements_keeps_them_together() -> None:
     """Where registers hold neighbors of both axes, reading alone would choose the other order of axes."""
     registers = blocked((4, 64), (4, 2), (1, 32), (1, 1), (1, 0))
