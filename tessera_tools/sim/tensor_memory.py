@@ -330,6 +330,9 @@ class TensorMemory:
         if before is not None and before.kind == use.issued.kind == "st" and own:
             # Stores of one warp to the same cells have the order of the program in practice.
             return
+        # CUTLASS copies new scale factors over those of earlier products of the thread.
+        same_thread = agent == use.agent and before is not None and before.group == use.issued.group
+        relied_on = same_thread and use.issued.kind.startswith("cp")
         at = np.unravel_index(int(np.flatnonzero(records.reshape(-1) == record)[0]), records.shape)
         lane, column = (int(np.broadcast_to(part, records.shape)[at]) for part in place)
         other = before.kind if before is not None else "another operation"
@@ -342,6 +345,7 @@ class TensorMemory:
             f"nothing orders it after {remedy}",
             use.mask,
             describe(warp, record)[0],
+            severity="warning" if relied_on else "error",
             cause=("tensor memory", use.what, record >> 16 & 0xFFFFF),
         )
 

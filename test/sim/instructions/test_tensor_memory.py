@@ -315,3 +315,27 @@ def test_pipelined_pairs_need_no_wait_and_others_do() -> None:
     copy = "tcgen05.cp.cta_group::1.128x256b [%t+8], %x0;"
     result, _ = run(copy + copy, case.image, case.words, case.parameters)
     assert any("tcgen05.cp still writes" in one.message for one in result.findings)
+
+
+def test_copies_of_a_thread_to_the_same_cells_are_a_warning() -> None:
+    """CUTLASS copies the scale factors of a stage over those of the stage before."""
+    copy = "tcgen05.cp.cta_group::1.32x128b.warpx4 [%t+4], %x0;"
+    image = np.zeros((1, 65536), np.uint8)
+    descriptor = place(np.zeros((32, 16), np.uint8), B_AT, 0, image[0])
+    result, _ = run(copy + copy, image, np.zeros((1, 128, 16), np.uint32), (descriptor, 0, 0, 0))
+    (found,) = result.findings
+    assert found.severity == "warning"
+    assert "tcgen05.cp still writes" in found.message
+
+
+def test_copies_of_two_threads_to_the_same_cells_are_an_error() -> None:
+    copy = "tcgen05.cp.cta_group::1.32x128b.warpx4 [%t+4], %x0;"
+    other = f"issued: setp.eq.u32 %p6, %r0, 32; @%p6 {copy}"
+    text = kernel(copy, 16).replace("issued:", other)
+    module = sim.load(text, file="k.ptx")
+    image, words = (module.memory.allocate(np.zeros(n, np.uint8)) for n in (65536, 512 * 16))
+    descriptor = place(np.zeros((32, 16), np.uint8), B_AT, 0, np.zeros(65536, np.uint8))
+    result = module.launch("k", (1,), (128,), [image, words, descriptor, 0, 0, 0], shared_bytes=65552)
+    assert any(
+        one.severity == "error" and "tcgen05.cp still writes" in one.message for one in result.findings
+    )
