@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from programs import compiled, fresh_seed, stopped_by_findings
+from programs import Compiled, compiled, fresh_seed, stopped_by_findings
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime import device
@@ -86,6 +87,17 @@ def is_found(ptx: str, manifest: Any, product: Product, gpu_name: str = "sm_90a"
     return False
 
 
+def not_found(made: Compiled, product: Product) -> list[str]:
+    """The changes with which all is well.  In a product of many steps, the phases of its pipeline also keep the threads
+    together that store a tile, so that it is tried with one step, too."""
+    short = replace(product, steps=1)
+    return [
+        what
+        for what, ptx in mutants(made.ptx)
+        if not is_found(ptx, made.manifest, product) and not is_found(ptx, made.manifest, short)
+    ]
+
+
 @pytest.mark.parametrize(
     "product",
     [
@@ -98,10 +110,7 @@ def is_found(ptx: str, manifest: Any, product: Product, gpu_name: str = "sm_90a"
 def test_every_synchronization_is_needed(product: Product) -> None:
     made = compiled(product.text(), "sm_90a")
     assert not is_found(made.ptx, made.manifest, product)
-    missed = [what for what, ptx in mutants(made.ptx) if not is_found(ptx, made.manifest, product)]
-    # The loop around: what reads the store's scratch is also ordered before the next tile by the pipeline's phases.
-    spare = [what for what in missed if what.startswith("bar.sync") and product.m == 128]
-    assert missed == spare and len(spare) <= 1
+    assert not_found(made, product) == []
 
 
 @pytest.mark.parametrize(
@@ -130,10 +139,7 @@ def test_every_synchronization_of_a_factor_that_is_read_is_needed() -> None:
     product = Product(m=64, n=32, k=32, a_in="i8", outer=True, steps=8)
     made = compiled(product.text(), "sm_90a")
     assert not is_found(made.ptx, made.manifest, product)
-    missed = [what for what, ptx in mutants(made.ptx) if not is_found(ptx, made.manifest, product)]
-    # The fence of the second pipeline is one for both; the phases also order the store's scratch before the next tile.
-    assert [what.split()[0] for what in missed if "fence.mbarrier_init" not in what] in ([], ["bar.sync"])
-    assert sum("fence.mbarrier_init" in what for what in missed) <= 1
+    assert not_found(made, product) == []
 
 
 @pytest.mark.slow
