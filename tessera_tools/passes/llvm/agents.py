@@ -37,7 +37,7 @@ from tessera_tools.passes.llvm.clusters import cluster_address, cluster_barrier,
 from tessera_tools.passes.llvm.control import branch, branch_if
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
-from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT
+from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT, is_fenced_later
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.tensor_maps import box_bytes
 from tessera_tools.passes.llvm.tensor_memory import commit_products, fence_after_wait
@@ -133,17 +133,9 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
                 place = low.allocation.offsets[op] + (first + stage) * _BYTES
                 pointer = e.gep(e.address_of(GLOBAL_SMEM), place)
                 e.nvvm("mbarrier.init", [pointer, e.constant(count)])
-        if not _is_followed(op):
+        if not is_fenced_later(op):
             e.nvvm("fence.mbarrier.init")
     low.define(op.res, None)
-
-
-def _is_followed(op: nv_tileas.CreatePipeline) -> bool:
-    """Whether another pipeline is created before threads meet: its fence is also for the barriers of this one."""
-    after = op.next_op
-    while after is not None and (is_pure(after) or isinstance(after, nv_tileas.AllocTensor)):
-        after = after.next_op
-    return isinstance(after, nv_tileas.CreatePipeline)
 
 
 @lowers("nv_tileas.async.pipeline.produce_one", "nv_tileas.async.pipeline.consume_one")

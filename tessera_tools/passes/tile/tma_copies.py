@@ -157,12 +157,10 @@ def box_or_reason(op: Any, alignment: int, *, named: bool = True) -> Box | str:
 
 def _is_part(own: Box, box: Box, size: int, swizzle: int) -> bool:
     """Whether boxes that the program names can be copied: as wide as `box`, and each where a pattern begins."""
-    return (
-        own[1:] == box[1:]
-        and (len(own) > 1 or own == box)
-        and box[0] % own[0] == 0
-        and prod(own) * size % SWIZZLE_ALIGNMENT[swizzle] == 0
-    )
+    if len(own) == 1:
+        return own == box
+    (rows, *rest), (most, *others) = own, box
+    return rest == others and most % rows == 0 and prod(own) * size % SWIZZLE_ALIGNMENT[swizzle] == 0
 
 
 class _Uneven(Exception):
