@@ -290,10 +290,12 @@ def _copies(function: Operation, ops: list[Operation], groups: Groups) -> tuple[
 
 def _overlaps(op: Any, loops: list[Operation]) -> bool:
     """True if the enclosing loop computes while a copy is in flight: there is a product or a read of shared memory
-    between the copy and its wait, or before the wait of the next iteration."""
+    between the copy and its wait, or before the wait of the next iteration.  A loop without a wait only starts copies."""
     if not loops:
         return False
     body = loops[0]
+    if not any(isinstance(inner, WaitLike | tile.AsyncWait) for inner in body.walk()):
+        return True
     following: list[Operation] = []
     seen = False
     for inner in body.walk():
