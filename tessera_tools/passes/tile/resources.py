@@ -290,7 +290,7 @@ def _copies(function: Operation, ops: list[Operation], groups: Groups) -> tuple[
 
 def _overlaps(op: Any, loops: list[Operation]) -> bool:
     """True if the enclosing loop computes while a copy is in flight: there is a product or a read of shared memory
-    between the copy and its wait, or before the wait of the next iteration.  A loop without a wait only starts copies."""
+    between the copy and its wait, or before the wait of the next iteration; or the loop only starts copies."""
     if not loops:
         return False
     body = loops[0]
