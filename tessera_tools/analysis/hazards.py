@@ -134,7 +134,7 @@ def waits(effects: MemoryEffects) -> dict[Completion, int]:
     return {e.completion: e.pending for e in effects.own if e.kind is Kind.WAIT and e.completion in GROUPS}
 
 
-GROUPS = (Completion.GROUP, Completion.BULK, Completion.BULK_READ, Completion.WGMMA)
+GROUPS = (Completion.GROUP, Completion.BOXES, Completion.BULK, Completion.BULK_READ, Completion.WGMMA)
 """Completions for which a wait counts groups."""
 _BARRIER = frozenset((Kind.ARRIVE, Kind.WAIT))
 MOST_GROUPS = 16

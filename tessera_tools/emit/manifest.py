@@ -128,6 +128,12 @@ class Kernel:
     persistent: Persistent | None = None
     """How to launch a persistent kernel; None: one CTA, or cluster, for each tile block."""
 
+    @property
+    def hidden(self) -> frozenset[int]:
+        """The indices of the parameters that the launcher makes: tensor maps, and those of a persistent kernel."""
+        own = self.persistent.parameters if self.persistent is not None else ()
+        return frozenset((*own, *(tensor_map.parameter for tensor_map in self.tensor_maps)))
+
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
@@ -329,7 +335,7 @@ def _read_manifest(data: object, name: str) -> Manifest:
     if "plans" in reader.data:
         from tessera_tools.emit.plan import read_plan
 
-        sizes = {kernel.name: len(kernel.parameters) for kernel in manifest.kernels}
+        sizes = {kernel.name: len(kernel.parameters) - len(kernel.hidden) for kernel in manifest.kernels}
         plans = tuple(read_plan(part, sizes) for part in reader.objects("plans"))
         manifest = replace(manifest, plans=plans)
     reader.finish()

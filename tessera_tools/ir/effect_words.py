@@ -45,6 +45,8 @@ class Completion(Enum):
     """After a wait for its group of bulk copies (`cp.async.bulk`)."""
     BULK_READ = "reads of a bulk group"
     """After a wait until its group of bulk copies has read the source (`wait_group.read`)."""
+    BOXES = "group of boxes"
+    """After a wait for its group of boxes by TMA, which has an mbarrier of its own."""
     MBARRIER = "mbarrier"
     """After a wait for the phase of an mbarrier."""
     WGMMA = "wgmma group"

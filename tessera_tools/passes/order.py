@@ -50,6 +50,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "spills add instructions to loops",
     ),
     (
+        "tile-memory-management",
+        "tile-intrinsic-lowering",
+        "wgmma takes the buffers that have a swizzle",
+    ),
+    (
         "tile-barrier-optimization",
         "convert-tile-to-tileas",
         "it places barriers of the tile dialect, which the conversion removes",

@@ -260,7 +260,7 @@ _PROGRAMS = "tileas-resolve-program-idsPROGRAMS"
 _PIPELINE = "tileas-materialize-pipelineSTAGES"
 
 _COMMON: Mapping[str, Sequence[str]] = {
-    "tile": ("convert-tile-to-tileas{gpu-name=TARGET}",),
+    "tile": ("convert-tile-to-tileas{gpu-name=TARGETABI}",),
     "cuda_tile": ("canonicalize", "cse", "convert-cuda-tile-to-tileaa{gpu-name=TARGET}"),
     "nv_tileaa": ("canonicalize", "cse", "loop-invariant-code-motion", "convert-tileaa-to-tileasFORM"),
     "nv_tileas": (
@@ -401,6 +401,7 @@ def pipeline_for(
     left_out |= set() if split_k > 1 or (known and not split_k) else {_SPLIT}
     words = {
         "TARGET": target,
+        "ABI": "" if agents else " abi=plain",
         "SPLIT": f"{{parts={split_k}}}" if split_k else f"{{{split}}}",
         "LAUNCHES": "{launches=large}" if priced else "",
         "WANTED": "{only-wanted}" if persistent == "auto" else "",

@@ -16,6 +16,7 @@ from runtime.plans import CUTS, EXAMPLES, matmul
 
 from tessera_tools.cli.run import run
 from tessera_tools.cli.translate import run as translate
+from tessera_tools.emit.manifest import Manifest
 
 SHAPE = (32, 32, 64)
 MAIN = "from tessera_tools.cli.run import main; main()"
@@ -66,6 +67,16 @@ def test_a_wrong_answer_is_status_2(module: Path, tmp_path: Path) -> None:
     made = run([str(module), "--ranks=2", *operands, "--expect=result0=zeros:f32:32x32", *COMMON])
     assert made.exit_code == 2
     assert "elements are wrong" in made.stderr.decode()
+
+
+def test_tensor_maps_are_no_arguments_of_a_plan(module: Path, tmp_path: Path) -> None:
+    """The launcher makes them from the other parameters."""
+    ptx = tmp_path / "matmul.ptx"
+    assert translate([str(module), "--mlir-to-cubin", "--gpu-name=sm_90a", "-o", str(ptx)]).exit_code == 0
+    manifest = Manifest.from_json((tmp_path / "matmul.json").read_text())
+    (kernel,) = manifest.kernels
+    assert len(kernel.hidden) == 2
+    assert len(manifest.plans) == 1
 
 
 def test_ptx_runs_with_its_manifest(module: Path, tmp_path: Path) -> None:

@@ -11,12 +11,14 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
     channels.py    numbers that agents send to each other
     orders.py      turns of the warpgroups of an agent
     tma.py         boxes by TMA, products by wgmma
+    box_groups.py  groups of boxes by TMA, for programs that wait for groups
     tensor_memory.py   buffers in tensor memory, products by tcgen05.mma
     older.py       the older spelling; upgrade.py translates it
 """
 
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.dialects.nv_tileas.base import LinearAttr, SharedAttr, SmemType, layout_of, with_layout
+from tessera_tools.dialects.nv_tileas.box_groups import BoxCommit, BoxCopy, BoxWait
 from tessera_tools.dialects.nv_tileas.channels import ReceiveValue, SendValue
 from tessera_tools.dialects.nv_tileas.clusters import (
     IN_STEP,
@@ -150,6 +152,9 @@ __all__ = [
     "AsyncTiledCopy",
     "AsyncWaitGroup",
     "Barrier",
+    "BoxCommit",
+    "BoxCopy",
+    "BoxWait",
     "CancelLaunch",
     "CanceledProgramId",
     "ClusterReduce",

@@ -263,9 +263,14 @@ class MBarrierWait(
 
 
 class Barrier(Op, name="nv_tileas.barrier", traits=(SYNCHRONIZES,)):
-    """Wait for all threads of the CTA; their accesses of memory before it are then visible."""
+    """Wait for all threads of the CTA; their accesses of memory before it are then visible.
 
-    assembly = "attr-dict"
+    With `phases`, it also keeps threads that have still to wait for an mbarrier from missing a phase, which is over
+    when the next one completes.
+    """
+
+    phases = attribute(UNIT_ATTR, "also for waits on mbarriers", optional=True)
+    assembly = "(`phases` $phases^)? attr-dict"
 
 
 class Load(Op, name="nv_tileas.load", traits=(MemoryEffects(read("buffer")),)):

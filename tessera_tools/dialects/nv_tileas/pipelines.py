@@ -234,7 +234,7 @@ class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS, ImplicitTerminator(Yield))):
             )
 
 
-class _OfPipeline(Op):
+class StageOfPipeline(Op):
     """The base of ops on the stage of a pipeline that an iterator is at."""
 
     pipeline = operand(PIPELINE)
@@ -242,7 +242,7 @@ class _OfPipeline(Op):
 
 
 class ProduceOne(
-    _OfPipeline,
+    StageOfPipeline,
     _Region,
     name="nv_tileas.async.pipeline.produce_one",
     traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS),
@@ -257,7 +257,7 @@ class ProduceOne(
 
 
 class ProducerAcquire(
-    _OfPipeline,
+    StageOfPipeline,
     name="nv_tileas.async.pipeline.producer_acquire",
     traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=EMPTY)),),
 ):
@@ -272,7 +272,7 @@ class ProducerAcquire(
 
 
 class ProducerTail(
-    _OfPipeline,
+    StageOfPipeline,
     name="nv_tileas.async.pipeline.producer_tail",
     traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=EMPTY)),),
 ):
@@ -371,7 +371,7 @@ class ProducerCommit(
 
 
 class ConsumeOne(
-    _OfPipeline,
+    StageOfPipeline,
     _Region,
     name="nv_tileas.async.pipeline.consume_one",
     traits=(SINGLE_BLOCK, RECURSIVE_MEMORY_EFFECTS),
@@ -391,7 +391,7 @@ class ConsumeOne(
 
 
 class ConsumerWait(
-    _OfPipeline,
+    StageOfPipeline,
     name="nv_tileas.async.pipeline.consumer_wait",
     traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=FULL)),),
 ):
@@ -554,7 +554,7 @@ def pipeline_at(op: Any) -> CreatePipeline | None:
     """The pipeline whose stage an op is on, from its iterator, or from its token or that of the op around it."""
     if not is_unwrapped(op):
         return pipeline_of(op.iter)
-    if isinstance(op, _OfPipeline):
+    if isinstance(op, StageOfPipeline):
         return pipeline_of(op.pipeline)
     if isinstance(op, ProducerWrite | ConsumerRead):
         return pipeline_of(op.token)

@@ -30,13 +30,14 @@ from tessera_tools.dialects.nvvm.attributes import MemScopeAttr, SetMaxRegisterA
 from tessera_tools.ir.builtin_attributes import TRUE, i32
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I1, I64
 from tessera_tools.passes.llvm.clusters import cluster_address, cluster_barrier, leader_address, leads
 from tessera_tools.passes.llvm.control import branch, branch_if
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
-from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT
+from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT, is_fenced_later
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.tensor_maps import box_bytes
 from tessera_tools.passes.llvm.tensor_memory import commit_products, fence_after_wait
@@ -83,7 +84,8 @@ def _is_filled_once(pipeline: nv_tileas.CreatePipeline) -> bool:
     return all(_is_first(user) for user in pipeline.res.users if isinstance(user, nv_tileas.ProducerAcquire))
 
 
-def _wait(low: Lowering, barrier: Value, parity: Value) -> None:
+def wait_for_phase(low: Lowering, barrier: Value, parity: Value) -> None:
+    """Wait for a phase of an mbarrier."""
     e = low.e
     e.nvvm("mbarrier.try_wait.parity", [barrier, parity, e.constant(LONGEST_WAIT)])
 
@@ -105,7 +107,7 @@ def _peers(pipeline: nv_tileas.CreatePipeline) -> tuple[int, ...]:
 
 def _waits(pipeline: nv_tileas.CreatePipeline) -> Callable[[Lowering, Value, Value], None]:
     """How to wait for a phase of a pipeline that producers wait for."""
-    return wait_for_cluster if _peers(pipeline) or pipeline.pair is not None else _wait
+    return wait_for_cluster if _peers(pipeline) or pipeline.pair is not None else wait_for_phase
 
 
 @lowers("nv_tileas.async.pipeline.create_pipeline")
@@ -131,7 +133,8 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
                 place = low.allocation.offsets[op] + (first + stage) * _BYTES
                 pointer = e.gep(e.address_of(GLOBAL_SMEM), place)
                 e.nvvm("mbarrier.init", [pointer, e.constant(count)])
-        e.nvvm("fence.mbarrier.init")
+        if not is_fenced_later(op):
+            e.nvvm("fence.mbarrier.init")
     low.define(op.res, None)
 
 
@@ -248,7 +251,7 @@ def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
 def consumer_wait(low: Lowering, op: nv_tileas.ConsumerWait) -> None:
     """Every thread waits."""
     assert op.phase is not None
-    wait = _wait if _pipeline(op).pair is None else wait_for_cluster
+    wait = wait_for_phase if _pipeline(op).pair is None else wait_for_cluster
     wait(low, full_barrier(low, op), low.scalar(op.phase))
     if _is_in_tensor_memory(_pipeline(op)) or _is_copied_on(op):
         fence_after_wait(low.e)
@@ -279,7 +282,7 @@ def consumer_read(low: Lowering, op: nv_tileas.ConsumerRead) -> None:
 def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     """One arrival per warp, after all of its lanes have read; none if nobody fills a stage again."""
     pipeline = _pipeline(op, op.token)
-    if _is_filled_once(pipeline):
+    if _is_filled_once(pipeline) or _is_last(op, pipeline):
         return
     (stage,) = low.stage(op.token)
     barrier = _empty_barrier(low, pipeline, stage)
@@ -287,6 +290,44 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
         commit_products(low, barrier, in_pair=pipeline.pair is not None)
     else:
         arrive_by_warp(low, barrier, _peers(pipeline), in_pair=pipeline.pair is not None)
+
+
+def _is_last(op: nv_tileas.ConsumerRelease, pipeline: nv_tileas.CreatePipeline) -> bool:
+    """Whether nobody waits until the stage is empty: so few stages are read behind it that all of them were filled
+    before.  The consumers of other CTAs may read more stages than those of this one."""
+    if _peers(pipeline) or pipeline.pair is not None or op.products is not None:
+        return False
+    if any(isinstance(user, nv_tileas.ProducerTail) for user in pipeline.res.users):
+        return False
+    agent = nv_tileas.agent_of(op)
+    waits = [user for user in pipeline.res.users if isinstance(user, nv_tileas.ConsumerWait)]
+    waits = [user for user in waits if nv_tileas.agent_of(user) is agent]
+    count = 0
+    here: Operation | None = op
+    while agent is not None and here is not None:
+        if isinstance(here, LoopLike):
+            return False
+        for wait in waits:
+            outer, in_loop = _at(wait, here)
+            if outer is not None and outer is not here and here.is_before_in_block(outer):
+                if in_loop:
+                    return False
+                count += 1
+        assert here.parent is not None
+        if here.parent.parent is agent:
+            return count < pipeline.stages.value
+        here = here.parent_op
+    return False
+
+
+def _at(op: Operation, other: Operation) -> tuple[Operation | None, bool]:
+    """The op around an op in the block of another one, None if there is none; and whether a loop is on the way."""
+    outer: Operation | None = op
+    in_loop = False
+    while outer is not None and outer.parent is not other.parent:
+        outer = outer.parent_op
+        in_loop |= isinstance(outer, LoopLike)
+    return outer, in_loop
 
 
 def arrive_by_warp(

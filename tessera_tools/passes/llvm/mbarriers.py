@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.builtin_attributes import TRUE
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
@@ -31,12 +32,28 @@ def initialize(low: Lowering, op: nv_tileas.MBarrierInit) -> None:
     e = low.e
     with only_where(e, e.is_first_thread):
         e.nvvm("mbarrier.init", [_address(low, op), e.constant(op.count.value)])
-        if any(
-            isinstance(user, nv_tileas.CancelLaunch | nv_tileas.ClusterReduceScatter)
-            for user in op.mbarrier.users
-        ):
-            # Its phases are completed through the async proxy, or by other CTAs.
+        if _needs_fence(op) and not is_fenced_later(op):
             e.nvvm("fence.mbarrier.init")
+
+
+def _needs_fence(op: Operation | None) -> bool:
+    """Whether phases of mbarriers that an op initializes are completed through the async proxy, or by other CTAs."""
+    if isinstance(op, nv_tileas.MBarrierInit):
+        users = op.mbarrier.users
+        return any(
+            isinstance(user, nv_tileas.CancelLaunch | nv_tileas.ClusterReduceScatter) for user in users
+        )
+    return isinstance(op, nv_tileas.CreatePipeline)
+
+
+def is_fenced_later(op: Operation) -> bool:
+    """Whether the same thread initializes more mbarriers before threads meet: one fence is for all of them."""
+    after = op.next_op
+    while after is not None and not _needs_fence(after):
+        if not is_pure(after) and not isinstance(after, nv_tileas.AllocTensor | nv_tileas.MBarrierInit):
+            return False
+        after = after.next_op
+    return after is not None
 
 
 @lowers("nv_tileas.async.mbarrier_arrive")

@@ -16,16 +16,17 @@ from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.cute_nvgpu import TmaAtom
 from tessera_tools.dialects.nvvm.attributes import CTAGroupAttr, ProxyKindAttr, SharedSpaceAttr
 from tessera_tools.ir.builtin_attributes import TRUE, UNIT, DenseArrayAttr, i32
-from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import I32
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.types import I32, I64
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
-from tessera_tools.passes.llvm.agents import full_barrier, is_in_pair
+from tessera_tools.passes.llvm.agents import full_barrier, is_in_pair, wait_for_phase
 from tessera_tools.passes.llvm.clusters import in_cluster, leader_address, part_of, receivers
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_offset
-from tessera_tools.passes.llvm.tensor_maps import tensor_map_of
+from tessera_tools.passes.llvm.tensor_maps import box_bytes, tensor_map_of
 from tessera_tools.passes.llvm.tiles import Buffer
 from tessera_tools.target import Feature
 
@@ -87,7 +88,7 @@ def _corners(tile: tuple[int, ...], box: tuple[int, ...]) -> list[tuple[int, ...
 
 def _boxes(
     low: Lowering,
-    op: nv_tileas.TiledTmaLoad | nv_tileas.TiledTmaStore,
+    op: nv_tileas.TiledTmaLoad | nv_tileas.TiledTmaStore | nv_tileas.BoxCopy,
     stage: Value,
     indices: list[Value],
     shared_by: int = 0,
@@ -101,12 +102,14 @@ def _boxes(
         raise op.error(
             "copies through a descriptor that no nv_tileas.make_tiled_tma_desc in the kernel creates"
         )
-    box = op.desc.type.shape
+    tile = buffer.type.tile
+    outer = op.desc.type.rank - len(tile)
+    leading, indices = indices[:outer], indices[outer:]
+    box = op.desc.type.shape[outer:]
     check_boxes(made.atom, buffer, box)
     base = e.gep(e.address_of(GLOBAL_SMEM), e.mul(stage, buffer.stage_bytes))
     size = element_bytes(buffer.type.element)
     found: list[tuple[Value, list[Value]]] = []
-    tile = buffer.type.tile
     if shared_by:
         axis = nv_tileas.shared_axis(tile)
         rows = tile[axis] >> shared_by.bit_count()
@@ -118,7 +121,7 @@ def _boxes(
     for corner in _corners(tile, box):
         place = e.gep(base, buffer.offset + memory_offset(buffer.layout, corner) * size, shared=False)
         coordinates = [e.constant(e.add(index, moved)) for index, moved in zip(indices, corner, strict=True)]
-        found.append((place, coordinates[::-1]))
+        found.append((place, [*leading, *coordinates][::-1]))
     return found
 
 
@@ -139,13 +142,77 @@ def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
     for place, coordinates in _boxes(low, op, stage, [low.scalar(v) for v in op.indices], shared_by):
         if "isCTAOnly" not in attributes:
             place = in_cluster(low, place)
-        operands = [place, low.scalar(op.desc), *coordinates, barrier, *mask]
-        e.nvvm(
-            "cp.async.bulk.tensor.shared.cluster.global",
-            operands,
-            **attributes,
-            operandSegmentSizes=_segments(1, 1, len(coordinates), 1, 0, len(mask), 0, 0),
-        )
+        _load_box(low, op.desc, place, coordinates, barrier, mask, attributes)
+
+
+def _load_box(
+    low: Lowering,
+    desc: Value,
+    place: Value,
+    coordinates: list[Value],
+    barrier: Value,
+    mask: list[Value],
+    attributes: dict[str, Any],
+) -> None:
+    low.e.nvvm(
+        "cp.async.bulk.tensor.shared.cluster.global",
+        [place, low.scalar(desc), *coordinates, barrier, *mask],
+        **attributes,
+        operandSegmentSizes=_segments(1, 1, len(coordinates), 1, 0, len(mask), 0, 0),
+    )
+
+
+# -- groups of boxes
+
+
+def _commit_of(op: Operation) -> nv_tileas.BoxCommit | None:
+    """The commit directly behind a copy: it announces the bytes of the copy with its arrival."""
+    after = op.next_op
+    while after is not None and not isinstance(after, nv_tileas.BoxCommit):
+        if not isinstance(after, nv_tileas.BoxCopy) and not is_pure(after):
+            return None
+        after = after.next_op
+    return after
+
+
+def _start(low: Lowering, op: nv_tileas.BoxCopy, barrier: Value) -> None:
+    for place, coordinates in _boxes(low, op, low.scalar(op.stage), [low.scalar(v) for v in op.indices]):
+        _load_box(low, op.desc, place, coordinates, barrier, [], {"isCTAOnly": TRUE})
+
+
+@lowers("nv_tileas.async.box_copy")
+@emits("tma_load")
+def box_copy(low: Lowering, op: nv_tileas.BoxCopy) -> None:
+    """By one thread: the bytes are announced, and the copies started; with the commit if that is directly behind."""
+    if _commit_of(op) is not None:
+        return
+    e, barrier = low.e, full_barrier(low, op)
+    with only_where(e, e.is_first_thread):
+        e.nvvm("mbarrier.expect_tx", [barrier, e.constant(box_bytes(op))])
+        _start(low, op, barrier)
+
+
+@lowers("nv_tileas.async.box_commit")
+def box_commit(low: Lowering, op: nv_tileas.BoxCommit) -> None:
+    """The arrival of the thread that copies."""
+    e, barrier = low.e, full_barrier(low, op)
+    block = op.parent
+    assert block is not None
+    copies = [other for other in block if isinstance(other, nv_tileas.BoxCopy) and _commit_of(other) is op]
+    with only_where(e, e.is_first_thread):
+        if not copies:
+            e.nvvm("mbarrier.arrive", [barrier], [I64])
+            return
+        e.nvvm("mbarrier.arrive.expect_tx", [barrier, e.constant(sum(map(box_bytes, copies)))])
+        for copy in copies:
+            _start(low, copy, barrier)
+
+
+@lowers("nv_tileas.async.box_wait")
+def box_wait(low: Lowering, op: nv_tileas.BoxWait) -> None:
+    """Every thread waits."""
+    assert op.phase is not None
+    wait_for_phase(low, full_barrier(low, op), low.scalar(op.phase))
 
 
 def _step(buffer: Buffer, axis: int, rows: int) -> int:

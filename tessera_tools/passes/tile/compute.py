@@ -21,20 +21,20 @@ from tessera_tools.ir.builtin_attributes import (
     FloatAttr,
     IntegerAttr,
     i32,
-    i64,
 )
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import F32, I32, I64, FloatType, RankedTensorType, bit_width
 from tessera_tools.layout import LinearLayout, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
+from tessera_tools.passes.tile.copies import align, is_written_by_threads
 from tessera_tools.passes.tile.ignored import remark_ignored
 from tessera_tools.passes.tile.instruction_names import warp_instruction
 from tessera_tools.passes.tile.lowering import Lowering, handles
-from tessera_tools.passes.tile.warpgroup_products import by_warpgroups, swizzle_of
+from tessera_tools.passes.tile.swizzles import swizzle_of
+from tessera_tools.passes.tile.warpgroup_products import by_warpgroups
 from tessera_tools.planning.dot_layouts import operand_layouts, warp_grid
 from tessera_tools.planning.mma_atoms import mma_atom, signed_factor
 from tessera_tools.planning.shared_memory import (
-    ALIGN,
     access_atom,
     full_tile_registers,
     slice_plan,
@@ -87,7 +87,8 @@ def _by_warpgroups(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma, instruc
     """The product by wgmma.  What threads and cp.async have written becomes visible to it, and it is waited for."""
     a = _in_place(low, op, op.lhs, op.transposes_a)
     b = _in_place(low, op, op.rhs, op.transposes_b)
-    low.insert(nv_tileas.FenceProxy())
+    if any(not is_fragment(v) and is_written_by_threads(low, v) for v in (op.lhs, op.rhs)):
+        low.insert(nv_tileas.FenceProxy())
     shape = tuple(int(number) for number in re.findall(r"\d+", instruction.split(".")[4]))
     factors = (signed_factor(v.type.element) for v in (op.lhs, op.rhs))
     atom = CuteMmaAtomAttr(WGMMA, 90, shape, *factors, op.res.type.element)
@@ -102,10 +103,8 @@ def _in_place(low: Lowering, op: Operation, value: Value, turned: bool) -> Value
         return low.tile(op, value)
     shared = low.stage(op, value)
     buffer: Any = shared.buffer.type
-    alloc = shared.buffer.defining_op
-    assert alloc is not None
-    known, least = alloc.attributes.get(ALIGN), SWIZZLE_ALIGNMENT[swizzle_of(value)]
-    alloc.attributes[ALIGN] = i64(max(least, known.value if isinstance(known, IntegerAttr) else 0))
+    alloc: Any = shared.buffer.defining_op
+    align(alloc, SWIZZLE_ALIGNMENT[swizzle_of(value) or 0])
     shape, layout = buffer.tile, buffer.layout.layout
     if turned:
         shape, layout = shape[::-1], transpose(layout, (1, 0))

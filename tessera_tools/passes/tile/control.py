@@ -10,6 +10,7 @@ from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I32, MemRefType
 from tessera_tools.passes.tile.advance import constant_of
+from tessera_tools.passes.tile.groups import wait_for_boxes
 from tessera_tools.passes.tile.ignored import remark_ignored
 from tessera_tools.passes.tile.lowering import Lowering, handles, writes_of
 
@@ -28,7 +29,10 @@ def for_loop(low: Lowering, op: scf.For) -> None:
     # A fragment without a value before the loop is written in each iteration before it is read, and dead after it.
     changed = [v for v in low.written(op) if v in low.tiles]
     tokens: list[Any] = [low.token] if low.ordered(op) else []
-    inits = [low.scalar(op, v) for v in op.inits] + [low.tile(op, v) for v in changed] + tokens
+    wait_for_boxes(low, low.groups.before.get(op, ()))
+    commits, waits = low.groups.advances(op) if low.groups.boxes else (False, False)
+    moving = [low.filled] * commits + [low.drained] * waits
+    inits = [low.scalar(op, v) for v in op.inits] + [low.tile(op, v) for v in changed] + moving + tokens
     bounds = [low.scalar(op, v) for v in (op.lower, op.upper, op.step)]
     block = Block([bounds[0].type, *(v.type for v in inits)], [op.location] * (1 + len(inits)))
     types = [v.type for v in inits]
@@ -44,16 +48,20 @@ def for_loop(low: Lowering, op: scf.For) -> None:
     low.tiles.update(zip(changed, block.arguments[1 + numbers : 1 + ends], strict=True))
     if tokens:
         low.token = block.arguments[-1]
+    _move(low, block.arguments[1 + ends :], commits, waits)
     low.by_thread += by_thread
     low.block(op.body.entry)
     low.by_thread -= by_thread
     yielded = [low.scalar(op, v) for v in op.yielded] + [low.tile(op, v) for v in changed]
-    low.insert(scf.Yield(yielded + [low.token] * len(tokens)))
+    moved = [low.filled] * commits + [low.drained] * waits
+    low.insert(scf.Yield(yielded + moved + [low.token] * len(tokens)))
     low.builder = saved
     low.insert(loop)
+    _move(low, loop.results[ends:], commits, waits)
     if low.copies and not by_thread and not low.by_thread:
         # A loop without iterations does not wait for copies, and later ops may reuse the bytes.
         low.insert(nv_tileas.AsyncWaitGroup(i32(0)))
+    wait_for_boxes(low, low.groups.waits.get(op, ()))
     low.tiles = before
     low.values.update(zip(op.results, loop.results[:numbers], strict=True))
     if tokens:
@@ -61,6 +69,14 @@ def for_loop(low: Lowering, op: scf.For) -> None:
     low.tiles.update(zip(changed, loop.results[numbers:ends], strict=True))
     for value, result in zip(changed, loop.results[numbers:ends], strict=True):
         result.name_hint = value.name_hint
+
+
+def _move(low: Lowering, values: Sequence[Value], commits: bool, waits: bool) -> None:
+    """Go on with the iterators of groups that a loop carries."""
+    if commits:
+        low.filled = values[0]
+    if waits:
+        low.drained = values[commits]
 
 
 @handles("scf.if")

@@ -18,6 +18,7 @@ from tessera_tools.analysis.divergence import divergent_values
 from tessera_tools.analysis.fragments import Fragments, fragments_of
 from tessera_tools.dialects import func, nv_tileaa, tile
 from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.dialects.tile.asynchronous import CopyLike
 from tessera_tools.dialects.tile.collectives import is_host
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import StridedLayoutAttr, StringAttr, TypeAttr, i32, i64
@@ -26,7 +27,9 @@ from tessera_tools.ir.types import I32, FloatType, FunctionType, IndexType, Inte
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.tile import compute, control, copies, elements  # noqa: F401 - they register their handlers
 from tessera_tools.passes.tile.alignment import alignment_of
+from tessera_tools.passes.tile.groups import commit_boxes, wait_for_boxes
 from tessera_tools.passes.tile.lowering import HANDLERS, Lowering, Matrix, index_of
+from tessera_tools.passes.tile.tma_copies import Groups, boxes_of, has_boxes
 from tessera_tools.records import dataclass
 from tessera_tools.target import Target, UnknownTargetError, lookup
 
@@ -49,6 +52,7 @@ class ConvertTileToTileAS(Pass):
     )
     statistics: ClassVar = {"kernels": "kernels lowered"}
 
+    abi: str = option("default", "the parameters of kernels: with tensor maps (default), or plain")
     gpu_name: str = option("", "the GPU architecture to compile for (default: tessera.target, else sm_80)")
 
     def run(self, op: Operation, context: PassContext) -> None:
@@ -56,7 +60,9 @@ class ConvertTileToTileAS(Pass):
         if not functions:
             return
         target = self.target(functions)
-        made = [_convert(function, target) for function in functions]
+        if self.abi not in ("default", "plain"):
+            raise PassFailure(f"unknown abi '{self.abi}'; expected default or plain")
+        made = [_convert(function, target, self.groups(function, target, context)) for function in functions]
         for function, kernel in zip(functions, made, strict=True):
             assert function.parent is not None
             function.parent.insert_before(function, kernel)
@@ -64,6 +70,18 @@ class ConvertTileToTileAS(Pass):
             context.count("kernels")
         op.attributes["nv_tileaa.compute_capability"] = i32(target.compute_capability)
         op.attributes["nv_tileaa.target_spec"] = StringAttr(target.cpu)
+
+    def groups(self, function: Any, target: Target, context: PassContext) -> Groups:
+        """The copies of a function by TMA; remarks say why others are not."""
+        if self.abi == "plain" or not has_boxes(target):
+            return Groups()
+        found = boxes_of(function, target)
+        for op, box in found.boxes.items():
+            text = f"copy by TMA in boxes of {'x'.join(map(str, box))} elements"
+            context.passed(op, text, "tma", "memory", function=function)
+        for op, why in found.missed.items():
+            context.missed(op, f"TMA does not copy the tile: {why}", "tma", "memory", function=function)
+        return found
 
     def target(self, functions: list[Any]) -> Target:
         """The target of the option, or of the functions."""
@@ -85,7 +103,7 @@ def is_kernel(function: Operation) -> bool:
     )
 
 
-def _convert(function: Any, target: Target) -> Any:
+def _convert(function: Any, target: Target, groups: Groups) -> Any:
     fragments = fragments_of(function)
     if function.signature.results:
         raise function.error("is a kernel that returns values; a kernel must return nothing")
@@ -94,7 +112,11 @@ def _convert(function: Any, target: Target) -> Any:
     if len(function.body.blocks) != 1:
         raise function.error("has unstructured control flow; only scf loops and branches are supported")
     entry = Block()
-    low = Lowering(Builder.at_end(entry, function.location), target, fragments, divergent_values(function))
+    by_threads = not groups.boxes or any(
+        isinstance(op, CopyLike) and op not in groups.boxes for op in function.walk()
+    )
+    builder = Builder.at_end(entry, function.location)
+    low = Lowering(builder, target, fragments, divergent_values(function), groups, by_threads)
     names: list[Type] = []
     alignment = alignment_of(function)
     for argument in function.arguments:
@@ -106,6 +128,8 @@ def _convert(function: Any, target: Target) -> Any:
     for buffer in (b for b in low.shared if isinstance(b.defining_op, tile.AllocShared)):
         copies.check_written(buffer)
     low.builder.location = function.location
+    commit_boxes(low, function)
+    wait_for_boxes(low, groups.waits.get(function, ()))
     low.insert(nv_tileaa.Return())
     names = [a.type for a in entry.arguments]
     attributes = {

@@ -9,31 +9,22 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import arith, memref, nv_tileaa, nv_tileas, tile
 from tessera_tools.dialects.cute import CopyAtomAttr
+from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr, i32, i64
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, StringAttr, i64
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout import LayoutError, swizzled
+from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.tile.control import block_coordinate
 from tessera_tools.passes.tile.hints import load_operator, prefetch, store_operator
 from tessera_tools.passes.tile.ignored import remark_ignored
 from tessera_tools.passes.tile.lowering import Lowering, Matrix, Shared, handles
 from tessera_tools.passes.tile.rings import Ring, ring_of, stage_of
 from tessera_tools.passes.tile.slices import slice_of
+from tessera_tools.passes.tile.swizzles import buffer_of, swizzle_bytes, swizzle_of
 from tessera_tools.planning.shared_memory import ALIGN, BUFFER_ALIGNMENT
 from tessera_tools.records import replace
-
-_UNSWIZZLED, _DEFAULT_SWIZZLE = 0, 128
-
-
-def swizzle_bytes(op: tile.AllocShared) -> int:
-    """The bytes of a buffer's swizzle, 0 without one."""
-    if op.swizzle is None or op.swizzle.value != "xor":
-        return _UNSWIZZLED
-    if op.swizzle_size is not None:
-        return op.swizzle_size.value
-    type = op.res.type
-    return min(_DEFAULT_SWIZZLE, type.shape[-1] * storage_bits(type.element) // 8)
 
 
 @handles("tile.alloc_shared")
@@ -95,13 +86,21 @@ _FILLS = (
 )
 
 
+def fills_of(buffer: Value) -> list[Operation]:
+    """The ops that write a buffer in shared memory, or a stage of it."""
+    return [user for user in _users(buffer) if user.name in _FILLS]
+
+
+def _users(buffer: Value) -> list[Operation]:
+    users = list(buffer.users)
+    return users + [user for view in users if isinstance(view, memref.SubView) for user in view.result.users]
+
+
 def check_written(buffer: Value) -> None:
     """Check that no buffer in shared memory is read without ever being written."""
-    users = list(buffer.users)
-    users += [user for view in users if isinstance(view, memref.SubView) for user in view.result.users]
-    if any(user.name in _FILLS for user in users):
+    if fills_of(buffer):
         return
-    for user in users:
+    for user in _users(buffer):
         if user.name.startswith(("tile.load_shared", "tile.mma", "tile.wgmma", "tile.wmma")):
             raise user.error("reads a buffer in shared memory that is never written")
 
@@ -206,10 +205,16 @@ def access_atom(primitive: str, matrix: Matrix, type: RankedTensorType) -> CopyA
 
 @handles("tile.cp_async", "tile.cp_async_cg", "tile.tma_load")
 def copy_async(low: Lowering, op: tile.CpAsync | tile.CpAsyncCg | tile.TmaLoad) -> None:
-    """cp.async, as wide as the alignment allows."""
+    """Boxes by TMA, or cp.async as wide as the alignment allows."""
     shared = low.stage(op, op.dest)
     type = RankedTensorType(op.dest.type.shape, op.dest.type.element)
     matrix = _within(low, op, matrix_of(low, op, op.source), type.shape)
+    box = low.groups.boxes.get(op)
+    if box is not None:
+        remark_ignored(op, bits=128, box=box)
+        _copy_boxes(low, op, shared, matrix, box)
+        _prefetch(low, op, matrix, type)
+        return
     atom = access_atom("cp_async", matrix, type)
     if atom.bits < 32:
         raise op.error(
@@ -227,32 +232,45 @@ def copy_async(low: Lowering, op: tile.CpAsync | tile.CpAsyncCg | tile.TmaLoad) 
     _prefetch(low, op, matrix, type)
 
 
+def _copy_boxes(low: Lowering, op: Any, shared: Shared, matrix: Matrix, box: tuple[int, ...]) -> None:
+    """The copy of a tile of a parameter by TMA, through a descriptor of the whole parameter."""
+    assert matrix.tensor is not None and low.pipeline is not None
+    swizzle = swizzle_of(op.dest) or 0
+    alloc: Any = shared.buffer.defining_op
+    align(alloc, SWIZZLE_ALIGNMENT[swizzle])
+    element = op.dest.type.element
+    whole = (*(1 for _ in matrix.leading), *box)
+    atom = TmaLoadAtomAttr(len(whole), element, swizzle)
+    view = matrix.view
+    if matrix.leading:
+        view = low.matrix(matrix.tensor, [], [low.number(0) for _ in whole], op.location).view
+    desc = nv_tileas.MakeTiledTmaDesc(
+        view, DenseArrayAttr(I64, whole), atom, res=nv_tileas.TmaDescType(whole, element)
+    )
+    indices = [*map(low.narrow, matrix.leading), *matrix.offsets]
+    low.insert(
+        nv_tileas.BoxCopy(
+            low.pipeline, low.filled, low.insert(desc).res, indices, shared.buffer, shared.stage
+        )
+    )
+
+
+def align(alloc: nv_tileas.AllocTensor, bytes: int) -> None:
+    """Have a buffer begin at a multiple of so many bytes."""
+    known = alloc.attributes.get(ALIGN)
+    alloc.attributes[ALIGN] = i64(max(bytes, known.value if isinstance(known, IntegerAttr) else 0))
+
+
+def is_written_by_threads(low: Lowering, value: Value) -> bool:
+    """Whether threads or cp.async write a buffer, and not TMA alone."""
+    buffer = buffer_of(value)
+    return buffer is None or any(op not in low.groups.boxes for op in fills_of(buffer.res))
+
+
 def _prefetch(low: Lowering, op: Operation, matrix: Matrix, type: RankedTensorType) -> None:
     """Prefetch the tile of the next iteration, if the op requests it."""
     shape = DenseArrayAttr(I64, type.shape)
     prefetch(low, op, [matrix.view, *matrix.offsets], lambda v: nv_tileas.TiledPrefetch(v[0], v[1:], shape))
-
-
-@handles("tile.cp_commit_group")
-def commit(low: Lowering, op: tile.CpCommitGroup) -> None:
-    low.insert(nv_tileas.AsyncCommitGroup())
-
-
-@handles("tile.cp_wait_group", "tile.wait_group")
-def wait(low: Lowering, op: tile.CpWaitGroup | tile.WaitGroup) -> None:
-    low.insert(nv_tileas.AsyncWaitGroup(i32(op.pending.value)))
-
-
-@handles("tile.async_wait")
-def wait_all(low: Lowering, op: tile.AsyncWait) -> None:
-    """Commit all copies, and wait for them."""
-    low.insert(nv_tileas.AsyncCommitGroup())
-    low.insert(nv_tileas.AsyncWaitGroup(i32(0)))
-
-
-@handles("tile.barrier")
-def barrier(low: Lowering, op: tile.Barrier) -> None:
-    low.insert(nv_tileas.Barrier())
 
 
 @handles("tile.load_global_tile")

@@ -43,7 +43,7 @@ def remark_ignored(op: Operation, source: str = "convert-tile-to-tileas", **fact
 
 def _ignored(op: Operation, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if isinstance(op, CopyLike):
-        yield from _of_copy(op, facts["bits"])
+        yield from _of_copy(op, facts["bits"], facts.get("box"))
     elif isinstance(op, Product):
         yield from _of_product(op, facts["instruction"])
     elif isinstance(op, tile.AllocRegister):
@@ -61,19 +61,26 @@ def _ignored(op: Operation, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "implementation", "the transport is chosen when the ranks start (tessera-run --transport)"
 
 
-def _of_copy(op: Any, bits: int) -> Iterator[tuple[str, str]]:
+def _of_copy(op: Any, bits: int, box: tuple[int, ...] | None) -> Iterator[tuple[str, str]]:
     if op.double_buffer is not None:
         yield "double_buffer", "buffers are allocated explicitly; allocate two"
     if op.stages is not None:
         yield "stages", "stages are explicit; allocate and wait for each stage"
     if op.priority is not None:
-        yield "priority", "cp.async has no priorities; copies complete in the order of their groups"
+        name = "cp.async" if box is None else "TMA"
+        yield "priority", f"{name} has no priorities; copies complete in the order of their groups"
+    if box is not None:
+        if op.bypass_l1 is FALSE:
+            yield "bypass_l1 = false", "TMA does not copy through L1"
+        if isinstance(op, tile.TmaLoad) and op.tile_size is not None and op.box != box:
+            yield "tile_size", f"the boxes have {'x'.join(map(str, box))} elements, as the buffer requires"
+        return
     if op.bypass_l1 is TRUE and bits < 128:
         yield "bypass_l1", f"cp.async.cg moves 16 bytes, but this copy moves {bits // 8} at a time"
     if op.bypass_l1 is FALSE and bits == 128:
         yield "bypass_l1 = false", "copies of 16 bytes are cp.async.cg"
     if isinstance(op, tile.TmaLoad) and op.tile_size is not None:
-        yield "tile_size", "tile.tma_load is compiled as cp.async in this version"
+        yield "tile_size", "the copy is compiled as cp.async"
 
 
 def _of_product(op: Any, instruction: str | None) -> Iterator[tuple[str, str]]:

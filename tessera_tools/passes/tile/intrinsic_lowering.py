@@ -20,7 +20,6 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.fragments import Fragments, fragments_of
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import func, tile
-from tessera_tools.dialects.tile.asynchronous import MOST_OF_A_BOX, box_problem
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import BlockArgument, Operation
@@ -28,8 +27,10 @@ from tessera_tools.ir.types import I64, FloatType, IntegerType
 from tessera_tools.passes.base import Pass, PassContext, PassFailure, option
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.compute import product_atom
-from tessera_tools.passes.tile.instruction_names import warp_instruction, warpgroup_instruction
+from tessera_tools.passes.tile.instruction_names import warp_instruction
 from tessera_tools.passes.tile.slices import slice_of
+from tessera_tools.passes.tile.tma_copies import boxes_of
+from tessera_tools.passes.tile.warpgroup_products import by_warpgroups
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target, UnknownTargetError, lookup
 
@@ -65,12 +66,13 @@ def _lower(function: Operation, target: Target, context: PassContext) -> bool:
     ops = [op for op in function.walk() if op.name.startswith("tile.")]
     fragments = fragments_of(function) if any(isinstance(op, Product) for op in ops) else Fragments()
     facts, alignment = Facts(), alignment_of(function)
+    boxes = boxes_of(function, target).boxes
     made: list[tuple[Any, Any, str]] = []
     for op in ops:
         if isinstance(op, tile.Mma):
             made.append((op, _product(op, fragments, target), "products"))
         elif isinstance(op, tile.CpAsync):
-            made.append((op, _copy(op, facts, alignment, target), "copies"))
+            made.append((op, _copy(op, facts, alignment, target, boxes.get(op)), "copies"))
         elif (
             isinstance(op, RowReduction) and not isinstance(op, tile.WarpReduce) and target.has(Feature.WGMMA)
         ):
@@ -106,7 +108,7 @@ def _product(op: Any, fragments: Fragments, target: Target) -> tuple[Any, dict[s
     if any(tile.space_of(v.type) == 0 for v in (op.lhs, op.rhs)):
         return None  # operands in global memory must be copied to shared memory first
     if target.has(Feature.WGMMA):
-        found = warpgroup_instruction(op, fragments)
+        found = by_warpgroups(op, fragments, target)
         if found is not None:
             return tile.Wgmma, {"intrinsic": StringAttr(found)}
     if target.has(Feature.TCGEN05):
@@ -118,46 +120,16 @@ def _product(op: Any, fragments: Fragments, target: Target) -> tuple[Any, dict[s
 # -- copies
 
 
-def _copy(op: Any, facts: Facts, alignment: int, target: Target) -> tuple[Any, dict[str, Any]] | None:
+def _copy(
+    op: Any, facts: Facts, alignment: int, target: Target, box: tuple[int, ...] | None
+) -> tuple[Any, dict[str, Any]] | None:
     """The op for a copy; None if it is unchanged."""
-    if target.has(Feature.TMA):
-        box = box_of(op, alignment)
-        if box is not None:
-            return tile.TmaLoad, {"tile_size": DenseArrayAttr(I64, box)}
+    if box is not None:
+        return tile.TmaLoad, {"tile_size": DenseArrayAttr(I64, box)}
     bypasses = op.bypass_l1 is not None and op.bypass_l1.value
     if bypasses and target.has(Feature.CP_ASYNC) and moves_sixteen_bytes(op, facts, alignment):
         return tile.CpAsyncCg, {"cache_level": StringAttr("L2")}
     return None
-
-
-def box_of(op: Any, alignment: int) -> tuple[int, ...] | None:
-    """The box by which TMA copies a slice to shared memory; None if it cannot.
-
-    A tensor map requires an address and strides that are multiples of 16 bytes; rows of a swizzled box are at most as
-    wide as the swizzle.  PTX ISA, "Tensors".
-    """
-    found = slice_of(op.source)
-    type = op.dest.type
-    if found is None or alignment % _SIXTEEN_BYTES or not isinstance(found.tensor, BlockArgument):
-        return None
-    if any(found.ends_within(type.shape)):
-        return None  # the bounds of the tensor map are those of the tensor
-    if not type.is_static or not isinstance(type.element, IntegerType | FloatType):
-        return None
-    buffer = op.dest.defining_op
-    span = MOST_OF_A_BOX
-    if isinstance(buffer, tile.AllocShared) and buffer.swizzle is not None and buffer.swizzle.value == "xor":
-        bytes = buffer.swizzle_size.value if buffer.swizzle_size is not None else 128
-        span = min(span, bytes * 8 // storage_bits(type.element))
-    box = tuple(
-        _largest_divisor(extent, span if axis == len(type.shape) - 1 else MOST_OF_A_BOX)
-        for axis, extent in enumerate(type.shape)
-    )
-    return box if box_problem(box, storage_bits(type.element)) is None else None
-
-
-def _largest_divisor(extent: int, most: int) -> int:
-    return next(n for n in range(min(extent, most), 0, -1) if extent % n == 0)
 
 
 def moves_sixteen_bytes(op: Any, facts: Facts, alignment: int) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from tessera_tools.analysis.fragments import Fragments
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.diagnostics import DiagnosticError, error
-from tessera_tools.dialects import arith, nv_tileaa, tile
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, tile
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
@@ -28,6 +28,7 @@ from tessera_tools.ir.types import (
 )
 from tessera_tools.passes.tile.rings import Ring
 from tessera_tools.passes.tile.slices import Slice
+from tessera_tools.passes.tile.tma_copies import Groups
 from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
@@ -65,6 +66,10 @@ class Matrix:
     offsets: list[Value]
     slice: Slice | None = None
     """Its slice; None for a whole tensor."""
+    tensor: Value | None = None
+    """The parameter that it is a part of."""
+    leading: Sequence[Value] = ()
+    """Its indices along the leading dimensions."""
 
 
 @dataclass(slots=True)
@@ -80,7 +85,15 @@ class Shared:
 class Lowering:
     """The new kernel, and the mapping of the program's values."""
 
-    def __init__(self, builder: Builder, target: Target, fragments: Fragments, divergent: set[Value]) -> None:
+    def __init__(
+        self,
+        builder: Builder,
+        target: Target,
+        fragments: Fragments,
+        divergent: set[Value],
+        groups: Groups,
+        by_threads: bool,
+    ) -> None:
         self.builder = builder
         self.target = target
         self.fragments = fragments
@@ -104,13 +117,32 @@ class Lowering:
         self.by_thread = 0
         """The number of enclosing divergent loops and branches."""
         self.copies = False
-        """An asynchronous copy has been started."""
+        """A copy by cp.async has been started."""
+        self.groups = groups
+        """The copies by TMA."""
+        self.by_threads = by_threads
+        """Whether the groups of cp.async count: some copy is cp.async, or none is TMA."""
+        self.pipeline: Value | None = None
+        """The mbarriers of the groups of boxes."""
+        self.filled: Any = None
+        """The group of boxes that is committed next."""
+        self.drained: Any = None
+        """The group of boxes that is waited for next."""
 
     # -- building
 
     def start(self) -> None:
-        """Create the first token."""
+        """Create the first token, and the mbarriers of the groups of boxes."""
         self.token = self.insert(nv_tileaa.CreateMemToken()).res
+        if self.groups.boxes:
+            made = nv_tileas.CreatePipeline(
+                i32(self.groups.slots), i32(1), i32(1), res=nv_tileas.PipelineTokenType()
+            )
+            self.pipeline = self.insert(made).res
+            first, other = (
+                nv_tileas.CreateIterator(self.pipeline, res=nv_tileas.PipelineIterType(I32)) for _ in range(2)
+            )
+            self.filled, self.drained = self.insert(first).res, self.insert(other).res
 
     def insert(self, op: Operation) -> Any:
         """Append an op."""
@@ -247,7 +279,7 @@ class Lowering:
             for axis in axes[:-1]
         ]
         view = self.view(base, [self.extent(tensor, axis) for axis in axes], own, element)
-        return Matrix(view, [self.narrow(place) for place in start])
+        return Matrix(view, [self.narrow(place) for place in start], None, tensor, leading)
 
     def extent(self, tensor: Value, axis: int) -> Value | int:
         """The extent of a parameter along an axis: static, or a kernel parameter (i32) with its assumptions."""

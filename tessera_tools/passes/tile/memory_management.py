@@ -24,10 +24,10 @@ from tessera_tools.layout import LayoutError, LinearLayout, swizzled
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.convert_tile_to_tileas import ConvertTileToTileAS, is_kernel
-from tessera_tools.passes.tile.copies import swizzle_bytes
-from tessera_tools.passes.tile.intrinsic_lowering import box_of
 from tessera_tools.passes.tile.registers import Spiller, share
 from tessera_tools.passes.tile.shared_accesses import Accesses, SharedAccess
+from tessera_tools.passes.tile.swizzles import swizzle_bytes
+from tessera_tools.passes.tile.tma_copies import box_or_reason
 from tessera_tools.records import dataclass
 
 PREDICTED = "tile.predicted_wavefronts"
@@ -186,7 +186,7 @@ def _choose(
         return
     context.count("swizzled")
     loads = [user for user in alloc.res.users if isinstance(user, tile.TmaLoad)]
-    boxes = [box_of(load, alignment) for load in loads]
+    boxes = [box_or_reason(load, alignment, named=False) for load in loads]
     if best[1] == 0:
         alloc.attributes["swizzle"] = StringAttr("none")
         alloc.attributes.pop("swizzle_size", None)
@@ -195,8 +195,8 @@ def _choose(
         alloc.attributes["swizzle_size"] = i64(best[1])
     for load, old in zip(loads, boxes, strict=True):
         # The rows of a box are at most as wide as the swizzle; an explicit box is reduced if necessary.
-        new = box_of(load, alignment)
-        if new is not None and (load.box == old or load.box[-1] > new[-1]):
+        new = box_or_reason(load, alignment, named=False)
+        if not isinstance(new, str) and (load.box == old or load.box[-1] > new[-1]):
             box = new if load.box == old else (*load.box[:-1], new[-1])
             load.attributes["tile_size"] = DenseArrayAttr(I64, box)
 

@@ -24,15 +24,14 @@ from tessera_tools.passes.base import Measured
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.barrier_optimization import needed
 from tessera_tools.passes.tile.compute import product_atom
-from tessera_tools.passes.tile.instruction_names import warp_instruction, warpgroup_instruction
-from tessera_tools.passes.tile.intrinsic_lowering import (
-    box_of,
-    moves_sixteen_bytes,
-)
+from tessera_tools.passes.tile.instruction_names import warp_instruction
+from tessera_tools.passes.tile.intrinsic_lowering import moves_sixteen_bytes
 from tessera_tools.passes.tile.liveness import Liveness
 from tessera_tools.passes.tile.registers import RESERVED, operand_registers
+from tessera_tools.passes.tile.tma_copies import Groups, boxes_of
+from tessera_tools.passes.tile.warpgroup_products import by_warpgroups
 from tessera_tools.records import dataclass, field
-from tessera_tools.target import Feature, Occupancy, Target, max_registers_for, occupancy
+from tessera_tools.target import Occupancy, Target, max_registers_for, occupancy
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +78,8 @@ class CopyUse:
     in_loop: bool
     overlaps: bool
     """The copy overlaps with uses of another iteration's copy in the enclosing loop."""
+    without_tma: str
+    """Why it is not by TMA."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +113,8 @@ class Resources:
     barriers_needed: tuple[int, int]
     """The same after tile-barrier-optimization."""
     waits: int
+    mbarriers: int
+    """Of the groups of copies by TMA."""
     occupancy: Occupancy
     swizzled_away: tuple[str, ...] = field(default=())
     """Operands of products in shared memory without a swizzle, whose rows are in the same banks."""
@@ -183,7 +186,7 @@ def resources_of(function: Any, target: Target, measured: Measured | None = None
     estimate = min(limit, ahead + RESERVED)
     registers = measured.registers if measured is not None else estimate
     products = [op for op in ops if isinstance(op, Product)]
-    optimized = needed(function)
+    optimized, groups = needed(function), boxes_of(function, target)
     return Resources(
         kernel=function.sym_name.value,
         target=target,
@@ -199,10 +202,11 @@ def resources_of(function: Any, target: Target, measured: Measured | None = None
         register_limit=limit,
         products=tuple(_product(op, fragments, target) for op in products),
         reductions=sum(isinstance(op, RowReduction) for op in ops),
-        copies=_copies(function, ops, target),
+        copies=_copies(function, ops, groups),
         barriers=_barriers(function),
         barriers_needed=_barriers(optimized),
         waits=sum(isinstance(op, WaitLike | tile.AsyncWait) for op in ops),
+        mbarriers=groups.slots if groups.boxes else 0,
         occupancy=occupancy(
             target,
             threads=fragments.threads,
@@ -245,13 +249,7 @@ def _product(op: Any, fragments: Fragments, target: Target) -> ProductUse:
     m, n = fragments.shape(op.res)
     source, axis = (op.lhs, 0 if op.transposes_a else 1)
     k = (fragments.shape(source) if is_fragment(source) else source.type.shape)[axis]
-    # A program that was lowered for a newer GPU is compiled with the instructions of this one.
-    named = isinstance(op, tile.Wmma) or (isinstance(op, tile.Wgmma) and target.has(Feature.WGMMA))
-    instruction = op.intrinsic.value if named else None
-    if instruction is None and target.has(Feature.WGMMA):
-        instruction = warpgroup_instruction(op, fragments)
-    if instruction is None:
-        instruction = warp_instruction(product_atom(op, target)) or ""
+    instruction = by_warpgroups(op, fragments, target) or warp_instruction(product_atom(op, target)) or ""
     a, c = op.lhs.type.element, op.res.type.element
     count = 0
     if instruction:
@@ -268,15 +266,14 @@ def _shape(instruction: str) -> tuple[int, int, int]:
     return int(m), int(n), int(k)
 
 
-def _copies(function: Operation, ops: list[Operation], target: Target) -> tuple[CopyUse, ...]:
+def _copies(function: Operation, ops: list[Operation], groups: Groups) -> tuple[CopyUse, ...]:
     facts, alignment = Facts(), alignment_of(function)
     found: list[CopyUse] = []
     for op in ops:
         if not isinstance(op, CopyLike):
             continue
         bypasses = isinstance(op, tile.CpAsyncCg) or (op.bypass_l1 is not None and op.bypass_l1.value)
-        is_box = isinstance(op, tile.TmaLoad) or box_of(op, alignment) is not None
-        if is_box and target.has(Feature.TMA):
+        if op in groups.boxes:
             instruction = "cp.async.bulk.tensor"
         elif bypasses and moves_sixteen_bytes(op, facts, alignment):
             instruction = "cp.async.cg"
@@ -284,16 +281,21 @@ def _copies(function: Operation, ops: list[Operation], target: Target) -> tuple[
             instruction = "cp.async.ca"
         size = op.dest.type.num_elements * storage_bits(op.dest.type.element) // 8
         loops = _loops(op)
-        found.append(CopyUse(_line(op), _name(op.dest), size, instruction, bool(loops), _overlaps(op, loops)))
+        why = groups.missed.get(op, "")
+        found.append(
+            CopyUse(_line(op), _name(op.dest), size, instruction, bool(loops), _overlaps(op, loops), why)
+        )
     return tuple(found)
 
 
 def _overlaps(op: Any, loops: list[Operation]) -> bool:
     """True if the enclosing loop computes while a copy is in flight: there is a product or a read of shared memory
-    between the copy and its wait, or before the wait of the next iteration."""
+    between the copy and its wait, or before the wait of the next iteration; or the loop only starts copies."""
     if not loops:
         return False
     body = loops[0]
+    if not any(isinstance(inner, WaitLike | tile.AsyncWait) for inner in body.walk()):
+        return True
     following: list[Operation] = []
     seen = False
     for inner in body.walk():

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from tessera_tools.passes.tile.resources import ProductUse, Resources
 from tessera_tools.records import dataclass
-from tessera_tools.target import Feature
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,19 +29,17 @@ def strategy_of(r: Resources) -> dict[str, list[Choice]]:
 
 def _memory(r: Resources) -> list[Choice]:
     found: list[Choice] = []
-    kinds: dict[str, int] = {}
-    for copy in r.copies:
-        kinds[copy.instruction] = kinds.get(copy.instruction, 0) + 1
-    for instruction, number in kinds.items():
-        copies = f"{number} of {len(r.copies)} asynchronous copies"
+    for instruction in dict.fromkeys(copy.instruction for copy in r.copies):
+        same = [copy for copy in r.copies if copy.instruction == instruction]
+        copies = f"{len(same)} of {len(r.copies)} asynchronous copies"
         if instruction == "cp.async.bulk.tensor":
             why = f"{r.target.name} has TMA, and each is a box of a tensor with 16-byte aligned rows"
             found.append(Choice(f"TMA for {copies}", why))
         elif instruction == "cp.async.cg":
             why = "whole 16-byte pieces that bypass L1, as the program requests"
-            found.append(Choice(f"cp.async.cg for {copies}", _without_tma(r) + why))
+            found.append(Choice(f"cp.async.cg for {copies}", f"{same[0].without_tma}; " + why))
         else:
-            found.append(Choice(f"cp.async.ca for {copies}", _without_tma(r) + "through L1"))
+            found.append(Choice(f"cp.async.ca for {copies}", f"{same[0].without_tma}; through L1"))
     waiting = r.unoverlapped_copies
     if waiting:
         names = ", ".join(dict.fromkeys(c.buffer for c in waiting))
@@ -68,14 +65,6 @@ def _memory(r: Resources) -> list[Choice]:
     if not r.copies:
         found.append(Choice("plain loads and stores", "the kernel has no asynchronous copy"))
     return found
-
-
-def _without_tma(r: Resources) -> str:
-    return (
-        f"{r.target.name} has no TMA; "
-        if not r.target.has(Feature.TMA)
-        else "no box of a tensor that TMA can copy; "
-    )
 
 
 def _compute(r: Resources) -> list[Choice]:
@@ -125,14 +114,14 @@ def _synchronization(r: Resources) -> list[Choice]:
         found.append(Choice("the current barriers", f"{now}; none can be removed"))
     else:
         found.append(Choice("no barrier", "no two threads access the same shared memory"))
-    if r.can_use_tma and r.target.has(Feature.MBARRIER_TRY_WAIT):
+    if r.mbarriers:
         found.append(
             Choice(
-                "mbarriers that count the bytes of each copy",
+                f"{number(r.mbarriers, 'mbarrier')} for the bytes of each group of copies",
                 "TMA signals them when a copy is complete; threads wait for their data, not for each other",
             )
         )
-    elif r.copies:
+    if r.copies and not r.can_use_tma:
         found.append(Choice("cp.async groups", f"{number(r.waits, 'wait')} for {len(r.copies)} copies"))
     return found
 

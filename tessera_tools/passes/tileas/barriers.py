@@ -15,8 +15,9 @@ from tessera_tools.analysis.divergence import differs, divergent_values
 from tessera_tools.analysis.hazards import Access, Conflict, Hazards, Step
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
-from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.effects import Completion, Effect, Kind, Reach, Resource, accesses
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, is_ordered
 from tessera_tools.planning.shared_memory import Allocation
 
@@ -31,6 +32,39 @@ def insert_barriers(function: Operation, allocation: Allocation) -> tuple[int, i
     # Do not count barriers that were inserted and removed again.
     both = min(analysis.inserted, removed)
     return analysis.inserted - both, removed - both
+
+
+def insert_fences(function: Operation, allocation: Allocation) -> None:
+    """Insert a proxy fence before each copy by box_copy to bytes that threads may have written before: TMA writes them
+    through another proxy."""
+    copies = [op for op in function.walk() if isinstance(op, nv_tileas.BoxCopy)]
+    if not copies:
+        return
+    analysis = _Analysis(function, allocation)
+    positions = {op: number for number, op in enumerate(function.walk())}
+    writes = [
+        access
+        for step in analysis.effects.values()
+        for access in (*step.accesses, *step.after_barriers)
+        if access.kind is Kind.WRITE and not access.is_global and not isinstance(access.op, nv_tileas.BoxCopy)
+    ]
+    for copy in copies:
+        (own,) = (a for a in analysis.effects[copy].accesses if a.kind is Kind.WRITE)
+        for access in writes:
+            before = positions[access.op] < positions[copy] or _share_a_loop(access.op, copy)
+            if before and access.first < own.end and own.first < access.end:
+                Builder.before(copy).insert(nv_tileas.FenceProxy(location=copy.location))
+                break
+
+
+def _share_a_loop(a: Operation, b: Operation) -> bool:
+    """Whether an iteration of a loop may run one op after the other of an iteration before."""
+    around = a.parent_op
+    while around is not None:
+        if isinstance(around, LoopLike) and around.is_ancestor_of(b):
+            return True
+        around = around.parent_op
+    return False
 
 
 def missing_barrier(function: Operation, allocation: Allocation) -> Conflict | None:
@@ -55,6 +89,10 @@ class _Analysis(Hazards):
 
     def new_barrier(self, place: Operation) -> Operation:
         return nv_tileas.Barrier(location=place.location)
+
+    def barriers(self) -> list[Operation]:
+        """Those that may be redundant: accesses do not say what waits on mbarriers need."""
+        return [op for op in super().barriers() if not (isinstance(op, nv_tileas.Barrier) and op.phases)]
 
     def accesses_of(self, op: Operation) -> list[Access]:
         found: dict[Any, Access] = {}

@@ -17,19 +17,16 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.analysis.tensor_maps import describe, element_word
-from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.nv_tileas import shared_axis
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
+from tessera_tools.planning.boxes import MOST_AXES, TMA_ALIGNMENT, box_of, box_width
 from tessera_tools.records import dataclass, replace
 
-TMA_ALIGNMENT = 16
-"""Required alignment of the base and strides of a tensor, in bytes (CUDA driver API, `cuTensorMapEncodeTiled`)."""
-MOST_AXES = 5
-"""The maximum rank of a tensor map."""
 ENOUGH_BLOCKS = 4
 """CTAs of a multiprocessor that suffice where TMA moves the tiles of all of them at once: buffers may lower the number
 to so many, but no further."""
@@ -127,7 +124,7 @@ def boxes_of(op: Any, type: RankedTensorType, axes: tuple[int, ...], swizzle: in
     tile = tuple(type.shape[axis] for axis in axes)
     box = box_of(tile, size, swizzle)
     if box is None:
-        width = _width(tile, size, swizzle) * size
+        width = box_width(tile, size, swizzle) * size
         raise Missed(
             op, f"{verb} rows of {tile[-1] * size} bytes, which are not whole boxes of {width} bytes"
         )
@@ -139,29 +136,6 @@ def boxes_of(op: Any, type: RankedTensorType, axes: tuple[int, ...], swizzle: in
     if isinstance(problem, str):
         raise Missed(op, problem.replace("describes", verb))
     return found
-
-
-def _width(tile: tuple[int, ...], size: int, swizzle: int) -> int:
-    return swizzle // size if swizzle else min(tile[-1], nv_tileas.MOST_EXTENT)
-
-
-def box_of(tile: tuple[int, ...], size: int, swizzle: int) -> tuple[int, ...] | None:
-    """The largest box by which TMA copies a tile of elements of `size` bytes, with a swizzle of so many bytes (0 for
-    none).  None if its rows are no whole boxes."""
-    width = _width(tile, size, swizzle)
-    if tile[-1] % width or width * size % TMA_ALIGNMENT:
-        return None
-    panel = prod(tile[:-1]) * swizzle
-    if swizzle and tile[-1] != width and panel % SWIZZLE_ALIGNMENT[swizzle]:
-        # The swizzle follows from the address: each box begins where its pattern does.
-        return None
-    # If an axis is split, the axes outside of it have one element per box: the box must be contiguous.
-    box = [width]
-    whole = width == tile[-1] or bool(swizzle)
-    for extent in reversed(tile[:-1]):
-        box.append(min(extent, nv_tileas.MOST_EXTENT) if whole else 1)
-        whole = whole and extent <= nv_tileas.MOST_EXTENT
-    return tuple(reversed(box))
 
 
 def with_axes(source: nv_tileaa.MakeMemRef, order: tuple[int, ...]) -> nv_tileaa.MakeMemRef:

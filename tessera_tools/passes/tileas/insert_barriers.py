@@ -15,7 +15,7 @@ from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import UNIT
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass, PassContext
-from tessera_tools.passes.tileas.barriers import insert_barriers
+from tessera_tools.passes.tileas.barriers import insert_barriers, insert_fences
 from tessera_tools.passes.tileas.explain import explain_stores
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import OFFSET, allocate, record
@@ -55,6 +55,7 @@ class InsertBarriers(Pass):
         allocation = allocate(function, target)
         record(allocation)
         inserted, removed = insert_barriers(function, allocation)
+        insert_fences(function, allocation)
         before.compare(_Placed.of(function), context)
         function.attributes[INSERTED] = UNIT
         context.count("inserted", inserted)

@@ -25,8 +25,8 @@ from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import swizzled
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.tileas.boxes import box_of
 from tessera_tools.passes.tileas.slicing import Slicing
+from tessera_tools.planning.boxes import box_of
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target

@@ -18,7 +18,7 @@ from tessera_tools.opdef.dialect import constant_for
 from tessera_tools.passes.base import Pass, PassContext
 
 
-class ExchangeNegWithBroadcast(RewritePattern):
+class ExchangeNegWithBroadcastPattern(RewritePattern):
     """A tile that is repeated, or gets axes of one element, and then negated."""
 
     # -broadcast(x) = broadcast(-x);  -reshape(x) = reshape(-x) where only axes of one element are added
@@ -57,6 +57,6 @@ class SinkNegFThroughShapes(Pass):
     def run(self, op: Operation, context: PassContext) -> bool:
         if not any(isinstance(inner, arith.NegF) for inner in op.walk()):
             return False
-        result = apply_greedily(op, [ExchangeNegWithBroadcast()], make_constant=constant_for)
-        context.count("moved", result.rewrites["ExchangeNegWithBroadcast"])
+        result = apply_greedily(op, [ExchangeNegWithBroadcastPattern()], make_constant=constant_for)
+        context.count("moved", result.rewrites["ExchangeNegWithBroadcastPattern"])
         return result.changed

@@ -20,7 +20,7 @@ func.func @wide(%A: memref<64x64xf16>, %D: memref<64x64xf32>, %i: index) attribu
   tile.cp_async %A, %a {bypass_l1 = true} : memref<64x64xf16>, memref<64x64xf16, 3>
   // expected-remark @below {{bypass_l1 = false is ignored: copies of 16 bytes are cp.async.cg}}
   tile.cp_async %A, %a {bypass_l1 = false} : memref<64x64xf16>, memref<64x64xf16, 3>
-  // expected-remark @below {{tile_size is ignored: tile.tma_load is compiled as cp.async in this version}}
+  // expected-remark @below {{tile_size is ignored: the copy is compiled as cp.async}}
   tile.tma_load %A, %a {tile_size = array<i64: 64, 64>} : memref<64x64xf16>, memref<64x64xf16, 3>
   tile.async_wait
   tile.barrier

@@ -38,7 +38,7 @@
 
 // HOPPER: kernel product for sm_90a
 // HOPPER: TMA for 2 of 2 asynchronous copies: sm_90 has TMA
-// HOPPER: mbarriers that count the bytes of each copy
+// HOPPER: 2 mbarriers for the bytes of each group of copies
 
 // IR: func.func @product
 // IR: tile.cp_async

@@ -10,7 +10,8 @@
 
 // UNKNOWN: error: unknown GPU 'sm_99'; expected one of sm_80, sm_86,
 
-// 256 threads are two warpgroups, each with 64 of the rows; the result of the first product is A of the second.
+// 256 threads are two warpgroups, each with 64 of the rows; the result of the first product is A of the second, whose sums
+// take more registers than wgmma gets.
 // CHECK-LABEL: @attention(
 // HOPPER: tile.tma_load {{.*}} {bypass_l1 = true, tile_size = array<i64: 128, 64>}
 // AMPERE: tile.cp_async_cg {{.*}} {bypass_l1 = true, cache_level = "L2"}
@@ -25,7 +26,7 @@
 // HOPPER: tile.warp_reduce sum %s
 // AMPERE: tile.row_sum %s
 // GENERIC: tile.row_sum %s
-// HOPPER: tile.wgmma %p, %v {intrinsic = "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16"}
+// HOPPER: tile.wmma %p, %v {intrinsic = "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"}
 func.func @attention(%Q: memref<?x?xbf16>, %start: index) {
   %q = tile.alloc_shared {swizzle = "xor"} : memref<128x128xbf16, 3>
   %k = tile.alloc_shared {swizzle = "xor"} : memref<128x128xbf16, 3>
@@ -42,8 +43,9 @@ func.func @attention(%Q: memref<?x?xbf16>, %start: index) {
 }
 
 // K is 32 bytes an instruction: 32 elements of 8 bits, 8 of tf32.  N is the most that divides: integers have no m64n104.
+// The tensor cores add products of 8-bit floats with too few bits for sums in f32.
 // CHECK-LABEL: @elements(
-// HOPPER: tile.wgmma {{.*}}m64n104k32.f32.e4m3.e5m2"
+// HOPPER: tile.wmma {{.*}}m16n8k32.row.col.f32.e4m3.e5m2.f32"
 // AMPERE: tile.wmma {{.*}}mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
 // HOPPER: tile.wgmma {{.*}}m64n208k32.s32.s8.s8"
 // AMPERE: tile.wmma {{.*}}mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32"
