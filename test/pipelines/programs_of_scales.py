@@ -26,6 +26,10 @@ class Scaled:
     atoms: bool = False
     """Whether the factors of blocks lie in memory as 128 rows of four blocks each, in 32 rows of 16 bytes."""
 
+    a_once: bool = False
+    """Whether a tile block computes all columns of its rows, with a tile of A, and its factors of blocks, that it loads
+    before the loop; K is one tile."""
+
     @property
     def blocks(self) -> int:
         """Blocks of a tile along K."""
@@ -113,7 +117,7 @@ class Scaled:
                 self._factor("sb", self.blocks, self.n, along=0),
             ]
         made = [line for lines, _ in parts for line in lines]
-        loads = [line for _, lines in parts for line in lines]
+        a, b, sa, sb = (lines for _, lines in parts)
         c = "tensor_view<?x?xf32, strides=[?,1]>"
         cs = f"partition_view<tile=({self.m}x{self.n}), {c}>"
         acc = self._tile("c")
@@ -126,28 +130,45 @@ class Scaled:
                     ("zero", 0), ("one", 1), ("tile", self.k)
                 )
             ),
-            "%i, %j, %z = get_tile_block_id : tile<i32>",
+            f"%i, %{'other' if self.a_once else 'j'}, %z = get_tile_block_id : tile<i32>",
             "%up = subi %tile, %one : tile<i32>",
             "%more = addi %K, %up : tile<i32>",
             "%steps = divi %more, %tile signed : tile<i32>",
             *made,
             f"%none = constant <f32: 0.0> : {acc}",
-            f"%y = for %k in (%zero to %steps, step %one) : tile<i32> iter_values(%sum = %none) -> ({acc}) {{",
-            *loads,
-            f"%d = mmaf_scaled %a, %b, %sum, %sa, %sb : {spelled}",
-            f"continue %d : {acc}",
-            "}",
             "%cQ = assume div_by<16>, %cP : tile<ptr<f32>>",
             "%cL = assume div_by<4>, %cS : tile<i32>",
             f"%cV = make_tensor_view %cQ, shape = [%M, %N], strides = [%cL, 1] : tile<i32> -> {c}",
             f"%cW = make_partition_view %cV : {cs}",
-            f"%cT = store_view_tko weak %y, %cW[%i, %j] token = %token : {acc}, {cs}, tile<i32> -> token",
-            "return",
         ]  # fmt: skip
+        product = f"mmaf_scaled %a, %b, %sum, %sa, %sb : {spelled}"
+        store = f"%cT = store_view_tko weak %y, %cW[%i, %j] token = %token : {acc}, {cs}, tile<i32> -> token"
+        if self.a_once:
+            lines += [
+                *(line.replace("%k", "%zero") for line in (*a, *sa)),
+                f"%width = constant <i32: {self.n}> : tile<i32>",
+                "%columns = divi %N, %width signed : tile<i32>",
+                "for %j in (%zero to %columns, step %one) : tile<i32> {",
+                *(line.replace("%k", "%zero") for line in (*b, *sb)),
+                f"%y = {product.replace('%sum', '%none')}",
+                store,
+                "continue",
+                "}",
+            ]
+        else:
+            lines += [
+                f"%y = for %k in (%zero to %steps, step %one) : tile<i32> iter_values(%sum = %none) -> ({acc}) {{",
+                *(line for group in (a, b, sa, sb) for line in group),
+                f"%d = {product}",
+                f"continue %d : {acc}",
+                "}",
+                store,
+            ]
+        lines.append("return")
         return f"entry @kernel({', '.join(parameters)}) {{\n" + "\n".join(lines) + "\n}\n"
 
     def grid(self, m: int, n: int) -> tuple[int, int]:
-        return -(-m // self.m), -(-n // self.n)
+        return -(-m // self.m), 1 if self.a_once else -(-n // self.n)
 
     def case(self, m: int, n: int, k: int, rng: Any) -> tuple[list[Any], Array, Array]:
         """(arguments, the result in float64, a bound of the sums of magnitudes) for matrices of these extents."""

@@ -56,6 +56,16 @@ def test_results(name: str, mode: str) -> None:
     check(product, (product.m, product.n, 3 * product.k), mode)
 
 
+@pytest.mark.parametrize("atoms", [False, True])
+def test_factors_of_blocks_that_are_loaded_before_a_loop(atoms: bool) -> None:
+    """Those of A are copied once; those of B, and the sums, go through two rounds of their stages."""
+    product = Scaled(k=128, atoms=atoms, a_once=True)
+    ptx = compiled(product.text(), TARGET).ptx
+    assert ptx.count("tcgen05.cp") == 4 and "mma.sync" not in ptx
+    mode = str(np.random.default_rng(fresh_seed()).choice(["late", "early"]))
+    check(product, (128, 1280 if atoms else 640, 128), mode)
+
+
 @pytest.mark.parametrize("name", ["nvfp4", "mxfp4"])
 def test_edges(name: str) -> None:
     """Rows, columns and blocks that end within a tile."""
