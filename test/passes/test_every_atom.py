@@ -17,6 +17,7 @@ from dots.test_products import shapes_of, text_of
 from dots.test_scaled import shapes_of as scaled_shapes
 from dots.test_scaled import text_of as scaled_text
 from pipelines.programs_of_products import Product as Gemm
+from pipelines.programs_of_scales import Scaled
 from programs import compiled, program
 from run_cache import once_in_a_run
 
@@ -93,6 +94,8 @@ def spelled(type: Type) -> str:
 
 def product(row: Product, operand: str, accumulator: str) -> str:
     """A program whose product the instruction serves."""
+    if row.primitive == UMMA and operand == "f4E2M1FN":
+        return Scaled().text()
     if row.primitive in (WGMMA, UMMA):
         b_t = "" if operand in ("f16", "bf16") else "permute"
         return Gemm(operand, accumulator, m=row.m, k=2 * row.k, b_t=b_t).text()
@@ -113,7 +116,9 @@ def instruction(row: Product, operand: str, accumulator: str) -> str:
     """The instruction in PTX, as a regular expression."""
     if row.primitive == FMA:
         return r"fma\.rn\.f32"
-    # f4 always, and f8 where the row has f16's depth, are converted in registers.
+    if row.primitive == UMMA and operand == "f4E2M1FN":
+        return r"tcgen05\.mma\.cta_group::1\.kind::mxf4nvf4\.block_scale"
+    # On other units f4 always, and f8 where the row has f16's depth, are converted in registers.
     a = "f16" if operand == "f4E2M1FN" or (operand.startswith("f8") and row.k == 16) else WORDS[operand]
     d = WORDS[accumulator]
     if row.primitive == WGMMA:

@@ -138,7 +138,7 @@ def data(r: Resources) -> dict[str, Any]:
     }
 
 
-ESTIMATED = "estimated: on the examples, ptxas takes up to 12 more or fewer for sm_80, and 28 for sm_90a"
+ESTIMATED = "estimated: on the examples, ptxas takes up to 12 more or fewer for sm_80, and 12 for sm_90a"
 """What the report says of an estimate; docs/tile.md has the measurements."""
 
 
