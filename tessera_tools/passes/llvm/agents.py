@@ -278,7 +278,7 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     (stage,) = low.stage(op.token)
     barrier = _empty_barrier(low, pipeline, stage)
     if op.products is not None:
-        commit_products(low, barrier, in_pair=pipeline.pair is not None)
+        commit_products(low, barrier, _peers(pipeline), in_pair=pipeline.pair is not None)
     else:
         arrive_by_warp(low, barrier, _peers(pipeline), in_pair=pipeline.pair is not None)
 

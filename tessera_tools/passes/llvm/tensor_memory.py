@@ -13,7 +13,7 @@ Generation Instructions", "Instruction descriptor".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm, nv_tileas
@@ -33,7 +33,7 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import BF16, F16, F32, I1, I16, I32, I64, TF32, IntegerType, Type, VectorType
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.tensor_memory import LANES, WARP_LANES
-from tessera_tools.passes.llvm.clusters import receivers
+from tessera_tools.passes.llvm.clusters import with_peers
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
@@ -128,13 +128,15 @@ def fence_after_wait(e: Emitter) -> None:
     _fence(e, "after")
 
 
-def commit_products(low: Lowering, barrier: Value, *, in_pair: bool = False) -> None:
+def commit_products(
+    low: Lowering, barrier: Value, peers: Sequence[int] = (), *, in_pair: bool = False
+) -> None:
     """An arrival at an mbarrier when the products are complete that this warp's thread has started; in a pair, at that
-    of both CTAs."""
+    of both CTAs; and at those of the CTAs, or pairs, whose ranks differ by `peers` (xor)."""
     e = low.e
-    both = [receivers(low, 1)] if in_pair else []
+    several = [with_peers(low, peers, 1 + in_pair)] if in_pair or peers else []
     with only_where(e, e.is_elected):
-        e.nvvm("tcgen05.commit", [barrier, *both], group=_GROUPS[in_pair])
+        e.nvvm("tcgen05.commit", [barrier, *several], group=_GROUPS[in_pair])
 
 
 def _stage(low: Lowering, value: Value, iter: Value) -> tuple[_TensorBuffer, Int]:
