@@ -50,6 +50,9 @@ _VERSION = 1 << 46
 """The constant of descriptors that tcgen05 reads, in bits 46 to 48."""
 _MOST_LOADED = 64
 """Registers of one tcgen05.ld."""
+_MOST_STORED = 16
+"""Registers of one tcgen05.st.  They are next to each other, and packed from others that stay: with 64, attention with
+128 scores a thread spills."""
 _TRANSPOSED = (8, 16)
 """Bits of the elements of factors that need not be contiguous along K; those of 32 bits have another swizzle then."""
 _BLOCKS_OF_COLUMN = 4
@@ -337,7 +340,7 @@ def tmem_store(low: Lowering, op: nv_tileas.TmemStore) -> None:
     several = type.is_repeated and low.unit.warps > WARPS_OF_WARPGROUP
     first_group = e.icmp("ult", e.uniform_warp, WARPS_OF_WARPGROUP) if several else None
     with only_where(e, first_group):
-        for column, count, shape in _pieces(layout, type, columns):
+        for column, count, shape in _pieces(layout, type, columns, _MOST_STORED):
             pointer = _pointer(e, e.add(base, column))
             moved = words[start : start + count]
             value = e.vector(moved, I32) if count > 1 else moved[0]
@@ -373,7 +376,7 @@ def _element(e: Emitter, word: Value, element: Type) -> Value:
 
 
 def _pieces(
-    layout: LinearLayout, type: TmemType, columns: dict[tuple[int, int], int]
+    layout: LinearLayout, type: TmemType, columns: dict[tuple[int, int], int], most: int = _MOST_LOADED
 ) -> Iterator[tuple[int, int, str]]:
     """(first column, number of registers, shape) of each tcgen05.ld or .st for the registers of a layout, in order;
     elements that share a column share a register."""
@@ -384,7 +387,7 @@ def _pieces(
     while start < registers:
         at = layout.apply({"register": start, "lane": 0, "warp": 0})
         first = columns[at["dim0"], at["dim1"]]
-        count = min(_MOST_LOADED * parts, registers - start)
+        count = min(most * parts, registers - start)
         while count > parts and not _are_next(layout, start, count, type, columns, first):
             count //= 2
         yield first, count // parts, shape
