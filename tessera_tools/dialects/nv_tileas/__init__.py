@@ -12,6 +12,7 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
     orders.py      turns of the warpgroups of an agent
     tma.py         boxes by TMA, products by wgmma
     tensor_memory.py   buffers in tensor memory, products by tcgen05.mma
+    s2t_copy.py        copies of tiles from shared to tensor memory
     older.py       the older spelling; upgrade.py translates it
 """
 
@@ -89,6 +90,7 @@ from tessera_tools.dialects.nv_tileas.pipelines import (
     pipeline_at,
     pipeline_of,
 )
+from tessera_tools.dialects.nv_tileas.s2t_copy import S2tCopy
 from tessera_tools.dialects.nv_tileas.tensor_memory import (
     AllocTmem,
     DeallocTmem,
@@ -201,6 +203,7 @@ __all__ = [
     "ReceiveValue",
     "Reload",
     "SHARED_BY",
+    "S2tCopy",
     "STORES",
     "SendValue",
     "SharedAttr",

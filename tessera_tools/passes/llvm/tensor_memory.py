@@ -5,6 +5,7 @@
     tmem_load       tcgen05.fence after; tcgen05.ld for up to 64 registers; tcgen05.wait::ld, which ties the registers;
                     tcgen05.fence before
     tmem_store      tcgen05.fence after; tcgen05.st of packed registers; tcgen05.wait::st; tcgen05.fence before
+    s2t_copy        all: a barrier, of the cluster for several CTAs; one thread of some: tcgen05.cp, tcgen05.commit
     dealloc_tmem    all: a barrier; the first warp: tcgen05.dealloc
 
 An address in tensor memory is a column in the low and a lane in the high half of a word.  PTX ISA, "Tensorcore 5th
@@ -23,6 +24,7 @@ from tessera_tools.dialects.nv_tileas import TmemType, allocated_columns
 from tessera_tools.dialects.nvvm.attributes import (
     BlockScaleKindAttr,
     CTAGroupAttr,
+    Tcgen05CpShapeAttr,
     Tcgen05FenceAttr,
     Tcgen05LdStShapeAttr,
     Tcgen05MMAKindAttr,
@@ -30,14 +32,28 @@ from tessera_tools.dialects.nvvm.attributes import (
 )
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import BF16, F16, F32, I1, I16, I32, I64, TF32, IntegerType, Type, VectorType
+from tessera_tools.ir.types import (
+    BF16,
+    F16,
+    F32,
+    I1,
+    I16,
+    I32,
+    I64,
+    TF32,
+    IntegerType,
+    Type,
+    VectorType,
+    bit_width,
+)
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.tensor_memory import LANES, WARP_LANES
-from tessera_tools.passes.llvm.clusters import with_peers
+from tessera_tools.passes.llvm.clusters import cluster_barrier, leads, rank, with_peers
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.matrix_descriptors import Matrix, place_in, start_of
+from tessera_tools.passes.llvm.mbarriers import address_of
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.tied import tied
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
@@ -55,6 +71,7 @@ _MOST_STORED = 16
 128 scores a thread spills."""
 _TRANSPOSED = (8, 16)
 """Bits of the elements of factors that need not be contiguous along K; those of 32 bits have another swizzle then."""
+_CTAS_OF_PAIR = 2
 _BLOCKS_OF_COLUMN = 4
 """Factors of blocks in a column of 32 bits."""
 _GROUPS = {False: CTAGroupAttr("cta_1"), True: CTAGroupAttr("cta_2")}
@@ -410,3 +427,60 @@ def _are_next(
         if columns.get((at["dim0"], at["dim1"])) != first + number // step * width:
             return False
     return True
+
+
+# -- tiles from shared memory
+
+
+@lowers("nv_tileas.async.s2t_copy")
+def s2t_copy(low: Lowering, op: nv_tileas.S2tCopy) -> None:
+    """For one CTA, one thread.  For two, one thread of the leader: cta_group::2 copies for both.  For four, one thread
+    of each CTA for which (rank % 4) & 1: two pairs.  What one thread starts of a pair is complete in both CTAs, so that
+    the commit arrives in both."""
+    e, ctas = low.e, op.atom.ctas
+    if low.ctas % ctas:
+        raise op.error(
+            f"Failed to init mbarrier: {ctas} CTAs copy together, but the kernel has clusters of {low.ctas}; expected "
+            f"a multiple of {ctas}"
+        )
+    if e.is_agent:
+        raise op.error(
+            "is in an agent, but all threads of the CTA meet before the copy; use it outside of agents"
+        )
+    made = op.target.defining_op
+    in_pair = ctas >= _CTAS_OF_PAIR
+    if isinstance(made, nv_tileas.AllocTmem) and (made.pair is not None) != in_pair:
+        raise op.error(
+            f"copies by {ctas} CTA{'s' if in_pair else ''} to a buffer that is {'not ' if in_pair else ''}allocated "
+            "for pairs; all tcgen05 instructions of a kernel have one cta_group"
+        )
+    source, target = _Factor(low, low.buffer(op.source), 1), _buffer(low, op.target)
+    # What the threads have written to the source, and the mbarriers, are there before the copy.
+    if in_pair:
+        cluster_barrier(low)
+    else:
+        e.barrier()
+    columns = op.target.type.tile[1]
+    bits = bit_width(op.target.type.element)
+    step = op.atom.bits // bits
+    with only_where(e, _issues(low, ctas)), only_where(e, e.icmp("eq", e.uniform_warp, 0)):
+        with only_where(e, e.is_elected):
+            for first in range(0, columns, step):
+                at = e.add(target.address, target.column + first * bits // 32)
+                e.nvvm(
+                    "tcgen05.cp",
+                    [_pointer(e, at), source.descriptor(0, first)],
+                    shape=Tcgen05CpShapeAttr(op.atom.shape),
+                    group=_GROUPS[in_pair],
+                )
+        commit_products(low, address_of(low, op), in_pair=in_pair)
+
+
+def _issues(low: Lowering, ctas: int) -> Value | None:
+    """Whether this CTA starts the copies, which all of its threads agree on."""
+    e = low.e
+    if ctas < _CTAS_OF_PAIR:
+        return None
+    if ctas == _CTAS_OF_PAIR:
+        return leads(low)
+    return e.icmp("ne", e.and_(e.and_(rank(low), ctas - 1), 1), 0)
