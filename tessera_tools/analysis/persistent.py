@@ -17,6 +17,8 @@ ANY, LARGE = LAUNCHES = ("any", "large")
 """Which launches a kernel is compiled for: `large` ones have more tile blocks than CTAs that run at once."""
 CLUSTER_PROGRAMS = "nv_tileas.cluster_programs"
 """The attribute of a kernel each of whose clusters runs several programs: how many along the first two axes."""
+ROWS_FIRST = "nv_tileas.cluster_rows_first"
+"""The attribute of such a kernel if the low bits of the rank are a CTA's place along the second axis, not the first."""
 BLOCKS = "blocks:"
 """How the option `cluster` begins for clusters of several tile blocks."""
 NEVER, STATIC, COUNTER, CANCEL = "never", "static", "counter", "cancel"

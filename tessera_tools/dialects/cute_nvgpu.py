@@ -104,9 +104,44 @@ class TmaStoreAtomAttr(TmaAtom, name="cute_nvgpu.atom_copy_field_tmastore"):
     verb: ClassVar[str] = "store"
 
 
+class S2tCopyAttr(Attribute, name="cute_nvgpu.s2t_copy"):
+    """`#cute_nvgpu.s2t_copy<shape_128x256b, ctas = 2>`: shared to tensor memory, the lanes and bits of an instruction;
+    the CTAs of a cluster that copy together."""
+
+    shape: str
+    ctas: int
+
+    def verify(self) -> None:
+        if self.shape not in _S2T_SHAPES:
+            raise ValueError(f"unknown shape '{self.shape}' of a copy; expected {' or '.join(_S2T_SHAPES)}")
+        if self.ctas not in (1, 2, 4):
+            raise ValueError(f"{self.ctas} CTAs cannot copy together; expected 1, 2 or 4")
+
+    @property
+    def bits(self) -> int:
+        """The bits of a lane that an instruction copies."""
+        return _S2T_SHAPES[self.shape]
+
+    @classmethod
+    def parse(cls, s: Scanner) -> S2tCopyAttr:
+        s.expect("<")
+        shape = s.word()
+        for word in (",", "ctas", "="):
+            s.expect(word)
+        ctas = s.integer()
+        s.expect(">")
+        return cls(shape, ctas)
+
+    def text(self) -> str:
+        return f"#cute_nvgpu.s2t_copy<{self.shape}, ctas = {self.ctas}>"
+
+
+_S2T_SHAPES = {"shape_128x256b": 256, "shape_128x128b": 128}
+"""Bits of a lane by shape, of the shapes in which all warps get different lanes."""
+
 DIALECT = Dialect(
     "cute_nvgpu",
     "atoms of tensor cores and of TMA",
     {},
-    attributes=by_word(MmaAtomAttr, TmaLoadAtomAttr, TmaStoreAtomAttr),
+    attributes=by_word(MmaAtomAttr, TmaLoadAtomAttr, TmaStoreAtomAttr, S2tCopyAttr),
 )

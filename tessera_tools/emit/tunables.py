@@ -53,7 +53,7 @@ class Tunable:
 
 CLUSTERS = (
     "auto", "1x1", "2x1", "1x2", "4x1", "2x2", "1x4", "8x1", "4x2", "2x4", "1x8", "blocks:2x1", "blocks:1x2",
-    "blocks:4x1", "blocks:2x2", "blocks:1x4",
+    "blocks:4x1", "blocks:2x2", "blocks:1x4", "blocks:4x2", "blocks:2x4",
 )  # fmt: skip
 """The parts into which a cluster may split each tile, or the tile blocks of which it has the CTAs."""
 

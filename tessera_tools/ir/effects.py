@@ -62,9 +62,10 @@ def read(
     resource: Resource | None = None,
     by: Completion = Completion.AT_ONCE,
     reach: Reach = Reach.TOGETHER,
+    through: str | None = None,
 ) -> Effect:
-    """Reads what a field refers to; the read is complete as `by` defines."""
-    return Effect(Kind.READ, on, resource, by, reach)
+    """Reads what a field refers to; complete as `by` defines, at the mbarrier given by `through`."""
+    return Effect(Kind.READ, on, resource, by, reach, through=through)
 
 
 def write(

@@ -151,7 +151,7 @@ def test_each_program_has_its_own_number_and_the_grid_of_the_caller() -> None:
         np.testing.assert_array_equal(arrays[1], [count] * count + [0] * (256 - count), err_msg=cluster)
 
 
-def test_other_targets_with_clusters_load_for_themselves() -> None:
+def test_results_on_other_targets_with_clusters() -> None:
     rng = np.random.default_rng(fresh_seed())
     a, b = random("f16", (136, 72), rng), random("f16", (72, 136), rng)
     args = arguments(a, b, empty("f16", (136, 136)))

@@ -107,6 +107,38 @@ def test_ptxas_assembles_them_without_a_warning(name: str) -> None:
     assert {(r.spill_stores, r.spill_loads) for r in used.report.entries.values()} == {(0, 0)}
 
 
+LARGE = {
+    "512 x 256": Product(m=512, n=256, k=32),
+    "512 x 256, whole rows of 16 bytes": Product(m=512, n=256, k=64, d_assumed=True),
+    "attention 256 x 128": Attention(rows=256, keys=128),
+}
+"""Tiles of which a thread has 128 registers at a time."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", [BLOCKS, "auto"])
+@pytest.mark.parametrize("name", LARGE)
+def test_large_tiles_do_not_spill(name: str, cluster: str) -> None:
+    used = assembled(compiled(LARGE[name].text(), TARGET, cluster=cluster).ptx, TARGET)
+    assert used.report is not None and used.warnings == []
+    assert {(r.spill_stores, r.spill_loads) for r in used.report.entries.values()} == {(0, 0)}
+
+
+def test_the_result_of_large_tiles_of_attention() -> None:
+    rng = np.random.default_rng(fresh_seed())
+    kernel = Attention(rows=256, keys=128)
+    args, expected = kernel.case(kernel.rows + int(rng.integers(1, kernel.rows)), 2 * kernel.keys - 5, rng)
+    mode = str(rng.choice(["late", "early"]))
+    found = launch(kernel.text(), *args, target=TARGET, grid=(2,), mode=mode, cluster=BLOCKS)[0][3]
+    np.testing.assert_allclose(decode(kernel.element, found), expected, rtol=2e-2, atol=2e-2)
+
+
+def test_the_result_of_many_rows_that_threads_store() -> None:
+    """A thread has 32 rows, each a dynamic stride from the one before."""
+    rng = np.random.default_rng(fresh_seed())
+    check(Product(m=512, n=256, k=32), True, "late", rng, TARGET, cluster="2x1")
+
+
 def test_the_instructions_are_those_of_two_ctas() -> None:
     """In SASS: products, copies by TMA, and commits to both CTAs."""
     used = assembled(compiled(PAIRED["f16"].text(), TARGET, cluster=BLOCKS).ptx, TARGET)

@@ -13,6 +13,7 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
     tma.py         boxes by TMA, products by wgmma
     box_groups.py  groups of boxes by TMA, for programs that wait for groups
     tensor_memory.py   buffers in tensor memory, products by tcgen05.mma
+    s2t_copy.py        copies of tiles from shared to tensor memory
     older.py       the older spelling; upgrade.py translates it
 """
 
@@ -91,6 +92,7 @@ from tessera_tools.dialects.nv_tileas.pipelines import (
     pipeline_at,
     pipeline_of,
 )
+from tessera_tools.dialects.nv_tileas.s2t_copy import S2tCopy
 from tessera_tools.dialects.nv_tileas.tensor_memory import (
     AllocTmem,
     DeallocTmem,
@@ -207,6 +209,7 @@ __all__ = [
     "ReceiveValue",
     "Reload",
     "SHARED_BY",
+    "S2tCopy",
     "STORES",
     "SendValue",
     "SharedAttr",

@@ -144,7 +144,8 @@ class CreatePipeline(
 
     With `pair`, products of two CTAs read or fill the stages of both, and a thread of the CTA of the even rank, the
     leader, starts them.  What it waits for arrives at the barriers of the leader, from both CTAs; what it completes
-    arrives in both.
+    arrives in both.  Peers are CTAs of other pairs then: TMA completes the barriers of the leader of each CTA that gets
+    the tile, and a stage is empty when the products of all pairs are complete to which a CTA sends.
     """
 
     stages = attribute(I32_ATTR)
@@ -173,8 +174,11 @@ class CreatePipeline(
                 raise self.error(f"has {word} = {value}; expected at least 1")
         if self.peers is not None and (min(self.peers.values, default=0) < 1 or max(self.peers.values) > 15):
             raise self.error(f"has peers {list(self.peers.values)}; expected differences of ranks, 1 to 15")
-        if self.peers is not None and self.pair is not None:
-            raise self.error("has peers and a pair; the stages of a pair are not filled by multicast")
+        if self.pair is not None and self.peers is not None and any(n & 1 for n in self.peers.values):
+            raise self.error(
+                f"has peers {list(self.peers.values)} and a pair, whose CTAs differ by 1; expected even differences of "
+                "ranks, to CTAs of other pairs"
+            )
         sides: dict[type[Op], Region | None] = {}
         for user in self.res.users:
             side = type(user)

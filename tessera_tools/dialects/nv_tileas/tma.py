@@ -156,6 +156,11 @@ class TiledTmaLoad(
             raise self.error(
                 f"has {boxes} boxes along axis {axis}, which {count} CTAs cannot share; use boxes of fewer rows"
             )
+        if pipeline is not None and pipeline.pair is not None and bits & 1:
+            raise self.error(
+                f"has multicast = {bits}, but its pipeline is that of a pair, whose CTAs differ in bit 0; expected "
+                "bits of other pairs"
+            )
         peers = peers_of([bits])
         known = () if pipeline is None or pipeline.peers is None else pipeline.peers.values
         if pipeline is not None and not set(peers) <= set(known):

@@ -123,6 +123,11 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
             "Failed to init mbarrier: its stages are those of a pair of CTAs, but the kernel has no cluster of two; "
             "expected a kernel_spec with an even number of CTAs"
         )
+    if far := [peer for peer in _peers(op) if peer >= low.ctas]:
+        raise op.error(
+            f"Failed to init mbarrier: its stages are filled together with those of peers {far}, but the kernel has "
+            f"clusters of {low.ctas} CTA{'s' if low.ctas > 1 else ''}; expected peers below that number"
+        )
     stages = op.stages.value
     phases = [(0, op.producers.value)]
     if not _is_filled_once(op):
@@ -287,7 +292,7 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     (stage,) = low.stage(op.token)
     barrier = _empty_barrier(low, pipeline, stage)
     if op.products is not None:
-        commit_products(low, barrier, in_pair=pipeline.pair is not None)
+        commit_products(low, barrier, _peers(pipeline), in_pair=pipeline.pair is not None)
     else:
         arrive_by_warp(low, barrier, _peers(pipeline), in_pair=pipeline.pair is not None)
 

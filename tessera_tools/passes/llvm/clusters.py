@@ -5,6 +5,7 @@ PTX ISA, "%cluster_ctarank", "mapa", "barrier.cluster".
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.analysis.storage import element_bytes
@@ -54,6 +55,17 @@ def receivers(low: Lowering, bits: int) -> Value:
     e = low.e
     pattern = sum(1 << number for number in combinations(bits))
     mask = e.shl(e.constant(pattern), e.and_(rank(low), ~bits & (low.ctas - 1)))
+    return e.resized(e.constant(mask), I16)
+
+
+def with_peers(low: Lowering, peers: Sequence[int], ctas: int = 1) -> Value:
+    """The mask of this CTA, or of its pair of `ctas`, and of those whose ranks differ from its own by `peers` (xor)."""
+    e = low.e
+    pattern = e.constant((1 << ctas) - 1)
+    first = e.and_(rank(low), low.ctas - ctas)
+    mask: Int = e.shl(pattern, first)
+    for peer in peers:
+        mask = e.or_(mask, e.shl(pattern, e.xor(first, peer)))
     return e.resized(e.constant(mask), I16)
 
 

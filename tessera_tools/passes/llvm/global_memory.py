@@ -8,7 +8,7 @@ bits.  An element is in bounds if, on every axis, its coordinate in the tile is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tessera_tools.analysis.access import in_bounds
@@ -79,6 +79,8 @@ def _at_least_32(low: Lowering, value: Value) -> Value:
     return lowered
 
 
+_MANY_ROWS = 16
+"""So many rows of a tile that a thread stores have hoisted addresses that take as many registers as the tile needs."""
 _FEW_COPIES = 4
 """Up to so many copies of a tile by a thread, hoisted addresses take few registers, and none waits for another."""
 
@@ -143,13 +145,49 @@ class _Access:
         e = self.e
         apart = [d for d in range(self.rank) if before.constants[d] != group.constants[d]]
         if len(apart) == 1 and not isinstance(stride := self.view.strides[apart[0]], int):
-            (d,) = apart
-            (moving, start), (same, end) = (
-                e.parts(self.expressions[d], one.constants[d]) for one in (before, group)
-            )
-            if moving is same and max(e.depth.get(v, 0) for v in self.indices) > e.depth.get(stride, 0):
-                return e.gep(pointer, e.mul(self._bytes_of(stride), end - start, I64))
+            distance = self._distance(apart[0], before, group)
+            if distance is not None and self._moves(stride):
+                return e.gep(pointer, distance)
         return self.address(group)
+
+    def in_turn(self, groups: list[Group]) -> Callable[[Group], Value]:
+        """What gives the address of each group in turn: of many rows at a dynamic stride in a loop, from that of the
+        first group of the row before, and within a row at a constant from the first one (see `address_after`)."""
+        rows = [d for d in range(self.rank) if not isinstance(self.view.strides[d], int)]
+        places = {tuple(group.constants[d] for d in rows) for group in groups}
+        strides = [stride for stride in self.view.strides if not isinstance(stride, int)]
+        if len(places) < _MANY_ROWS or not all(map(self._moves, strides)):
+            return self.address
+        head: tuple[Group, Value] | None = None
+
+        def address(group: Group) -> Value:
+            nonlocal head
+            found = None
+            if head is not None:
+                distances = [self._distance(d, head[0], group) for d in range(self.rank)]
+                total: Int = 0
+                for distance in distances:
+                    total = 0 if distance is None else self.e.add(total, distance, I64)
+                if None not in distances:
+                    found = self.e.gep(head[1], total, shared=not isinstance(total, int))
+            found = self.address(group) if found is None else found
+            if head is None or any(head[0].constants[d] != group.constants[d] for d in rows):
+                head = group, found
+            return found
+
+        return address
+
+    def _distance(self, d: int, before: Group, group: Group) -> Int | None:
+        """The bytes from one group to another along an axis; None if they are not the same in all threads."""
+        (moving, start), (same, end) = (
+            self.e.parts(self.expressions[d], one.constants[d]) for one in (before, group)
+        )
+        return self.e.mul(self._bytes_of(self.view.strides[d]), end - start, I64) if moving is same else None
+
+    def _moves(self, stride: Value) -> bool:
+        """Whether the tile is in a loop in which the stride does not change."""
+        depth = self.e.depth
+        return max(depth.get(v, 0) for v in self.indices) > depth.get(stride, 0)
 
     def _bytes_of(self, stride: Int) -> Int:
         return (
@@ -282,15 +320,17 @@ def tiled_store(low: Lowering, op: nv_tileas.TiledStore) -> None:
     element = access.view.element
     values = low.tile(op.value).elements(e)
     cache = op.cache.value if op.cache is not None else ""
-    for condition, groups in _by_condition(
-        access, access.groups(_vector(op, layout)), access.owner()
-    ).values():
+    every = access.groups(_vector(op, layout))
+    address_of = access.in_turn(every)
+    for condition, groups in _by_condition(access, every, access.owner()).values():
+        # The next ones may follow from these, wherever the condition holds.
+        places = [address_of(group) for group in groups] if address_of != access.address else []
         with only_where(e, condition):
-            for group in groups:
+            for number, group in enumerate(groups):
                 packed = e.vector(
                     [into_memory(e, values[r], element) for r in group.registers], stored(element)
                 )
-                store(e, packed, access.address(group), cache)
+                store(e, packed, places[number] if places else access.address(group), cache)
     low.define(op.out_token, None)
 
 

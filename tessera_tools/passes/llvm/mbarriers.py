@@ -17,8 +17,9 @@ LONGEST_WAIT = 0x989680
 _BYTES = 8
 
 
-def _address(
-    low: Lowering, op: nv_tileas.MBarrierWait | nv_tileas.MBarrierInit | nv_tileas.MBarrierArrive
+def address_of(
+    low: Lowering,
+    op: nv_tileas.MBarrierWait | nv_tileas.MBarrierInit | nv_tileas.MBarrierArrive | nv_tileas.S2tCopy,
 ) -> Value:
     """The mbarrier of a stage."""
     e, buffer = low.e, low.buffer(op.mbarrier)
@@ -31,7 +32,7 @@ def initialize(low: Lowering, op: nv_tileas.MBarrierInit) -> None:
     """By one thread; the barrier for the other threads is inserted as for any write."""
     e = low.e
     with only_where(e, e.is_first_thread):
-        e.nvvm("mbarrier.init", [_address(low, op), e.constant(op.count.value)])
+        e.nvvm("mbarrier.init", [address_of(low, op), e.constant(op.count.value)])
         if _needs_fence(op) and not is_fenced_later(op):
             e.nvvm("fence.mbarrier.init")
 
@@ -41,7 +42,8 @@ def _needs_fence(op: Operation | None) -> bool:
     if isinstance(op, nv_tileas.MBarrierInit):
         users = op.mbarrier.users
         return any(
-            isinstance(user, nv_tileas.CancelLaunch | nv_tileas.ClusterReduceScatter) for user in users
+            isinstance(user, nv_tileas.CancelLaunch | nv_tileas.ClusterReduceScatter | nv_tileas.S2tCopy)
+            for user in users
         )
     return isinstance(op, nv_tileas.CreatePipeline)
 
@@ -61,9 +63,9 @@ def arrive(low: Lowering, op: nv_tileas.MBarrierArrive) -> None:
     """mbarrier.arrive, or cp.async.mbarrier.arrive.noinc: when this thread's copies are complete."""
     e = low.e
     if op.copies is not None:
-        e.nvvm("cp.async.mbarrier.arrive", [_address(low, op)], noinc=TRUE)
+        e.nvvm("cp.async.mbarrier.arrive", [address_of(low, op)], noinc=TRUE)
     else:
-        e.nvvm("mbarrier.arrive", [_address(low, op)], [I64])
+        e.nvvm("mbarrier.arrive", [address_of(low, op)], [I64])
 
 
 @lowers("nv_tileas.async.mbarrier_wait")
@@ -74,4 +76,4 @@ def wait(low: Lowering, op: nv_tileas.MBarrierWait) -> None:
         raise op.error(
             f"waits with mbarrier.try_wait, which {low.target.name} does not support; it requires sm_90 or later"
         )
-    e.nvvm("mbarrier.try_wait.parity", [_address(low, op), low.scalar(op.parity), e.constant(LONGEST_WAIT)])
+    e.nvvm("mbarrier.try_wait.parity", [address_of(low, op), low.scalar(op.parity), e.constant(LONGEST_WAIT)])

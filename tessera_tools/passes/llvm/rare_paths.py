@@ -29,6 +29,9 @@ __all__ = ["RARE_PATHS"]
 CHUNK = 32
 """The number of exponentials behind one branch. Their arguments stay in registers until the branch. With 64, attention
 of depth 128 spills; with 16, ptxas 13.5 stops using uniform registers in it."""
+LARGE = 64
+"""The number of registers of a tile above which few others are left, so that a branch is for a quarter as many: with 16
+or 32, attention with 128 scores a thread spills."""
 LEAST = 16
 """The number of registers of a tile from which on a branch saves more than it costs."""
 FACTORS = 8
@@ -47,8 +50,9 @@ def _exp2_of_tile(low: Lowering, op: Operation) -> bool:
     e = low.e
     arguments = low.tile(op.operands[0]).elements(e)
     made: list[Value] = []
-    for first in range(0, len(arguments), CHUNK):
-        made += _exp2(e, arguments[first : first + CHUNK])
+    size = CHUNK if len(arguments) <= LARGE else CHUNK // 4
+    for first in range(0, len(arguments), size):
+        made += _exp2(e, arguments[first : first + size])
     low.define(result, Tile(result.type, made))
     return True
 

@@ -6,6 +6,7 @@
     tmem_load       tcgen05.fence after; tcgen05.ld for up to 64 registers; tcgen05.wait::ld, which ties the registers;
                     tcgen05.fence before
     tmem_store      tcgen05.fence after; tcgen05.st of packed registers; tcgen05.wait::st; tcgen05.fence before
+    s2t_copy        all: a barrier, of the cluster for several CTAs; one thread of some: tcgen05.cp, tcgen05.commit
     dealloc_tmem    all: a barrier; the first warp: tcgen05.dealloc
 
 An address in tensor memory is a column in the low and a lane in the high half of a word.  PTX ISA, "Tensorcore 5th
@@ -34,14 +35,28 @@ from tessera_tools.dialects.nvvm.attributes import (
 )
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import BF16, F16, F32, I1, I16, I32, I64, TF32, IntegerType, Type, VectorType
+from tessera_tools.ir.types import (
+    BF16,
+    F16,
+    F32,
+    I1,
+    I16,
+    I32,
+    I64,
+    TF32,
+    IntegerType,
+    Type,
+    VectorType,
+    bit_width,
+)
 from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.tensor_memory import ATOM, LANES, WARP_LANES, are_atoms
-from tessera_tools.passes.llvm.clusters import receivers
+from tessera_tools.passes.llvm.clusters import cluster_barrier, leads, rank, with_peers
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.matrix_descriptors import Matrix, place_in, start_of
+from tessera_tools.passes.llvm.mbarriers import address_of
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.tied import tied
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
@@ -56,8 +71,12 @@ _ROWS_OF_16_BYTES = 16 >> 4 << 16 | 8 * 16 >> 4 << 32
 """The distances of a descriptor's core matrices, which are 8 rows of 16 bytes each."""
 _MOST_LOADED = 64
 """Registers of one tcgen05.ld."""
+_MOST_STORED = 16
+"""Registers of one tcgen05.st.  They are next to each other, and packed from others that stay: with 64, attention with
+128 scores a thread spills."""
 _TRANSPOSED = (8, 16)
 """Bits of the elements of factors that need not be contiguous along K; those of 32 bits have another swizzle then."""
+_CTAS_OF_PAIR = 2
 _BLOCKS_OF_COLUMN = 4
 """Factors of blocks in a column of 32 bits."""
 _GROUPS = {False: CTAGroupAttr("cta_1"), True: CTAGroupAttr("cta_2")}
@@ -134,13 +153,15 @@ def fence_after_wait(e: Emitter) -> None:
     _fence(e, "after")
 
 
-def commit_products(low: Lowering, barrier: Value, *, in_pair: bool = False) -> None:
+def commit_products(
+    low: Lowering, barrier: Value, peers: Sequence[int] = (), *, in_pair: bool = False
+) -> None:
     """An arrival at an mbarrier when the products are complete that this warp's thread has started; in a pair, at that
-    of both CTAs."""
+    of both CTAs; and at those of the CTAs, or pairs, whose ranks differ by `peers` (xor)."""
     e = low.e
-    both = [receivers(low, 1)] if in_pair else []
+    several = [with_peers(low, peers, 1 + in_pair)] if in_pair or peers else []
     with only_where(e, e.is_elected):
-        e.nvvm("tcgen05.commit", [barrier, *both], group=_GROUPS[in_pair])
+        e.nvvm("tcgen05.commit", [barrier, *several], group=_GROUPS[in_pair])
 
 
 def _stage(low: Lowering, value: Value, iter: Value) -> tuple[_TensorBuffer, Int]:
@@ -388,7 +409,7 @@ def tmem_store(low: Lowering, op: nv_tileas.TmemStore) -> None:
     several = type.is_repeated and low.unit.warps > WARPS_OF_WARPGROUP
     first_group = e.icmp("ult", e.uniform_warp, WARPS_OF_WARPGROUP) if several else None
     with only_where(e, first_group):
-        for column, count, shape in _pieces(layout, type, columns):
+        for column, count, shape in _pieces(layout, type, columns, _MOST_STORED):
             pointer = _pointer(e, e.add(base, column))
             moved = words[start : start + count]
             value = e.vector(moved, I32) if count > 1 else moved[0]
@@ -424,7 +445,7 @@ def _element(e: Emitter, word: Value, element: Type) -> Value:
 
 
 def _pieces(
-    layout: LinearLayout, type: TmemType, columns: dict[tuple[int, int], int]
+    layout: LinearLayout, type: TmemType, columns: dict[tuple[int, int], int], most: int = _MOST_LOADED
 ) -> Iterator[tuple[int, int, str]]:
     """(first column, number of registers, shape) of each tcgen05.ld or .st for the registers of a layout, in order;
     elements that share a column share a register."""
@@ -435,7 +456,7 @@ def _pieces(
     while start < registers:
         at = layout.apply({"register": start, "lane": 0, "warp": 0})
         first = columns[at["dim0"], at["dim1"]]
-        count = min(_MOST_LOADED * parts, registers - start)
+        count = min(most * parts, registers - start)
         while count > parts and not _are_next(layout, start, count, type, columns, first):
             count //= 2
         yield first, count // parts, shape
@@ -458,3 +479,60 @@ def _are_next(
         if columns.get((at["dim0"], at["dim1"])) != first + number // step * width:
             return False
     return True
+
+
+# -- tiles from shared memory
+
+
+@lowers("nv_tileas.async.s2t_copy")
+def s2t_copy(low: Lowering, op: nv_tileas.S2tCopy) -> None:
+    """For one CTA, one thread.  For two, one thread of the leader: cta_group::2 copies for both.  For four, one thread
+    of each CTA for which (rank % 4) & 1: two pairs.  What one thread starts of a pair is complete in both CTAs, so that
+    the commit arrives in both."""
+    e, ctas = low.e, op.atom.ctas
+    if low.ctas % ctas:
+        raise op.error(
+            f"Failed to init mbarrier: {ctas} CTAs copy together, but the kernel has clusters of {low.ctas}; expected "
+            f"a multiple of {ctas}"
+        )
+    if e.is_agent:
+        raise op.error(
+            "is in an agent, but all threads of the CTA meet before the copy; use it outside of agents"
+        )
+    made = op.target.defining_op
+    in_pair = ctas >= _CTAS_OF_PAIR
+    if isinstance(made, nv_tileas.AllocTmem) and (made.pair is not None) != in_pair:
+        raise op.error(
+            f"copies by {ctas} CTA{'s' if in_pair else ''} to a buffer that is {'not ' if in_pair else ''}allocated "
+            "for pairs; all tcgen05 instructions of a kernel have one cta_group"
+        )
+    source, target = _Factor(low, low.buffer(op.source), 1, ()), _buffer(low, op.target)
+    # What the threads have written to the source, and the mbarriers, are there before the copy.
+    if in_pair:
+        cluster_barrier(low)
+    else:
+        e.barrier()
+    columns = op.target.type.tile[1]
+    bits = bit_width(op.target.type.element)
+    step = op.atom.bits // bits
+    with only_where(e, _issues(low, ctas)), only_where(e, e.icmp("eq", e.uniform_warp, 0)):
+        with only_where(e, e.is_elected):
+            for first in range(0, columns, step):
+                at = e.add(target.address, target.column + first * bits // 32)
+                e.nvvm(
+                    "tcgen05.cp",
+                    [_pointer(e, at), source.descriptor(0, first)],
+                    shape=Tcgen05CpShapeAttr(op.atom.shape),
+                    group=_GROUPS[in_pair],
+                )
+        commit_products(low, address_of(low, op), in_pair=in_pair)
+
+
+def _issues(low: Lowering, ctas: int) -> Value | None:
+    """Whether this CTA starts the copies, which all of its threads agree on."""
+    e = low.e
+    if ctas < _CTAS_OF_PAIR:
+        return None
+    if ctas == _CTAS_OF_PAIR:
+        return leads(low)
+    return e.icmp("ne", e.and_(e.and_(rank(low), ctas - 1), 1), 0)

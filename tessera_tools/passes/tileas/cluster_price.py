@@ -1,18 +1,18 @@
 """The price of clusters of tile blocks: what bounds a step of the loops with products, with and without shared loads.
 
     tensor cores    multiply-adds / those of a cycle
-    L2              bytes of the loads / what L2 gives to one SM of all; a load that two CTAs share counts half
-    shared memory   (what products read + what loads write) / 128 bytes a cycle; of what a pair of CTAs shares, each
-                    writes and reads half
+    L2              bytes of the loads / what L2 gives to one SM of all; of a load that n CTAs share, an n-th
+    shared memory   (what products read + what loads write) / 128 bytes a cycle; of the right factor of a pair of CTAs,
+                    each writes and reads half
 
-Only loads by TMA are shared, in kernels with agents: multicast for wgmma, in halves for pairs of CTAs that multiply by
+Only loads by TMA are shared, in kernels with agents: multicast, and in halves for pairs of CTAs that multiply by
 tcgen05.mma.  A step takes as long as the slowest of them.  The numbers are those of the clock (target/timing.py), for
 launches that fill the GPU: if few CTAs run, L2 bounds none of them, and the barriers of a cluster are lost time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from math import ceil, prod
 
 from tessera_tools.analysis.storage import element_bytes
@@ -22,7 +22,7 @@ from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.cluster_programs import in_step, shared_by
 from tessera_tools.passes.tileas.fills import BoxLoad
 from tessera_tools.passes.tileas.products import AsyncProduct, asynchronous_products
-from tessera_tools.passes.tileas.umma_pairs import has_halves
+from tessera_tools.passes.tileas.umma_pairs import CTAS, has_halves
 from tessera_tools.passes.tileas.umma_products import choose_umma
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
@@ -30,8 +30,12 @@ from tessera_tools.target.throughput import throughput
 from tessera_tools.target.timing import timing
 
 SHAPES = ((2, 1), (1, 2))
-"""The tile blocks of clusters that are compared.  On an H100, clusters of two CTAs occupy all SMs, but larger ones
-do not: 30 clusters of 4 CTAs fit 132 SMs (revollllt/flash-vla)."""
+"""The tile blocks of clusters that are compared."""
+_SHAPES_OF_PAIRS = ((4, 1), (2, 2), (1, 4))
+"""More of them, for pairs of CTAs.  They have several pairs."""
+_OCCUPIED = 120 / 132
+"""The part of the SMs that clusters of four CTAs occupy: on an H100, 30 of them fit 132 SMs (revollllt/flash-vla).  A
+guess for other GPUs.  Clusters of two CTAs occupy all SMs."""
 _WORTH = 0.95
 """The part of a step that a cluster may take: less is an estimate's error."""
 _ROWS = {"wgmma": 64, "tcgen05": 128}
@@ -56,11 +60,21 @@ def choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
     # An occupancy fixes the registers of all threads, so that there are no agents.
     if timing(target) is None or not products or "nv_tileaa.occupancy" in function.attributes:
         return None
-    plain, bound = _price(function, (), target)
+    plain, bound = _price(function, {}, (), target)
     prices: dict[tuple[int, int], float] = {}
-    for shape in SHAPES:
-        shared = _pairs if target.has(Feature.TCGEN05) else _multicast
-        prices[shape], _ = _price(function, shared(function, shape, products), target)
+    in_pairs = target.has(Feature.TCGEN05)
+    for shape in (*SHAPES, *_SHAPES_OF_PAIRS) if in_pairs else SHAPES:
+        halves: set[Operation] = set()
+        rows_first = in_pairs and pairs_are_rows(function, shape, target)
+        if in_pairs and not (halves := _pairs(function, shape, products, rows_first)):
+            continue
+        shared = _multicast(function, shape, products, rows_first)
+        if halves:
+            shared = {op: bits & ~1 | (op in halves) for op, bits in shared.items()}
+        cycles, _ = _price(function, shared, halves, target)
+        prices[shape] = cycles if prod(shape) == CTAS else cycles / _OCCUPIED
+    if not prices:
+        return None
     shape = min(prices, key=prices.__getitem__)
     cycles = prices[shape]
     return Choice(shape, cycles, plain, bound) if cycles < _WORTH * plain else None
@@ -78,34 +92,46 @@ def _asynchronous(function: nv_tileaa.Func, target: Target) -> list[AsyncProduct
 
 
 def _multicast(
-    function: nv_tileaa.Func, shape: tuple[int, int], products: list[AsyncProduct]
-) -> set[Operation]:
-    """The loads that CTAs share."""
+    function: nv_tileaa.Func, shape: tuple[int, int], products: list[AsyncProduct], rows_first: bool = False
+) -> dict[Operation, int]:
+    """The loads that CTAs share, with the bits in which the ranks of these CTAs differ."""
     by_tma = {load.load for product in products for load in product.loads if isinstance(load, BoxLoad)}
-    return {op for op in shared_by(function, shape) if op in by_tma}
+    return {op: bits for op, bits in shared_by(function, shape, rows_first).items() if op in by_tma}
 
 
-def _pairs(function: nv_tileaa.Func, shape: tuple[int, int], products: list[AsyncProduct]) -> set[Operation]:
+def pairs_are_rows(function: nv_tileaa.Func, shape: tuple[int, int], target: Target) -> bool:
+    """Whether the CTAs of a pair, whose ranks differ in bit 0, should run programs next to each other along the second
+    axis of the grid, because those along the first one cannot multiply together."""
+    if min(shape) == 1 or not target.has(Feature.TCGEN05):
+        return False
+    products = _asynchronous(function, target)
+    return not _pairs(function, shape, products) and bool(_pairs(function, shape, products, rows_first=True))
+
+
+def _pairs(
+    function: nv_tileaa.Func, shape: tuple[int, int], products: list[AsyncProduct], rows_first: bool = False
+) -> set[Operation]:
     """The loads of which each CTA of a pair has half; none if not all products can be those of pairs."""
-    steps, shared = in_step(function, shape), shared_by(function, shape)
+    steps, shared = in_step(function, shape, rows_first), shared_by(function, shape, rows_first)
     found: set[Operation] = set()
     for product in products:
         load = product.b
-        if not isinstance(load, BoxLoad) or load.load not in shared:
+        if not isinstance(load, BoxLoad) or not shared.get(load.load, 0) & 1:
             return set()
-        if product.dot not in steps or not has_halves(product):
+        if not steps.get(product.dot, 0) & 1 or not has_halves(product):
             return set()
         found.add(load.load)
     return found
 
 
-def _price(function: nv_tileaa.Func, shared: Collection[Operation], target: Target) -> tuple[float, str]:
-    """The cycles of a step, summed over the loops with products, and what bounds most of them; two CTAs have the
-    `shared` loads together."""
+def _price(
+    function: nv_tileaa.Func, shared: Mapping[Operation, int], halves: Collection[Operation], target: Target
+) -> tuple[float, str]:
+    """The cycles of a step, summed over the loops with products, and what bounds most of them.  CTAs whose ranks differ
+    in the bits of `shared` have a load together; a CTA of a pair has half of each of `halves`."""
     table, rates = timing(target), throughput(target)
     assert table is not None
     primitive = "tcgen05" if target.has(Feature.TCGEN05) else "wgmma"
-    in_pairs = bool(shared) and primitive == "tcgen05"
     from_l2 = table.value("l2_chip_rate") / table.value("sms")
     total: dict[str, float] = {}
     for loop in function.walk():
@@ -115,12 +141,12 @@ def _price(function: nv_tileaa.Func, shared: Collection[Operation], target: Targ
         loads = [op for op in loop.body.entry if isinstance(op, nv_tileas.TiledLoad)]
         if not products:
             continue
-        halves = sum(_size(op) / (2 if op in shared else 1) for op in loads)
-        written = halves if in_pairs else sum(map(_size, loads))
-        read = sum(_read(op, _ROWS[primitive], 2 if in_pairs else 1) for op in products)
+        loaded = sum(_size(op) / (1 << shared.get(op, 0).bit_count()) for op in loads)
+        written = sum(_size(op) / (CTAS if op in halves else 1) for op in loads)
+        read = sum(_read(op, _ROWS[primitive], CTAS if halves else 1) for op in products)
         times = {
             "the tensor cores bound": sum(_work(op) / rates.tensor(primitive, _bits(op)) for op in products),
-            "L2 bounds": halves / from_l2,
+            "L2 bounds": loaded / from_l2,
             "shared memory bounds": (read + written) / rates.shared_bytes,
         }
         slowest = max(times, key=times.__getitem__)

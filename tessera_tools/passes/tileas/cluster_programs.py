@@ -15,10 +15,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from tessera_tools.analysis.persistent import CLUSTER_PROGRAMS
+from tessera_tools.analysis.persistent import CLUSTER_PROGRAMS, ROWS_FIRST
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i64
+from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, i64
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.flow import flow_of
@@ -36,35 +36,43 @@ def programs_of(function: nv_tileaa.Func) -> tuple[int, int] | None:
     return columns, rows
 
 
-def rank_bits(programs: tuple[int, int]) -> tuple[int, int]:
-    """The bits of the rank that are a CTA's place in its cluster along each axis."""
-    columns, rows = programs
-    return columns - 1, prod(programs) - columns if rows > 1 else 0
+def rank_bits(programs: tuple[int, int], rows_first: bool = False) -> tuple[int, int]:
+    """The bits of the rank that are a CTA's place in its cluster along each axis: the low ones along the first axis, or
+    along the second one."""
+    first, second = reversed(programs) if rows_first else programs
+    low, high = first - 1, prod(programs) - first if second > 1 else 0
+    return (high, low) if rows_first else (low, high)
 
 
-def share_loads(function: nv_tileaa.Func, programs: tuple[int, int]) -> int:
+def share_loads(function: nv_tileaa.Func, programs: tuple[int, int], rows_first: bool = False) -> int:
     """Mark the loads that CTAs of a cluster share, and the products that they execute in step; returns how many loads
     they are."""
-    found = shared_by(function, programs)
+    found = shared_by(function, programs, rows_first)
     for op, bits in found.items():
         op.attributes[nv_tileas.SHARED_BY] = i64(bits)
-    for op, bits in in_step(function, programs).items():
+    for op, bits in in_step(function, programs, rows_first).items():
         op.attributes[nv_tileas.IN_STEP] = i64(bits)
+    if rows_first:
+        function.attributes[ROWS_FIRST] = UNIT
     return len(found)
 
 
-def in_step(function: nv_tileaa.Func, programs: tuple[int, int]) -> dict[nv_tileas.Dot, int]:
+def in_step(
+    function: nv_tileaa.Func, programs: tuple[int, int], rows_first: bool = False
+) -> dict[nv_tileas.Dot, int]:
     """The products that CTAs of a cluster execute equally often, with the bits in which the ranks of these CTAs
     differ."""
-    varying = _Varying(function, rank_bits(programs))
+    varying = _Varying(function, rank_bits(programs, rows_first))
     every = prod(programs) - 1
     found = {op: every & ~varying.around(op) for op in function.walk() if isinstance(op, nv_tileas.Dot)}
     return {op: bits for op, bits in found.items() if bits}
 
 
-def shared_by(function: nv_tileaa.Func, programs: tuple[int, int]) -> dict[nv_tileas.TiledLoad, int]:
+def shared_by(
+    function: nv_tileaa.Func, programs: tuple[int, int], rows_first: bool = False
+) -> dict[nv_tileas.TiledLoad, int]:
     """The loads that CTAs of a cluster may share, with the bits in which the ranks of these CTAs differ."""
-    varying = _Varying(function, rank_bits(programs))
+    varying = _Varying(function, rank_bits(programs, rows_first))
     order = MemoryOrder()
     every = prod(programs) - 1
     shared: dict[nv_tileas.TiledLoad, int] = {}
@@ -163,7 +171,11 @@ class _Varying:
 
 
 def own_place(
-    builder: Builder, at: tuple[Value, Value], programs: tuple[int, int], extents: tuple[Value, Value]
+    builder: Builder,
+    at: tuple[Value, Value],
+    programs: tuple[int, int],
+    extents: tuple[Value, Value],
+    rows_first: bool = False,
 ) -> tuple[Value, Value, Value]:
     """(x, y) of the program of a CTA, for the place of its cluster among clusters; and whether there is such a program.
     If not, x and y are those of the last one."""
@@ -171,13 +183,14 @@ def own_place(
     rank = builder.insert(nv_tileas.CtaRank()).res
     found: list[Value] = []
     exists: Value | None = None
-    shift = 0
-    for place, count, extent in zip(at, programs, extents, strict=True):
+    for place, count, extent, bits in zip(
+        at, programs, extents, rank_bits(programs, rows_first), strict=True
+    ):
         if count == 1:
             found.append(place)
             continue
+        shift = (bits & -bits).bit_length() - 1
         own = n.both(n.shr(rank, shift) if shift else rank, n.constant(count - 1))
-        shift += count.bit_length() - 1
         program = n.add(n.mul(place, n.constant(count)), own)
         inside = n.less(program, extent)
         exists = inside if exists is None else n.both(exists, inside)

@@ -69,14 +69,14 @@ class BoxLoad:
         self.half = axis
         self.boxes = _boxes_of_factor(self.load, self.type, self.boxes.order)
 
-    def share(self) -> None:
-        """Let the CTAs of a cluster that need the same tile copy it together, if there are boxes for it."""
-        bits = self.load.attributes.get(nv_tileas.SHARED_BY)
-        if not isinstance(bits, IntegerAttr):
-            return
-        boxes = self.boxes.cut(1 << bits.value.bit_count())
+    def share(self, among: int = ~0) -> None:
+        """Let the CTAs of a cluster that need the same tile copy it together, if there are boxes for it; only those
+        whose ranks differ in the bits `among`."""
+        attribute = self.load.attributes.get(nv_tileas.SHARED_BY)
+        bits = attribute.value & among if isinstance(attribute, IntegerAttr) else 0
+        boxes = self.boxes.cut(1 << bits.bit_count()) if bits else None
         if boxes is not None:
-            self.boxes, self.shared_by = boxes, bits.value
+            self.boxes, self.shared_by = boxes, bits
 
     @property
     def bytes(self) -> int:

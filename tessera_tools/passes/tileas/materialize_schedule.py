@@ -248,6 +248,11 @@ class Kernel:
         """Whether products of a pair of CTAs use the stages."""
         return False
 
+    def drains(self, pipeline: Pipeline) -> bool:
+        """Whether the producer waits at its end until all stages are empty, because other CTAs may still arrive at
+        their barriers then."""
+        return False
+
     def why_stages(self) -> str:
         """Why the pipelines in loops have as many stages as they have."""
         looped = [p for p in self.pipelines if p.stages > 1]
@@ -365,7 +370,7 @@ class Kernel:
             mapping.values.update((op.token, none) for op in self.slice.loads)
         self.copy(source, builder, mapping, state)
         for pipeline in self.pipelines:
-            if self.pairs(pipeline):
+            if self.drains(pipeline):
                 drain(pipeline.token, state[pipeline], pipeline.stages, builder)
         builder.insert(nv_tileas.Yield([]))
 

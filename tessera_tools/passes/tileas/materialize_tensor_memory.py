@@ -154,8 +154,8 @@ class _TensorKernel(Kernel):
     """One kernel in conversion."""
 
     def __init__(self, function: nv_tileaa.Func, choice: UmmaChoice, target: Target) -> None:
-        super().__init__(function, choice, target)
         self.in_pairs, self.not_in_pairs = choice.in_pairs, choice.not_in_pairs
+        super().__init__(function, choice, target)
         self.ctas = CTAS if choice.in_pairs else 1
         """CTAs that do the products together."""
         self.sums = [_Sums(one) for one in choice.accumulations]
@@ -212,7 +212,16 @@ class _TensorKernel(Kernel):
         return self.in_pairs and not pipeline.read
 
     def share(self) -> None:
-        """Each CTA of a cluster loads its own tiles."""
+        """Let CTAs that need the same factor copy it together.  The CTAs of a pair have other parts of each; another
+        pair may need the same ones.  What the consumer reads, each CTA loads."""
+        for pipeline in self.pipelines:
+            for load in pipeline.loads:
+                if isinstance(load, BoxLoad) and not pipeline.read:
+                    load.share(among=~(CTAS - 1) if self.in_pairs else ~0)
+
+    def drains(self, pipeline: Pipeline) -> bool:
+        """Other CTAs' commits arrive when products are complete, which no thread has waited for."""
+        return not pipeline.read and (self.in_pairs or bool(pipeline.peers))
 
     def run(self) -> None:
         """Rewrite the kernel."""

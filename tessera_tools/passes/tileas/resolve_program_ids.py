@@ -24,6 +24,7 @@ from tessera_tools.analysis.persistent import (
     COUNTER,
     NEVER,
     PERSISTENT,
+    ROWS_FIRST,
     SCHEDULERS,
     STATIC,
     WANTED,
@@ -144,6 +145,7 @@ class _Grid:
             ]
         self.cluster = programs_of(function)
         """The programs of a cluster, if its CTAs run one each."""
+        self.rows_first = ROWS_FIRST in function.attributes
         self.places = self.extents
         """The extents of the grid in clusters."""
         if self.cluster is not None:
@@ -164,7 +166,8 @@ class _Grid:
         """The place of the program of this CTA, for that of its cluster. The stores of a scope are only executed if
         there is such a program."""
         assert self.cluster is not None
-        x, y, exists = own_place(builder, place, self.cluster, (self.extents[0], self.extents[1]))
+        extents = (self.extents[0], self.extents[1])
+        x, y, exists = own_place(builder, place, self.cluster, extents, self.rows_first)
         store_only_if(scope, exists)
         return x, y
 
@@ -228,7 +231,8 @@ def _once(function: nv_tileaa.Func, raster: Raster) -> None:
     for op in queries:
         _replace(op, [(*at, places[2])[op.axis.value]])
     grid.answer()
-    function.attributes.pop(CLUSTER_PROGRAMS, None)
+    for name in (CLUSTER_PROGRAMS, ROWS_FIRST):
+        function.attributes.pop(name, None)
 
 
 def _coordinates(loop: Any, program: Value, grid: _Grid, raster: Raster) -> None:
@@ -303,7 +307,8 @@ def _static(function: nv_tileaa.Func, loop: scf.While, raster: Raster) -> None:
     grid.answer()
     for op in (loop, following, first):
         op.erase()
-    function.attributes.pop(CLUSTER_PROGRAMS, None)
+    for name in (CLUSTER_PROGRAMS, ROWS_FIRST):
+        function.attributes.pop(name, None)
 
 
 def _dynamic(function: nv_tileaa.Func, loop: scf.While, raster: Raster, scheduler: str) -> None:

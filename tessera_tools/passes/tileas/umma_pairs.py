@@ -7,7 +7,8 @@
 Each CTA computes the same tile as it would alone.  It loads half of B, which both need, and the tensor cores read half
 as much of it from each shared memory.  A kernel's products use pairs together or not at all, because all tcgen05
 instructions of a kernel have one cta_group.  What the consumers compute as a left factor, or as factors of blocks, each
-CTA has for itself.
+CTA has for itself.  A cluster may have several pairs; what pairs need alike they copy together
+(materialize_tensor_memory.py).
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ _COLUMNS = (32, 256)
 
 
 def may_pair(function: nv_tileaa.Func) -> bool:
-    """Whether a kernel has clusters of the size of a pair."""
+    """Whether a kernel has clusters of pairs."""
     spec = function.kernel_spec
-    return spec is not None and prod(spec.cluster) == CTAS
+    return spec is not None and prod(spec.cluster) % CTAS == 0
 
 
 def pair(choice: UmmaChoice) -> None:

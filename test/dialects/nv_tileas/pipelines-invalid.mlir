@@ -308,7 +308,40 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @below {{has peers and a pair; the stages of a pair are not filled by multicast}}
-  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4, peers = [1] pair : !nv_tileas.pipeline_token
+  // expected-error @below {{has peers [1] and a pair, whose CTAs differ by 1; expected even differences of ranks, to CTAs of other pairs}}
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 2, peers = [1] pair : !nv_tileas.pipeline_token
+  return
+}
+
+// -----
+
+// The CTAs of a pair have other parts of each factor.
+func.func @f(%x: i32, %b: !nv_tileas.smem<2x64x64xf16>, %d: !nv_tileas.tma_desc<16x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 2, peers = [2] pair : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  nv_tileas.async.pipeline.produce_one %p, %i {
+    %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
+    %w = nv_tileas.async.pipeline.producer_write %a, %i {
+      // expected-error @below {{has multicast = 3, but its pipeline is that of a pair, whose CTAs differ in bit 0; expected bits of other pairs}}
+      nv_tileas.async.tiled_tma_load %d[%x, %x], %b, %i multicast = 3 : !nv_tileas.tma_desc<16x64xf16>, !nv_tileas.smem<2x64x64xf16>
+    }
+    nv_tileas.async.pipeline.producer_commit %w
+  }
+  return
+}
+
+// -----
+
+func.func @f(%x: i32, %b: !nv_tileas.smem<2x64x64xf16>, %d: !nv_tileas.tma_desc<16x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 2, peers = [2] pair : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  nv_tileas.async.pipeline.produce_one %p, %i {
+    %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
+    %w = nv_tileas.async.pipeline.producer_write %a, %i {
+      // expected-error @below {{fills the stages of peers [4], but its pipeline has peers [2]: nobody would wait until they are empty}}
+      nv_tileas.async.tiled_tma_load %d[%x, %x], %b, %i multicast = 4 : !nv_tileas.tma_desc<16x64xf16>, !nv_tileas.smem<2x64x64xf16>
+    }
+    nv_tileas.async.pipeline.producer_commit %w
+  }
   return
 }

@@ -89,18 +89,32 @@ def test_an_ampere_has_no_such_wait() -> None:
     assert "waits with mbarrier.try_wait, which sm_80 does not support" in caught.value.diagnostics[0].message
 
 
-def test_a_pair_needs_a_cluster() -> None:
-    """The CTA of an odd rank would signal the mbarriers of the one before it."""
-    text = """
-module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
-  nv_tileaa.func @kernel() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
-    %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 pair
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (
+            "consumers = 4 pair",
+            "its stages are those of a pair of CTAs, but the kernel has no cluster of two",
+        ),
+        (
+            "consumers = 8, peers = [1]",
+            "its stages are filled together with those of peers [1], but the kernel has clusters of 1 CTA; expected "
+            "peers below that number",
+        ),
+    ],
+    ids=["pair", "peers"],
+)
+def test_mbarriers_need_the_ctas_that_arrive(words: str, why: str) -> None:
+    """Signals would go to mbarriers of other CTAs, or of none."""
+    text = f"""
+module attributes {{nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"}} {{
+  nv_tileaa.func @kernel() attributes {{nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>}} {{
+    %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, {words}
       : !nv_tileas.pipeline_token
     nv_tileaa.return
-  }
-}
+  }}
+}}
 """
     with pytest.raises(DiagnosticError) as caught:
         compile_module(parse_module(text, "kernel.mlir"), Options(lookup("sm_100a"), until="llvm"))
-    message = caught.value.diagnostics[0].message
-    assert "Failed to init mbarrier: its stages are those of a pair of CTAs" in message
+    assert f"Failed to init mbarrier: {why}" in caught.value.diagnostics[0].message

@@ -239,6 +239,42 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
 !tok = !nv_tileaa.mem_token
 !acc = tensor<128x64xf32>
 
+// Two pairs need the same right factor: each CTA copies a quarter of it, half of its own half, to the CTA of the other
+// pair whose rank differs in bit 1.  A stage is empty when the products of both pairs are complete.
+// CHECK-LABEL: nv_tileaa.func @pairs
+// CHECK: nv_tileas.make_tiled_tma_desc {{.*}} !nv_tileas.tma_desc<128x64xf16>
+// CHECK: nv_tileas.make_tiled_tma_desc {{.*}} !nv_tileas.tma_desc<32x32xf16>
+// CHECK: %[[PIPE:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 4, producers = 1, consumers = 2, peers = [2] pair
+// CHECK: create_pipeline stages = 1, producers = 1, consumers = 8 pair
+// CHECK: tiled_tma_load {{.*}}, %{{[a-z0-9]+}} : {{.*}}128x64xf16>
+// CHECK: tiled_tma_load {{.*}} multicast = 2 : {{.*}}32x32xf16>
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @pairs(%p: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [4, 1, 1]>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
+    %i = arith.constant dense<0.0> : !acc
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+      %y, %yt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>, nv_tileas.shared_by = 3 : i64} : !view -> tensor<64x64xf16>, !tok
+      %d = nv_tileas.dot %x, %y, %a {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, nv_tileas.in_step = 3 : i64} : tensor<128x64xf16>, tensor<64x64xf16>, !acc
+      scf.yield %d : !acc
+    }
+    %w = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<128x64xf32>
+
 // The CTAs load different right factors.
 // CHECK-LABEL: nv_tileaa.func @alone
 // CHECK-NOT: pair

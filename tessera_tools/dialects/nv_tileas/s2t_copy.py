@@ -1,0 +1,73 @@
+"""Copies of tiles from shared to tensor memory by tcgen05.cp, by one CTA, a pair, or two pairs of a cluster.
+
+    async.s2t_copy %tile, %target, %mbarrier[%stage] {atom = #cute_nvgpu.s2t_copy<shape_128x256b, ctas = 2>}
+
+The instruction has cta_group::1 and ::2 only (PTX ISA, "tcgen05.cp").  Two CTAs copy by one instruction, each its own
+tile to its own tensor memory.  Four CTAs are two pairs.
+"""
+
+from __future__ import annotations
+
+from tessera_tools.dialects.cute_nvgpu import S2tCopyAttr
+from tessera_tools.dialects.nv_tileas.base import SMEM
+from tessera_tools.dialects.nv_tileas.tensor_memory import TMEM, operand_layout
+from tessera_tools.ir.effects import Resource
+from tessera_tools.ir.types import I32, I64, bit_width
+from tessera_tools.layout.tensor_memory import LANES, accumulator
+from tessera_tools.opdef import (
+    Completion,
+    MemoryEffects,
+    Op,
+    attribute,
+    exactly,
+    of_class,
+    operand,
+    read,
+    write,
+)
+
+
+class S2tCopy(
+    Op,
+    name="nv_tileas.async.s2t_copy",
+    traits=(
+        MemoryEffects(
+            read("source", by=Completion.MBARRIER, through="mbarrier"),
+            write("target", Resource.TENSOR, by=Completion.MBARRIER, through="mbarrier"),
+        ),
+    ),
+):
+    """Starts to copy a tile of 128 rows from shared to tensor memory, row r to lane r.  The threads of all CTAs that
+    copy together meet first.  One thread of a CTA, of a pair, or of each of two pairs starts the copies; the mbarrier
+    of each CTA gets one arrival when its tile is complete."""
+
+    source = operand(SMEM)
+    target = operand(TMEM)
+    mbarrier = operand(SMEM)
+    stage = operand(exactly(I32))
+    atom = attribute(of_class(S2tCopyAttr))
+    assembly = (
+        "$source `,` $target `,` $mbarrier `[` $stage `]` attr-dict `:` type($source) `,` type($target) `,` "
+        "type($mbarrier)"
+    )
+
+    def verify_op(self) -> None:
+        old, new, mbarrier = self.source.type, self.target.type, self.mbarrier.type
+        if mbarrier.element is not I64 or mbarrier.tile != (1,):
+            raise self.error(
+                f"has an operand of type {mbarrier}; an mbarrier is !nv_tileas.smem<stages x 1 x i64>"
+            )
+        if old.stages != 1 or new.stages != 1 or (old.tile, old.element) != (new.tile, new.element):
+            raise self.error(f"copies {old} to {new}; expected one stage of the same tile")
+        bits = bit_width(new.element)
+        rows, columns = new.tile
+        if rows != LANES or columns * bits % self.atom.bits:
+            raise self.error(
+                f"copies {rows} rows of {columns * bits} bits by {self.atom}; expected {LANES} rows, and a multiple of "
+                f"{self.atom.bits} bits"
+            )
+        if new.layout.layout not in (
+            operand_layout(new.tile, LANES, new.element),
+            accumulator(new.tile, LANES),
+        ):
+            raise self.error(f"copies to {new}; expected row r in lane r, in columns one behind the other")
