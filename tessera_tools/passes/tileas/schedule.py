@@ -18,6 +18,7 @@ If the buffers do not fit the target's shared memory, the interval is increased 
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from typing import ClassVar
 
 from tessera_tools.analysis.hints import hint
@@ -30,9 +31,18 @@ from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.charts import charts_wanted, record_chart
 from tessera_tools.passes.tileas.agent_schedule import REQUIRED, AgentLoop
 from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.consumers import (
+    CONSUMERS,
+    epilogue_cycles,
+    loop_over_tiles,
+    price_in_turn,
+    price_together,
+    why_not,
+)
 from tessera_tools.passes.tileas.products import (
     CONSUMER_WARPGROUPS,
     FOR_TURNS,
+    IN_TURN,
     Choice,
     asynchronous_products,
     choose,
@@ -41,6 +51,7 @@ from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.records import dataclass
 from tessera_tools.target import Target
+from tessera_tools.target.throughput import throughput
 
 
 @dataclass(frozen=True)
@@ -65,8 +76,8 @@ class ScheduleLoops(Pass):
     ping_pong: str = option(
         "auto",
         "whether the consumer warpgroups of a loop take turns with the tensor cores: if that takes less time, or if it "
-        "is possible at all, or never",
-        choices=("auto", "always", "never"),
+        "is possible at all, or never; or by tiles of a loop over them, so that an epilogue overlaps products",
+        choices=("auto", "always", "never", "tiles"),
     )
 
     def run(self, op: Operation, context: PassContext) -> bool:
@@ -81,7 +92,9 @@ class ScheduleLoops(Pass):
         target, changed = target_of(op), False
         for function in kernels(op):
             made = _Made(self.num_stages)
-            choice = self._divided(function, made, target, self._choice(function, target))
+            choice = self._choice(function, target)
+            in_turn = self._alternated(function, made, target, choice, context)
+            choice = in_turn or self._divided(function, made, target, choice)
             if choice is not None:
                 changed = True
                 groups = f"{choice.groups} consumer warpgroup{'s' if choice.groups > 1 else ''}"
@@ -192,6 +205,81 @@ class ScheduleLoops(Pass):
             del function.attributes[key]
         return choice
 
+    def _alternated(
+        self,
+        function: nv_tileaa.Func,
+        made: _Made,
+        target: Target,
+        choice: Choice | None,
+        context: PassContext,
+    ) -> Choice | None:
+        """Two consumers that take the tiles of a loop in turn, if that is possible and takes less time; marks the
+        loop."""
+        required = self.ping_pong == "tiles"
+        loop = loop_over_tiles(function) if choice is not None else None
+        if choice is None or loop is None or not any(_loops_with(choice)):
+            if required and _multiplies(function):
+                raise function.error(f"cannot alternate tiles, for which ping-pong=tiles asks: {NO_LOOP}")
+            return None
+        if self.ping_pong in ("always", "never"):
+            return None
+        try:
+            why, against = self._in_turn(function, made, target, choice, loop)
+        except (Missed, SchedulingError) as failure:
+            against = failure.why if isinstance(failure, Missed) else str(failure)
+            why = None
+        if why is None or (against is not None and not required):
+            if required:
+                raise loop.error(f"cannot alternate tiles, for which ping-pong=tiles asks: {against}")
+            text = f"the consumers do not take tiles in turn: {against}"
+            context.missed(loop, text, "turns", "schedule", function=function)
+            return None
+        loop.attributes[CONSUMERS] = i32(IN_TURN)
+        text = f"{IN_TURN} consumers take tiles in turn, so that the epilogue of one overlaps products: {why}"
+        context.passed(loop, text, "turns", "schedule", function=function)
+        return choose(function)
+
+    def _in_turn(
+        self, function: nv_tileaa.Func, made: _Made, target: Target, together: Choice, loop: scf.For
+    ) -> tuple[str | None, str | None]:
+        """For and against consumers that take the tiles of a loop in turn; nothing for it if that is impossible.
+        Missed if an op is why."""
+        asked = self.num_consumer_warpgroups or (hint(function, "num_worker_warps_per_cta") or 8) / 4
+        if asked != IN_TURN:
+            return None, f"{IN_TURN} warpgroups take tiles in turn, and a hint or an option asks for another number"
+        loop.attributes[CONSUMERS] = i32(IN_TURN)
+        try:
+            choice = choose(function)
+        finally:
+            del loop.attributes[CONSUMERS]
+        refusal = why_not(loop, choice.products)
+        if refusal is not None:
+            return None, refusal
+        main, before, registers = 0, 0, None
+        for inner in _loops_with(choice):
+            trips = inner.trip_count or 1
+            alone = made.together(inner, target, choice)
+            main += trips * alone.schedule.interval
+            before += trips * self._interval(inner, made, target, together)
+            if isinstance(alone, AgentLoop) and not alone.has_registers:
+                registers = f"their tiles need {alone.needed_registers} registers of a thread, of {alone.spare_registers}"
+        epilogue = epilogue_cycles(loop, target)
+        price = price_in_turn(main, epilogue, throughput(target).barrier_latency)
+        other = price_together(before, epilogue)
+        known = "" if all(inner.trip_count for inner in _loops_with(choice)) else " and an iteration"
+        against = f"a tile{known} would take {price} cycles instead of {other}" if price >= other else registers
+        return f"a tile{known} takes {price} cycles instead of {other}", against
+
+    def _interval(self, loop: scf.For, made: _Made, target: Target, choice: Choice) -> int:
+        """Cycles of an iteration if the warpgroups run it together, or with turns in it."""
+        together = made.together(loop, target, choice)
+        if isinstance(together, AgentLoop) and together.may_take_turns:
+            with suppress(SchedulingError):
+                turned = made.in_turns(loop, target, choice)
+                if turned.has_registers:
+                    return min(together.schedule.interval, turned.price)
+        return together.schedule.interval
+
     def _divides(self, function: Operation, made: _Made, target: Target, one: Choice, two: Choice) -> bool:
         """Whether each loop with products takes less time, if its warpgroups take turns, than with one warpgroup."""
         found = False
@@ -236,7 +324,7 @@ class _Made:
 
     def together(self, loop: scf.For, target: Target, choice: Choice | None) -> ScheduledLoop:
         """The schedule of a loop, with asynchronous products if it has any."""
-        key = (loop, 0 if choice is None else choice.groups, False)
+        key = (loop, 0 if choice is None else choice.groups * choice.consumers, False)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = self._together(loop, target, choice)
@@ -271,6 +359,15 @@ def _tell_of_hints(scheduled: ScheduledLoop, function: Operation, context: PassC
                 "schedule",
                 function=function,
             )
+
+
+NO_LOOP = "no loop over tiles has all products of the kernel, and loops around them"
+
+
+def _loops_with(choice: Choice) -> list[scf.For]:
+    """The innermost loops with asynchronous products of a kernel."""
+    found = dict.fromkeys(product.dot.parent_op for product in choice.products)
+    return [loop for loop in found if isinstance(loop, scf.For)]
 
 
 def _multiplies(function: Operation) -> bool:

@@ -1,0 +1,118 @@
+"""Which loops over tiles have two consumers that take its iterations in turn, and at what price.
+
+    for %p { for %k { products }; epilogue }
+      together:     both warpgroups of consumers have half of each tile         main loop + epilogue
+      in turn:      each has tiles of its own, of half as many threads          max(main loop, (main loop + 2 epilogues) / 2)
+
+The products of one consumer run beside the epilogue of the other.  `why_not` has the reason where an iteration must
+not begin before the one in front of it has ended, or its consumers could not tell which stages belong to it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tessera_tools.analysis.tile_costs import cost_of, in_threads
+from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
+from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.passes.tileas.memory_order import writes_memory
+from tessera_tools.target import Target
+
+CONSUMERS = "nv_tileas.consumers"
+"""The attribute of a loop over tiles that says how many consumers take its iterations in turn."""
+_CONTROL = (scf.For, scf.If, scf.Yield)
+_ACCESSES = (nv_tileas.TiledLoad, nv_tileas.TiledStore, nv_tileaa.Load, nv_tileaa.Store)
+"""Accesses that nothing but tokens orders."""
+
+
+def alternating_loop(function: Operation) -> scf.For | None:
+    """The loop whose iterations several consumers take in turn."""
+    found = (op for op in function.walk() if isinstance(op, scf.For) and CONSUMERS in op.attributes)
+    return next(found, None)
+
+
+def loop_over_tiles(function: nv_tileaa.Func) -> scf.For | None:
+    """The loop of a kernel, in no other one, that has loops with products; None if there is not exactly one."""
+    found = {outermost(op) for op in function.walk() if isinstance(op, nv_tileas.Dot)}
+    only = found.pop() if len(found) == 1 else None
+    return only if isinstance(only, scf.For) else None
+
+
+def outermost(op: Operation) -> Operation:
+    """The op of the function's block that holds an op."""
+    while isinstance(around := op.parent_op, Operation) and not isinstance(around, nv_tileaa.Func):
+        op = around
+    return op
+
+
+def why_not(loop: scf.For, products: list[Any]) -> str | None:
+    """Why two consumers cannot take the iterations of a loop over tiles in turn; None if they can.
+
+    products: the asynchronous ones of its kernel (products.py).
+    """
+    if loop.inits:
+        return "a value goes from one iteration to the next"
+    for product in products:
+        if product.dot.parent_op is loop:
+            return "products that are in no loop of an iteration have no pipeline to share"
+        if product.staged:
+            return "the consumer writes a factor to shared memory"
+    for op in loop.walk():
+        if not (isinstance(op, (*_CONTROL, *_ACCESSES)) or is_pure(op)):
+            return f"'{op.name}' belongs to the order of the iterations"
+    for op in loop.parent or ():
+        if op is not loop and writes_memory(op):
+            return f"'{op.name}' in front of the iterations or behind them would run twice"
+    for product in products:
+        for load in (*product.loads, *product.read):
+            around = load.load.parent_op
+            if not loop.is_ancestor_of(load.load):
+                return "a tile of a product is loaded in front of the iterations"
+            while around is not loop and around is not None:
+                values = [around.condition] if isinstance(around, scf.If) else list(around.operands[:3])
+                if not all(is_of_the_iteration(value, loop) for value in values):
+                    return f"the consumer that leaves out an iteration does not know how often '{around.name}' loads"
+                around = around.parent_op
+    return None
+
+
+def is_of_the_iteration(value: Value, loop: scf.For) -> bool:
+    """Whether a number follows from the counter of a loop, and what is around the loop."""
+    block = value.owner_block
+    home = block.parent_op if block is not None else None
+    if home is None or not (home is loop or loop.is_ancestor_of(home)):
+        return True
+    if isinstance(value, BlockArgument):
+        return home is loop
+    assert isinstance(value, OpResult)
+    return is_computed_again(value.op) and all(is_of_the_iteration(v, loop) for v in value.op.operands)
+
+
+def is_computed_again(op: Operation) -> bool:
+    """Whether any agent can compute a number that an op gives, from what it takes."""
+    tiles = any(isinstance(v.type, RankedTensorType) for v in (*op.operands, *op.results))
+    return is_pure(op) and not op.regions and not tiles
+
+
+def epilogue_cycles(loop: scf.For, target: Target) -> int:
+    """Cycles of an iteration outside of its loops with products."""
+    cycles = 0
+    for op in loop.body.entry:
+        if any(isinstance(inner, nv_tileas.Dot) for inner in op.walk()):
+            continue
+        cost = in_threads(cost_of(op, target))
+        cycles += max(cost.cycles.get("threads", 0), cost.latency)
+    return cycles
+
+
+def price_together(main: int, epilogue: int) -> int:
+    """Cycles of a tile that all consumers compute."""
+    return main + epilogue
+
+
+def price_in_turn(main: int, epilogue: int, barrier: int) -> int:
+    """Cycles of a tile, if each consumer has tiles of its own: half as many threads take twice as long for an
+    epilogue, beside the main loop of the other one.  Each turn has two barriers."""
+    return max(main, main // 2 + epilogue) + 2 * barrier
