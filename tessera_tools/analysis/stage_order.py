@@ -50,7 +50,9 @@ def out_of_turn(function: Operation) -> Iterator[DiagnosticError]:
         if isinstance(op, nv_tileas.IncIter) and op.count is not None:
             pipeline = nv_tileas.pipeline_of(op.iter)
             if pipeline is not None and pipeline.in_turn is None:
-                yield op.error("leaves out stages of a pipeline that no agents use in turn; expected in_turn there")
+                yield op.error(
+                    "leaves out stages of a pipeline that no agents use in turn; expected in_turn there"
+                )
         elif isinstance(op, nv_tileas.CreatePipeline) and op.in_turn is not None:
             yield from _out_of_turn(op)
 
@@ -61,27 +63,22 @@ def _out_of_turn(pipeline: nv_tileas.CreatePipeline) -> Iterator[DiagnosticError
     around = pipeline.parent or ()
     orders = [op for op in around if isinstance(op, nv_tileas.CreateOrder) and agents <= set(op.agents)]
     if len(agents) < 2 or not orders:
-        yield pipeline.error("is used in turn, but no agents that read its stages have turns; expected a create_order")
+        yield pipeline.error(
+            "is used in turn, but no agents that read its stages have turns; expected a create_order"
+        )
         return
+    inside = {
+        op
+        for order in orders
+        for agent in agents
+        if agent
+        for op in nv_tileas.in_turn(agent.entry, order.res)
+    }
     for wait in waits:
-        if not any(_has_turn(wait, order) for order in orders):
-            yield wait.error("waits for a stage outside of the turn of its agent, and other agents use the pipeline")
-
-
-def _has_turn(op: Operation, order: nv_tileas.CreateOrder) -> bool:
-    """Whether a turn began, and did not end, in front of an op or one around it: turns end in the block of their
-    beginning, and what is in between is in the turn."""
-    here: Operation | None = op
-    while here is not None and not isinstance(here, nv_tileas.AgentSwitch):
-        before = here.prev_op
-        while before is not None:
-            if isinstance(before, nv_tileas.OrderWait | nv_tileas.OrderArrive) and before.order is order.res:
-                if isinstance(before, nv_tileas.OrderWait):
-                    return True
-                break
-            before = before.prev_op
-        here = here.parent_op
-    return False
+        if wait not in inside:
+            yield wait.error(
+                "waits for a stage outside of the turn of its agent, and other agents use the pipeline"
+            )
 
 
 class _Place(NamedTuple):

@@ -24,6 +24,7 @@ from __future__ import annotations
 from tessera_tools.dialects.nv_tileas.pipelines import AgentSwitch, agent_of
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Operation, Region, Value
+from tessera_tools.ir.traits import OneRegionRuns
 from tessera_tools.opdef import (
     I32_ATTR,
     I64_ARRAY,
@@ -108,7 +109,9 @@ class CreateOrder(Op, name=f"{_NAME}.create_order", traits=(IN_ORDER,)):
         assert isinstance(switch, AgentSwitch)
         warps = {switch.num_warps.values[switch.regions.index(agent)] for agent in agents}
         if len(warps) > 1:
-            raise self.error(f"has turns of agents of {' and '.join(map(str, sorted(warps)))} warps; expected as many")
+            raise self.error(
+                f"has turns of agents of {' and '.join(map(str, sorted(warps)))} warps; expected as many"
+            )
         for agent in agents:
             users = {user for user in self.res.users if agent_of(user) is agent}
             self._verify_turns(agent.entry, users)
@@ -132,11 +135,30 @@ def _after(block: Block, order: Value, held: bool) -> bool:
                     else "gives a turn that the warpgroup does not have"
                 )
             held = not held
-        for region in op.regions:
-            for inner in region.blocks:
-                if _after(inner, order, held) is not held:
-                    raise op.error("has a region that begins a turn and does not end it, or ends one")
+        ends = [_after(inner, order, held) for region in op.regions for inner in region.blocks]
+        chosen = op.has_trait(OneRegionRuns) and len(op.regions) > 1 and all(r.blocks for r in op.regions)
+        if any(end is not (ends[0] if chosen else held) for end in ends):
+            raise op.error("has a region that begins a turn and does not end it, or ends one")
+        held = ends[0] if ends else held
     return held
+
+
+def in_turn(block: Block, order: Value) -> set[Operation]:
+    """The ops of an agent's block, and of the blocks in it, that are within a turn."""
+    found: set[Operation] = set()
+
+    def visit(block: Block, held: bool) -> bool:
+        for op in block:
+            if held:
+                found.add(op)
+            if isinstance(op, OrderWait | OrderArrive) and op.order is order:
+                held = isinstance(op, OrderWait)
+            ends = [visit(inner, held) for region in op.regions for inner in region.blocks]
+            held = ends[0] if ends else held
+        return held
+
+    visit(block, False)
+    return found
 
 
 class _Turn(Op):

@@ -50,7 +50,9 @@ def create_order(low: Lowering, op: nv_tileas.CreateOrder) -> None:
 def order_wait(low: Lowering, op: nv_tileas.OrderWait) -> None:
     """Each warpgroup waits at its barrier."""
     if (place := _place(op)) is not None:
-        instruction(low.e, f"bar.sync {_barriers(op.order.defining_op)[place]}, {2 * low.unit.threads}", [], None)
+        instruction(
+            low.e, f"bar.sync {_barriers(op.order.defining_op)[place]}, {2 * low.unit.threads}", [], None
+        )
         return
     for group, number in enumerate(_barriers(op.order.defining_op)):
         _in_group(low, group, "sync", number)

@@ -46,10 +46,14 @@ class AlternateConsumers(Pass):
     """Let two consumers take the iterations of a loop in turn."""
 
     name: ClassVar = "tileas-alternate-consumers"
-    summary: ClassVar = "let two consumers take the tiles of a loop in turn, so that epilogues overlap products"
+    summary: ClassVar = (
+        "let two consumers take the tiles of a loop in turn, so that epilogues overlap products"
+    )
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "agents with pipelines, as tileas-materialize-schedule leaves them"
-    ensures: ClassVar = "no loop has the attribute nv_tileas.consumers; loops that had it are those of two agents"
+    ensures: ClassVar = (
+        "no loop has the attribute nv_tileas.consumers; loops that had it are those of two agents"
+    )
     statistics: ClassVar = {"alternated": "consumers that became two"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
@@ -72,7 +76,9 @@ def _alternate(loop: scf.For) -> None:
     region = nv_tileas.agent_of(loop)
     switch = region.parent if region is not None else None
     if region is None or not isinstance(switch, nv_tileas.AgentSwitch) or loop.parent is not region.entry:
-        raise loop.error("has iterations for several consumers; expected a loop of an agent, in no other loop")
+        raise loop.error(
+            "has iterations for several consumers; expected a loop of an agent, in no other loop"
+        )
     carried = [value for value in loop.iter_args if not isinstance(value.type, nv_tileas.PipelineIterType)]
     if carried:
         raise loop.error(
@@ -84,7 +90,9 @@ def _alternate(loop: scf.For) -> None:
     token = Builder.before(switch).insert(order).res
     for inner in region.walk():
         if isinstance(inner, nv_tileas.ConsumerWait):
-            inner.pipeline.defining_op.attributes["in_turn"] = UNIT
+            pipeline = inner.pipeline.defining_op
+            assert pipeline is not None
+            pipeline.attributes["in_turn"] = UNIT
     branch = _in_turn(loop, token)
     mapping, other = IRMapping(), Region()
     region.clone_into(other, mapping)
@@ -147,20 +155,27 @@ def _in_turn(loop: scf.For, order: Value) -> scf.If:
 
 
 def _take_turn(block: Block, order: Value) -> None:
-    """Begin a turn in front of the first wait for a stage of a block, and end it behind its last product; where all of
-    them are in one branch, in its blocks, so that what is behind the last product there is in no turn."""
-    tops = [op for op in block if any(isinstance(inner, _OF_A_TURN) for inner in (op, *op.walk()))]
-    if len(tops) == 1 and isinstance(branch := tops[0], scf.If) and all(r.blocks for r in branch.regions):
-        for region in branch.regions:
-            _take_turn(region.entry, order)
-        return
-    # Without stages, the turn is given on.
-    first = tops[0] if tops else block.first_op
+    """Begin a turn in front of the first wait for a stage of a block, and end it behind the last product."""
+    first = next((op for op in block if _has_turn(op)), None)
     assert first is not None
-    wait = nv_tileas.OrderWait(order, location=first.location)
-    Builder.before(first).insert(wait)
-    last = tops[-1] if tops else wait
-    Builder.after(last).insert(nv_tileas.OrderArrive(order, location=last.location))
+    Builder.before(first).insert(nv_tileas.OrderWait(order, location=first.location))
+    _end_turn(block, order, first)
+
+
+def _end_turn(block: Block, order: Value, location: Operation) -> None:
+    """End a turn behind the last product of a block: in each block of a branch, if it is in one, so that what is behind
+    it there is in no turn."""
+    last = next((op for op in reversed(list(block)) if _has_turn(op)), None)
+    if isinstance(last, scf.If) and all(region.blocks for region in last.regions):
+        for region in last.regions:
+            _end_turn(region.entry, order, last)
+        return
+    arrive = nv_tileas.OrderArrive(order, location=location.location)
+    (Builder.at_start(block, location.location) if last is None else Builder.after(last)).insert(arrive)
+
+
+def _has_turn(op: Operation) -> bool:
+    return any(isinstance(inner, _OF_A_TURN) for inner in (op, *op.walk()))
 
 
 class _Counts:
@@ -174,7 +189,9 @@ class _Counts:
         count = self.between(before, after)
         if count == 0:
             return before
-        return self.builder.insert(nv_tileas.IncIter(before, self.number(count), location=self.loop.location)).res
+        return self.builder.insert(
+            nv_tileas.IncIter(before, self.number(count), location=self.loop.location)
+        ).res
 
     def between(self, before: Value, after: Value) -> int | Value:
         """How many stages an iterator is behind another, from which it follows."""
@@ -231,7 +248,7 @@ class _Counts:
         op = value.op if isinstance(value, OpResult) else None
         if op is None or not is_computed_again(op):
             raise (op or self.loop).error(
-                "determines how many stages an iteration uses, and the consumer that leaves them out does not compute it"
+                "says how many stages an iteration uses, and the consumer that leaves them out does not compute it"
             )
         for operand in op.operands:
             self.computed(operand)
@@ -254,4 +271,3 @@ class _Counts:
 
     def product(self, a: Value, b: int | Value) -> Value:
         return a if b == 1 else self.insert(arith.MulI(a, self.number(b)))
-

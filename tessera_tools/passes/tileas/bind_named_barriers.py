@@ -75,7 +75,9 @@ class BindNamedBarriers(Pass):
             else f"they need {count} named barriers, and {len(free)} are left"
         )
         if order.agents:
-            raise order.error(f"has turns of {count} agents, which need as many named barriers; {len(free)} are left")
+            raise order.error(
+                f"has turns of {count} agents, which need as many named barriers; {len(free)} are left"
+            )
         if order.required is not None:
             raise (meeting or order).error(
                 f"keeps the consumer warpgroups from taking turns, for which ping-pong=always asks: {why}"

@@ -1,8 +1,8 @@
 """Which loops over tiles have two consumers that take its iterations in turn, and at what price.
 
     for %p { for %k { products }; epilogue }
-      together:     both warpgroups of consumers have half of each tile         main loop + epilogue
-      in turn:      each has tiles of its own, of half as many threads          max(main loop, (main loop + 2 epilogues) / 2)
+      together:  both warpgroups of consumers have half of each tile     main loop + epilogue
+      in turn:   each has tiles of its own, of half as many threads      max(main loop, main loop / 2 + epilogue)
 
 The products of one consumer run beside the epilogue of the other.  `why_not` has the reason where an iteration must
 not begin before the one in front of it has ended, or its consumers could not tell which stages belong to it.
@@ -10,14 +10,19 @@ not begin before the one in front of it has ended, or its consumers could not te
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+from math import prod
 from typing import Any
 
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.tile_costs import cost_of, in_threads
-from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.tileas.memory_order import writes_memory
+from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
 CONSUMERS = "nv_tileas.consumers"
@@ -35,9 +40,10 @@ def alternating_loop(function: Operation) -> scf.For | None:
 
 def loop_over_tiles(function: nv_tileaa.Func) -> scf.For | None:
     """The loop of a kernel, in no other one, that has loops with products; None if there is not exactly one."""
-    found = {outermost(op) for op in function.walk() if isinstance(op, nv_tileas.Dot)}
+    dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
+    found = {outermost(dot) for dot in dots}
     only = found.pop() if len(found) == 1 else None
-    return only if isinstance(only, scf.For) else None
+    return only if isinstance(only, scf.For) and all(dot.parent_op is not only for dot in dots) else None
 
 
 def outermost(op: Operation) -> Operation:
@@ -55,8 +61,6 @@ def why_not(loop: scf.For, products: list[Any]) -> str | None:
     if loop.inits:
         return "a value goes from one iteration to the next"
     for product in products:
-        if product.dot.parent_op is loop:
-            return "products that are in no loop of an iteration have no pipeline to share"
         if product.staged:
             return "the consumer writes a factor to shared memory"
     for op in loop.walk():
@@ -96,23 +100,57 @@ def is_computed_again(op: Operation) -> bool:
     return is_pure(op) and not op.regions and not tiles
 
 
-def epilogue_cycles(loop: scf.For, target: Target) -> int:
-    """Cycles of an iteration outside of its loops with products."""
-    cycles = 0
-    for op in loop.body.entry:
-        if any(isinstance(inner, nv_tileas.Dot) for inner in op.walk()):
-            continue
-        cost = in_threads(cost_of(op, target))
-        cycles += max(cost.cycles.get("threads", 0), cost.latency)
-    return cycles
+@dataclass(frozen=True, slots=True)
+class Epilogue:
+    """What an iteration of a loop over tiles does outside of its loops with products."""
+
+    cycles: int
+    """Until its end, if all consumers run it together."""
+    busy: Mapping[str, int]
+    """Cycles for which it occupies each resource of the SM."""
+    bytes: int
+    """The most bytes of tiles that are there at once while it loads a tile."""
+
+    @classmethod
+    def of(cls, loop: scf.For, target: Target) -> Epilogue:
+        cycles, busy, most = 0, Counter[str](), 0
+        body = list(loop.body.entry)
+        last: dict[Value, int] = {}
+        for number, op in enumerate(body):
+            for inner in (op, *op.walk()):
+                last.update(dict.fromkeys(inner.operands, number))
+        live: dict[Value, int] = {}
+        for number, op in enumerate(body):
+            if not _multiplies(op):
+                cost = in_threads(cost_of(op, target))
+                cycles += max(cost.cycles.get("threads", 0), cost.latency)
+                busy.update({name: amount for name, amount in cost.cycles.items() if name != "threads"})
+            made = {v: _bytes(v) for v in op.results if last.get(v, -1) > number and not _is_free(op)}
+            live = {v: size for v, size in live.items() if last[v] > number} | made
+            if made and not is_pure(op):
+                most = max(most, sum(live.values()))
+        return cls(cycles, busy, most)
 
 
-def price_together(main: int, epilogue: int) -> int:
-    """Cycles of a tile that all consumers compute."""
-    return main + epilogue
-
-
-def price_in_turn(main: int, epilogue: int, barrier: int) -> int:
+def price_in_turn(main: int, busy: Mapping[str, int], epilogue: Epilogue, barrier: int) -> int:
     """Cycles of a tile, if each consumer has tiles of its own: half as many threads take twice as long for an
-    epilogue, beside the main loop of the other one.  Each turn has two barriers."""
-    return max(main, main // 2 + epilogue) + 2 * barrier
+    epilogue, beside the main loop of the other one.  Each turn has two barriers.
+
+    main, busy: the cycles of the main loop, and those for which it occupies each resource.
+    """
+    shared = Counter(busy)
+    shared.update(epilogue.busy)
+    return max(main, main // 2 + epilogue.cycles, *shared.values()) + 2 * barrier
+
+
+def _multiplies(op: Operation) -> bool:
+    return any(isinstance(inner, nv_tileas.Dot) for inner in (op, *op.walk()))
+
+
+def _is_free(op: Operation) -> bool:
+    return isinstance(op, arith.Constant)
+
+
+def _bytes(value: Value) -> int:
+    type = value.type
+    return prod(type.shape) * storage_bits(type.element) // 8 if isinstance(type, RankedTensorType) else 0

@@ -181,9 +181,7 @@ class Choice:
 
     @property
     def _registers(self) -> tuple[int, int]:
-        return (_THREAD_REGISTERS if self.by_threads else _REGISTERS)[
-            self.groups * self.consumers
-        ]
+        return (_THREAD_REGISTERS if self.by_threads else _REGISTERS)[self.groups * self.consumers]
 
 
 def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE) -> Choice:
@@ -501,7 +499,9 @@ def _group_in_turn(dots: list[nv_tileas.Dot], chained: bool) -> int:
     for dot in dots:
         if not _fits(dot, 1, chained, MOST_ACCUMULATOR):
             m, n = dot.c.type.shape
-            raise Missed(dot, f"has sums of {m}x{n}, for which the threads of one warpgroup have no registers")
+            raise Missed(
+                dot, f"has sums of {m}x{n}, for which the threads of one warpgroup have no registers"
+            )
     return 1
 
 

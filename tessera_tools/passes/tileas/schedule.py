@@ -18,6 +18,7 @@ If the buffers do not fit the target's shared memory, the interval is increased 
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from contextlib import suppress
 from typing import ClassVar
 
@@ -33,10 +34,9 @@ from tessera_tools.passes.tileas.agent_schedule import REQUIRED, AgentLoop
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.consumers import (
     CONSUMERS,
-    epilogue_cycles,
+    Epilogue,
     loop_over_tiles,
     price_in_turn,
-    price_together,
     why_not,
 )
 from tessera_tools.passes.tileas.products import (
@@ -50,7 +50,7 @@ from tessera_tools.passes.tileas.products import (
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.records import dataclass
-from tessera_tools.target import Target
+from tessera_tools.target import WARPS_OF_WARPGROUP, Target
 from tessera_tools.target.throughput import throughput
 
 
@@ -217,58 +217,82 @@ class ScheduleLoops(Pass):
         loop."""
         required = self.ping_pong == "tiles"
         loop = loop_over_tiles(function) if choice is not None else None
-        if choice is None or loop is None or not any(_loops_with(choice)):
+        if choice is None or loop is None:
             if required and _multiplies(function):
                 raise function.error(f"cannot alternate tiles, for which ping-pong=tiles asks: {NO_LOOP}")
             return None
         if self.ping_pong in ("always", "never"):
             return None
-        try:
-            why, against = self._in_turn(function, made, target, choice, loop)
-        except (Missed, SchedulingError) as failure:
-            against = failure.why if isinstance(failure, Missed) else str(failure)
-            why = None
-        if why is None or (against is not None and not required):
+        alone = self._alone(function, loop)
+        if isinstance(alone, str):
             if required:
-                raise loop.error(f"cannot alternate tiles, for which ping-pong=tiles asks: {against}")
-            text = f"the consumers do not take tiles in turn: {against}"
+                raise loop.error(f"cannot alternate tiles, for which ping-pong=tiles asks: {alone}")
+            better, why = False, alone
+        elif required:
+            better, why = True, "as ping-pong=tiles says"
+        else:
+            better, why = self._is_better_in_turn(made, target, choice, alone, loop)
+        if not better or isinstance(alone, str):
+            text = f"the consumers do not take tiles in turn: {why}"
             context.missed(loop, text, "turns", "schedule", function=function)
             return None
         loop.attributes[CONSUMERS] = i32(IN_TURN)
         text = f"{IN_TURN} consumers take tiles in turn, so that the epilogue of one overlaps products: {why}"
         context.passed(loop, text, "turns", "schedule", function=function)
-        return choose(function)
+        return alone
 
-    def _in_turn(
-        self, function: nv_tileaa.Func, made: _Made, target: Target, together: Choice, loop: scf.For
-    ) -> tuple[str | None, str | None]:
-        """For and against consumers that take the tiles of a loop in turn; nothing for it if that is impossible.
-        Missed if an op is why."""
-        asked = self.num_consumer_warpgroups or (hint(function, "num_worker_warps_per_cta") or 8) / 4
-        if asked != IN_TURN:
-            return None, f"{IN_TURN} warpgroups take tiles in turn, and a hint or an option asks for another number"
+    def _alone(self, function: nv_tileaa.Func, loop: scf.For) -> Choice | str:
+        """The products of a kernel where each consumer has tiles of its own, or why none can."""
+        warps = hint(function, "num_worker_warps_per_cta") or IN_TURN * WARPS_OF_WARPGROUP
+        if (self.num_consumer_warpgroups * WARPS_OF_WARPGROUP or warps) != IN_TURN * WARPS_OF_WARPGROUP:
+            return f"{IN_TURN} warpgroups take tiles in turn, and a hint or an option asks for another number"
         loop.attributes[CONSUMERS] = i32(IN_TURN)
         try:
             choice = choose(function)
+        except Missed as refusal:
+            return f"{refusal.op.name} {refusal.why}"
         finally:
             del loop.attributes[CONSUMERS]
-        refusal = why_not(loop, choice.products)
-        if refusal is not None:
-            return None, refusal
-        main, before, registers = 0, 0, None
-        for inner in _loops_with(choice):
-            trips = inner.trip_count or 1
-            alone = made.together(inner, target, choice)
-            main += trips * alone.schedule.interval
-            before += trips * self._interval(inner, made, target, together)
-            if isinstance(alone, AgentLoop) and not alone.has_registers:
-                registers = f"their tiles need {alone.needed_registers} registers of a thread, of {alone.spare_registers}"
-        epilogue = epilogue_cycles(loop, target)
-        price = price_in_turn(main, epilogue, throughput(target).barrier_latency)
-        other = price_together(before, epilogue)
-        known = "" if all(inner.trip_count for inner in _loops_with(choice)) else " and an iteration"
-        against = f"a tile{known} would take {price} cycles instead of {other}" if price >= other else registers
-        return f"a tile{known} takes {price} cycles instead of {other}", against
+        return why_not(loop, choice.products) or choice
+
+    def _is_better_in_turn(
+        self, made: _Made, target: Target, together: Choice, alone: Choice, loop: scf.For
+    ) -> tuple[bool, str]:
+        """Whether a tile takes less time if each consumer has tiles of its own, and why."""
+        if together.groups != IN_TURN:
+            return False, "with one warpgroup of consumers, the CTAs of a multiprocessor overlap"
+        epilogue, loops = Epilogue.of(loop, target), _loops_with(alone)
+        try:
+            schedules = {inner: made.together(inner, target, alone) for inner in loops}
+            intervals = {inner: self._interval(inner, made, target, together) for inner in loops}
+        except SchedulingError as failure:
+            return False, str(failure)
+        needs = [
+            (one.needed_registers, one.spare_registers)
+            for one in schedules.values()
+            if isinstance(one, AgentLoop)
+        ]
+        words = epilogue.bytes // (4 * 32 * WARPS_OF_WARPGROUP)
+        for need, spare in (*needs, (words, alone.consumer_registers - EPILOGUE_REGISTERS)):
+            if need > spare:
+                return False, f"their tiles need {need} registers of a thread, of {spare}"
+        known = all(inner.trip_count for inner in loops)
+        found: list[str] = []
+        for trips in (1,) if known else (1, MANY_TRIPS):
+            main, before, busy = 0, 0, Counter[str]()
+            for inner, one in schedules.items():
+                count = inner.trip_count or trips
+                main += count * one.schedule.interval
+                before += count * intervals[inner]
+                for cost in one.costs:
+                    busy.update({name: count * n for name, n in cost.cycles.items() if name != "threads"})
+            price = price_in_turn(main, busy, epilogue, throughput(target).barrier_latency)
+            other = before + epilogue.cycles
+            tile = "a tile" if known else f"a tile of {trips} step{'s' * (trips > 1)}"
+            if price >= other:
+                return False, f"{tile} would take {price} cycles instead of {other}"
+            found.append(f"{tile} takes {price} cycles instead of {other}")
+        return True, found[0]
 
     def _interval(self, loop: scf.For, made: _Made, target: Target, choice: Choice) -> int:
         """Cycles of an iteration if the warpgroups run it together, or with turns in it."""
@@ -361,6 +385,10 @@ def _tell_of_hints(scheduled: ScheduledLoop, function: Operation, context: PassC
             )
 
 
+MANY_TRIPS = 64
+"""Iterations of a loop with products where their number is not known: of few and of many, a tile must take less."""
+EPILOGUE_REGISTERS = 24
+"""Registers of a thread that hold no tiles while an epilogue loads one: addresses, mostly."""
 NO_LOOP = "no loop over tiles has all products of the kernel, and loops around them"
 
 
