@@ -389,7 +389,7 @@ MANY_TRIPS = 64
 """Iterations of a loop with products where their number is not known: of few and of many, a tile must take less."""
 EPILOGUE_REGISTERS = 24
 """Registers of a thread that hold no tiles while an epilogue loads one: addresses, mostly."""
-NO_LOOP = "no loop over tiles has all products of the kernel, and loops around them"
+NO_LOOP = "no loop over tiles has all products of the kernel, each in a loop in it"
 
 
 def _loops_with(choice: Choice) -> list[scf.For]:
