@@ -150,7 +150,9 @@ def test_a_remark_says_why_not(text: str, why: str) -> None:
             two_loops(
                 epilogue=f"""
     %last = atomic_rmw_tko relaxed device %cnt, add, %c1 token = %token : tile<ptr<i32>>, tile<i32> -> tile<i32>, token"""
-            ).replace("%tiles: tile<i32>)", "%tiles: tile<i32>, %cnt: tile<ptr<i32>>)").replace("%last =", "%last, %lastt ="),
+            )
+            .replace("%tiles: tile<i32>)", "%tiles: tile<i32>, %cnt: tile<ptr<i32>>)")
+            .replace("%last =", "%last, %lastt ="),
             "'nv_tileaa.atomic_rmw' belongs to the order of the iterations",
         ),
         (
@@ -165,7 +167,9 @@ def test_a_remark_says_why_not(text: str, why: str) -> None:
     ids=["no loop", "order", "hint", "factor"],
 )
 def test_the_option_is_an_error_where_it_cannot_be(text: str, why: str) -> None:
-    with pytest.raises(DiagnosticError, match=f"cannot alternate tiles, for which ping-pong=tiles asks: {why}"):
+    with pytest.raises(
+        DiagnosticError, match=f"cannot alternate tiles, for which ping-pong=tiles asks: {why}"
+    ):
         compiled(text, "sm_90a", 3, "tiles")
 
 

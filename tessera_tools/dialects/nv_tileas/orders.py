@@ -75,10 +75,10 @@ class CreateOrder(Op, name=f"{_NAME}.create_order", traits=(IN_ORDER,)):
                     f"has barriers {list(numbers)}; named barriers are 1 to {NAMED_BARRIERS - 1}"
                 )
         assert self.parent is not None
-        if agent_of(self) is None and self.res.has_uses:
+        users = set(self.res.users)
+        if agent_of(self) is None and any(agent_of(user) is not None for user in users):
             self._verify_agents()
             return
-        users = set(self.res.users)
         for user in users:
             if agent_of(user) is not agent_of(self):
                 raise user.error("takes a turn of warpgroups of another agent")
@@ -90,12 +90,12 @@ class CreateOrder(Op, name=f"{_NAME}.create_order", traits=(IN_ORDER,)):
         DiagnosticError if those of several agent_switch ops do, or the code around them."""
         if agent_of(self) is not None:
             return []
-        found: set[Region] = set()
+        found = {agent for user in self.res.users if (agent := agent_of(user)) is not None}
+        if not found:
+            return []
         for user in self.res.users:
-            agent = agent_of(user)
-            if agent is None:
+            if agent_of(user) is None:
                 raise user.error("takes a turn of agents, but stands in none")
-            found.add(agent)
         switches = {agent.parent for agent in found}
         if len(switches) > 1:
             raise self.error("has turns of the agents of several agent_switch ops")
