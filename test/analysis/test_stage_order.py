@@ -59,8 +59,10 @@ FILL = f"""%i0 = {P}.create_iterator %p : {ITERATOR}
 def found(
     consume: str, fill: str = FILL, other: str = "", order: str = "", in_turn: str = ""
 ) -> list[tuple[str, str]]:
-    """(op, message) of each rule that a kernel breaks, of the verifier or of the pipelines; `other`: a second agent that
-    reads stages."""
+    """(op, message) of each rule that a kernel breaks, of the verifier or of the pipelines.
+
+    other: a second agent that reads stages.
+    """
     more = f", {{ {other} }}" if other else ""
     text = f"""
 nv_tileaa.func @f(%view: !nv_tileaa.memref<?x?xf16>, %x: i32, %n: i32, %one: i32, %cond: i1) {{

@@ -148,7 +148,7 @@ def test_a_remark_says_why_not(text: str, why: str) -> None:
         (WIDE.text(), "no loop over tiles has all products of the kernel, each in a loop in it"),
         (
             two_loops(
-                epilogue=f"""
+                epilogue="""
     %last = atomic_rmw_tko relaxed device %cnt, add, %c1 token = %token : tile<ptr<i32>>, tile<i32> -> tile<i32>, token"""
             )
             .replace("%tiles: tile<i32>)", "%tiles: tile<i32>, %cnt: tile<ptr<i32>>)")

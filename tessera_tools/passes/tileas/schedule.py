@@ -97,7 +97,8 @@ class ScheduleLoops(Pass):
             choice = in_turn or self._divided(function, made, target, choice)
             if choice is not None:
                 changed = True
-                groups = f"{choice.groups} consumer warpgroup{'s' if choice.groups > 1 else ''}"
+                number = choice.groups * choice.consumers
+                groups = f"{number} consumer warpgroup{'s' if number > 1 else ''}"
                 loads = "a warp that loads" if not choice.by_threads else "a warpgroup that loads"
                 context.passed(function, f"{loads} and {groups}: {choice.why}", "warps", "schedule")
             self._tell_of_unfollowed_hints(function, choice, context)
