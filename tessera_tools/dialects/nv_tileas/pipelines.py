@@ -142,9 +142,8 @@ class CreatePipeline(
     With `peers`, TMA fills the stages of several CTAs of the cluster at once. A stage is then empty when the consumers
     of all of them have released it.
 
-    With `in_turn`, one of the agents that read stages uses each of them, and releases it alone.  The others leave it
-    out: they have turns (create_order).
-
+    With `in_turn`, one of the agents that read stages uses each of them, and releases it alone; the others leave it
+    out.  They have turns (create_order).
     With `pair`, products of two CTAs read or fill the stages of both, and a thread of the CTA of the even rank, the
     leader, starts them.  What it waits for arrives at the barriers of the leader, from both CTAs; what it completes
     arrives in both.

@@ -44,6 +44,7 @@ from tessera_tools.passes.tileas.fills import (
     loads_of,
     read_load,
     staged_layout,
+    trace_load,
 )
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.planning.layout_rules import FREE, ties
@@ -437,26 +438,6 @@ def _read_all(
     if position in _staged(dot):
         staged_layout(dot, position)
     read += made
-
-
-def trace_load(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]] | None:
-    """The load of an operand and the ops in between; None if the operand is computed."""
-    steps: list[Operation] = []
-    value: Value = dot.operand(position)
-    while isinstance(op := value.defining_op, Operation):
-        if not value.has_one_use:
-            return None
-        if isinstance(op, nv_tileas.TiledLoad):
-            return op, steps[::-1]
-        if isinstance(op, nv_tileaa.Reshape):
-            old, new = op.source.type.shape, op.res.type.shape
-            if [n for n in old if n != 1] != [n for n in new if n != 1]:
-                return None
-        elif not isinstance(op, nv_tileaa.Permute | arith.NegF):
-            return None
-        steps.append(op)
-        value = op.operands[0]
-    return None
 
 
 def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> tuple[int, str]:
