@@ -11,13 +11,14 @@ not begin before the one in front of it has ended, or its consumers could not te
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any
 
 from tessera_tools.analysis.storage import storage_bits
-from tessera_tools.analysis.tile_costs import cost_of, in_threads
+from tessera_tools.analysis.tile_costs import Cost, cost_of, in_threads
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import RankedTensorType
@@ -130,6 +131,19 @@ class Epilogue:
             if made and not is_pure(op):
                 most = max(most, sum(live.values()))
         return cls(cycles, busy, most)
+
+
+def busy_of(ops: Sequence[Operation], costs: Sequence[Cost]) -> Counter[str]:
+    """Cycles for which one iteration of a loop with products occupies each resource of the SM, from the costs of its
+    ops; CTAs of a cluster that share a load bring a part of the tile each."""
+    busy = Counter[str]()
+    for number, cost in enumerate(costs):
+        bits = ops[number].attributes.get(nv_tileas.SHARED_BY) if number < len(ops) else None
+        sharers = 1 << (bits.value.bit_count() if isinstance(bits, IntegerAttr) else 0)
+        for name, cycles in cost.cycles.items():
+            if name != "threads":
+                busy[name] += cycles // (sharers if name == "memory" else 1)
+    return busy
 
 
 def price_in_turn(main: int, busy: Mapping[str, int], epilogue: Epilogue, barrier: int) -> int:

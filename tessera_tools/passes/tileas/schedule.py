@@ -35,6 +35,7 @@ from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.consumers import (
     CONSUMERS,
     Epilogue,
+    busy_of,
     loop_over_tiles,
     price_in_turn,
     why_not,
@@ -285,8 +286,7 @@ class ScheduleLoops(Pass):
                 count = inner.trip_count or trips
                 main += count * one.schedule.interval
                 before += count * intervals[inner]
-                for cost in one.costs:
-                    busy.update({name: count * n for name, n in cost.cycles.items() if name != "threads"})
+                busy.update({name: count * cycles for name, cycles in busy_of(one.ops, one.costs).items()})
             price = price_in_turn(main, busy, epilogue, throughput(target).barrier_latency)
             other = before + epilogue.cycles
             tile = "a tile" if known else f"a tile of {trips} step{'s' * (trips > 1)}"
