@@ -17,12 +17,13 @@ from typing import Any
 
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.tile_costs import Cost, cost_of, in_threads
-from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.tileas.memory_order import writes_memory
+from tessera_tools.planning.layout_rules import FREE
 from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
@@ -31,6 +32,8 @@ CONSUMERS = "nv_tileas.consumers"
 _CONTROL = (scf.For, scf.If, scf.Yield)
 _ACCESSES = (nv_tileas.TiledLoad, nv_tileas.TiledStore, nv_tileaa.Load, nv_tileaa.Store)
 """Accesses that nothing but tokens orders."""
+_RENAMES = FREE | {"nv_tileaa.broadcast", "nv_tileaa.reshape", "nv_tileaa.permute"}
+"""Ops whose tile takes no registers beside those of their operand."""
 
 
 def alternating_loop(function: Operation) -> scf.For | None:
@@ -110,7 +113,7 @@ class Epilogue:
     busy: Mapping[str, int]
     """Cycles for which it occupies each resource of the SM."""
     bytes: int
-    """The most bytes of tiles that are there at once while it loads a tile."""
+    """The most bytes of tiles that are in registers at once."""
 
     @classmethod
     def of(cls, loop: scf.For, target: Target) -> Epilogue:
@@ -126,10 +129,12 @@ class Epilogue:
                 cost = in_threads(cost_of(op, target))
                 cycles += max(cost.cycles.get("threads", 0), cost.latency)
                 busy.update({name: amount for name, amount in cost.cycles.items() if name != "threads"})
-            made = {v: _bytes(v) for v in op.results if last.get(v, -1) > number and not _is_free(op)}
-            live = {v: size for v, size in live.items() if last[v] > number} | made
-            if made and not is_pure(op):
-                most = max(most, sum(live.values()))
+            made = {v: _held(v, live) for v in op.results if last.get(v, -1) > number}
+            read = sum(size for v, size in live.items() if last[v] == number)
+            live = {v: size for v, size in live.items() if last[v] > number}
+            # Where an operand is read for the last time, a result takes its registers.
+            most = max(most, sum(live.values()) + max(read, sum(made.values())))
+            live |= made
         return cls(cycles, busy, most)
 
 
@@ -161,8 +166,12 @@ def _multiplies(op: Operation) -> bool:
     return any(isinstance(inner, nv_tileas.Dot) for inner in (op, *op.walk()))
 
 
-def _is_free(op: Operation) -> bool:
-    return isinstance(op, arith.Constant)
+def _held(value: OpResult, live: Mapping[Value, int]) -> int:
+    """Bytes of registers for a tile that an op makes: none for a constant, and those of its operand for a tile that
+    repeats or renames them."""
+    if value.op.name not in _RENAMES:
+        return _bytes(value)
+    return min(_bytes(value), sum(live.get(operand, 0) for operand in value.op.operands))
 
 
 def _bytes(value: Value) -> int:
