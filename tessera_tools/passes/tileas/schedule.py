@@ -338,18 +338,19 @@ class ScheduleLoops(Pass):
 
 
 class _Made:
-    """The schedules of the loops of a kernel, by the number of consumer warpgroups.  Each is computed once.
+    """The schedules of the loops of a kernel, by the numbers of consumer warpgroups and of consumers.  Each is computed
+    once.
 
     Errors: SchedulingError if a loop has none.
     """
 
     def __init__(self, num_stages: int) -> None:
         self.num_stages = num_stages
-        self._found: dict[tuple[scf.For, int, bool], ScheduledLoop] = {}
+        self._found: dict[tuple[scf.For, tuple[int, int], bool], ScheduledLoop] = {}
 
     def together(self, loop: scf.For, target: Target, choice: Choice | None) -> ScheduledLoop:
         """The schedule of a loop, with asynchronous products if it has any."""
-        key = (loop, 0 if choice is None else choice.groups * choice.consumers, False)
+        key = (loop, (0, 1) if choice is None else (choice.groups, choice.consumers), False)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = self._together(loop, target, choice)
@@ -364,7 +365,7 @@ class _Made:
 
     def in_turns(self, loop: scf.For, target: Target, choice: Choice) -> AgentLoop:
         """The schedule of a loop whose warpgroups take turns."""
-        key = (loop, choice.groups, True)
+        key = (loop, (choice.groups, choice.consumers), True)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = AgentLoop(loop, target, choice, self.num_stages, choice.groups)
