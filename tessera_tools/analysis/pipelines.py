@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from tessera_tools.analysis.stage_order import out_of_order
+from tessera_tools.analysis.stage_order import out_of_order, out_of_turn
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.core import Block, Operation, Value
@@ -27,6 +27,7 @@ _TOKENS = (nv_tileas.ConsumerTokenType, nv_tileas.ProducerTokenType)
 def problems(function: Operation) -> Iterator[DiagnosticError]:
     """Yields an error for each op that leaves a stage unmatched on some path."""
     yield from out_of_order(function)
+    yield from out_of_turn(function)
     for op in function.walk():
         if isinstance(op, nv_tileas.CreatePipeline):
             yield from _sides(op)

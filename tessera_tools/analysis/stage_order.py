@@ -8,6 +8,10 @@
 The place of an iterator is a root and a distance.  A root is the next stage at some point: where the agent begins,
 where an iteration of a loop begins or the loop ends, and behind branches that begin different numbers of stages.  An op
 that begins a stage must have an iterator at the next stage.  A side is the acquires or the waits of one agent.
+
+Agents that take turns with a pipeline are one side of it together.  Each advances its iterator by the stages that the
+others use, and what it may not do is wait for a stage outside of its turns: the parity of a phase only tells it from
+the one before, and those that it leaves out may not have been filled.
 """
 
 from __future__ import annotations
@@ -37,6 +41,44 @@ def out_of_order(function: Operation) -> Iterator[DiagnosticError]:
             _Side(agent, begins).block(agent.entry)
         except DiagnosticError as failure:
             yield failure
+
+
+def out_of_turn(function: Operation) -> Iterator[DiagnosticError]:
+    """Yields an error where agents leave out stages of a pipeline that they do not use in turn, or wait for a stage of
+    one that they do outside of their turns."""
+    for op in function.walk():
+        if isinstance(op, nv_tileas.IncIter) and op.count is not None:
+            pipeline = nv_tileas.pipeline_of(op.iter)
+            if pipeline is not None and pipeline.in_turn is None:
+                yield op.error(
+                    "leaves out stages of a pipeline that no agents use in turn; expected in_turn there"
+                )
+        elif isinstance(op, nv_tileas.CreatePipeline) and op.in_turn is not None:
+            yield from _out_of_turn(op)
+
+
+def _out_of_turn(pipeline: nv_tileas.CreatePipeline) -> Iterator[DiagnosticError]:
+    waits = [user for user in pipeline.res.users if isinstance(user, nv_tileas.ConsumerWait)]
+    agents = {nv_tileas.agent_of(wait) for wait in waits}
+    around = pipeline.parent or ()
+    orders = [op for op in around if isinstance(op, nv_tileas.CreateOrder) and agents <= set(op.agents)]
+    if len(agents) < 2 or not orders:
+        yield pipeline.error(
+            "is used in turn, but no agents that read its stages have turns; expected a create_order"
+        )
+        return
+    inside = {
+        op
+        for order in orders
+        for agent in agents
+        if agent
+        for op in nv_tileas.in_turn(agent.entry, order.res)
+    }
+    for wait in waits:
+        if wait not in inside:
+            yield wait.error(
+                "waits for a stage outside of the turn of its agent, and other agents use the pipeline"
+            )
 
 
 class _Place(NamedTuple):
@@ -89,7 +131,12 @@ class _Side:
             self.places[op.res] = _START
         elif isinstance(op, nv_tileas.IncIter):
             before = self.place(op.iter)
-            self.places[op.res] = before.after(1) if before is not None else None
+            if op.count is None:
+                self.places[op.res] = before.after(1) if before is not None else None
+                return
+            if before is None or before != self.next:
+                raise op.error("leaves out stages from another one on than the next")
+            self.places[op.res] = self.root()
 
     def distance(self, value: Value) -> int | None:
         """How many stages an iterator is behind the next one; None if that is not one number."""

@@ -303,8 +303,8 @@ def compile(
     entry: the kernel, if the program has several.
     num_warps: warps of the kernel, all in one group; if 0, chosen from the tiles.
     num_consumer_warpgroups: warpgroups that compute the products of a kernel with agents, 1, 2 or 4; 0 chooses.
-    ping_pong: whether these warpgroups take turns with the tensor cores: `auto` (where that takes less time), `always`
-        or `never`.
+    ping_pong: whether these warpgroups take turns with the tensor cores: `auto` (where that takes less time), `always`,
+        `never`, or by the `tiles` of a persistent kernel.
     persistent: what gives a CTA its next tile block: `static` (a stride), `counter` (in memory), `cancel` (cluster
         launch control); `never` launches a CTA for each.
     raster: the order of tile blocks in the grid: `rows`, `grouped:N` or `hilbert:N`.

@@ -19,8 +19,8 @@ def steps_of(options: Options, stage: Stage) -> list[Step]:
     groups = options.num_consumer_warpgroups
     if groups and not (agents and has_agents(options.target.name)):
         raise error(None, f"{groups} consumer warpgroups cannot be had: {_no_agents(options)}")
-    if options.ping_pong == "always" and not (agents and has_agents(options.target.name)):
-        raise error(None, f"ping-pong=always cannot be followed: {_no_agents(options)}")
+    if options.ping_pong in ("always", "tiles") and not (agents and has_agents(options.target.name)):
+        raise error(None, f"ping-pong={options.ping_pong} cannot be followed: {_no_agents(options)}")
     if options.cluster not in ("auto", "1x1") and stage not in ("cuda_tile", "nv_tileaa"):
         why = f"a program in {stage} says itself what each CTA computes"
         raise error(None, f"cluster={options.cluster} cannot be followed: {why}")

@@ -72,9 +72,9 @@ TUNABLES = (
     ),
     Tunable(
         "ping_pong",
-        ("always", "never"),
-        "whether consumer warpgroups take turns with the tensor cores: auto, always or never (default: auto, where "
-        "that takes less time)",
+        ("always", "never", "tiles"),
+        "whether consumer warpgroups take turns with the tensor cores: auto, always, never, or by the tiles of a "
+        "persistent kernel (default: auto, where that takes less time)",
         default="auto",
         excludes=("num_warps",),
     ),

@@ -137,6 +137,21 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     (
         "tileas-materialize-schedule",
+        "tileas-alternate-consumers",
+        "it makes two consumers of one, with its pipelines",
+    ),
+    (
+        "tileas-alternate-consumers",
+        "optimize-execution-unit-mapping",
+        "the new agent needs warps of its own",
+    ),
+    (
+        "tileas-alternate-consumers",
+        "tileas-resolve-agent-boundary",
+        "each consumer needs what comes from around the agents",
+    ),
+    (
+        "tileas-materialize-schedule",
         "optimize-execution-unit-mapping",
         "it maps the agents of an agent_switch to warps",
     ),

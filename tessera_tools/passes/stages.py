@@ -301,7 +301,8 @@ def arrivals(contents: Contents) -> Iterator[DiagnosticError]:
                     failure.diagnostics[0].note("the stage is filled here", write.location)
                     yield failure
             readers = {agent_of(user): user for user in op.res.users if isinstance(user, ConsumerWait)}
-            warps = sum(_warps_around(user, function) for user in readers.values())
+            each = [_warps_around(user, function) for user in readers.values()]
+            warps = sum(each) if op.in_turn is None else max(each, default=0)
             warps *= 1 + (len(op.peers.values) if op.peers is not None else 0)
             if op.pair is not None and op.is_of_products:
                 warps *= 2

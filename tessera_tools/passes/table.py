@@ -166,6 +166,10 @@ PASSES: dict[str, Row] = {
         "tileas.materialize_tensor_memory:MaterializeTensorMemory",
         "specialize warps: a TMA producer, a thread that multiplies by tcgen05, and consumers of sums",
     ),
+    "tileas-alternate-consumers": Row(
+        "tileas.alternate_consumers:AlternateConsumers",
+        "let two consumers take the tiles of a loop in turn, so that epilogues overlap products",
+    ),
     "optimize-execution-unit-mapping": Row(
         "tileas.optimize_execution_unit_mapping:OptimizeExecutionUnitMapping",
         "optimize the numWarps and warpId alignment for each agent",
@@ -292,6 +296,7 @@ _SWAP = "tileas-swap-operands"
 _SIGNS = "sink-negf-through-shapes"
 _PREPARE = "tileas-prepare-for-scheduling"
 AGENTS = "tileas-materialize-schedule"
+_ALTERNATE = "tileas-alternate-consumers"
 _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
 TENSOR_MEMORY = "tileas-materialize-tensor-memory"
@@ -300,8 +305,8 @@ TMA_STORES = "tileas-materialize-tma-stores"
 _TURNS = "tileas-bind-named-barriers"
 _SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPSTURNS}"
 HIDDEN = (
-    _SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _SCHEDULE, AGENTS, TENSOR_MEMORY, _UNITS, _BOUNDARY, TMA_LOADS,
-    TMA_STORES, _TURNS,
+    _SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _SCHEDULE, AGENTS, _ALTERNATE, TENSOR_MEMORY, _UNITS, _BOUNDARY,
+    TMA_LOADS, TMA_STORES, _TURNS,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
@@ -313,7 +318,7 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
         steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE, "tileas-insert-barriers")
     )
     prepared = (_SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE)
-    agents = (_SCHEDULE, AGENTS, _UNITS, _BOUNDARY, TMA_LOADS)
+    agents = (_SCHEDULE, AGENTS, _ALTERNATE, _UNITS, _BOUNDARY, TMA_LOADS)
     return (
         *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES, *steps[place:bound],
         _TURNS, *steps[bound:],

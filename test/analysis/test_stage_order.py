@@ -56,16 +56,24 @@ FILL = f"""%i0 = {P}.create_iterator %p : {ITERATOR}
     }}"""
 
 
-def found(consume: str, fill: str = FILL) -> list[tuple[str, str]]:
-    """(op, message) of each rule that a kernel breaks, of the verifier or of the pipelines."""
+def found(
+    consume: str, fill: str = FILL, other: str = "", order: str = "", in_turn: str = ""
+) -> list[tuple[str, str]]:
+    """(op, message) of each rule that a kernel breaks, of the verifier or of the pipelines.
+
+    other: a second agent that reads stages.
+    """
+    more = f", {{ {other} }}" if other else ""
     text = f"""
 nv_tileaa.func @f(%view: !nv_tileaa.memref<?x?xf16>, %x: i32, %n: i32, %one: i32, %cond: i1) {{
   %d = nv_tileas.make_tiled_tma_desc %view, box = [64, 64] {{
     atom = #cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_128B>
   }} : !nv_tileaa.memref<?x?xf16> -> !nv_tileas.tma_desc<64x64xf16>
   %buffer = nv_tileas.alloc_tensor : {SMEM}
-  %p = {P}.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
-  {P}.agent_switch num_warps = [1, 4] warp_id = [0, 4] {{ {fill} }}, {{ {consume} }}
+  %p = {P}.create_pipeline stages = 2, producers = 1, consumers = 4 {in_turn} : !nv_tileas.pipeline_token
+  {order}
+  {P}.agent_switch num_warps = [1, 4{", 4" * bool(other)}] warp_id = [0, 4{", 8" * bool(other)}]
+    {{ {fill} }}, {{ {consume} }}{more}
   nv_tileaa.return
 }}
 """
@@ -186,6 +194,71 @@ def test_a_stage_out_of_order_is_told(name: str) -> None:
     text, op, message = WRONG[name]
     [(where, said)] = found(text)
     assert where == op and said.startswith(message)
+
+
+ORDER = f"%o = {P}.create_order groups = 2 : !nv_tileas.order_token"
+FURTHER = f"%f = {P}.inc_iter %next by %n : {ITERATOR}"
+OWN = lines(f"{P}.order_wait %o", STEP, f"{P}.order_arrive %o", FURTHER)
+IN_TURN = lines(FIRST, loop(OWN, "%f"))
+
+
+def test_agents_that_take_turns_leave_out_stages() -> None:
+    assert found(IN_TURN, other=IN_TURN, order=ORDER, in_turn="in_turn") == []
+
+
+OUT_OF_TURN = {
+    "another pipeline": (
+        {"consume": IN_TURN, "other": IN_TURN, "order": ORDER},
+        "inc_iter",
+        "leaves out stages of a pipeline that no agents use in turn; expected in_turn there",
+    ),
+    "one agent": (
+        {"consume": lines(FIRST, loop(STEP, "%next")), "in_turn": "in_turn"},
+        "create_pipeline",
+        "is used in turn, but no agents that read its stages have turns",
+    ),
+    "no turns": (
+        {"consume": RIGHT["in a loop"], "other": RIGHT["in a loop"], "in_turn": "in_turn"},
+        "create_pipeline",
+        "is used in turn, but no agents that read its stages have turns",
+    ),
+    "behind the turn": (
+        {
+            "consume": IN_TURN,
+            "other": lines(
+                FIRST, loop(lines(f"{P}.order_wait %o", f"{P}.order_arrive %o", STEP, FURTHER), "%f")
+            ),
+            "order": ORDER,
+            "in_turn": "in_turn",
+        },
+        "consumer_wait",
+        "waits for a stage outside of the turn of its agent, and other agents use the pipeline",
+    ),
+    "from an older stage on": (
+        {
+            "consume": IN_TURN,
+            "other": lines(
+                FIRST,
+                loop(
+                    lines(
+                        f"{P}.order_wait %o", use(), f"{P}.order_arrive %o", FURTHER.replace("%next", "%j")
+                    ),
+                    "%f",
+                ),
+            ),
+            "order": ORDER,
+            "in_turn": "in_turn",
+        },
+        "inc_iter",
+        "leaves out stages from another one on than the next",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OUT_OF_TURN)
+def test_a_stage_out_of_turn_is_told(name: str) -> None:
+    given, op, message = OUT_OF_TURN[name]
+    assert any(where == op and said.startswith(message) for where, said in found(**given))
 
 
 def test_the_producer_is_held_to_the_same_rule() -> None:

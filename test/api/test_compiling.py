@@ -147,7 +147,7 @@ def test_an_unknown_target_is_refused() -> None:
         ({"num_warps": 4.0}, "num_warps is 4.0; expected one of 0, 1, 2,"),
         ({"cluster": (2,)}, "cluster is '(2,)'; expected one of auto, 1x1, 2x1,"),
         ({"cluster": "3x1"}, "cluster is '3x1'; expected one of auto, 1x1, 2x1,"),
-        ({"ping_pong": "often"}, "ping_pong is 'often'; expected one of auto, always, never"),
+        ({"ping_pong": "often"}, "ping_pong is 'often'; expected one of auto, always, never, tiles"),
         ({"launches": None}, "launches is 'None'; expected one of any, large"),
     ],
 )

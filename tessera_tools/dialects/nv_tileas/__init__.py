@@ -63,7 +63,13 @@ from tessera_tools.dialects.nv_tileas.ops import (
     TiledPrefetch,
     TiledStore,
 )
-from tessera_tools.dialects.nv_tileas.orders import CreateOrder, OrderArrive, OrderTokenType, OrderWait
+from tessera_tools.dialects.nv_tileas.orders import (
+    CreateOrder,
+    OrderArrive,
+    OrderTokenType,
+    OrderWait,
+    in_turn,
+)
 from tessera_tools.dialects.nv_tileas.pipeline_types import (
     ConsumerTokenType,
     PipelineIterType,
@@ -237,6 +243,7 @@ __all__ = [
     "agent_of",
     "allocated_columns",
     "combinations",
+    "in_turn",
     "is_unwrapped",
     "layout_of",
     "peers_of",

@@ -1,4 +1,6 @@
-"""Turns of the warpgroups of an agent (ping-pong): who may start products on the tensor cores that all of them share.
+"""Turns with the tensor cores (ping-pong): who may start products on the tensor cores that all of them share.
+
+The warpgroups of one agent take turns, if the turns are made in it:
 
     %order = create_order groups = 2              the first turn is warpgroup 0's
     for {
@@ -8,15 +10,21 @@
       …                                           other work, while the other warpgroup has its turn
     }
 
-A named barrier belongs to each warpgroup: it waits there, and the warpgroup before it arrives (`barriers`, which
+Agents do, if the turns are made around them; the first turn is that of the first agent that takes any:
+
+    %order = create_order groups = 2
+    agent_switch { … }, { order_wait %order; …; order_arrive %order }, { order_wait %order; …; order_arrive %order }
+
+A named barrier belongs to each warpgroup, or agent: it waits there, and the one before it arrives (`barriers`, which
 tileas-bind-named-barriers sets).  CUTLASS calls this an ordered sequence barrier.
 """
 
 from __future__ import annotations
 
-from tessera_tools.dialects.nv_tileas.pipelines import agent_of
+from tessera_tools.dialects.nv_tileas.pipelines import AgentSwitch, agent_of
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.core import Block, Value
+from tessera_tools.ir.core import Block, Operation, Region, Value
+from tessera_tools.ir.traits import OneRegionRuns
 from tessera_tools.opdef import (
     I32_ATTR,
     I64_ARRAY,
@@ -32,7 +40,7 @@ from tessera_tools.target.unit import NAMED_BARRIERS
 
 
 class OrderTokenType(Type, name="nv_tileas.order_token"):
-    """`!nv_tileas.order_token`: the turns of the warpgroups of an agent."""
+    """`!nv_tileas.order_token`: the turns of the warpgroups of an agent, or of agents."""
 
 
 ORDER = exactly(OrderTokenType())
@@ -40,7 +48,8 @@ _NAME = "nv_tileas.async.pipeline"
 
 
 class CreateOrder(Op, name=f"{_NAME}.create_order", traits=(IN_ORDER,)):
-    """The turns of the `groups` warpgroups of an agent; the first one is warpgroup 0's.
+    """The turns of the `groups` warpgroups of an agent; the first one is warpgroup 0's.  In front of an agent_switch,
+    the turns of as many of its agents, in their order.
 
     `barriers` are the numbers of their named barriers.  `required`: the author asks for turns.
     """
@@ -67,11 +76,50 @@ class CreateOrder(Op, name=f"{_NAME}.create_order", traits=(IN_ORDER,)):
                 )
         assert self.parent is not None
         users = set(self.res.users)
+        if agent_of(self) is None and any(agent_of(user) is not None for user in users):
+            self._verify_agents()
+            return
         for user in users:
             if agent_of(user) is not agent_of(self):
                 raise user.error("takes a turn of warpgroups of another agent")
-        if _after(self.parent, self.res, False):
-            last = next(op for op in reversed(list(self.parent)) if users & {op, *op.walk()})
+        self._verify_turns(self.parent, users)
+
+    @property
+    def agents(self) -> list[Region]:
+        """The agents that take turns, in their order; none if the warpgroups of one do, in which the turns are made.
+        DiagnosticError if those of several agent_switch ops do, or the code around them."""
+        if agent_of(self) is not None:
+            return []
+        found = {agent for user in self.res.users if (agent := agent_of(user)) is not None}
+        if not found:
+            return []
+        for user in self.res.users:
+            if agent_of(user) is None:
+                raise user.error("takes a turn of agents, but stands in none")
+        switches = {agent.parent for agent in found}
+        if len(switches) > 1:
+            raise self.error("has turns of the agents of several agent_switch ops")
+        return [agent for switch in switches if switch for agent in switch.regions if agent in found]
+
+    def _verify_agents(self) -> None:
+        agents, groups = self.agents, self.groups.value
+        if len(agents) != groups:
+            raise self.error(f"has turns of {groups} agents, but {len(agents)} take them")
+        switch = agents[0].parent
+        assert isinstance(switch, AgentSwitch)
+        warps = {switch.num_warps.values[switch.regions.index(agent)] for agent in agents}
+        if len(warps) > 1:
+            raise self.error(
+                f"has turns of agents of {' and '.join(map(str, sorted(warps)))} warps; expected as many"
+            )
+        for agent in agents:
+            users = {user for user in self.res.users if agent_of(user) is agent}
+            self._verify_turns(agent.entry, users)
+
+    def _verify_turns(self, block: Block, users: set[Operation]) -> None:
+        """Each turn that begins in a block ends there."""
+        if _after(block, self.res, False):
+            last = next(op for op in reversed(list(block)) if users & {op, *op.walk()})
             raise last.error("ends with a turn that is not given to the next warpgroup")
 
 
@@ -87,11 +135,30 @@ def _after(block: Block, order: Value, held: bool) -> bool:
                     else "gives a turn that the warpgroup does not have"
                 )
             held = not held
-        for region in op.regions:
-            for inner in region.blocks:
-                if _after(inner, order, held) is not held:
-                    raise op.error("has a region that begins a turn and does not end it, or ends one")
+        ends = [_after(inner, order, held) for region in op.regions for inner in region.blocks]
+        chosen = op.has_trait(OneRegionRuns) and len(op.regions) > 1 and all(r.blocks for r in op.regions)
+        if any(end is not (ends[0] if chosen else held) for end in ends):
+            raise op.error("has a region that begins a turn and does not end it, or ends one")
+        held = ends[0] if ends else held
     return held
+
+
+def in_turn(block: Block, order: Value) -> set[Operation]:
+    """The ops of an agent's block, and of the blocks in it, that are within a turn."""
+    found: set[Operation] = set()
+
+    def visit(block: Block, held: bool) -> bool:
+        for op in block:
+            if held:
+                found.add(op)
+            if isinstance(op, OrderWait | OrderArrive) and op.order is order:
+                held = isinstance(op, OrderWait)
+            ends = [visit(inner, held) for region in op.regions for inner in region.blocks]
+            held = ends[0] if ends else held
+        return held
+
+    visit(block, False)
+    return found
 
 
 class _Turn(Op):
@@ -106,8 +173,8 @@ class _Turn(Op):
 
 
 class OrderWait(_Turn, name=f"{_NAME}.order_wait", traits=(IN_ORDER,)):
-    """Waits until it is the turn of the warpgroup."""
+    """Waits until it is the turn of the warpgroup, or agent."""
 
 
 class OrderArrive(_Turn, name=f"{_NAME}.order_arrive", traits=(IN_ORDER,)):
-    """Gives the turn to the next warpgroup, without waiting."""
+    """Gives the turn to the next warpgroup, or agent, without waiting."""

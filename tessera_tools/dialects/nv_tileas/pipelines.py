@@ -142,6 +142,8 @@ class CreatePipeline(
     With `peers`, TMA fills the stages of several CTAs of the cluster at once. A stage is then empty when the consumers
     of all of them have released it.
 
+    With `in_turn`, one of the agents that read stages uses each of them, and releases it alone; the others leave it
+    out.  They have turns (create_order).
     With `pair`, products of two CTAs read or fill the stages of both, and a thread of the CTA of the even rank, the
     leader, starts them.  What it waits for arrives at the barriers of the leader, from both CTAs; what it completes
     arrives in both.  Peers are CTAs of other pairs then: TMA completes the barriers of the leader of each CTA that gets
@@ -155,10 +157,11 @@ class CreatePipeline(
         I64_ARRAY, "CTAs whose stages are filled together with those of this one, by rank xor", optional=True
     )
     pair = attribute(UNIT_ATTR, "products of a pair of CTAs use the stages of both", optional=True)
+    in_turn = attribute(UNIT_ATTR, "the agents that read stages take turns", optional=True)
     res = result(PIPELINE)
     assembly = (
         "`stages` `=` $stages `,` custom<Arrivals>($producers, $consumers) (`,` `peers` `=` $peers^)? "
-        "(`pair` $pair^)? attr-dict `:` type($res)"
+        "(`pair` $pair^)? (`in_turn` $in_turn^)? attr-dict `:` type($res)"
     )
 
     @property
@@ -200,11 +203,15 @@ class CreateIterator(Op, name="nv_tileas.async.pipeline.create_iterator", traits
 
 
 class IncIter(Op, name="nv_tileas.async.pipeline.inc_iter", traits=(PURE,)):
-    """The next stage. After the last stage follows the first stage of the next round."""
+    """The next stage. After the last stage follows the first stage of the next round.
+
+    `by` a number, it leaves out as many stages, which another agent uses: the agents have turns (create_order).
+    """
 
     iter = operand(ITERATOR)
+    count = optional_operand(exactly(I32))
     res = result(same_as("iter"))
-    assembly = "$iter attr-dict `:` type($res)"
+    assembly = "$iter (`by` $count^)? attr-dict `:` type($res)"
 
     def verify_op(self) -> None:
         again = [u for u in self.iter.users if isinstance(u, IncIter) and u is not self]

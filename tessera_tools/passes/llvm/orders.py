@@ -4,6 +4,8 @@
     order_wait       warpgroup g: bar.sync at its barrier
     order_arrive     warpgroup g: bar.arrive at the barrier of warpgroup g + 1; after the last one, of the first
 
+Where agents take turns, each executes its part without a predicate, and the last one arrives first.
+
 Numbers of barriers are constants: with a number in a register, ptxas reserves all 16.  The instructions have
 predicates: branches between products cost moves of the accumulators, and descriptors in vector registers.  The last
 turn is given to a warpgroup that does not take it; a barrier has no state beyond the end of its CTA.  PTX ISA, "bar".
@@ -24,8 +26,17 @@ _THREADS = 2 * 32 * WARPS_OF_WARPGROUP
 
 @lowers("nv_tileas.async.pipeline.create_order")
 def create_order(low: Lowering, op: nv_tileas.CreateOrder) -> None:
-    """The first turn is given by the last warpgroup."""
-    unit = low.unit
+    """The first turn is given by the last warpgroup, or agent."""
+    unit, e = low.unit, low.e
+    if agents := op.agents:
+        switch = agents[-1].parent
+        assert isinstance(switch, nv_tileas.AgentSwitch)
+        last = switch.unit(switch.regions.index(agents[-1]))
+        number = e.sub(e.uniform_warp, e.constant(last.first_warp))
+        own = e.icmp("ult", number, last.warps)
+        instruction(e, f"bar.arrive {_barriers(op)[0]}, {2 * last.threads}", [], own)
+        low.define(op.res, None)
+        return
     if not unit.is_warpgroups or unit.warps != WARPS_OF_WARPGROUP * op.groups.value:
         raise op.error(
             f"has turns of {op.groups.value} warpgroups, but runs in {unit.warps} warps from {unit.first_warp} on"
@@ -38,6 +49,11 @@ def create_order(low: Lowering, op: nv_tileas.CreateOrder) -> None:
 @lowers("nv_tileas.async.pipeline.order_wait")
 def order_wait(low: Lowering, op: nv_tileas.OrderWait) -> None:
     """Each warpgroup waits at its barrier."""
+    if (place := _place(op)) is not None:
+        instruction(
+            low.e, f"bar.sync {_barriers(op.order.defining_op)[place]}, {2 * low.unit.threads}", [], None
+        )
+        return
     for group, number in enumerate(_barriers(op.order.defining_op)):
         _in_group(low, group, "sync", number)
 
@@ -46,8 +62,18 @@ def order_wait(low: Lowering, op: nv_tileas.OrderWait) -> None:
 def order_arrive(low: Lowering, op: nv_tileas.OrderArrive) -> None:
     """Each warpgroup arrives at the barrier of the next one."""
     numbers = _barriers(op.order.defining_op)
+    if (place := _place(op)) is not None:
+        following = numbers[(place + 1) % len(numbers)]
+        instruction(low.e, f"bar.arrive {following}, {2 * low.unit.threads}", [], None)
+        return
     for group, number in enumerate([*numbers[1:], numbers[0]]):
         _in_group(low, group, "arrive", number)
+
+
+def _place(op: Any) -> int | None:
+    """The place of an op's agent among those that take turns; None if the warpgroups of the agent do."""
+    agents = op.order.defining_op.agents
+    return agents.index(nv_tileas.agent_of(op)) if agents else None
 
 
 def _barriers(op: Any) -> tuple[int, ...]:

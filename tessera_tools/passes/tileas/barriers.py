@@ -137,6 +137,11 @@ class _Analysis(Hazards):
         )
 
     def step_of(self, op: Operation) -> Step | None:
+        if isinstance(op, nv_tileas.OrderWait):
+            made = op.order.defining_op
+            if isinstance(made, nv_tileas.CreateOrder) and made.agents:
+                # All threads of the agent wait for its turn together.
+                return Step(own_barrier=True)
         if (
             isinstance(op, nv_tileas.AllocTensor | nv_tileas.CreatePipeline)
             or op not in self.allocation.offsets

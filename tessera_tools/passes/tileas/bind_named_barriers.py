@@ -56,7 +56,9 @@ class BindNamedBarriers(Pass):
         return changed
 
     def _bind(self, order: nv_tileas.CreateOrder, function: nv_tileaa.Func, context: PassContext) -> bool:
-        meeting = next((op for user in order.res.users if (op := _meeting(user)) is not None), None)
+        # Agents that take turns have barriers of their own to meet at.
+        users = [] if order.agents else order.res.users
+        meeting = next((op for user in users if (op := _meeting(user)) is not None), None)
         count = order.groups.value
         taken = _taken(function, order)
         free = [number for number in range(1, NAMED_BARRIERS) if number not in taken]
@@ -72,6 +74,10 @@ class BindNamedBarriers(Pass):
             if meeting is not None
             else f"they need {count} named barriers, and {len(free)} are left"
         )
+        if order.agents:
+            raise order.error(
+                f"has turns of {count} agents, which need as many named barriers; {len(free)} are left"
+            )
         if order.required is not None:
             raise (meeting or order).error(
                 f"keeps the consumer warpgroups from taking turns, for which ping-pong=always asks: {why}"

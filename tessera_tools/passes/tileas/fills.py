@@ -21,7 +21,7 @@ from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.analysis.concurrency import follows
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import element_bytes, padded_bits
-from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
@@ -401,6 +401,26 @@ def _is_sliced(op: Operation, dot: nv_tileas.Dot) -> bool:
         for v in tiles
     )
     return is_elementwise(op) and len(shapes) == 1 and known and len(op.results) == 1
+
+
+def trace_load(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]] | None:
+    """The load of an operand and the ops in between; None if the operand is computed."""
+    steps: list[Operation] = []
+    value: Value = dot.operand(position)
+    while isinstance(op := value.defining_op, Operation):
+        if not value.has_one_use:
+            return None
+        if isinstance(op, nv_tileas.TiledLoad):
+            return op, steps[::-1]
+        if isinstance(op, nv_tileaa.Reshape):
+            old, new = op.source.type.shape, op.res.type.shape
+            if [n for n in old if n != 1] != [n for n in new if n != 1]:
+                return None
+        elif not isinstance(op, nv_tileaa.Permute | arith.NegF):
+            return None
+        steps.append(op)
+        value = op.operands[0]
+    return None
 
 
 def loads_of(dot: nv_tileas.Dot, position: int) -> list[Any]:

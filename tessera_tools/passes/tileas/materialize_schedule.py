@@ -229,7 +229,7 @@ class Kernel:
         if not self.schedules.products or not needed:
             return
         # Several warpgroups of consumers have all registers of a multiprocessor.
-        ctas = 1 if self.choice.groups > 1 else max(1, self.room // needed)
+        ctas = 1 if self.choice.groups * self.choice.consumers > 1 else max(1, self.room // needed)
         most = self.schedules.most or MOST_DEPTH
         while True:
             more = [p for p in looped if p.stages < most]

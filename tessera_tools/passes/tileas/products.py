@@ -31,6 +31,7 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.types import F32, FloatType
 from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.consumers import alternating_loop
 from tessera_tools.passes.tileas.fills import (
     REGISTER_BYTES,
     SIDES,
@@ -43,6 +44,7 @@ from tessera_tools.passes.tileas.fills import (
     loads_of,
     read_load,
     staged_layout,
+    trace_load,
 )
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.planning.layout_rules import FREE, ties
@@ -61,6 +63,8 @@ CONSUMER_WARPGROUPS = "nv_tileas.consumer_warpgroups"
 """The attribute of a kernel that says how many warpgroups of consumers it must have, as an option asks."""
 FOR_TURNS = "nv_tileas.consumers_take_turns"
 """A unit attribute of a kernel that has that many so that they take turns with the tensor cores."""
+IN_TURN = 2
+"""Consumers that take tiles in turn, of one warpgroup each."""
 MOST_STAGES = 4
 FEWEST_STAGES = 2
 """The minimum number of buffers of a load in a loop: one is filled while the other is read."""
@@ -164,6 +168,8 @@ class Choice:
     stages: int = MOST_STAGES
     """The most stages of a pipeline."""
     refused: list[Missed] = field(default_factory=list[Missed])
+    consumers: int = 1
+    """How many consumers of `groups` warpgroups take tiles in turn (consumers.py)."""
 
     @property
     def consumer_registers(self) -> int:
@@ -182,7 +188,7 @@ class Choice:
 
     @property
     def _registers(self) -> tuple[int, int]:
-        return (_THREAD_REGISTERS if self.by_threads else _REGISTERS)[self.groups]
+        return (_THREAD_REGISTERS if self.by_threads else _REGISTERS)[self.groups * self.consumers]
 
 
 def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE) -> Choice:
@@ -207,8 +213,12 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE)
         raise next(iter(refused.values()), Missed(dots[0], "has no operand that is loaded"))
     choice = Choice(refused=list(refused.values()))
     chained = any(factors.a is None and 0 not in _staged(dot) for dot, factors in found.items())
-    choice.groups, choice.why = _warpgroups(list(found), chained)
-    _check_addresses(found, choice.groups)
+    if alternating_loop(function) is not None:
+        choice.consumers = IN_TURN
+        choice.groups, choice.why = _group_in_turn(list(found), chained), "each has tiles of its own"
+    else:
+        choice.groups, choice.why = _warpgroups(list(found), chained)
+    _check_addresses(found, choice.groups * choice.consumers)
     for dot, factors in found.items():
         grid = _grid(dot, choice.groups, chained)
         sliced = _is_sliced(dot, choice.groups)
@@ -436,26 +446,6 @@ def _read_all(
     read += made
 
 
-def trace_load(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]] | None:
-    """The load of an operand and the ops in between; None if the operand is computed."""
-    steps: list[Operation] = []
-    value: Value = dot.operand(position)
-    while isinstance(op := value.defining_op, Operation):
-        if not value.has_one_use:
-            return None
-        if isinstance(op, nv_tileas.TiledLoad):
-            return op, steps[::-1]
-        if isinstance(op, nv_tileaa.Reshape):
-            old, new = op.source.type.shape, op.res.type.shape
-            if [n for n in old if n != 1] != [n for n in new if n != 1]:
-                return None
-        elif not isinstance(op, nv_tileaa.Permute | arith.NegF):
-            return None
-        steps.append(op)
-        value = op.operands[0]
-    return None
-
-
 def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> tuple[int, str]:
     """How many warpgroups, and why: those that an option or the author asks for, else the fewest whose threads can hold
     the sums of each product."""
@@ -489,6 +479,17 @@ def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> tuple[int, str]:
     raise Missed(
         dots[0], f"has accumulators that do not fit the registers of {_WARPGROUPS[-1][0]} warpgroups"
     )
+
+
+def _group_in_turn(dots: list[nv_tileas.Dot], chained: bool) -> int:
+    """One warpgroup for each consumer of those that take tiles in turn.  Missed if its threads cannot hold the sums."""
+    for dot in dots:
+        if not _fits(dot, 1, chained, MOST_ACCUMULATOR):
+            m, n = dot.c.type.shape
+            raise Missed(
+                dot, f"has sums of {m}x{n}, for which the threads of one warpgroup have no registers"
+            )
+    return 1
 
 
 def _wanted_warpgroups(

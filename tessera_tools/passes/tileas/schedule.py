@@ -18,6 +18,8 @@ If the buffers do not fit the target's shared memory, the interval is increased 
 from __future__ import annotations
 
 import sys
+from collections import Counter
+from contextlib import suppress
 from typing import ClassVar
 
 from tessera_tools.analysis.hints import hint
@@ -30,9 +32,18 @@ from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.charts import charts_wanted, record_chart
 from tessera_tools.passes.tileas.agent_schedule import REQUIRED, AgentLoop
 from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.consumers import (
+    CONSUMERS,
+    Epilogue,
+    busy_of,
+    loop_over_tiles,
+    price_in_turn,
+    why_not,
+)
 from tessera_tools.passes.tileas.products import (
     CONSUMER_WARPGROUPS,
     FOR_TURNS,
+    IN_TURN,
     Choice,
     asynchronous_products,
     choose,
@@ -40,7 +51,8 @@ from tessera_tools.passes.tileas.products import (
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.records import dataclass
-from tessera_tools.target import Target
+from tessera_tools.target import WARPS_OF_WARPGROUP, Target
+from tessera_tools.target.throughput import throughput
 
 
 @dataclass(frozen=True)
@@ -65,8 +77,8 @@ class ScheduleLoops(Pass):
     ping_pong: str = option(
         "auto",
         "whether the consumer warpgroups of a loop take turns with the tensor cores: if that takes less time, or if it "
-        "is possible at all, or never",
-        choices=("auto", "always", "never"),
+        "is possible at all, or never; or by tiles of a loop over them, so that an epilogue overlaps products",
+        choices=("auto", "always", "never", "tiles"),
     )
 
     def run(self, op: Operation, context: PassContext) -> bool:
@@ -81,10 +93,13 @@ class ScheduleLoops(Pass):
         target, changed = target_of(op), False
         for function in kernels(op):
             made = _Made(self.num_stages)
-            choice = self._divided(function, made, target, self._choice(function, target))
+            choice = self._choice(function, target)
+            in_turn = self._alternated(function, made, target, choice, context)
+            choice = in_turn or self._divided(function, made, target, choice)
             if choice is not None:
                 changed = True
-                groups = f"{choice.groups} consumer warpgroup{'s' if choice.groups > 1 else ''}"
+                number = choice.groups * choice.consumers
+                groups = f"{number} consumer warpgroup{'s' if number > 1 else ''}"
                 loads = "a warp that loads" if not choice.by_threads else "a warpgroup that loads"
                 context.passed(function, f"{loads} and {groups}: {choice.why}", "warps", "schedule")
             self._tell_of_unfollowed_hints(function, choice, context)
@@ -192,6 +207,104 @@ class ScheduleLoops(Pass):
             del function.attributes[key]
         return choice
 
+    def _alternated(
+        self,
+        function: nv_tileaa.Func,
+        made: _Made,
+        target: Target,
+        choice: Choice | None,
+        context: PassContext,
+    ) -> Choice | None:
+        """Two consumers that take the tiles of a loop in turn, if that is possible and takes less time; marks the
+        loop."""
+        required = self.ping_pong == "tiles"
+        loop = loop_over_tiles(function) if choice is not None else None
+        if choice is None or loop is None:
+            if required and _multiplies(function):
+                raise function.error(f"cannot alternate tiles, for which ping-pong=tiles asks: {NO_LOOP}")
+            return None
+        if self.ping_pong in ("always", "never"):
+            return None
+        alone = self._alone(function, loop)
+        if isinstance(alone, str):
+            if required:
+                raise loop.error(f"cannot alternate tiles, for which ping-pong=tiles asks: {alone}")
+            better, why = False, alone
+        elif required:
+            better, why = True, "as ping-pong=tiles says"
+        else:
+            better, why = self._is_better_in_turn(made, target, choice, alone, loop)
+        if not better or isinstance(alone, str):
+            text = f"the consumers do not take tiles in turn: {why}"
+            context.missed(loop, text, "turns", "schedule", function=function)
+            return None
+        loop.attributes[CONSUMERS] = i32(IN_TURN)
+        text = f"{IN_TURN} consumers take tiles in turn, so that the epilogue of one overlaps products: {why}"
+        context.passed(loop, text, "turns", "schedule", function=function)
+        return alone
+
+    def _alone(self, function: nv_tileaa.Func, loop: scf.For) -> Choice | str:
+        """The products of a kernel where each consumer has tiles of its own, or why none can."""
+        warps = hint(function, "num_worker_warps_per_cta") or IN_TURN * WARPS_OF_WARPGROUP
+        if (self.num_consumer_warpgroups * WARPS_OF_WARPGROUP or warps) != IN_TURN * WARPS_OF_WARPGROUP:
+            return f"{IN_TURN} warpgroups take tiles in turn, and a hint or an option asks for another number"
+        loop.attributes[CONSUMERS] = i32(IN_TURN)
+        try:
+            choice = choose(function)
+        except Missed as refusal:
+            return f"{refusal.op.name} {refusal.why}"
+        finally:
+            del loop.attributes[CONSUMERS]
+        return why_not(loop, choice.products) or choice
+
+    def _is_better_in_turn(
+        self, made: _Made, target: Target, together: Choice, alone: Choice, loop: scf.For
+    ) -> tuple[bool, str]:
+        """Whether a tile takes less time if each consumer has tiles of its own, and why."""
+        if together.groups != IN_TURN:
+            return False, "with one warpgroup of consumers, the CTAs of a multiprocessor overlap"
+        epilogue, loops = Epilogue.of(loop, target), _loops_with(alone)
+        try:
+            schedules = {inner: made.together(inner, target, alone) for inner in loops}
+            intervals = {inner: self._interval(inner, made, target, together) for inner in loops}
+        except SchedulingError as failure:
+            return False, str(failure)
+        needs = [
+            (one.needed_registers, one.spare_registers)
+            for one in schedules.values()
+            if isinstance(one, AgentLoop)
+        ]
+        words = epilogue.bytes // (4 * 32 * WARPS_OF_WARPGROUP)
+        for need, spare in (*needs, (words, alone.consumer_registers - EPILOGUE_REGISTERS)):
+            if need > spare:
+                return False, f"their tiles need {need} registers of a thread, of {spare}"
+        known = all(inner.trip_count for inner in loops)
+        found: list[str] = []
+        for trips in (1,) if known else (1, MANY_TRIPS):
+            main, before, busy = 0, 0, Counter[str]()
+            for inner, one in schedules.items():
+                count = inner.trip_count or trips
+                main += count * one.schedule.interval
+                before += count * intervals[inner]
+                busy.update({name: count * cycles for name, cycles in busy_of(one.ops, one.costs).items()})
+            price = price_in_turn(main, busy, epilogue, throughput(target).barrier_latency)
+            other = before + epilogue.cycles
+            tile = "a tile" if known else f"a tile of {trips} step{'s' * (trips > 1)}"
+            if price >= other:
+                return False, f"{tile} would take {price} cycles instead of {other}"
+            found.append(f"{tile} takes {price} cycles instead of {other}")
+        return True, found[0]
+
+    def _interval(self, loop: scf.For, made: _Made, target: Target, choice: Choice) -> int:
+        """Cycles of an iteration if the warpgroups run it together, or with turns in it."""
+        together = made.together(loop, target, choice)
+        if isinstance(together, AgentLoop) and together.may_take_turns:
+            with suppress(SchedulingError):
+                turned = made.in_turns(loop, target, choice)
+                if turned.has_registers:
+                    return min(together.schedule.interval, turned.price)
+        return together.schedule.interval
+
     def _divides(self, function: Operation, made: _Made, target: Target, one: Choice, two: Choice) -> bool:
         """Whether each loop with products takes less time, if its warpgroups take turns, than with one warpgroup."""
         found = False
@@ -225,18 +338,19 @@ class ScheduleLoops(Pass):
 
 
 class _Made:
-    """The schedules of the loops of a kernel, by the number of consumer warpgroups.  Each is computed once.
+    """The schedules of the loops of a kernel, by the numbers of consumer warpgroups and of consumers.  Each is computed
+    once.
 
     Errors: SchedulingError if a loop has none.
     """
 
     def __init__(self, num_stages: int) -> None:
         self.num_stages = num_stages
-        self._found: dict[tuple[scf.For, int, bool], ScheduledLoop] = {}
+        self._found: dict[tuple[scf.For, tuple[int, int], bool], ScheduledLoop] = {}
 
     def together(self, loop: scf.For, target: Target, choice: Choice | None) -> ScheduledLoop:
         """The schedule of a loop, with asynchronous products if it has any."""
-        key = (loop, 0 if choice is None else choice.groups, False)
+        key = (loop, (0, 1) if choice is None else (choice.groups, choice.consumers), False)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = self._together(loop, target, choice)
@@ -251,7 +365,7 @@ class _Made:
 
     def in_turns(self, loop: scf.For, target: Target, choice: Choice) -> AgentLoop:
         """The schedule of a loop whose warpgroups take turns."""
-        key = (loop, choice.groups, True)
+        key = (loop, (choice.groups, choice.consumers), True)
         found = self._found.get(key)
         if found is None:
             found = self._found[key] = AgentLoop(loop, target, choice, self.num_stages, choice.groups)
@@ -271,6 +385,19 @@ def _tell_of_hints(scheduled: ScheduledLoop, function: Operation, context: PassC
                 "schedule",
                 function=function,
             )
+
+
+MANY_TRIPS = 64
+"""Iterations of a loop with products where their number is not known: of few and of many, a tile must take less."""
+EPILOGUE_REGISTERS = 24
+"""Registers of a thread that hold no tiles while an epilogue loads one: addresses, mostly."""
+NO_LOOP = "no loop over tiles has all products of the kernel, each in a loop in it"
+
+
+def _loops_with(choice: Choice) -> list[scf.For]:
+    """The innermost loops with asynchronous products of a kernel."""
+    found = dict.fromkeys(product.dot.parent_op for product in choice.products)
+    return [loop for loop in found if isinstance(loop, scf.For)]
 
 
 def _multiplies(function: Operation) -> bool:

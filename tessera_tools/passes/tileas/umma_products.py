@@ -45,6 +45,7 @@ from tessera_tools.passes.tileas.fills import (
     loads_of,
     read_load,
     staged_layout,
+    trace_load,
 )
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
 from tessera_tools.passes.tileas.packed_factors import is_packed, pack_factors, terms
@@ -54,7 +55,6 @@ from tessera_tools.passes.tileas.products import (
     check_exchanges,
     check_exits,
     loops_around,
-    trace_load,
     without_sign,
 )
 from tessera_tools.passes.tileas.umma_pairs import may_pair, pair

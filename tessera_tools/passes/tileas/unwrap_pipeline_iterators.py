@@ -4,6 +4,7 @@
     producer_acquire %pipe, %i                 producer_acquire %pipe, slot %s phase %p
     view %buffer, %i                           view %buffer, slot %s
     %n = inc_iter %i                           %s + 1, %p; behind the last stage 0, %p ^ 1
+    %n = inc_iter %i by %c                     (%s + %c) mod stages, %p ^ (%s + %c) / stages
     iter_args(%i = …), yield %i                iter_args(%s = …, %p = …), yield %s, %p
 
 The late rewriter of the description does this on every create_pipeline: later passes see plain values.  An acquire of
@@ -116,6 +117,8 @@ class _Unwrap:
         builder, stages = Builder.before(op), self.stages[op]
         slot, phase = self.pairs[op.iter]
         one = _number(1, builder)
+        if op.count is not None:
+            return self._further(builder, slot, phase, op.count, stages)
         if stages == 1:
             return slot, builder.insert(arith.XOrI(phase, one)).result
         if stages == 2:
@@ -131,6 +134,15 @@ class _Unwrap:
             builder.insert(arith.Select(wraps, _number(0, builder), following)).result,
             builder.insert(arith.Select(wraps, other, phase)).result,
         )
+
+    def _further(
+        self, builder: Builder, slot: Value, phase: Value, count: Value, stages: int
+    ) -> tuple[Value, Value]:
+        """`count` stages further: the rounds in between change the phase."""
+        sum, number = builder.insert(arith.AddI(slot, count)).result, _number(stages, builder)
+        rounds = builder.insert(arith.DivUI(sum, number)).result
+        odd = builder.insert(arith.AndI(rounds, _number(1, builder))).result
+        return builder.insert(arith.RemUI(sum, number)).result, builder.insert(arith.XOrI(phase, odd)).result
 
     def _with_pairs(self, op: Operation) -> Operation:
         """An op whose results are integers instead of iterators; its regions move over."""

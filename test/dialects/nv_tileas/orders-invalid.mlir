@@ -75,3 +75,77 @@ func.func @f() {
   }
   return
 }
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{has turns of 2 agents, but 1 take them}}
+  %o = nv_tileas.async.pipeline.create_order groups = 2 : !nv_tileas.order_token
+  nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 4] {
+    nv_tileas.async.pipeline.order_wait %o
+    nv_tileas.async.pipeline.order_arrive %o
+  }, {
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{has turns of agents of 4 and 8 warps; expected as many}}
+  %o = nv_tileas.async.pipeline.create_order groups = 2 : !nv_tileas.order_token
+  nv_tileas.async.pipeline.agent_switch num_warps = [4, 8] warp_id = [0, 4] {
+    nv_tileas.async.pipeline.order_wait %o
+    nv_tileas.async.pipeline.order_arrive %o
+  }, {
+    nv_tileas.async.pipeline.order_wait %o
+    nv_tileas.async.pipeline.order_arrive %o
+  }
+  return
+}
+
+// -----
+
+func.func @f() {
+  %o = nv_tileas.async.pipeline.create_order groups = 2 : !nv_tileas.order_token
+  nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 4] {
+    nv_tileas.async.pipeline.order_wait %o
+    nv_tileas.async.pipeline.order_arrive %o
+  }, {
+    nv_tileas.async.pipeline.order_wait %o
+    nv_tileas.async.pipeline.order_arrive %o
+  }
+  // expected-error @below {{takes a turn of agents, but stands in none}}
+  nv_tileas.async.pipeline.order_wait %o
+  return
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{has turns of the agents of several agent_switch ops}}
+  %o = nv_tileas.async.pipeline.create_order groups = 2 : !nv_tileas.order_token
+  nv_tileas.async.pipeline.agent_switch num_warps = [4] warp_id = [0] {
+    nv_tileas.async.pipeline.order_wait %o
+    nv_tileas.async.pipeline.order_arrive %o
+  }
+  nv_tileas.async.pipeline.agent_switch num_warps = [4] warp_id = [0] {
+    nv_tileas.async.pipeline.order_wait %o
+    nv_tileas.async.pipeline.order_arrive %o
+  }
+  return
+}
+
+// -----
+
+// A turn ends on every path, or on none.
+func.func @f(%c: i1) {
+  %o = nv_tileas.async.pipeline.create_order groups = 2 : !nv_tileas.order_token
+  nv_tileas.async.pipeline.order_wait %o
+  // expected-error @below {{has a region that begins a turn and does not end it, or ends one}}
+  scf.if %c {
+    nv_tileas.async.pipeline.order_arrive %o
+  } else {
+  }
+  return
+}

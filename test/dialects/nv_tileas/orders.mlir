@@ -28,3 +28,23 @@ func.func @turns(%n: i32) {
   }
   return
 }
+
+// Agents take turns as well.  A branch may end a turn, if all of its blocks do.
+// CHECK-LABEL: @agents
+func.func @agents(%c: i1) {
+  // CHECK: %[[O:.*]] = nv_tileas.async.pipeline.create_order groups = 2 : !nv_tileas.order_token
+  %o = nv_tileas.async.pipeline.create_order groups = 2 : !nv_tileas.order_token
+  nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 4] {
+    nv_tileas.async.pipeline.order_wait %o
+    scf.if %c {
+      // CHECK: nv_tileas.async.pipeline.order_arrive %[[O]]
+      nv_tileas.async.pipeline.order_arrive %o
+    } else {
+      nv_tileas.async.pipeline.order_arrive %o
+    }
+  }, {
+    nv_tileas.async.pipeline.order_wait %o
+    nv_tileas.async.pipeline.order_arrive %o
+  }
+  return
+}

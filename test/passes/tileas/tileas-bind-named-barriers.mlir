@@ -62,3 +62,25 @@ nv_tileaa.func @required(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa
   }
   nv_tileaa.return
 }
+
+// -----
+
+// Agents that take turns have barriers behind those of all agents; what each does in its turn is its own matter.
+// CHECK-LABEL: nv_tileaa.func @agents
+// CHECK: create_order groups = 2 barriers = [4, 5] : !nv_tileas.order_token
+nv_tileaa.func @agents(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 12>} {
+  %c0 = arith.constant 0 : i32
+  %o = nv_tileas.async.pipeline.create_order groups = 2 : !nv_tileas.order_token
+  nv_tileas.async.pipeline.agent_switch num_warps = [4, 4, 4] warp_id = [0, 4, 8] {
+  }, {
+    scf.for %k = %c0 to %n step %n : i32 {
+      nv_tileas.async.pipeline.order_wait %o
+      nv_tileas.barrier
+      nv_tileas.async.pipeline.order_arrive %o
+    }
+  }, {
+    nv_tileas.async.pipeline.order_wait %o
+    nv_tileas.async.pipeline.order_arrive %o
+  }
+  nv_tileaa.return
+}

@@ -108,4 +108,27 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     }
     nv_tileaa.return
   }
+
+  // Stages that other agents use are left out at once.
+  // CHECK-LABEL: @further
+  // CHECK: scf.for {{.*}} iter_args(%[[SLOT:.*]] = %{{.*}}, %[[PHASE:.*]] = %{{.*}}) -> (i32, i32)
+  // CHECK: %[[SUM:.*]] = arith.addi %[[SLOT]], %n : i32
+  // CHECK-NEXT: %[[STAGES:.*]] = arith.constant 3 : i32
+  // CHECK-NEXT: %[[ROUNDS:.*]] = arith.divui %[[SUM]], %[[STAGES]] : i32
+  // CHECK-NEXT: %[[ONE:.*]] = arith.constant 1 : i32
+  // CHECK-NEXT: %[[ODD:.*]] = arith.andi %[[ROUNDS]], %[[ONE]] : i32
+  // CHECK-NEXT: %[[S:.*]] = arith.remui %[[SUM]], %[[STAGES]] : i32
+  // CHECK-NEXT: %[[P:.*]] = arith.xori %[[PHASE]], %[[ODD]] : i32
+  // CHECK-NEXT: scf.yield %[[S]], %[[P]] : i32, i32
+  nv_tileaa.func @further(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %pipe = nv_tileas.async.pipeline.create_pipeline stages = 3, producers = 1, consumers = 1 in_turn : !nv_tileas.pipeline_token
+    %first = nv_tileas.async.pipeline.create_iterator %pipe : !nv_tileas.pipeline_iter<i32>
+    %end = scf.for %k = %zero to %n step %one iter_args(%i = %first) -> (!nv_tileas.pipeline_iter<i32>) : i32 {
+      %next = nv_tileas.async.pipeline.inc_iter %i by %n : !nv_tileas.pipeline_iter<i32>
+      scf.yield %next : !nv_tileas.pipeline_iter<i32>
+    }
+    nv_tileaa.return
+  }
 }
