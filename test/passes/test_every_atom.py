@@ -95,7 +95,7 @@ def spelled(type: Type) -> str:
 def product(row: Product, operand: str, accumulator: str) -> str:
     """A program whose product the instruction serves."""
     if row.primitive == UMMA and operand == "f4E2M1FN":
-        return Scaled().text()
+        return Scaled(m=row.m, n=64, k=2 * row.k).text()
     if row.primitive in (WGMMA, UMMA):
         b_t = "" if operand in ("f16", "bf16") else "permute"
         return Gemm(operand, accumulator, m=row.m, k=2 * row.k, b_t=b_t).text()
@@ -116,11 +116,11 @@ def instruction(row: Product, operand: str, accumulator: str) -> str:
     """The instruction in PTX, as a regular expression."""
     if row.primitive == FMA:
         return r"fma\.rn\.f32"
-    if row.primitive == UMMA and operand == "f4E2M1FN":
-        return r"tcgen05\.mma\.cta_group::1\.kind::mxf4nvf4\.block_scale"
-    # On other units f4 always, and f8 where the row has f16's depth, are converted in registers.
+    # f4 always, and f8 where the row has f16's depth, are converted in registers.
     a = "f16" if operand == "f4E2M1FN" or (operand.startswith("f8") and row.k == 16) else WORDS[operand]
     d = WORDS[accumulator]
+    if row.primitive == UMMA and operand == "f4E2M1FN":
+        return r"tcgen05\.mma\.cta_group::1\.kind::mxf4nvf4\.block_scale\.block16"
     if row.primitive == WGMMA:
         return rf"wgmma\.mma_async\.sync\.aligned\.m64n\d+k{row.k}\.{d}\.{a}\.{a}"
     if row.primitive == UMMA:
