@@ -13,15 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import product as product_of
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.hints import hint
-from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
-from tessera_tools.dialects.atoms import MMA, PRODUCTS, UMMA, Product
+from tessera_tools.dialects.atoms import MMA, PRODUCTS, UMMA, Product, signless
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
+from tessera_tools.dialects.nv_tileaa.packing import packed_bits
 from tessera_tools.dialects.nv_tileas import (
     TensorAttr,
     TmemType,
@@ -32,11 +33,12 @@ from tessera_tools.dialects.nv_tileas import (
 )
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.types import bit_width
-from tessera_tools.layout.tensor_memory import LANES
+from tessera_tools.layout.tensor_memory import LANES, are_atoms, has_atoms, scale_atoms
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import (
     SIDES,
     BoxLoad,
+    Filler,
     ThreadFill,
     box_load,
     check_order,
@@ -45,6 +47,7 @@ from tessera_tools.passes.tileas.fills import (
     staged_layout,
 )
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
+from tessera_tools.passes.tileas.packed_factors import is_packed, pack_factors, terms
 from tessera_tools.passes.tileas.products import (
     AsyncProduct,
     Choice,
@@ -55,20 +58,26 @@ from tessera_tools.passes.tileas.products import (
     without_sign,
 )
 from tessera_tools.passes.tileas.umma_pairs import may_pair, pair
-from tessera_tools.records import dataclass, field
+from tessera_tools.records import dataclass, field, replace
 from tessera_tools.target import Target
 
 _TRANSPOSED = (1, 2)
-"""Bytes of the elements of factors that need not be contiguous along K."""
+"""Bytes of the elements of factors that need not be contiguous along K, unless they are packed."""
+_BYTES_OF_K = 32
+"""K of every instruction, in bytes."""
 _MOST_COLUMNS = 256
 """Columns of one instruction."""
-_SCALES = 3
+SCALES = 3
 """The first operand of a product that is factors of blocks."""
 _FEWEST_SCALED = 64
 """Columns of an instruction with factors of blocks."""
 _WARPGROUPS = ((1, 64), (2, 128), (4, 64))
 """(warpgroups that load the sums, limit of registers of a thread for those of one accumulation)."""
 
+_DEPTHS = (4, 3, 2)
+"""Stages of factors of blocks that TMA brings."""
+_HANDED_DEPTH = 2
+"""Stages of factors of blocks that the consumer brings for each iteration of a loop."""
 _RESERVED = ((2, True), (2, False), (1, True), (1, False))
 """(stages of sums in loops, whether factors are in tensor memory), the best first."""
 _MOST_AGENTS = 3
@@ -88,26 +97,34 @@ class Handed(ThreadFill):
     """The op in the block of the factor before which the consumer hands it over: the product, or a loop around it."""
     in_tensor: bool = False
     """Whether the stage is in tensor memory."""
+    stages: int = 1
 
     @property
     def may_be_in_tensor(self) -> bool:
         """Whether tcgen05.mma reads it from tensor memory as threads hold it: a left factor, in whole words."""
         if self.is_scales:
-            return True
+            return not self.is_copied_on
+        if is_packed(self.load):
+            return False
         bits = bit_width(self.type.element)
         return self.position == 0 and (bits == 16 or (bits == 8 and instruction_rows(self.load) == LANES))
 
     @property
     def is_scales(self) -> bool:
-        """Whether it is the factors of blocks of A or B, which are in tensor memory only."""
-        return self.position > 2
+        """Whether it is the factors of blocks of A or B, which products read from tensor memory only."""
+        return self.position >= SCALES
+
+    @property
+    def is_copied_on(self) -> bool:
+        """Whether the multiplier copies it from shared to tensor memory."""
+        return self.is_scales and has_atoms(self.type.shape, self.position - SCALES)
 
     @property
     def tensor_type(self) -> TmemType:
         """The buffer in tensor memory."""
         type = self.type
         if self.is_scales:
-            return TmemType((1, *type.shape), type.element, TensorAttr(self.memory))
+            return scales_type(self.load, self.position, self.stages)
         layout = operand_layout(type.shape, instruction_rows(self.load), type.element)
         return TmemType((1, *type.shape), type.element, TensorAttr(layout))
 
@@ -123,15 +140,25 @@ class UmmaProduct(AsyncProduct):
 
     handed: Mapping[int, Handed] = field(default_factory=dict[int, Handed])
     """The factors that TMA does not bring, by position."""
+    scales: Mapping[int, BoxLoad] = field(default_factory=dict[int, BoxLoad])
+    """The factors of blocks that TMA brings, by position."""
+
+    @property
+    def loads(self) -> list[Filler]:
+        return [*super().loads, *self.scales.values()]
 
     @property
     def staged(self) -> list[int]:
         return [position for position, factor in self.handed.items() if not factor.in_tensor]
 
+    @property
+    def staged_bytes(self) -> int:
+        return sum(self.handed[position].bytes * self.handed[position].stages for position in self.staged)
+
     def atom(self) -> CuteMmaAtomAttr:
         """The instruction."""
         old = self.dot.atom
-        k = 32 // element_bytes(self.dot.a.type.element)
+        k = _BYTES_OF_K * 8 // packed_bits(old.a)
         return CuteMmaAtomAttr(UMMA, 100, (self.rows, self.atom_n, k), old.a, old.b, old.accumulator)
 
     @property
@@ -260,7 +287,7 @@ def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
             # The consumer waits for the sums, not for the tiles.
             check_order(load.load, one.end, order)
     _divide(choice.accumulations)
-    _reserve(choice.accumulations, target)
+    choice.stages = _reserve(choice.accumulations, target)
     choice.groups = _warpgroups(function, choice.accumulations)
     if may_pair(function):
         try:
@@ -284,7 +311,7 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
     if dot.c.type.rank != 2:
         raise Missed(dot, "multiplies batches of matrices, which tcgen05.mma does not support")
     row = _row(dot, target)
-    (m, k), n = dot.a.type.shape, dot.b.type.shape[1]
+    m, k, n = dot.a.type.shape[0], terms(dot), dot.b.type.shape[1]
     columns = min(n, _MOST_COLUMNS)
     if m % row.m or columns not in row.n or k % row.k:
         raise Missed(
@@ -301,7 +328,10 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         if not isinstance(around, scf.For | scf.If):
             raise Missed(dot, f"is nested in a '{around.name}', which agents do not support in this version")
         around = around.parent_op
+    pack_factors(dot)
+    transposed = () if is_packed(dot) else _TRANSPOSED
     factors: list[BoxLoad | None] = []
+    scales: dict[int, BoxLoad] = {}
     read: list[BoxLoad] = []
     handed: dict[int, Handed] = {}
     for position in (0, 1):
@@ -309,14 +339,18 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         try:
             if traced is None:
                 raise Missed(dot, f"has a {SIDES[position]} operand that is computed, or has other uses")
-            factors.append(box_load(dot, position, *traced, facts, order, _TRANSPOSED))
+            factors.append(box_load(dot, position, *traced, facts, order, transposed))
         except Missed as refusal:
             factors.append(None)
             handed[position] = _handed(dot, position, read, facts, order, refusal)
-    for position in range(_SCALES, _SCALES + len(dot.scales)):
-        handed[position] = _handed_scales(dot, position, read, facts, order)
+    for position in range(SCALES, SCALES + len(dot.scales)):
+        brought = _atoms_load(dot, position, facts, order)
+        if brought is not None:
+            scales[position] = brought
+        else:
+            handed[position] = _handed_scales(dot, position, read, facts, order)
     a, b = factors
-    return UmmaProduct(dot, columns, (4, 1), a, b, read=read, handed=handed)
+    return UmmaProduct(dot, columns, (4, 1), a, b, read=read, handed=handed, scales=scales)
 
 
 def _handed(
@@ -355,6 +389,31 @@ def _read(
     read.append(read_load(dot, load, facts, order))
 
 
+def scales_type(dot: nv_tileas.Dot, position: int, stages: int) -> TmemType:
+    """The buffer in tensor memory for the factors of blocks."""
+    type: Any = dot.operand(position).type
+    axis = position - SCALES
+    width = min(_MOST_COLUMNS, type.shape[1]) if axis else LANES
+    return TmemType((stages, *type.shape), type.element, scales_layout(type.shape, axis, width))
+
+
+def _atoms_load(dot: nv_tileas.Dot, position: int, facts: Facts, order: MemoryOrder) -> BoxLoad | None:
+    """Factors of blocks that TMA brings in the order from which tcgen05.cp copies them; None if it does not."""
+    steps: list[Operation] = []
+    value = dot.operand(position)
+    while value.has_one_use and isinstance(op := value.defining_op, nv_tileaa.Reshape | nv_tileaa.Permute):
+        steps.insert(0, op)
+        value = op.operands[0]
+    load = value.defining_op
+    if not value.has_one_use or not isinstance(load, nv_tileas.TiledLoad):
+        return None
+    with suppress(Missed):
+        made = replace(read_load(dot, load, facts, order, (0,)), steps=steps)
+        if are_atoms(made.seen, position - SCALES):
+            return made
+    return None
+
+
 def _handed_scales(
     dot: nv_tileas.Dot, position: int, read: list[BoxLoad], facts: Facts, order: MemoryOrder
 ) -> Handed:
@@ -364,9 +423,9 @@ def _handed_scales(
             if isinstance(load, nv_tileas.TiledLoad):
                 _read(dot, load, read, facts, order)
     type: Any = dot.operand(position).type
-    axis = position - _SCALES
-    width = min(_MOST_COLUMNS, type.shape[1]) if axis else LANES
-    layout = scales_layout(type.shape, axis, width).layout
+    axis = position - SCALES
+    in_order = has_atoms(type.shape, axis)
+    layout = scale_atoms(type.shape, axis) if in_order else scales_type(dot, position, 1).layout.layout
     return Handed(dot, layout, 0, [], False, "", position=position, before=_before(dot, position))
 
 
@@ -383,7 +442,7 @@ def _before(dot: nv_tileas.Dot, position: int) -> Operation:
 
 def _row(dot: nv_tileas.Dot, target: Target) -> Product:
     """The entry of the table.  Raises Missed if there is none for the types."""
-    a, b, c = (v.type.element for v in (dot.a, dot.b, dot.c))
+    a, b, c = (signless(element) for element in (dot.atom.a, dot.atom.b, dot.atom.accumulator))
     for row in PRODUCTS:
         known = a in row.operands and b in row.operands and c in row.accumulators
         if (
@@ -463,21 +522,29 @@ def _computed_from(values: list[Value]) -> set[Operation]:
 # -- resources
 
 
-def _reserve(accumulations: list[Accumulation], target: Target) -> None:
+def _reserve(accumulations: list[Accumulation], target: Target) -> int:
     """Give accumulations in loops a second stage, and factors that may be there a stage in tensor memory, if there are
     columns for it.  Sums that are taken an iteration later are taken before the next ones begin: one stage is enough.
-    Raises Missed if there are not enough columns of tensor memory."""
+    Factors of blocks have a stage for each in shared memory.  Returns the most stages of what TMA brings.  Raises
+    Missed if there are not enough columns of tensor memory."""
     products = [product for one in accumulations for product in one.products]
     factors = [f for product in products for f in product.handed.values() if f.may_be_in_tensor]
-    for stages, in_tensor in _RESERVED:
+    copied = [f for product in products for f in product.handed.values() if f.is_copied_on]
+    brought = [(product.dot, position) for product in products for position in product.scales]
+    for factor in copied:
+        if factor.before is factor.load and loops_around(factor.load):
+            factor.stages = _HANDED_DEPTH
+    for (stages, in_tensor), depth in product_of(_RESERVED, _DEPTHS if brought else _DEPTHS[:1]):
         for factor in factors:
             factor.in_tensor = in_tensor or factor.is_scales
         for one in accumulations:
             one.stages = stages if loops_around(one.end) and one.used_first is None else 1
         columns = sum(one.type.columns for one in accumulations)
         columns += sum(factor.tensor_type.columns for factor in factors if factor.in_tensor)
+        columns += sum(factor.tensor_type.columns for factor in copied)
+        columns += sum(scales_type(dot, position, depth).columns for dot, position in brought)
         if columns <= target.tmem_columns:
-            return
+            return depth
     columns = allocated_columns([one.type for one in accumulations])
     raise Missed(
         accumulations[0].first,

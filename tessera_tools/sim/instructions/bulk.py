@@ -10,6 +10,7 @@ import numpy as np
 from tessera_tools.sim.access import check_remote
 from tessera_tools.sim.bulk import copy_in, copy_out, groups
 from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.instructions.common import once_for_equal
 from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.mbarrier import MBarrier, lookup, resolve
 from tessera_tools.sim.memory import REMOTE_SHIFT, SHARED_START, Buffer
@@ -130,7 +131,7 @@ def destinations(
         target = warp.cta.cluster.ctas[rank]
         check_remote(warp, mask, target)
         signals = rank & ~1 | signal[0].rank & 1 if paired else rank
-        where = (signals + 1) << REMOTE_SHIFT | signal[1]
+        where = signals << REMOTE_SHIFT | signal[1]
         signaled = lookup(warp, mask, "shared::cluster", where, engine=True)
         if signaled is not None:
             result.append(Destination(target, offset, signaled))
@@ -295,7 +296,12 @@ def _out(ctx: Context, operands: list[Operand], combine: Any, operation: str, ma
             places = np.arange(address, address + count, 16).astype(np.uint64)
             warp.stats.bulk("cp.reduce.async.bulk" if operation else "cp.async.bulk", count, places)
 
-    return _each(one)
+    if combine is not None:
+        return _each(one)
+    picked = [] if chosen is None else [chosen]
+    return once_for_equal(
+        one, lambda warp: [to(warp), at(warp), *(warp.ports[port] for port in (size, *picked))], what
+    )
 
 
 @instruction("cp.async.bulk.prefetch")
