@@ -103,8 +103,8 @@ What the losses come from, where the cause is known:
 - **Sequences of different lengths** have no agents, and their products are `mma.sync`: the kernel ends early where a
   sequence has no rows, which an agent cannot do. They also begin at rows that are known only in the kernel, for which a
   launcher can make no tensor maps.
-- **Cross entropy** is bound by instructions: about 23 for each class, most of them those of the polynomial that `exp` of
-  f32 is, because `ex2.approx` is less exact. The other kernels with `exp` move more bytes for each.
+- **Cross entropy** is bound by instructions: about 23 for each class, most of them those of the polynomial that `exp`
+  of f32 is, because `ex2.approx` is less exact. The other kernels with `exp` move more bytes for each.
 - **Layer norm**: a tile block has one row: it loads it, reduces it twice and stores it, with nothing to load meanwhile.
   Only the other tile blocks of the SM overlap that. RMS norm reduces it once.
 """
