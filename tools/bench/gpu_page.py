@@ -100,6 +100,8 @@ What the losses come from, where the cause is known:
 - **Factors that the consumer converts** (`tf32`, and V of 8-bit floats): the program rounds f32 to tf32, which wgmma
   would cut off, and wgmma reads 8-bit factors along K only. The consumer reads the tile that TMA has brought, converts
   it and writes it back, and its products wait for that.
+- **Attention with pages** waits for its tiles: the clock takes pages of different sequences to be different lines of
+  DRAM, and its sample does not see which CTAs share them. We have not looked further.
 - **Sequences of different lengths** have no agents, and their products are `mma.sync`: the kernel ends early where a
   sequence has no rows, which an agent cannot do. They also begin at rows that are known only in the kernel, for which a
   launcher can make no tensor maps.

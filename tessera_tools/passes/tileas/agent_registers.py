@@ -9,7 +9,7 @@ another one computes.  PTX ISA, "setmaxnreg".
 
 from __future__ import annotations
 
-from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target, launched_registers
+from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target, launched_registers, occupancy
 
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (24, 112)}
 """Registers of the threads of the producer and of a consumer by number of consumer warpgroups, which fit the register
@@ -35,10 +35,14 @@ def registers_of_several(
     groups: int, least: int, target: Target, most: int
 ) -> tuple[int, tuple[int, int] | None]:
     """(CTAs, registers as above) for as many CTAs on a multiprocessor as leave a thread of the consumer `least`
-    registers, at most `most`; 1 and None if there is no room for two."""
+    registers, at most `most`; 1 and None if these are not twice as many as without an exchange.
+
+    `least` is an estimate, and often more than ptxas needs: a small gain would be none.
+    """
     if target.has(Feature.SETMAXNREG):
-        for ctas in range(min(most, _MOST_CTAS), 1, -1):
-            threads = 32 * WARPS_OF_WARPGROUP * (groups + 1)
+        threads = 32 * WARPS_OF_WARPGROUP * (groups + 1)
+        alike = occupancy(target, threads=threads, registers=least).blocks
+        for ctas in range(min(most, _MOST_CTAS), max(1, 2 * alike - 1), -1):
             launched = launched_registers(target, threads, ctas)
             for producer in (_PRODUCER, _LEAST_PRODUCER):
                 consumer = min((launched * (groups + 1) - producer) // groups // 8 * 8, _MOST_CONSUMER)
