@@ -307,7 +307,7 @@ def compile(
         `never`, or by the `tiles` of a persistent kernel.
     persistent: what gives a CTA its next tile block: `static` (a stride), `counter` (in memory), `cancel` (cluster
         launch control); `never` launches a CTA for each.
-    raster: the order of tile blocks in the grid: `rows`, `grouped:N` or `hilbert:N`.
+    raster: the order of tile blocks in the grid: `rows`, `reversed:N`, `grouped:N` or `hilbert:N`.
     launches: `large` if launches have more tile blocks than run at once: clusters of tile blocks and persistence are
         then chosen where they take less time.
     split_k: the CTAs of a cluster that share the iterations of a loop with products, and then add their sums: 2, 4 or

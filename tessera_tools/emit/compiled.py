@@ -65,7 +65,7 @@ class Options:
     persistent: str = "auto"
     """What gives a CTA its next tile block: `static`, `counter` or `cancel`; with `never` and `auto`, it has one."""
     raster: str = "auto"
-    """The order of tile blocks: `rows`, `grouped:N` or `hilbert:N`; `auto` is `rows`."""
+    """The order of tile blocks: `rows`, `reversed:N`, `grouped:N` or `hilbert:N`; `auto` is `rows`."""
     launches: str = "any"
     """The launches that kernels are compiled for: `large` ones have more tile blocks than run at once."""
     num_stages: int = 0

@@ -109,8 +109,19 @@ TUNABLES = (
     ),
     Tunable(
         "raster",
-        ("rows", "grouped:4", "grouped:8", "grouped:16", "hilbert:4", "hilbert:8", "hilbert:16"),
-        "the order of tile blocks in the grid: rows, grouped:N (columns of N), or hilbert:N (default: auto)",
+        (
+            "rows",
+            "reversed:1",
+            "reversed:8",
+            "grouped:4",
+            "grouped:8",
+            "grouped:16",
+            "hilbert:4",
+            "hilbert:8",
+            "hilbert:16",
+        ),
+        "the order of tile blocks in the grid: rows, reversed:N (from the end of N rows on), grouped:N (columns of N), "
+        "or hilbert:N (default: auto)",
         default="auto",
     ),
     Tunable(

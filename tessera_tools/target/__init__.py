@@ -1,6 +1,6 @@
 """Properties of the GPU architectures. Call `lookup("sm_90")` to get a target."""
 
-from tessera_tools.target.occupancy import Occupancy, max_registers_for, occupancy
+from tessera_tools.target.occupancy import Occupancy, launched_registers, max_registers_for, occupancy
 from tessera_tools.target.table import Feature, Target, UnknownTargetError, lookup, targets
 from tessera_tools.target.unit import MOST_WARPS, WARPS_OF_WARPGROUP, ExecutionUnit
 
@@ -14,6 +14,7 @@ __all__ = [
     "UnknownTargetError",
     "lookup",
     "max_registers_for",
+    "launched_registers",
     "occupancy",
     "targets",
 ]

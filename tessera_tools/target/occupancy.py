@@ -12,7 +12,7 @@ from __future__ import annotations
 from tessera_tools.records import dataclass
 from tessera_tools.target.table import Target
 
-__all__ = ["Occupancy", "max_registers_for", "occupancy"]
+__all__ = ["Occupancy", "launched_registers", "max_registers_for", "occupancy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +85,9 @@ def max_registers_for(target: Target, *, threads: int, blocks: int = 1) -> int:
         if _blocks_by_registers(target, warps, registers) >= blocks:
             return registers
     return 0
+
+
+def launched_registers(target: Target, threads: int, blocks: int = 1) -> int:
+    """Registers of each thread at the launch of a kernel whose warps then exchange them by setmaxnreg: as many as keep
+    `blocks` blocks resident, in multiples of 8 (PTX ISA, setmaxnreg)."""
+    return max_registers_for(target, threads=threads, blocks=blocks) // 8 * 8

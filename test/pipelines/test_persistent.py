@@ -80,6 +80,16 @@ def by_rows(columns: int, rows: int) -> Iterator[tuple[int, int]]:
     return ((x, y) for y in range(rows) for x in range(columns))
 
 
+def from_the_end(columns: int, rows: int, height: int) -> list[tuple[int, int]]:
+    """(x, y) of the programs, in bands of `height` rows from the last column on."""
+    return [
+        (x, y)
+        for top in range(0, rows, height)
+        for x in reversed(range(columns))
+        for y in range(top, min(top + height, rows))
+    ]
+
+
 def grouped(columns: int, rows: int, width: int) -> Iterator[tuple[int, int]]:
     for left in range(0, columns, width):
         for x, y in by_rows(min(width, columns - left), rows):
@@ -115,13 +125,14 @@ def test_the_curve_of_the_reference_goes_from_neighbor_to_neighbor() -> None:
 
 
 @pytest.mark.parametrize("persistent", ["static", "counter"])
-@pytest.mark.parametrize("raster", ["rows", "grouped:4", "hilbert:4"])
+@pytest.mark.parametrize("raster", ["rows", "reversed:3", "grouped:4", "hilbert:4"])
 def test_one_cta_runs_the_programs_in_order(raster: str, persistent: str) -> None:
     rng = np.random.default_rng(fresh_seed())
     columns, rows, planes = (int(n) for n in rng.integers(1, (14, 11, 3)))
     found, counted = ran((columns, rows, planes), persistent=persistent, raster=raster, resident=1)
     order = {
         "rows": by_rows(columns, rows),
+        "reversed:3": from_the_end(columns, rows, 3),
         "grouped:4": grouped(columns, rows, 4),
         "hilbert:4": hilbert(columns, rows, 4),
     }[raster]
@@ -135,6 +146,7 @@ def test_one_cta_runs_the_programs_in_order(raster: str, persistent: str) -> Non
 @pytest.mark.parametrize(
     ("raster", "persistent"),
     [
+        ("reversed:8", "never"),
         ("grouped:8", "never"),
         ("hilbert:8", "never"),
         ("hilbert:4", "static"),

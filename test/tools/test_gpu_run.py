@@ -232,18 +232,8 @@ def test_a_folder_that_is_no_pack_is_refused(tmp_path: Path, capsys: pytest.Capt
 def test_a_reference_finds_one_wrong_element_in_its_rows(family: str) -> None:
     """References against another formula, and against an output with an error."""
     rng = np.random.default_rng(fresh_seed())
-    case = {
-        "gemm": gpu_cases.gemm(40, 24, 16, "gemm_f16", (128, 256), ("f16", "f16")),
-        "gemm_nt": gpu_cases.gemm(40, 24, 16, "gemm_f8", (128, 128), ("f8e4m3", "f16")),
-        "attention": gpu_cases.attention(512, 64, True),
-        "softmax": gpu_cases.by_rows("softmax", "softmax_f32_1024", 40, 64, "f32"),
-        "layer_norm": gpu_cases.by_rows("layer_norm", "layer_norm_bf16_1024", 40, 64, "bf16"),
-        "row_sum": gpu_cases.by_rows("row_sum", "row_sum_f32_4096", 40, 64, "f32"),
-        "row_scan": gpu_cases.by_rows("row_scan", "row_scan_f32_1024", 40, 64, "f32"),
-        "vector_add": gpu_cases.vector_add(100),
-        "transpose": gpu_cases.transpose(24, 40, "f32"),
-    }[family]
-    values = {one.name: rng.standard_normal(one.shape) for one in case.tensors}
+    case = next(one for one in gpu_cases.CASES if one.family == family and one.small)
+    values = {one.name: one.values(rng).astype(np.float64) for one in case.tensors}
     index, part = expected = gpu_cases.expected_of(case, values.__getitem__, 3)
     output = np.full(case.output.shape, np.nan)
     output[index] = part

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from gpu_cases import CASES, Case, Tensor, attention, by_rows, gemm, up, vector_add
+from gpu_cases import CASES, SIZES, Case, Tensor, attention, by_rows, gemm, up, vector_add
 from measure import ROOT
 
 RESULTS = ROOT / "docs" / "estimates.json"
@@ -28,8 +28,11 @@ CORPUS = ROOT / "test" / "corpus"
 TARGETS = ("sm_90a", "sm_100a")
 LAUNCHES = ("any", "large")
 GOALS = (
-    r"gemm (f16|bf16|f8|nt_f16|tn_f16|epilogue_f16|tf32|i8) 8192x8192x8192$|gemm f16 (1024|4096)|gemm f16 4000|"
-    r"attention .* (8192|\d+x8192)$|(softmax|layer norm|rms norm|row sum|row scan|cross entropy|gather rows) |"
+    r"gemm (f16|bf16) 8192x8192x8192$|gemm f16 (1024|4096)|gemm f16 4000|gemm f8 4096|"
+    r"gemm (nt_f16|tn_f16|epilogue_f16|tf32|i8) 4096x4096x4096$|"
+    r"attention f16 d128 causal 32x8192$|attention f\d+ d\d+( causal)? \d+x2048$|"
+    r"attention f16 d128 (window|group|paged|lengths)|"
+    r"(softmax|layer norm|rms norm|row sum|row scan|column sum|cross entropy|gather rows|copy) |"
     r"vector add f32 16777216|transpose .* (8192|4000)"
 )
 """The cases on the page."""
@@ -112,8 +115,10 @@ CORPUS_TABLE = """\
 | program | GPU | any, µs | large, µs | large / any |
 | --- | --- | ---: | ---: | ---: |"""
 GOALS_TABLE = """\
-| launch | µs | rate | share of the peak | busiest; waits |
-| --- | ---: | ---: | ---: | --- |"""
+| launch | µs | rate | share of the peak | of a copy | busiest; waits |
+| --- | ---: | ---: | ---: | ---: | --- |"""
+COPY = "copy f32 33554432"
+"""The case whose bandwidth is that of a copy."""
 
 
 def corpus_rows(found: Mapping[str, Any]) -> list[list[str]]:
@@ -132,18 +137,21 @@ def corpus_rows(found: Mapping[str, Any]) -> list[list[str]]:
 def goal_rows(found: Mapping[str, Any]) -> list[list[str]]:
     """The other cases whose estimates the file has."""
     rows: list[list[str]] = []
+    like = next(case for case in CASES if case.name == COPY)
+    copied = found.get(f"goal {COPY}", {})
+    copy = like.nbytes / copied["us"] if "us" in copied else None
     corpus = [(f"corpus {program} sm_90a large", case) for program, case in _corpus().items()]
     for key, case in [*corpus, *((f"goal {case.name}", case) for case in CASES)]:
         made = found.get(key)
         if made is None or "us" not in made:
             continue
         name = case.name if key.startswith("goal") else f"{case.program} of the corpus"
-        rows.append([name, f"{made['us']:,.1f}", *_share(case, made["us"]), made["bound"]])
+        rows.append([name, f"{made['us']:,.1f}", *_share(case, made["us"], copy), made["bound"]])
     return rows
 
 
-def _share(case: Case, us: float) -> tuple[str, str]:
-    """(rate, share of the peak) on an H100 SXM."""
+def _share(case: Case, us: float, copy: float | None) -> tuple[str, str, str]:
+    """(rate, share of the peak, share of the bandwidth of a copy) on an H100 SXM; a copy moves `copy` bytes in a µs."""
     from tessera_tools.target import lookup
     from tessera_tools.target.timing import timing
 
@@ -151,11 +159,12 @@ def _share(case: Case, us: float) -> tuple[str, str]:
     assert table is not None
     if not case.flops:
         rate = case.nbytes / us * 1e6
-        return f"{rate / 1e9:,.0f} GB/s", f"{100 * rate / (table.value('dram_chip_gbs') * 1e9):.0f} %"
-    bits = {"f8e4m3": 8}.get(case.tensors[0].type, 16)
+        share = f"{100 * case.nbytes / us / copy:.0f} %" if copy else ""
+        return f"{rate / 1e9:,.0f} GB/s", f"{100 * rate / (table.value('dram_chip_gbs') * 1e9):.0f} %", share
+    bits = 8 * SIZES[case.tensors[0].type]
     peak = 2 * table.value("tensor_f16") * 16 / bits * table.value("sms") * table.value("clock_mhz") * 1e6
     rate = case.flops / us * 1e6
-    return f"{rate / 1e12:,.0f} TFLOP/s", f"{100 * rate / peak:.0f} %"
+    return f"{rate / 1e12:,.0f} TFLOP/s", f"{100 * rate / peak:.0f} %", ""
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -152,7 +152,9 @@ class Gpu:
             return {}
 
 
-_TORCH = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f8e4m3": "float8_e4m3fn"}
+_TORCH = {
+    "f16": "float16", "bf16": "bfloat16", "f32": "float32", "f8e4m3": "float8_e4m3fn", "i8": "int8", "i32": "int32",
+}  # fmt: skip
 
 
 class Memory:
@@ -168,7 +170,7 @@ class Memory:
 
     @classmethod
     def of(cls, gpu: Gpu, case: Case, seed: int) -> Memory:
-        """The arrays of a case, with random normal inputs."""
+        """The arrays of a case, with their inputs."""
         memory = cls(gpu)
         for number, one in enumerate(case.tensors):
             memory.add(one, seed + number)
@@ -186,7 +188,7 @@ class Memory:
             else:
                 self.buffers[one.name] = self.gpu.device.buffer(raw, one.name)
             return
-        values = np.random.default_rng(seed).standard_normal(one.shape, np.float32)
+        values = one.values(np.random.default_rng(seed))
         if torch is not None:
             self.tensors[one.name] = torch.from_numpy(values).cuda().to(getattr(torch, _TORCH[one.type]))
         else:

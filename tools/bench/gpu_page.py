@@ -74,9 +74,11 @@ Each launch has many more tile blocks than the GPU has SMs: products of 4096, at
 
 ### Share of the peak
 
-On an H100 SXM. The peak is that of the tensor cores for products and attention, and the bandwidth of DRAM for the
-others, whose bytes are those that any kernel must move. The last column says what is busiest and what the warps wait
-for most: that is what keeps a launch from the rest.
+On an H100 SXM. The peak is that of the tensor cores for products and attention, for the type of their factors, and the
+bandwidth of DRAM for the others, whose bytes are those that any kernel must move. A copy reaches less than that,
+because it reads and writes at the same time, which costs turnarounds of DRAM. The last column says what is busiest and
+what the warps wait for most: that is what keeps a launch from the rest. The programs are cuTile kernels of
+`tools/bench/gpu_kernels.py`; `test/tools/test_gpu_cases.py` compares small launches of each with float64.
 
 {goals}
 
@@ -89,13 +91,24 @@ What the losses come from, where the cause is known:
   program with such tiles cannot be faster. Clusters share loads, and L2 remains the bound.
 - **The product with a matrix added in f32** reads and writes 134 MB beside its factors, 43 µs of DRAM, most of which no
   product overlaps.
-- **Attention of depth 64** takes as many cycles for `ex2` as for its products, and as many for conversions: an SM does
-  16 of each a cycle. With tiles of 64 rows, one warpgroup does them in turn.
-- **Attention of depth 128, causal**: blocks of keys on the diagonal are multiplied whole. Conversions and `ex2` take
-  half as long as the products, and are overlapped in part. The tile blocks with the most keys do not come first.
-- **Memory-bound kernels** read and write at the same time, which costs turnarounds of DRAM: a copy reaches 88 % of the
-  bandwidth that is the peak here. A tile block of layer norm has one row: it loads it, reduces it twice and stores it,
-  with nothing to load meanwhile. Only the other tile blocks of the SM overlap that.
+- **Attention of depth 64** takes as many cycles for `ex2` as for its products, and half as many for conversions: an SM
+  does 16 of each a cycle. The program of the corpus has tiles of 64 rows, which one warpgroup computes; two CTAs share
+  an SM. Each block of keys and values is 16 KB for 256 cycles of the tensor cores, and L2 gives an SM 43 bytes a cycle.
+- **Attention of depth 128, causal**: blocks of keys on the diagonal are multiplied whole, which is 6 % of 2048 rows.
+  Conversions and `ex2` take half as long as the products, and are overlapped in part. The tile blocks with the most
+  keys do not come first; the clock takes the mean of the tile blocks and does not see that.
+- **Factors that the consumer converts** (`tf32`, and V of 8-bit floats): the program rounds f32 to tf32, which wgmma
+  would cut off, and wgmma reads 8-bit factors along K only. The consumer reads the tile that TMA has brought, converts
+  it and writes it back, and its products wait for that.
+- **Attention with pages** waits for its tiles: the clock takes pages of different sequences to be different lines of
+  DRAM, and its sample does not see which CTAs share them. We have not looked further.
+- **Sequences of different lengths** have no agents, and their products are `mma.sync`: the kernel ends early where a
+  sequence has no rows, which an agent cannot do. They also begin at rows that are known only in the kernel, for which a
+  launcher can make no tensor maps.
+- **Cross entropy** is bound by instructions: about 23 for each class, most of them those of the polynomial that `exp`
+  of f32 is, because `ex2.approx` is less exact. The other kernels with `exp` move more bytes for each.
+- **Layer norm**: a tile block has one row: it loads it, reduces it twice and stores it, with nothing to load meanwhile.
+  Only the other tile blocks of the SM overlap that. RMS norm reduces it once.
 """
 
 

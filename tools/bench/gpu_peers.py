@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gpu_cases import Case
+from gpu_cases import Case, is_causal, plain_attention
 
 Work = Callable[[], Any]
 
@@ -49,7 +49,9 @@ def _torch(torch: Any, case: Case, t: Mapping[str, Any]) -> dict[str, Callable[[
 
     if family == "gemm":
         return {"torch": lambda: lambda: torch.matmul(t["a"], t["b"], out=t["d"])}
-    if family == "gemm_nt":
+    if family == "gemm_tn":
+        return {"torch": lambda: lambda: torch.matmul(t["a"].t(), t["b"], out=t["d"])}
+    if family == "gemm_nt" and case.tensors[0].type == "f8e4m3":
         one = torch.ones((), device="cuda", dtype=torch.float32)
 
         def scaled(fast: bool) -> Callable[[], Work]:
@@ -61,9 +63,13 @@ def _torch(torch: Any, case: Case, t: Mapping[str, Any]) -> dict[str, Callable[[
             )
 
         return {"torch": scaled(False), "torch, fast sums": scaled(True)}
-    if family == "attention":
+    if family == "gemm_nt":
+        # For f32, with torch.backends.cuda.matmul.allow_tf32.
+        torch.backends.cuda.matmul.allow_tf32 = True
+        return {"torch": lambda: lambda: torch.matmul(t["a"], t["b"].t(), out=t["d"])}
+    if family == "attention" and plain_attention(case):
         q, k, v = (t[name][None] for name in "qkv")
-        causal = case.program.endswith("_causal")
+        causal = is_causal(case)
 
         def attend(backend: str) -> Callable[[], Work]:
             def prepare() -> Work:
@@ -83,12 +89,21 @@ def _torch(torch: Any, case: Case, t: Mapping[str, Any]) -> dict[str, Callable[[
         "layer_norm": into(
             t.get("y"), lambda: functional.layer_norm(t["x"], t["x"].shape[1:], t["w"], t["b"], 1e-5)
         ),
+        "rms_norm": into(
+            t.get("y"), lambda: functional.rms_norm(t["x"], t["x"].shape[1:], t["w"], case.scalars[0])
+        ),
+        "cross_entropy": into(
+            t.get("y"), lambda: functional.cross_entropy(t["x"].float(), t["labels"].long(), reduction="none")
+        ),
+        "gather_rows": lambda: torch.index_select(t["x"], 0, t["index"], out=t["y"]),
+        "column_sum": lambda: torch.sum(t["x"], dim=0, out=t["y"]),
+        "copy": lambda: t["y"].copy_(t["x"]),
         "row_sum": lambda: torch.sum(t["x"], dim=1, out=t["y"]),
         "row_scan": lambda: torch.cumsum(t["x"], dim=1, out=t["y"]),
         "vector_add": lambda: torch.add(t["a"], t["b"], out=t["c"]),
         "transpose": lambda: t["y"].copy_(t["x"].t()),
     }
-    return {"torch": lambda: single[family]}
+    return {"torch": lambda: single[family]} if family in single else {}
 
 
 def deliver(work: Work) -> None:

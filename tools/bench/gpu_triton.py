@@ -12,7 +12,7 @@ from typing import Any
 
 import triton
 import triton.language as tl
-from gpu_cases import Case, up
+from gpu_cases import Case, plain_attention, up
 
 
 def _configs() -> list[Any]:
@@ -194,4 +194,6 @@ def triton_peer(case: Case, t: Mapping[str, Any]) -> Callable[[], Callable[[], A
             t["x"], t["y"], *t["x"].shape, N=64
         ),
     }  # fmt: skip
+    if case.family == "attention" and not plain_attention(case):
+        return None
     return prepared.get(case.family)

@@ -425,7 +425,7 @@ def _request_registers(low: Lowering, units: list[ExecutionUnit], end: int) -> N
             f"an agent of warps {first} to {end - 1} requests registers; setmaxnreg applies to "
             f"whole groups of {WARPS_OF_WARPGROUP} warps"
         )
-    launched = 65536 // (32 * low.unit_of_kernel.warps) // 8 * 8
+    launched = low.launched_registers
     action = "increase" if registers > launched else "decrease"
     e.nvvm("setmaxregister", regCount=i32(registers), action=SetMaxRegisterActionAttr(action))
 

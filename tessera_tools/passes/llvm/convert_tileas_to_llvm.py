@@ -12,7 +12,15 @@ from tessera_tools.analysis.persistent import PERSISTENT
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import func, llvm, nv_tileaa
 from tessera_tools.dialects.llvm.types import ArrayType, FunctionType, VoidType
-from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, StringAttr, TypeAttr, i32, i64
+from tessera_tools.ir.builtin_attributes import (
+    UNIT,
+    DenseArrayAttr,
+    IntegerAttr,
+    StringAttr,
+    TypeAttr,
+    i32,
+    i64,
+)
 from tessera_tools.ir.core import Block, Operation, Region
 from tessera_tools.ir.types import I8
 from tessera_tools.passes.base import Pass, PassContext
@@ -125,6 +133,9 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
     cluster = function.attributes.get("nvvm.cluster_dim")
     ctas = prod(cluster.values) if isinstance(cluster, DenseArrayAttr) else 1
     low = Lowering(emitter, target, allocation, symbols, ctas)
+    limit = function.attributes.get("nvvm.maxnreg")
+    if isinstance(limit, IntegerAttr):
+        low.launched_registers = limit.value // 8 * 8
     for old, new in zip(function.arguments, entry.arguments, strict=True):
         new.name_hint = old.name_hint
         low.define(old, new)

@@ -27,7 +27,7 @@ from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.symbols import Symbols
 from tessera_tools.passes.llvm.tiles import Buffer, Tile, View, converted
 from tessera_tools.planning.shared_memory import Allocation
-from tessera_tools.target import ExecutionUnit, Target
+from tessera_tools.target import ExecutionUnit, Target, launched_registers
 
 LOWERINGS: Registry[Callable[[Lowering, Any], None]] = Registry("lowering")
 """Op name → the function that lowers it."""
@@ -138,6 +138,8 @@ class Lowering:
         self.target = target
         self.ctas = ctas
         """The CTAs of a cluster."""
+        self.launched_registers = launched_registers(target, self.unit_of_kernel.threads)
+        """Registers of each thread until it requests others."""
         self.allocation = allocation
         self.values: dict[Value, Any] = {}
         self.heap: dict[Value, Value] = {}

@@ -37,11 +37,13 @@ from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.target import WARPS_OF_WARPGROUP, Target
 from tessera_tools.target.throughput import throughput
 
-__all__ = ["DONE", "REQUIRED", "TURN", "TURNS", "AgentLoop", "chained"]
+__all__ = ["DONE", "REGISTERS", "REQUIRED", "TURN", "TURNS", "AgentLoop", "chained"]
 
 DONE = "nv_tileas.done"
 TURNS = "nv_tileas.turns"
 """The number of warpgroups that take turns with the tensor cores, an attribute of their loop."""
+REGISTERS = "nv_tileas.registers"
+"""Registers of a thread of the consumer that the loop needs, by estimate."""
 TURN = "nv_tileas.turn"
 """A unit attribute of the product with which a warpgroup's turn begins."""
 REQUIRED = "nv_tileas.turns_required"
@@ -422,6 +424,7 @@ class AgentLoop(ScheduledLoop):
             self.loop.attributes.pop(key, None)
         if self.turns > 1:
             self.loop.attributes[TURNS] = i32(self.turns)
+        self.loop.attributes[REGISTERS] = i32(self.needed_registers + OTHER_REGISTERS)
         first = self.first_of_turn(self.schedule)
         for number, end in self.ends.items():
             op = self.ops[number]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.box_stages import Pipeline
+from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import SIDES, BoxLoad
 from tessera_tools.planning.shared_memory import tile_text
 
@@ -59,3 +60,28 @@ def why_computed(factor: Value) -> str:
             return "it is not contiguous along K; wgmma requires that unless elements have 16 bits"
         return "the tile that is loaded has other uses too"
     return "the consumer computes it"
+
+
+def explain_refusal(tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
+    """A remark, missed or failed, with the reason why an op does not become asynchronous."""
+    text = f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}"
+    tell(refusal.op, text, "agents", "tensorcore", function=function)
+
+
+def explain_refused_load(tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
+    """A remark, missed or failed, that says why TMA does not make a load of a kernel without products."""
+    if isinstance(refusal.op, nv_tileas.TiledLoad):
+        text = f"TMA does not load the tile: {refusal.op.name} {refusal.why}"
+        tell(refusal.op, text, "tma", "memory", function=function)
+
+
+def explain_registers(
+    function: nv_tileaa.Func, ctas: int, registers: tuple[int, int] | None, context: PassContext
+) -> None:
+    """A remark on a kernel of which several CTAs share the registers of a multiprocessor."""
+    if ctas > 1 and registers is not None:
+        text = (
+            f"{ctas} CTAs on a multiprocessor: a thread of the producer has {registers[0]} registers, and one of the "
+            f"consumer {registers[1]}"
+        )
+        context.passed(function, text, "registers", "schedule")

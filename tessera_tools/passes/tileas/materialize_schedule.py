@@ -13,7 +13,6 @@ load has a pipeline of its own, and the consumer reads its tile.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any, ClassVar
 
@@ -27,6 +26,7 @@ from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.agent_control import copied, rewritten
+from tessera_tools.passes.tileas.agent_registers import registers_of_several
 from tessera_tools.passes.tileas.box_stages import (
     Pipeline,
     declare,
@@ -40,6 +40,9 @@ from tessera_tools.passes.tileas.box_stages import (
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.explain_agents import (
     explain_fillers,
+    explain_refusal,
+    explain_refused_load,
+    explain_registers,
     explain_staged,
     explain_stages,
     why_computed,
@@ -91,7 +94,7 @@ class MaterializeSchedule(Pass):
         begun: set[Operation] = set()
         for function, target in kernels_with(op, Feature.WGMMA, Feature.TMA):
             multiplies = any(isinstance(inner, nv_tileas.Dot) for inner in function.walk())
-            explain = self.explain_refusal if multiplies else self.explain_refused_load
+            explain = explain_refusal if multiplies else explain_refused_load
             try:
                 kernel, banned = _specialized(function, target, multiplies, begun)
                 kernel.run()
@@ -111,20 +114,8 @@ class MaterializeSchedule(Pass):
                     function, product.dot, position, buffer, kernel.computed[product, position], context
                 )
             explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
+            explain_registers(function, kernel.ctas, kernel.registers, context)
         return bool(begun)
-
-    def explain_refusal(self, tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
-        """A remark, missed or failed, with the reason why an op does not become asynchronous."""
-        text = f"TMA and wgmma are not used: {refusal.op.name} {refusal.why}"
-        tell(refusal.op, text, "agents", "tensorcore", function=function)
-
-    def explain_refused_load(
-        self, tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed
-    ) -> None:
-        """A remark, missed or failed, that says why TMA does not make a load of a kernel without products."""
-        if isinstance(refusal.op, nv_tileas.TiledLoad):
-            text = f"TMA does not load the tile: {refusal.op.name} {refusal.why}"
-            tell(refusal.op, text, "tma", "memory", function=function)
 
 
 def _specialized(
@@ -155,7 +146,7 @@ class Kernel:
     def __init__(self, function: nv_tileaa.Func, choice: Choice, target: Target) -> None:
         self.function, self.choice, self.target = function, choice, target
         self.deepened = False
-        """Whether pipelines have more stages than their schedules need."""
+        self.ctas, self.registers = 1, choice.registers if choice.products else None
         self.pipelines = self.group()
         self.share()
         spec = function.kernel_spec
@@ -216,8 +207,18 @@ class Kernel:
         else:
             for pipeline in looped:
                 pipeline.stages = depths[pipeline]
+            self.share_registers(sum(p.stages * p.bytes for p in found))
             self.deepen(looped)
         return found
+
+    def share_registers(self, needed: int) -> None:
+        """Divide the registers among as many CTAs as fit with `needed` bytes of shared memory each."""
+        least, products = self.schedules.registers, self.choice.products
+        alone = self.choice.consumers == 1 and not self.choice.by_threads
+        if least and alone and all(self.schedules.has(p.dot) for p in products):
+            most = self.room // needed
+            self.ctas, registers = registers_of_several(self.choice.groups, least, self.target, most)
+            self.registers = registers or self.registers
 
     def deepen(self, looped: list[Pipeline]) -> None:
         """Give the pipelines of loops with schedules more stages, as long as no CTA fewer runs on a multiprocessor.
@@ -229,7 +230,8 @@ class Kernel:
         if not self.schedules.products or not needed:
             return
         # Several warpgroups of consumers have all registers of a multiprocessor.
-        ctas = 1 if self.choice.groups * self.choice.consumers > 1 else max(1, self.room // needed)
+        several = self.ctas > 1 or self.choice.groups * self.choice.consumers > 1
+        ctas = self.ctas if several else max(1, self.room // needed)
         most = self.schedules.most or MOST_DEPTH
         while True:
             more = [p for p in looped if p.stages < most]
@@ -291,7 +293,9 @@ class Kernel:
         for op in own:
             op.detach()
             consumer.append(op)
-        registers = self.choice.registers if self.choice.products else None
+        registers = self.registers
+        if self.ctas > 1:
+            self.function.attributes["nv_tileaa.occupancy"] = i32(self.ctas)
         switch = nv_tileas.AgentSwitch.create(
             [],
             [],

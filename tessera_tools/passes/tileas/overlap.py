@@ -22,7 +22,7 @@ from typing import Any
 from tessera_tools.dialects import nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr, i32
 from tessera_tools.ir.core import Block, Builder, Operation, Value
-from tessera_tools.passes.tileas.agent_schedule import DONE, REQUIRED, TURN, TURNS, chained
+from tessera_tools.passes.tileas.agent_schedule import DONE, REGISTERS, REQUIRED, TURN, TURNS, chained
 from tessera_tools.passes.tileas.fills import Filler
 from tessera_tools.passes.tileas.products import Choice
 from tessera_tools.passes.tileas.scheduled_loop import CYCLE, DEPTH, INTERVAL, MOST
@@ -59,6 +59,8 @@ class Schedules:
     split_products: list[_Product] = field(default_factory=list[_Product])
     most: int = 0
     """The most iterations of a load in flight that an option allows; 0 without one."""
+    registers: int = 0
+    """The most registers of a consumer's thread that a loop needs, by estimate."""
     turns: dict[Block, Value] = field(default_factory=dict[Block, Value])
     """The turns of the warpgroups of an agent, by its block."""
 
@@ -85,6 +87,7 @@ class Schedules:
                 continue
             found.products[dot] = _Product(start, end, chained(dot, dots), TURN in dot.attributes)
             found.most = _number(loop, MOST) or found.most
+            found.registers = max(found.registers, _number(loop, REGISTERS) or 0)
             found.cycles.update((op, c) for op in loop.body.entry if (c := _number(op, CYCLE)) is not None)
         return found
 

@@ -30,6 +30,7 @@ from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.types import F32, FloatType
+from tessera_tools.passes.tileas.agent_registers import registers_of_one
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.consumers import alternating_loop
 from tessera_tools.passes.tileas.fills import (
@@ -69,11 +70,6 @@ MOST_STAGES = 4
 FEWEST_STAGES = 2
 """The minimum number of buffers of a load in a loop: one is filled while the other is read."""
 
-_REGISTERS = {1: (0, 255), 2: (40, 232), 4: (24, 112)}
-"""Registers of the threads of the producer and of a consumer by number of consumer warpgroups, which fit the register
-file together; 0 where there are enough for all."""
-_THREAD_REGISTERS = {1: (0, 255), 2: (104, 200), 4: (80, 104)}
-"""The same, if the threads of the producer bring tiles."""
 _MOST_ADDRESSES = 64
 """Addresses of a thread of the producer for one stage through registers, beside one warpgroup of consumers; more
 warpgroups leave each thread fewer registers."""
@@ -188,7 +184,7 @@ class Choice:
 
     @property
     def _registers(self) -> tuple[int, int]:
-        return (_THREAD_REGISTERS if self.by_threads else _REGISTERS)[self.groups * self.consumers]
+        return registers_of_one(self.groups * self.consumers, self.by_threads)
 
 
 def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE) -> Choice:

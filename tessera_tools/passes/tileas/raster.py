@@ -3,11 +3,16 @@
     rows         0 1 2 3 4 5      grouped:2    0 1 4 5 8 9        hilbert:4    0 3 4 5
                  6 7 8 …                       2 3 6 7 …                       1 2 7 6
                                                                                …
+    reversed:2   10 8 6 4 2 0
+                 11 9 7 5 3 1
 
 CTAs that run at the same time have neighboring numbers.  If these are neighbors along both axes, they load the same
 tiles more often, and L2 has them.  `grouped:N` goes through the grid in columns of N programs, `hilbert:N` along a
 Hilbert curve in each square of N by N programs, which starts and ends next to the squares beside it.  Every order is a
 permutation of the grid, also of one whose extents are not multiples of N: squares that are cut go by rows.
+
+`reversed:N` begins each N rows with their last programs.  In causal attention these have the most keys.  What runs at
+the end of a launch, when no program is left for an SM that is done, are then short ones. L2 has the keys of N heads.
 """
 
 from __future__ import annotations
@@ -17,8 +22,8 @@ from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.records import dataclass
 
-ROWS, GROUPED, HILBERT = "rows", "grouped", "hilbert"
-_DEFAULTS = {ROWS: 1, GROUPED: 8, HILBERT: 8}
+ROWS, REVERSED, GROUPED, HILBERT = "rows", "reversed", "grouped", "hilbert"
+_DEFAULTS = {ROWS: 1, REVERSED: 8, GROUPED: 8, HILBERT: 8}
 _MOST = 1 << 10
 
 
@@ -31,7 +36,7 @@ class Raster:
 
 
 def read_raster(text: str) -> Raster | None:
-    """`grouped`, `grouped:4`, `hilbert:8` …; None if it is not an order."""
+    """`reversed:4`, `grouped`, `grouped:4`, `hilbert:8` …; None if it is not an order."""
     kind, mark, width = text.partition(":")
     if kind not in _DEFAULTS or (mark and not width.isdecimal()) or (mark and kind == ROWS):
         return None
@@ -50,6 +55,14 @@ def program_at(
     if raster.kind == ROWS:
         return n.rem(number, columns), n.div(number, columns)
     width = n.constant(raster.width)
+    if raster.kind == REVERSED:
+        # Bands of `width` rows, the last of which may have fewer.
+        band = n.mul(width, columns)
+        top = n.mul(n.div(number, band), width)
+        height = n.min(n.sub(rows, top), width)
+        within = n.rem(number, band)
+        last = n.sub(columns, n.constant(1))
+        return n.sub(last, n.div(within, height)), n.add(top, n.rem(within, height))
     if raster.kind == GROUPED:
         # Columns of `width` programs, the last of which may be narrower.
         group = n.mul(width, rows)

@@ -72,15 +72,16 @@ class ResolveProgramIds(Pass):
     scheduler: str = option(STATIC, "what gives persistent CTAs their next programs", choices=SCHEDULERS)
     raster: str = option(
         ROWS,
-        "the order of programs: rows, grouped:N or hilbert:N; auto: grouped for kernels that plan-cta made persistent",
+        "the order of programs: rows, reversed:N, grouped:N or hilbert:N; auto: grouped for kernels that plan-cta made "
+        "persistent",
     )
 
     def run(self, op: Operation, context: PassContext) -> None:
         raster = read_raster(ROWS if self.raster == AUTO else self.raster)
         if raster is None:
             raise op.error(
-                f"option raster={self.raster} is invalid; expected rows, grouped, grouped:N, hilbert, or hilbert:N "
-                "with N a power of two"
+                f"option raster={self.raster} is invalid; expected rows, reversed, reversed:N, grouped, grouped:N, "
+                "hilbert, or hilbert:N with N a power of two"
             )
         for function in kernels(op):
             loop = _loop_of(function)

@@ -3,7 +3,7 @@
 // RUN: not tessera-opt %s --tileas-resolve-program-ids=raster=rows:2 2>&1 | filecheck %s --check-prefix=RASTER
 // RUN: not tessera-opt %s --tileas-resolve-program-ids=scheduler=lottery 2>&1 | filecheck %s --check-prefix=SCHEDULER
 
-// RASTER: option raster={{.*}} is invalid; expected rows, grouped, grouped:N, hilbert, or hilbert:N with N a power of two
+// RASTER: option raster={{.*}} is invalid; expected rows, reversed, reversed:N, grouped, grouped:N, hilbert, or hilbert:N with N a power of two
 // SCHEDULER: option 'scheduler' expects one of static, counter, cancel; found 'lottery'
 
 // The CTAs of a cluster would each take a number.

@@ -1,0 +1,51 @@
+"""How agents share the registers of a multiprocessor: those of each thread, by setmaxnreg, and how many CTAs fit.
+
+    consumer warpgroups, registers that the consumer needs ──▶ (registers of a producer's thread, of a consumer's), CTAs
+
+ptxas gives all threads of a kernel equally many registers, as many as one of them needs.  A producer that only starts
+copies needs a fifth of that.  If it returns the rest, more CTAs fit: while one waits for its products or for memory,
+another one computes.  PTX ISA, "setmaxnreg".
+"""
+
+from __future__ import annotations
+
+from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target, launched_registers, occupancy
+
+_REGISTERS = {1: (0, 255), 2: (40, 232), 4: (24, 112)}
+"""Registers of the threads of the producer and of a consumer by number of consumer warpgroups, which fit the register
+file together; 0 where there are enough for all."""
+_THREAD_REGISTERS = {1: (0, 255), 2: (104, 200), 4: (80, 104)}
+"""The same, if the threads of the producer bring tiles."""
+_PRODUCER, _LEAST_PRODUCER = 40, 24
+"""Registers of the threads of a producer that only starts copies, and if the consumer needs the rest."""
+_MOST_CONSUMER = 240
+_MOST_CTAS = 4
+"""CTAs on a multiprocessor for which registers are divided."""
+
+
+def registers_of_one(groups: int, by_threads: bool) -> tuple[int, int]:
+    """Registers of the threads of the producer and of the consumer, for one CTA on a multiprocessor.
+
+    by_threads: the threads of the producer bring tiles.
+    """
+    return (_THREAD_REGISTERS if by_threads else _REGISTERS)[groups]
+
+
+def registers_of_several(
+    groups: int, least: int, target: Target, most: int
+) -> tuple[int, tuple[int, int] | None]:
+    """(CTAs, registers as above) for as many CTAs on a multiprocessor as leave a thread of the consumer `least`
+    registers, at most `most`; 1 and None if these are not twice as many as without an exchange.
+
+    `least` is an estimate, and often more than ptxas needs: a small gain would be none.
+    """
+    if target.has(Feature.SETMAXNREG):
+        threads = 32 * WARPS_OF_WARPGROUP * (groups + 1)
+        alike = occupancy(target, threads=threads, registers=least).blocks
+        for ctas in range(min(most, _MOST_CTAS), max(1, 2 * alike - 1), -1):
+            launched = launched_registers(target, threads, ctas)
+            for producer in (_PRODUCER, _LEAST_PRODUCER):
+                consumer = min((launched * (groups + 1) - producer) // groups // 8 * 8, _MOST_CONSUMER)
+                if consumer >= least and producer < launched < consumer:
+                    return ctas, (producer, consumer)
+    return 1, None

@@ -1,0 +1,73 @@
+"""How agents share registers: several CTAs on a multiprocessor where the consumer needs few."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from docs.pages import ROOT
+from programs import compiled
+
+from tessera_tools.passes.tileas.agent_registers import registers_of_several
+from tessera_tools.target import launched_registers, lookup, occupancy
+
+HOPPER = lookup("sm_90a")
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+@pytest.mark.parametrize("least", range(24, 256, 8))
+def test_what_agents_request_is_there_for_as_many_ctas(groups: int, least: int) -> None:
+    ctas, registers = registers_of_several(groups, least, HOPPER, 4)
+    if registers is None:
+        assert ctas == 1
+        return
+    producer, consumer = registers
+    threads = 128 * (groups + 1)
+    launched = launched_registers(HOPPER, threads, ctas)
+    assert consumer >= least
+    assert 128 * (producer + groups * consumer) <= threads * launched
+    assert occupancy(HOPPER, threads=threads, registers=launched).blocks >= ctas
+    # setmaxnreg takes multiples of 8, of which the producer's is a decrease, and the consumer's an increase.
+    assert producer % 8 == consumer % 8 == 0 and 24 <= producer < launched < consumer
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "expected"),
+    [
+        (80, 4, (1, None)),
+        (88, 4, (4, (40, 88))),
+        (96, 4, (4, (24, 104))),
+        (120, 4, (1, None)),
+        (136, 4, (3, (24, 136))),
+        (144, 4, (2, (40, 216))),
+        (144, 1, (1, None)),
+        (240, 4, (1, None)),
+    ],
+)
+def test_the_most_ctas_that_leave_the_consumer_enough(
+    least: int, most: int, expected: tuple[int, tuple[int, int] | None]
+) -> None:
+    assert registers_of_several(1, least, HOPPER, most) == expected
+
+
+def test_a_target_without_setmaxnreg_shares_nothing() -> None:
+    assert registers_of_several(1, 80, lookup("sm_80"), 4) == (1, None)
+
+
+def requested(program: str) -> tuple[str | None, list[str]]:
+    """(registers at the launch, those that the agents request) of a program of the corpus."""
+    ptx = compiled((ROOT / "test" / "corpus" / f"{program}.mlir").read_text(), "sm_90a").ptx
+    limit = re.search(r"\.maxnreg (\d+)", ptx)
+    return limit and limit[1], re.findall(r"setmaxnreg\.(\w+)\.sync\.aligned\.u32\s+(\d+)", ptx)  # type: ignore[return-value]
+
+
+def test_a_product_of_few_registers_has_room_for_others_as_it_is() -> None:
+    assert requested("gemm_f16_64x64x32") == (None, [])
+
+
+def test_a_softmax_of_64_rows_leaves_room_for_two() -> None:
+    assert requested("attention_causal_f16_d64") == ("128", [("dec", "40"), ("inc", "216")])
+
+
+def test_sums_of_128x256_take_all_registers() -> None:
+    assert requested("gemm_f16_128x256x64") == (None, [("dec", "40"), ("inc", "232")])
