@@ -91,6 +91,8 @@ What the losses come from, where the cause is known:
   program with such tiles cannot be faster. Clusters share loads, and L2 remains the bound.
 - **The product with a matrix added in f32** reads and writes 134 MB beside its factors, 43 µs of DRAM, most of which no
   product overlaps.
+- **The product with bias, activation and residual** loads the residual and computes the activation behind its loop,
+  where no product overlaps them: 66 µs more than the product alone, of which 11 µs are the bytes of the residual.
 - **Attention of depth 64** takes as many cycles for `ex2` as for its products, and half as many for conversions: an SM
   does 16 of each a cycle. The program of the corpus has tiles of 64 rows, which one warpgroup computes; two CTAs share
   an SM. Each block of keys and values is 16 KB for 256 cycles of the tensor cores, and L2 gives an SM 43 bytes a cycle.
