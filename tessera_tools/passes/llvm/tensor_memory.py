@@ -28,7 +28,7 @@ from tessera_tools.dialects.nvvm.attributes import (
     Tcgen05MMAKindAttr,
     Tcgen05WaitAttr,
 )
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import BF16, F16, F32, I1, I16, I32, I64, TF32, IntegerType, Type, VectorType
 from tessera_tools.layout import LinearLayout
@@ -158,6 +158,13 @@ def _columns(layout: LinearLayout) -> dict[tuple[int, int], int]:
         at = layout.apply({"lane": 0, "column": column})
         found[at["dim0"], at["dim1"]] = column
     return found
+
+
+def _from(columns: dict[tuple[int, int], int], first: IntegerAttr | None) -> dict[tuple[int, int], int]:
+    """The columns of the part of a tile that begins at one of its columns."""
+    if first is None:
+        return columns
+    return {(row, at - first.value): column for (row, at), column in columns.items() if at >= first.value}
 
 
 # -- products
@@ -306,6 +313,7 @@ def tmem_load(low: Lowering, op: nv_tileas.TmemLoad) -> None:
     buffer, address = _stage(low, op.source, op.iter)
     columns = _columns(buffer.type.layout.layout)
     base = _of_warp(low, layout, columns, address)
+    columns = _from(columns, op.column)
     _fence(e, "after")
     words: list[Value] = []
     for column, count, shape in _pieces(layout, buffer.type, columns):
@@ -328,6 +336,7 @@ def tmem_store(low: Lowering, op: nv_tileas.TmemStore) -> None:
     buffer = _buffer(low, op.buffer)
     columns = _columns(type.layout.layout)
     base = _of_warp(low, layout, columns, e.add(buffer.address, buffer.column))
+    columns = _from(columns, op.column)
     words = low.tile(op.value).words(e)
     _fence(e, "after")
     start = 0

@@ -21,7 +21,6 @@ hands over there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import accumulate
 from typing import Any, ClassVar, cast
 
@@ -44,11 +43,18 @@ from tessera_tools.passes.tileas.box_stages import (
     following,
 )
 from tessera_tools.passes.tileas.boxes import Missed
-from tessera_tools.passes.tileas.explain_agents import explain_fillers, explain_stages
+from tessera_tools.passes.tileas.explain_agents import (
+    explain_fillers,
+    explain_pairs,
+    explain_refusal,
+    explain_stages,
+    explain_sums,
+)
 from tessera_tools.passes.tileas.fills import BoxLoad, Filler
 from tessera_tools.passes.tileas.materialize_schedule import Kernel
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
+from tessera_tools.passes.tileas.umma_corrections import Corrector, hoist
 from tessera_tools.passes.tileas.umma_pairs import CTAS
 from tessera_tools.passes.tileas.umma_products import (
     Accumulation,
@@ -58,7 +64,6 @@ from tessera_tools.passes.tileas.umma_products import (
     choose_umma,
 )
 from tessera_tools.planning.kernel import kernels_with
-from tessera_tools.planning.shared_memory import tile_text
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
@@ -89,47 +94,20 @@ class MaterializeTensorMemory(Pass):
                 kernel = _TensorKernel(function, choice, target)
                 kernel.run()
             except Missed as refusal:
-                _explain(tell, function, refusal)
+                explain_refusal(tell, function, refusal)
                 continue
             for refusal in kernel.choice.refused:
-                _explain(context.missed, function, refusal)
+                explain_refusal(context.missed, function, refusal)
             context.count("agents")
             context.count("products", len(kernel.choice.products))
             explain_fillers(function, kernel.pipelines, context)
             explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
-            _explain_sums(context, function)
-            _explain_pairs(context, function, kernel)
+            explain_sums(function, context)
+            explain_pairs(function, kernel.not_in_pairs, context)
+            for corrector in kernel.correctors:
+                corrector.explain(context)
             changed = True
         return changed
-
-
-def _explain(tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
-    """A remark, missed or failed, with the reason why a product does not use tensor memory."""
-    text = f"tcgen05.mma is not used: {refusal.op.name} {refusal.why}"
-    tell(refusal.op, text, "agents", "tensorcore", function=function)
-
-
-def _explain_sums(context: PassContext, function: nv_tileaa.Func) -> None:
-    """A remark with the columns of tensor memory that sums take."""
-    for op in function.walk():
-        if isinstance(op, nv_tileas.TmemLoad):
-            type = op.source.type
-            tile = tile_text(type.tile, type.element)
-            text = f"sums in tensor memory: {type.columns} columns for {type.stages} of {tile}"
-            context.passed(op, text, "tensor-memory", "tensorcore", function=function)
-
-
-def _explain_pairs(context: PassContext, function: nv_tileaa.Func, kernel: _TensorKernel) -> None:
-    """A remark on whether the two CTAs of a cluster do the products together."""
-    refusal = kernel.not_in_pairs
-    if refusal is not None:
-        text = f"each CTA multiplies alone: {refusal.op.name} {refusal.why}"
-        context.missed(refusal.op, text, "pairs", "tensorcore", function=function)
-    for op in function.walk() if kernel.in_pairs else ():
-        if isinstance(op, nv_tileas.Umma):
-            m, n = op.d.type.tile
-            text = f"two CTAs multiply {CTAS * m}x{n} together, and each loads half of the right factor"
-            context.passed(op, text, "pairs", "tensorcore", function=function)
 
 
 @dataclass(eq=False)
@@ -170,6 +148,9 @@ class _TensorKernel(Kernel):
             self.handed_before.setdefault(factor.before, []).append(factor)
         self.deferred = {first: one for one in self.sums if (first := one.of.used_first) is not None}
         """Sums that are taken in the next iteration, by the op that uses them first."""
+        self.correctors = [Corrector(self, one) for one in self.sums if one.of.correction is not None]
+        self.corrected = {one.sums: one for one in self.correctors}
+        self.corrected_in = {one.correction.loop.body.entry: one for one in self.correctors}
         agents = sorted({one.of.agent for one in self.sums})
         self.multipliers = [
             _Multiplier(self, [one for one in self.sums if one.of.agent == n]) for n in agents
@@ -194,6 +175,8 @@ class _TensorKernel(Kernel):
 
     def run(self) -> None:
         """Rewrite the kernel."""
+        for value in (*(f.value for f in self.handed), *(v for one in self.correctors for v in one.handed)):
+            hoist(value)
         own, before = self.begin()
         location = self.function.location
         in_tensor = [factor for factor in self.handed if factor.in_tensor]
@@ -203,7 +186,10 @@ class _TensorKernel(Kernel):
             arrivals = pipeline.arrivals(self.warps) * self.ctas
             pipeline.token = self.create(1, arrivals, 1, pipeline.user, before)
         for one in self.sums:
-            one.token = self.create(one.of.stages, 1, self.warps * self.ctas, one.of.end, before)
+            arrivals = Corrector.warps if one in self.corrected else 1
+            one.token = self.create(one.of.stages, arrivals, self.warps * self.ctas, one.of.end, before)
+        for corrector in self.correctors:
+            corrector.declare(before)
         types = [one.of.type for one in self.sums] + [factor.tensor_type for factor in in_tensor]
         attributes = {"pair": UNIT} if self.in_pairs else {}
         alloc = nv_tileas.AllocTmem.create([], types, attributes, [], location=location)
@@ -213,21 +199,26 @@ class _TensorKernel(Kernel):
         for factor, buffer in zip(in_tensor, alloc.results[len(self.sums) :], strict=True):
             self.handed[factor].brought[factor] = Brought(None, buffer)
         producer, consumer = Block(), Block()
-        multipliers = [Block() for _ in self.multipliers]
+        multipliers, corrections = (
+            [Block() for _ in agents] for agents in (self.multipliers, self.correctors)
+        )
         for op in own:
             op.detach()
             consumer.append(op)
         small = [self.producers, *(1 for _ in multipliers)]
         few, many = self.choice.registers or (0, 0)
+        others = [(warps, few) for warps in small] + [
+            (one.warps, self.choice.corrector_registers) for one in self.correctors
+        ]
         switch = nv_tileas.AgentSwitch.create(
             [],
             [],
             {
-                "num_warps": DenseArrayAttr(I64, (*small, self.warps)),
-                "warp_id": DenseArrayAttr(I64, tuple(accumulate(small, initial=0))),
-                **({"registers": DenseArrayAttr(I64, (*(few for _ in small), many))} if few else {}),
+                "num_warps": DenseArrayAttr(I64, (*(warps for warps, _ in others), self.warps)),
+                "warp_id": DenseArrayAttr(I64, tuple(accumulate((warps for warps, _ in others), initial=0))),
+                **({"registers": DenseArrayAttr(I64, (*(most for _, most in others), many))} if few else {}),
             },
-            [Region([block]) for block in (producer, *multipliers, consumer)],
+            [Region([block]) for block in (producer, *multipliers, *corrections, consumer)],
             location=location,
         )
         before.insert(switch)
@@ -235,6 +226,8 @@ class _TensorKernel(Kernel):
         self.produce(consumer, producer)
         for multiplier, block in zip(self.multipliers, multipliers, strict=True):
             multiplier.multiply(consumer, block)
+        for corrector, block in zip(self.correctors, corrections, strict=True):
+            corrector.correct(consumer, block)
         self.consume(consumer)
         propagate(self.function)
 
@@ -257,7 +250,10 @@ class _TensorKernel(Kernel):
         """Rewrite the program to the consumer's code, in place."""
         start = Builder.at_start(block, self.function.location)
         read = [p for p in self.pipelines if p.read]
-        state: State = {key: first(key, start) for key in (*read, *self.handed.values(), *self.sums)}
+        columns = [pipeline for corrector in self.correctors for pipeline in corrector.handed.values()]
+        state: State = {
+            key: first(key, start) for key in (*read, *self.handed.values(), *self.sums, *columns)
+        }
         end = Builder.at_end(block, self.function.location)
         done = end.insert(nv_tileas.Yield([]))
         self.rewrite(block, state)
@@ -284,6 +280,8 @@ class _TensorKernel(Kernel):
 
     def rewrite(self, block: Block, state: State) -> None:
         """Replace the sums of a block and of the loops in it; read and hand over what products multiply."""
+        if block in self.corrected_in:
+            self.corrected_in[block].hand_over(block, state)
         for op in list(block):
             for factor in self.handed_before.get(op, ()):
                 made = factor.value.defining_op
@@ -320,7 +318,7 @@ class _TensorKernel(Kernel):
         if isinstance(factor, Handed) and factor.in_tensor:
 
             def store(inside: Builder) -> None:
-                inside.insert(nv_tileas.TmemStore(factor.value, brought.buffer, location=location))
+                inside.insert(nv_tileas.TmemStore(factor.value, brought.buffer, None, location=location))
 
             fill_with(pipeline.token, iterator, store, builder, location)
         else:
@@ -337,7 +335,7 @@ class _TensorKernel(Kernel):
         """Load the sums behind the op with which they end, add what they are added to, and let others use that."""
         uses = list(sums.uses)
         type = cast(RankedTensorType, sums.type)
-        start = None if one.of.starts_from_zero else one.of.start
+        start = None if one.of.starts_from_zero or one in self.corrected else one.of.start
         value = self.taken(one, op, type, start, Builder.after(op), state)
         for use in uses:
             use.owner.set_operand(use.index, value)
@@ -421,9 +419,11 @@ class _TensorKernel(Kernel):
         location = one.of.last.location
 
         def loaded(inside: Builder) -> Value:
-            return inside.insert(nv_tileas.TmemLoad(one.buffer, iterator, res=type, location=location)).res
+            return inside.insert(
+                nv_tileas.TmemLoad(one.buffer, iterator, None, res=type, location=location)
+            ).res
 
-        if not isinstance(op, scf.For) or _runs(op):
+        if not isinstance(op, scf.For) or _runs(op) or one in self.corrected:
             return loaded(builder)
         runs = builder.insert(arith.CmpI.of(op.less_than, op.lower, op.upper)).results[0]
         branch = scf.If.create([runs], [type], {}, [Region([Block()]), Region([Block()])], location=location)
@@ -444,8 +444,14 @@ class _Multiplier:
 
     def __post_init__(self) -> None:
         kernel = self.kernel
-        self.begins = {one.of.begin: one for one in self.sums}
-        self.ends = {one.of.end: one for one in self.sums}
+        own = [one for one in self.sums if one not in kernel.corrected]
+        self.begins = {one.of.begin: one for one in own}
+        self.ends = {one.of.end: one for one in own}
+        correctors = [kernel.corrected[one] for one in self.sums if one in kernel.corrected]
+        self.usable = [corrector.usable for corrector in correctors]
+        """The pipelines of the right to use sums that are changed between products."""
+        self.used_from = {one.sums.of.first: one.usable for one in correctors}
+        self.used_up_to = {one.sums.of.last: one.usable for one in correctors}
         self.by_dot = {product.dot: one for one in self.sums for product in one.of.products}
         self.by_product = {product.dot: product for one in self.sums for product in one.of.products}
         products = list(self.by_product.values())
@@ -483,7 +489,7 @@ class _Multiplier:
 
     def start(self, source: Block, builder: Builder) -> None:
         """The iterators, and the code."""
-        state: State = {key: first(key, builder) for key in (*self.pipelines, *self.sums)}
+        state: State = {key: first(key, builder) for key in (*self.pipelines, *self.usable, *self.sums)}
         mapping = IRMapping()
         if self.slice.loads:
             none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
@@ -493,6 +499,7 @@ class _Multiplier:
     def copy(self, source: Block, builder: Builder, mapping: IRMapping, state: State) -> None:
         """Copy the needed ops and the products of a block."""
         held: list[Value] = []
+        used: dict[Pipeline, Value] = {}
         left = {p: list(p.loads) for p in self.brought if p.block is source}
         for op in source:
             read: list[Value] = []
@@ -523,7 +530,11 @@ class _Multiplier:
                 own = next((p for p in self.brought if p.product is product and p.is_inside), None)
                 if own is not None:
                     read.append(self.kernel.wait(own, builder, state))
+                if op in self.used_from:
+                    used[self.used_from[op]] = self.kernel.wait(self.used_from[op], builder, state)
                 self.start_product(product, builder, mapping, state)
+                if op in self.used_up_to:
+                    read.append(used[self.used_up_to[op]])
                 for token in read:
                     builder.insert(nv_tileas.ConsumerRelease(token, UNIT, location=op.location))
             if (one := self.ends.get(op)) is not None:
@@ -560,13 +571,12 @@ class _Multiplier:
     def adds(self, one: Accumulation, product: UmmaProduct, builder: Builder, mapping: IRMapping) -> Value:
         """Whether a product adds to the sums, or is the first of them."""
         location = product.dot.location
-        if product is one.products[0] and one.loop is not None:
+        if product is one.products[0] and one.loop is not None and one.correction is None:
             loop = one.loop
             compared = arith.CmpI.of("ne", mapping.value(loop.induction[0]), mapping.value(loop.lower))
             return builder.insert(compared).results[0]
-        return builder.insert(
-            arith.Constant(IntegerAttr(int(product is not one.products[0]), I1), location=location)
-        ).results[0]
+        adds = product is not one.products[0] or one.correction is not None
+        return builder.insert(arith.Constant(IntegerAttr(int(adds), I1), location=location)).results[0]
 
 
 def _leads(builder: Builder) -> Value:

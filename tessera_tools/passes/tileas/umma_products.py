@@ -54,6 +54,7 @@ from tessera_tools.passes.tileas.products import (
     trace_load,
     without_sign,
 )
+from tessera_tools.passes.tileas.umma_corrections import Correction, find_correction
 from tessera_tools.passes.tileas.umma_pairs import may_pair, pair
 from tessera_tools.records import dataclass, field
 from tessera_tools.target import Target
@@ -76,6 +77,10 @@ _MOST_AGENTS = 3
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (40, 112)}
 """Registers of the threads of producer and multipliers, which share a warpgroup, and of a consumer, by number of
 consumer warpgroups; 0 where there are enough for all."""
+_CORRECTED = {1: (40, 232), 2: (40, 184)}
+"""The same with an agent that changes sums."""
+_CORRECTOR = 104
+"""Registers of its threads."""
 
 
 @dataclass(eq=False)
@@ -153,6 +158,8 @@ class Accumulation:
     agent: int = 0
     """Which of the agents that multiply: one that waits for what the consumer computes from the sums of others does not
     keep those from multiplying ahead."""
+    correction: Correction | None = None
+    """How an agent of its own changes the sums between the products of a loop."""
 
     @property
     def first(self) -> nv_tileas.Dot:
@@ -226,7 +233,14 @@ class UmmaChoice(Choice):
 
     @property
     def _registers(self) -> tuple[int, int]:
+        if any(one.correction is not None for one in self.accumulations):
+            return _CORRECTED[self.groups]
         return _REGISTERS[self.groups]
+
+    @property
+    def corrector_registers(self) -> int:
+        """Registers of a thread that changes sums."""
+        return _CORRECTOR
 
 
 def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
@@ -260,13 +274,15 @@ def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
             # The consumer waits for the sums, not for the tiles.
             check_order(load.load, one.end, order)
     _divide(choice.accumulations)
-    _reserve(choice.accumulations, target)
-    choice.groups = _warpgroups(function, choice.accumulations)
     if may_pair(function):
         try:
             pair(choice)
         except Missed as refusal:
             choice.not_in_pairs = refusal
+    choice.groups = _warpgroups(function, choice.accumulations)
+    if not choice.in_pairs and choice.groups in _CORRECTED:
+        _correct(choice.accumulations, target)
+    _reserve(choice.accumulations, target)
     return choice
 
 
@@ -460,6 +476,15 @@ def _computed_from(values: list[Value]) -> set[Operation]:
     return found
 
 
+def _correct(accumulations: list[Accumulation], target: Target) -> None:
+    """Let an agent change the sums of a loop in tensor memory, where that is cheaper; one accumulation has it."""
+    for one in accumulations:
+        found = find_correction(one, target)
+        if found is not None:
+            one.correction, one.loop, one.number = found, found.loop, found.number
+            return
+
+
 # -- resources
 
 
@@ -473,7 +498,8 @@ def _reserve(accumulations: list[Accumulation], target: Target) -> None:
         for factor in factors:
             factor.in_tensor = in_tensor or factor.is_scales
         for one in accumulations:
-            one.stages = stages if loops_around(one.end) and one.used_first is None else 1
+            once = one.used_first is not None or one.correction is not None
+            one.stages = stages if loops_around(one.end) and not once else 1
         columns = sum(one.type.columns for one in accumulations)
         columns += sum(factor.tensor_type.columns for factor in factors if factor.in_tensor)
         if columns <= target.tmem_columns:
