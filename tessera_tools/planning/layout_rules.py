@@ -440,6 +440,11 @@ def _stored_factor(op: nv_tileas.TmemStore, warps: int) -> list[tuple[Value, Lin
     return [(op.value, _of_warpgroups(type, op.value.type.shape, warps))]
 
 
+@demanding("nv_tileas.any_in_warp")
+def _rows_of_warp(op: nv_tileas.AnyInWarp, warps: int) -> list[tuple[Value, LinearLayout]]:
+    return [(op.source, _of_warpgroups(op.buffer.type, op.source.type.shape, warps))]
+
+
 def _of_warpgroups(type: nv_tileas.TmemType, shape: tuple[int, ...], warps: int) -> LinearLayout:
     """A warpgroup has the lanes; several divide the rows first, then the columns."""
     along_m = min(warps // 4, type.tile[0] // type.rows)

@@ -91,6 +91,7 @@ from tessera_tools.dialects.nv_tileas.pipelines import (
 )
 from tessera_tools.dialects.nv_tileas.tensor_memory import (
     AllocTmem,
+    AnyInWarp,
     DeallocTmem,
     TensorAttr,
     TmemLoad,
@@ -141,6 +142,7 @@ __all__ = [
     "AgentSwitch",
     "AllocTensor",
     "AllocTmem",
+    "AnyInWarp",
     "AsyncCommitGroup",
     "AsyncDot",
     "AsyncDotResult",

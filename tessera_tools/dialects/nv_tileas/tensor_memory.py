@@ -26,6 +26,7 @@ from tessera_tools.layout.tensor_memory import operand as layout_of_operand
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
     I64_ATTR,
+    PURE,
     UNIT_ATTR,
     Completion,
     MemoryEffects,
@@ -317,6 +318,24 @@ class TmemStore(Op, name="nv_tileas.tmem_store", traits=(MemoryEffects(write("bu
         if bits * new.layout.parts != 32 or (new.rows != LANES and new.layout.parts > 2):
             raise self.error(
                 f"stores {old} to {new}; expected {32 // bits} elements in a column, and {LANES} rows for more than two"
+            )
+
+
+class AnyInWarp(Op, name="nv_tileas.any_in_warp", traits=(PURE,)):
+    """Whether a row has true elements among those that this warp accesses in a buffer in tensor memory: one answer for
+    each warp.  A branch on it may have what a warp executes for itself, such as those accesses."""
+
+    source = operand(ANY_RANKED_TENSOR)
+    buffer = operand(TMEM)
+    res = result(exactly(I1))
+    assembly = "$source `,` $buffer attr-dict `:` type($source) `,` type($buffer)"
+
+    def verify_op(self) -> None:
+        source, buffer = self.source.type, self.buffer.type
+        if source.element is not I1 or source.shape != (buffer.tile[0], 1) or buffer.rows != LANES:
+            raise self.error(
+                f"looks for true elements of {source} in the rows of {buffer}; expected a column of i1, and "
+                f"instructions of {LANES} rows"
             )
 
 

@@ -35,7 +35,7 @@ from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.tensor_memory import LANES, WARP_LANES
 from tessera_tools.passes.llvm.clusters import receivers
 from tessera_tools.passes.llvm.emitter import Emitter, Int
-from tessera_tools.passes.llvm.instructions import only_where
+from tessera_tools.passes.llvm.instructions import in_any_lane, only_where
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.matrix_descriptors import Matrix, place_in, start_of
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
@@ -352,6 +352,16 @@ def tmem_store(low: Lowering, op: nv_tileas.TmemStore) -> None:
             start += count
         e.nvvm("tcgen05.wait", kind=Tcgen05WaitAttr("store"))
     _fence(e, "before")
+
+
+@lowers("nv_tileas.any_in_warp")
+def any_in_warp(low: Lowering, op: nv_tileas.AnyInWarp) -> None:
+    """A vote of what the lanes hold."""
+    e = low.e
+    first, *others = low.tile(op.source).elements(e)
+    for other in others:
+        first = e.emit(llvm.Or(first, other)).results[0]
+    low.define(op.res, in_any_lane(e, first))
 
 
 def _check_warpgroups(low: Lowering, op: Operation) -> None:

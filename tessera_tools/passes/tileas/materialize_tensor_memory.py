@@ -348,8 +348,9 @@ class _TensorKernel(Kernel):
         start: Value | None,
         builder: Builder,
         state: State,
+        own: Value | None = None,
     ) -> Value:
-        """Sums that have ended with an op, added to others."""
+        """Sums that have ended with an op, added to others; only these unless `own` holds."""
         location = one.of.last.location
         waited = nv_tileas.ConsumerWait(
             one.token, state[one], i32(0), res=nv_tileas.ConsumerTokenType(), location=location
@@ -361,7 +362,10 @@ class _TensorKernel(Kernel):
         if start is None:
             return value
         add = arith.AddF if isinstance(type.element, FloatType) else arith.AddI
-        return builder.insert(add(value, start, location=location)).results[0]
+        value = builder.insert(add(value, start, location=location)).results[0]
+        if own is None:
+            return value
+        return builder.insert(arith.Select(own, value, start, location=location)).results[0]
 
     def take_deferred(self, one: _Sums, op: Operation, state: State) -> None:
         """Before the op that uses them first, add the sums that the iteration before has left; this iteration leaves
@@ -373,26 +377,50 @@ class _TensorKernel(Kernel):
         uses = list(carried.uses)
         compared = arith.CmpI.of("ne", loop.induction[0], loop.lower)
         follows = builder.insert(compared).results[0]
-        value = self.taken_if(one, follows, carried, builder, state)
+        kept = one.of.kept
+        own: Value | None = None
+        if kept is not None:
+            # The iteration before was one of this CTA's program.
+            one.of.kept_until = _end_of(kept)
+            own = builder.insert(arith.CmpI.of("sle", loop.induction[0], _end_of(kept))).results[0]
+        value = self.taken_if(one, follows, carried, builder, state, own)
         for use in uses:
-            use.owner.set_operand(use.index, value)
-        last.res.replace_all_uses_with(one.of.first.c)
+            if use.owner is not kept:
+                use.owner.set_operand(use.index, value)
+        if kept is None:
+            last.res.replace_all_uses_with(one.of.first.c)
+            return
+        # Behind the end of this program, nothing changes what the product would add to.
+        kept.set_operand(1, one.of.first.c)
+        kept.set_operand(2, value)
 
     def take_last(self, one: _Sums, loop: scf.For, state: State) -> None:
         """Behind the loop, add the sums that its last iteration has left."""
         carried = loop.results[one.of.number]
         uses = list(carried.uses)
         builder = Builder.after(loop)
+        kept = one.of.kept_until
+        own: Value | None = None
+        if kept is not None:
+            own = builder.insert(arith.CmpI.of("eq", kept, loop.upper)).results[0]
         if _runs(loop):
             type = cast(RankedTensorType, carried.type)
-            value = self.taken(one, one.of.last, type, carried, builder, state)
+            value = self.taken(one, one.of.last, type, carried, builder, state, own)
         else:
             runs = builder.insert(arith.CmpI.of(loop.less_than, loop.lower, loop.upper)).results[0]
-            value = self.taken_if(one, runs, carried, builder, state)
+            value = self.taken_if(one, runs, carried, builder, state, own)
         for use in uses:
             use.owner.set_operand(use.index, value)
 
-    def taken_if(self, one: _Sums, condition: Value, start: Value, builder: Builder, state: State) -> Value:
+    def taken_if(
+        self,
+        one: _Sums,
+        condition: Value,
+        start: Value,
+        builder: Builder,
+        state: State,
+        own: Value | None,
+    ) -> Value:
         """What sums are added to, with the sums under a condition."""
         type = cast(RankedTensorType, start.type)
         location = one.of.last.location
@@ -406,7 +434,7 @@ class _TensorKernel(Kernel):
         builder.insert(branch)
         then, otherwise = (Builder.at_end(region.entry, location) for region in branch.regions)
         inside = {one: state[one]}
-        value = self.taken(one, one.of.last, type, start, then, inside)
+        value = self.taken(one, one.of.last, type, start, then, inside, own)
         then.insert(scf.Yield([value, inside[one]]))
         otherwise.insert(scf.Yield([start, state[one]]))
         state[one] = branch.results[1]
@@ -584,6 +612,13 @@ def _leads(builder: Builder) -> Value:
     one, zero = (builder.insert(arith.Constant(i32(number))).results[0] for number in (1, 0))
     bit = builder.insert(arith.AndI(builder.insert(nv_tileas.CtaRank()).res, one)).results[0]
     return builder.insert(arith.CmpI.of("eq", bit, zero)).results[0]
+
+
+def _end_of(kept: arith.Select) -> Value:
+    """The end of this CTA's program, in a loop that other programs run longer."""
+    compared = kept.condition.defining_op
+    assert isinstance(compared, arith.CmpI)
+    return compared.rhs
 
 
 def _around(op: Operation) -> Operation:

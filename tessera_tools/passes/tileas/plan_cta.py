@@ -27,6 +27,7 @@ from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.tileas.cluster_loops import even_out
 from tessera_tools.passes.tileas.cluster_price import choose_blocks
 from tessera_tools.passes.tileas.cluster_programs import OF_A_PROGRAM, programs_of, share_loads
 from tessera_tools.passes.tileas.cta_arms import BACKWARD, DIRECTION, FORWARD, Conflict
@@ -108,7 +109,7 @@ class PlanCTA(Pass):
                 )
             check_effects(function, ordered=programs is None)
             if programs is not None:
-                self.share(function, programs, context)
+                self.share(function, programs, target, context)
                 return
             seeded = any(DIRECTION in inner.attributes for inner in function.walk())
             chosen = None if seeded else choose(function, count, given)
@@ -173,8 +174,14 @@ class PlanCTA(Pass):
         text = f"{what}{then}, {choice.plain:,.0f} without: {choice.bound} it"
         context.passed(function, text, "cluster", "schedule")
 
-    def share(self, function: nv_tileaa.Func, programs: tuple[int, int], context: PassContext) -> None:
+    def share(
+        self, function: nv_tileaa.Func, programs: tuple[int, int], target: Target, context: PassContext
+    ) -> None:
         """Let the CTAs of a cluster, which run a program each, share loads."""
+        longer = even_out(function, programs) if target.has(Feature.TCGEN05) else []
+        for loop in longer:
+            text = "the CTAs of a cluster run the loop equally often, so that they can multiply together"
+            context.passed(loop, text, "cluster", "schedule", function=function)
         shared = share_loads(function, programs)
         context.count("planned")
         context.count("shared", shared)

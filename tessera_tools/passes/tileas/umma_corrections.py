@@ -17,7 +17,7 @@ takes fewer cycles of the threads that take longest is chosen.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.analysis.tile_costs import cost_of, in_threads
@@ -29,6 +29,7 @@ from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, 
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import F32, I64, RankedTensorType
 from tessera_tools.layout.shared import swizzled
+from tessera_tools.layout.tensor_memory import LANES
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.agent_control import State, copied
 from tessera_tools.passes.tileas.box_stages import Pipeline, drain, fill_with, first, following
@@ -42,10 +43,10 @@ from tessera_tools.target.throughput import throughput
 if TYPE_CHECKING:
     from tessera_tools.passes.tileas.umma_products import Accumulation
 
-_MOST_REGISTERS = 64
-"""Registers of a thread for the columns that are changed at once."""
 _STAGES = 2
 """Stages of what the consumer hands over: it may be one iteration ahead."""
+_ONE = 0x3F800000
+"""1 as f32."""
 _BARRIER_CYCLES = 32
 """Cycles of the threads for an arrival at an mbarrier and the wait for another one."""
 
@@ -316,11 +317,37 @@ class Corrector:
             state[pipeline] = following(iterator, builder)
 
         def change(inside: Builder) -> None:
+            needed = self.is_needed(mapping, inside)
+            branch = None
+            if needed is not None:
+                branch = scf.If.create([needed], [], {}, [Region([Block()]), Region([])], location=location)
+                inside.insert(branch)
+                inside = Builder.at_end(branch.regions[0].entry, location)
             for column, type in self.parts():
                 self.part(column, type, mapping, state[self.sums], inside)
+            if branch is not None:
+                inside.insert(scf.Yield([]))
 
         fill_with(self.usable.token, state[self.usable], change, builder, location)
         state[self.usable] = following(state[self.usable], builder)
+
+    def is_needed(self, mapping: IRMapping, builder: Builder) -> Value | None:
+        """Whether this warp has a row whose sums change: not if they are multiplied by 1.  None if that cannot be told
+        from what is handed over."""
+        broadcast, *others = self.correction.chain
+        is_product = len(others) == 1 and isinstance(others[0], arith.MulF)
+        if (
+            not isinstance(broadcast, nv_tileaa.Broadcast)
+            or not is_product
+            or self.sums.of.type.rows != LANES
+        ):
+            return None
+        factors = mapping.value(broadcast.source)
+        location = others[0].location
+        ones = DenseElementsAttr.of(cast(RankedTensorType, factors.type), [_ONE])
+        one = builder.insert(arith.Constant(ones, location=location)).results[0]
+        other = builder.insert(arith.CmpF.of("une", factors, one)).results[0]
+        return builder.insert(nv_tileas.AnyInWarp(other, self.sums.buffer, location=location)).res
 
     def part(
         self, column: int, type: RankedTensorType, outer: IRMapping, iterator: Value, builder: Builder
@@ -348,7 +375,7 @@ class Corrector:
         whole: Any = self.sums.of.first.c.type
         rows, columns = whole.shape
         width = columns
-        while rows * width > _MOST_REGISTERS * 32 * self.warps:
+        while rows * width > self.kernel.choice.corrected_at_once * 32 * self.warps:
             width //= 2
         for column in range(0, columns, width):
             yield column, RankedTensorType((rows, width), whole.element)

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from math import prod
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import element_bytes
-from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.atoms import MMA, PRODUCTS, UMMA, Product
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
@@ -30,6 +31,7 @@ from tessera_tools.dialects.nv_tileas import (
     scales_layout,
     umma_layout,
 )
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.types import bit_width
 from tessera_tools.layout.tensor_memory import LANES
@@ -69,7 +71,12 @@ _FEWEST_SCALED = 64
 """Columns of an instruction with factors of blocks."""
 _WARPGROUPS = ((1, 64), (2, 128), (4, 64))
 """(warpgroups that load the sums, limit of registers of a thread for those of one accumulation)."""
-
+_OF_CORRECTED = ((1, 128), (2, 128))
+"""The same where an agent changes the sums that the others would carry."""
+_MOST_OF_CORRECTED = 2
+"""Warpgroups beside an agent that changes sums, for which there are registers."""
+_FEW_SUMS, _FOR_TWICE_AS_MANY = 64, 128
+"""Registers of sums in a thread that are few; those of a thread from which on it changes 64 sums at once, not 32."""
 _RESERVED = ((2, True), (2, False), (1, True), (1, False))
 """(stages of sums in loops, whether factors are in tensor memory), the best first."""
 _MOST_AGENTS = 3
@@ -77,10 +84,14 @@ _MOST_AGENTS = 3
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (40, 112)}
 """Registers of the threads of producer and multipliers, which share a warpgroup, and of a consumer, by number of
 consumer warpgroups; 0 where there are enough for all."""
-_CORRECTED = {1: (40, 232), 2: (40, 184)}
-"""The same with an agent that changes sums."""
-_CORRECTOR = 104
-"""Registers of its threads."""
+_CORRECTED = {
+    (1, False): (40, 232, 160),
+    (1, True): (40, 232, 160),
+    (2, False): (40, 152, 168),
+    (2, True): (40, 192, 88),
+}
+"""The same, and those of a thread that changes sums, by number of consumer warpgroups and whether a product's sums take
+many registers of a consumer's thread."""
 
 
 @dataclass(eq=False)
@@ -160,6 +171,8 @@ class Accumulation:
     keep those from multiplying ahead."""
     correction: Correction | None = None
     """How an agent of its own changes the sums between the products of a loop."""
+    kept_until: Value | None = None
+    """The end of this CTA's program in a loop that others run longer, behind which sums are not taken."""
 
     @property
     def first(self) -> nv_tileas.Dot:
@@ -196,14 +209,38 @@ class Accumulation:
         loop, end = self.last.parent_op, self.last.res
         if self.agent == 0 or self.loop is not None or not isinstance(loop, scf.For) or not end.has_one_use:
             return None
-        numbers = [n for n, value in enumerate(loop.yielded) if value is end]
-        if not numbers:
+        kept = self.kept
+        numbers = [
+            n for n, value in enumerate(loop.yielded) if value is (end if kept is None else kept.result)
+        ]
+        if not numbers or (kept is not None and kept.false_value is not loop.iter_args[numbers[0]]):
             return None
-        users = [_within(user, loop) for user in loop.iter_args[numbers[0]].users]
+        users = [_within(user, loop) for user in loop.iter_args[numbers[0]].users if user is not kept]
         if not users or not all(user.is_before_in_block(self.first) for user in users):
             return None
         self.number = numbers[0]
         return next(op for op in loop.body.entry if op in users)
+
+    @property
+    def kept(self) -> arith.Select | None:
+        """The op that takes the sums in the iterations of this CTA's program only, where the loop has others
+        (cluster_loops.py): it compares the loop's counter with the program's end."""
+        loop, users = self.last.parent_op, list(self.last.res.users)
+        if len(users) != 1 or not isinstance(op := users[0], arith.Select) or not isinstance(loop, scf.For):
+            return None
+        compared = op.condition.defining_op
+        if (
+            op.true_value is not self.last.res
+            or not op.result.has_one_use
+            or op.parent is not self.last.parent
+        ):
+            return None
+        if not isinstance(compared, arith.CmpI) or compared.operands[0] is not loop.induction[0]:
+            return None
+        step = constant_of(loop.step)
+        if not isinstance(step, IntegerAttr) or step.value != 1 or compared.predicate_name != "slt":
+            return None
+        return op if _is_outside(compared.rhs, loop) else None
 
     @property
     def type(self) -> TmemType:
@@ -211,6 +248,11 @@ class Accumulation:
         type: Any = self.first.c.type
         layout = umma_layout(type.shape, instruction_rows(self.first))
         return TmemType((self.stages, *type.shape), type.element, layout)
+
+
+def _is_outside(value: Value, loop: scf.For) -> bool:
+    block = value.owner_block
+    return block is not None and not loop.is_ancestor_of(block.parent_op)
 
 
 def _within(op: Operation, loop: scf.For) -> Operation:
@@ -234,13 +276,23 @@ class UmmaChoice(Choice):
     @property
     def _registers(self) -> tuple[int, int]:
         if any(one.correction is not None for one in self.accumulations):
-            return _CORRECTED[self.groups]
+            return self._corrected[:2]
         return _REGISTERS[self.groups]
+
+    @property
+    def _corrected(self) -> tuple[int, int, int]:
+        most = max(prod(one.type.tile) // (128 * self.groups) for one in self.accumulations)
+        return _CORRECTED[self.groups, most > _FEW_SUMS]
 
     @property
     def corrector_registers(self) -> int:
         """Registers of a thread that changes sums."""
-        return _CORRECTOR
+        return self._corrected[2]
+
+    @property
+    def corrected_at_once(self) -> int:
+        """Registers of such a thread for the sums that it changes at once."""
+        return 32 if self.corrector_registers < _FOR_TWICE_AS_MANY else 64
 
 
 def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
@@ -280,8 +332,9 @@ def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
         except Missed as refusal:
             choice.not_in_pairs = refusal
     choice.groups = _warpgroups(function, choice.accumulations)
-    if not choice.in_pairs and choice.groups in _CORRECTED:
-        _correct(choice.accumulations, target)
+    if not choice.in_pairs and choice.groups <= _MOST_OF_CORRECTED and _correct(choice.accumulations, target):
+        # Without the sums, a thread has registers for a row of what it computes.
+        choice.groups = _warpgroups(function, choice.accumulations, _OF_CORRECTED)
     _reserve(choice.accumulations, target)
     return choice
 
@@ -476,13 +529,15 @@ def _computed_from(values: list[Value]) -> set[Operation]:
     return found
 
 
-def _correct(accumulations: list[Accumulation], target: Target) -> None:
-    """Let an agent change the sums of a loop in tensor memory, where that is cheaper; one accumulation has it."""
+def _correct(accumulations: list[Accumulation], target: Target) -> bool:
+    """Let an agent change the sums of a loop in tensor memory, where that is cheaper; whether one accumulation has
+    it."""
     for one in accumulations:
         found = find_correction(one, target)
         if found is not None:
             one.correction, one.loop, one.number = found, found.loop, found.number
-            return
+            return True
+    return False
 
 
 # -- resources
@@ -512,11 +567,15 @@ def _reserve(accumulations: list[Accumulation], target: Target) -> None:
     )
 
 
-def _warpgroups(function: nv_tileaa.Func, accumulations: list[Accumulation]) -> int:
+def _warpgroups(
+    function: nv_tileaa.Func,
+    accumulations: list[Accumulation],
+    limits: tuple[tuple[int, int], ...] = _WARPGROUPS,
+) -> int:
     """The fewest warpgroups whose threads can hold the sums, or those that the author asks for.  Raises Missed if there
     are none."""
     wanted = hint(function, "num_worker_warps_per_cta")
-    for groups, most in _WARPGROUPS:
+    for groups, most in limits:
         if wanted in (None, 4 * groups) and all(_fits(one, groups, most) for one in accumulations):
             return groups
     if wanted is not None:
@@ -525,7 +584,7 @@ def _warpgroups(function: nv_tileaa.Func, accumulations: list[Accumulation]) -> 
             f"requests {wanted} worker warps, which cannot be divided into warpgroups for its products",
         )
     raise Missed(
-        accumulations[0].first, f"has sums that do not fit the registers of {_WARPGROUPS[-1][0]} warpgroups"
+        accumulations[0].first, f"has sums that do not fit the registers of {limits[-1][0]} warpgroups"
     )
 
 
