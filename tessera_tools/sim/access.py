@@ -23,7 +23,6 @@ __all__ = ["SPACES", "check_remote", "load", "memory_of", "parts", "store"]
 
 
 SPACES = ("global", "shared", "shared::cta", "shared::cluster", "local", "param", "const")
-_OFFSET_MASK = np.uint64((1 << REMOTE_SHIFT) - 1)
 _WINDOW = np.uint64((1 << 40) - 1)
 _BY_WINDOW = np.uint64(40)
 
@@ -74,21 +73,18 @@ def _generic(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[Any, Mask, 
 
 def _cluster(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[Any, Mask, Array]]:
     ranks = addresses >> np.uint64(REMOTE_SHIFT)
-    offsets = addresses & _OFFSET_MASK
     ctas = warp.cta.cluster.ctas
     result: list[tuple[Any, Mask, Array]] = []
     for rank in np.unique(ranks[mask.array]):
         part = mask_of((ranks == rank) & mask.array)
-        if rank == 0:
-            result.append((warp.cta.shared, part, offsets))
-        elif rank <= len(ctas):
-            cta = ctas[int(rank) - 1]
+        if rank < len(ctas):
+            cta = ctas[int(rank)]
             check_remote(warp, part, cta)
-            result.append((cta.shared, part, offsets))
+            result.append((cta.shared, part, addresses))
         else:
             warp.report(
                 "out-of-bounds",
-                f"a shared::cluster address of CTA {int(rank) - 1} in a cluster of {len(ctas)}",
+                f"a shared::cluster address of CTA {int(rank)} in a cluster of {len(ctas)}",
                 part,
             )
     return result

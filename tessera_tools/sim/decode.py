@@ -364,7 +364,9 @@ class Context:
 
         def binder(warp: Warp) -> Any:
             launch = warp.cta.cluster.launch
-            base = function.start if variable is None and function else launch.address(variable)
+            base = (
+                function.start if variable is None and function else launch.address(variable, warp.cta.rank)
+            )
             row = np.zeros(32, type.dtype)
             row[...] = np.array((base + offset) % limit, np.uint64).astype(type.dtype)
             return row

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["LASTING", "Frame"]
 
 LASTING = ("register", "constant", "symbol")
-"""Kinds of ports whose rows are the same for every CTA of a launch."""
+"""Kinds of ports whose rows are the same for every CTA of a launch that has the same rank in its cluster."""
 
 
 class Frame:

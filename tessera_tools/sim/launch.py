@@ -9,6 +9,7 @@ as on a GPU with several resident clusters.
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Finding, Findings
 from tessera_tools.sim.frame import LASTING, Frame
 from tessera_tools.sim.machine import Cluster, StopLaunch
-from tessera_tools.sim.memory import BASE, EARLIER, SHARED_START, Allocations, Buffer
+from tessera_tools.sim.memory import BASE, EARLIER, REMOTE_SHIFT, SHARED_START, Allocations, Buffer
 from tessera_tools.sim.program import Function, Variable
 from tessera_tools.sim.races import MOST_CLOCK, History
 from tessera_tools.target import Target, UnknownTargetError, lookup
@@ -154,7 +155,8 @@ class Launch:
             if module.keys[base + number][0] not in LASTING
         ]
         """Ports whose rows are created for each CTA."""
-        self.frames: list[Frame] = []
+        self.frames: defaultdict[int, list[Frame]] = defaultdict(list)
+        """Frames that no CTA uses, by the rank of the CTAs that they were for."""
         """Frames of CTAs that have ended."""
         self.waiting: Iterator[tuple[int, int, int]] = iter(())
         """The clusters that have not begun, which clusterlaunchcontrol.try_cancel can take."""
@@ -282,11 +284,11 @@ class Launch:
                 visit(inst.operands)
         return names
 
-    def address(self, variable: Variable | None) -> int:
-        """The address of a variable in its own space."""
+    def address(self, variable: Variable | None, rank: int) -> int:
+        """The address of a variable in its own space, for the CTA of a rank."""
         assert variable is not None
         if variable.space == "shared":
-            return self.shared_offsets[id(variable)]
+            return self.shared_offsets[id(variable)] + (rank << REMOTE_SHIFT)
         if variable.space == "local":
             return variable.offset
         if variable.space == "param":

@@ -60,13 +60,14 @@ class Cta:
         x, y, z = (i * c + p for i, c, p in zip(cluster.index, launch.cluster, place, strict=True))
         self.index = (x, y, z)
         self.number = x + launch.grid[0] * (y + launch.grid[1] * z)
-        self.shared = Shared(launch.shared_size, launch.shared_variables, reserved=launch.uses_reserved)
+        self.shared = Shared(launch.shared_size, launch.shared_variables, rank, reserved=launch.uses_reserved)
         self.ended = False
         """Whether every thread has exited."""
         self.stats = launch.stats
         self.state: dict[str, Any] = {}
         count = -(-launch.threads // 32)
-        self.frame = launch.frames.pop() if launch.frames else Frame(launch)
+        frames = launch.frames[rank]
+        self.frame = frames.pop() if frames else Frame(launch)
         self.registers = self.frame.registers
         self.warps = [
             Warp(self, index, rank * count + index, launch.entry.start, launch.threads)
@@ -365,7 +366,7 @@ class Cluster:
             self.launch.histories.setdefault(base, []).append((self.clocks.now, history))
         self.histories.clear()
         for cta in self.ctas:
-            self.launch.frames.append(cta.frame)
+            self.launch.frames[cta.rank].append(cta.frame)
             for warp in cta.warps:
                 warp.ports = []
                 warp.state.clear()

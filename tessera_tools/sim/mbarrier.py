@@ -213,11 +213,9 @@ def resolve(warp: Warp, space: str, address: int) -> tuple[Cta, int] | None:
         space = "shared::cluster"
     rank, offset = address >> REMOTE_SHIFT, address & ((1 << REMOTE_SHIFT) - 1)
     ctas = warp.cta.cluster.ctas
-    if rank == 0:
-        return warp.cta, offset
-    if space != "shared::cluster" or rank > len(ctas):
+    if rank >= len(ctas) or (space != "shared::cluster" and rank != warp.cta.rank):
         return None
-    return ctas[rank - 1], offset
+    return ctas[rank], offset
 
 
 def _objects(warp: Warp) -> dict[tuple[int, int], MBarrier]:
@@ -259,7 +257,7 @@ def create(warp: Warp, mask: Mask, space: str, address: int, count: int) -> None
             "mbarrier", f"mbarrier.init of a live object at shared byte {offset}; mbarrier.inval first", mask
         )
     one = mask_of(1 << mask.first)
-    cta.shared.store(warp, one, np.full(32, offset, np.uint64), 8, _PATTERN.view(np.uint64))
+    cta.shared.store(warp, one, cta.shared.addresses(np.full(32, offset)), 8, _PATTERN.view(np.uint64))
     cta.shared.state[offset : offset + 8] = 0
     clocks = warp.cta.cluster.clocks
     objects[cta.rank, offset] = MBarrier(

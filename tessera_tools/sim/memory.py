@@ -51,7 +51,8 @@ BASE = {
 """Generic base address of each window."""
 WINDOWS = {base >> WINDOW_SHIFT: space for space, base in BASE.items()}
 REMOTE_SHIFT = 24
-"""A shared::cluster address holds the CTA's rank plus one from this bit on (`mapa`); 0 is the thread's own CTA."""
+"""An address of shared memory holds the rank of its CTA from this bit on: ptxas adds SR_CgaCtaId there to the address
+of a variable, and CUTLASS clears the lowest of these bits to signal the even CTA of a pair."""
 SHARED_START = 1024
 """Base of a CTA's shared memory: the system reserves the first KiB, so that null is not a valid address."""
 RESERVED_START = SHARED_START - 288

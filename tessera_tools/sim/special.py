@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tessera_tools.sim.memory import RESERVED_START
+from tessera_tools.sim.memory import REMOTE_SHIFT, RESERVED_START
 
 if TYPE_CHECKING:
     from tessera_tools.sim.warp import Warp
@@ -51,7 +51,7 @@ def _table() -> dict[str, Callable[[Warp], Any] | None]:
     table["%envreg1"] = lambda warp: warp.cta.cluster.launch.workspace.base >> 32
     table["%envreg2"] = lambda warp: warp.cta.cluster.launch.workspace.base & 0xFFFFFFFF
     table["%reserved_smem_offset_0"] = lambda warp: 0
-    table["%reserved_smem_offset_1"] = lambda warp: RESERVED_START
+    table["%reserved_smem_offset_1"] = lambda warp: RESERVED_START + (warp.cta.rank << REMOTE_SHIFT)
     for axis, name in enumerate("xyz"):
         table[f"%tid.{name}"] = lambda warp, axis=axis: warp.cta.coordinates(warp)[axis]
         table[f"%ntid.{name}"] = lambda warp, axis=axis: warp.cta.cluster.launch.block[axis]

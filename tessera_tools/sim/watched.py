@@ -15,6 +15,7 @@ from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.memory import (
     BASE,
     POISON,
+    REMOTE_SHIFT,
     RESERVED_START,
     SHARED_START,
     UNFENCED_UNITS,
@@ -92,12 +93,19 @@ class Local(_Watched):
 
 
 class Shared(_Watched):
-    """The shared memory of a CTA. Addresses of the .shared space are offsets from 0; it begins at SHARED_START."""
+    """The shared memory of a CTA. It begins at SHARED_START of the window of the CTA's rank."""
 
     def __init__(
-        self, size: int, variables: Sequence[tuple[int, int, str]] = (), *, reserved: bool = False
+        self,
+        size: int,
+        variables: Sequence[tuple[int, int, str]] = (),
+        rank: int = 0,
+        *,
+        reserved: bool = False,
     ) -> None:
         super().__init__("shared memory", BASE["shared"], SHARED_START + size)
+        self.rank = rank
+        self._window = np.uint64(rank << REMOTE_SHIFT)
         self.history = History(len(self.data))
         self.variables = variables
         """Begin, end and name of each variable, in order."""
@@ -126,7 +134,16 @@ class Shared(_Watched):
             return super().place(offset)
         return f"byte {offset - found[0]} of '{found[2]}' (byte {offset} of shared memory)"
 
+    def offsets(self, addresses: Array) -> Array:
+        """Offsets in the CTA's window; those of addresses of other CTAs are beyond its end."""
+        return addresses - self._window if self.rank else addresses
+
+    def addresses(self, offsets: Array) -> Array:
+        """The addresses of bytes of this CTA's shared memory."""
+        return offsets.astype(np.uint64) + self._window
+
     def units(self, warp: Warp, mask: Mask, offsets: Array, width: int) -> Array:
+        offsets = self.offsets(offsets)
         if len(offsets) and int(smallest(offsets)) < self.start:
             low = offsets < np.uint64(self.start)
             first = int(offsets[np.flatnonzero(low)[0]])
@@ -139,6 +156,22 @@ class Shared(_Watched):
             self.data[self.scratch :] = POISON
         return super().units(warp, mask, offsets, width)
 
+    def _refuse(self, warp: Warp, mask: Mask, offsets: Array, width: int) -> Array:
+        foreign = offsets >> np.uint64(REMOTE_SHIFT) != 0
+        ranks = (offsets + self._window) >> np.uint64(REMOTE_SHIFT)
+        foreign &= ranks < np.uint64(len(warp.cta.cluster.ctas))
+        if foreign.any():
+            rank = int(ranks[np.flatnonzero(foreign)[0]])
+            warp.report(
+                "out-of-bounds",
+                f"{width} bytes of the shared memory of CTA {rank} of the cluster, by CTA {self.rank}: only "
+                "accesses of .shared::cluster and generic ones reach other CTAs",
+                mask_of(chosen_bits(mask, foreign)),
+            )
+            rest = super()._refuse(warp, mask, np.where(foreign, np.uint64(SHARED_START), offsets), width)
+            return np.where(foreign, np.uint64(self.scratch), rest)
+        return super()._refuse(warp, mask, offsets, width)
+
     def load(self, warp: Warp, mask: Mask, addresses: Array, width: int, strong: bool = False) -> Array:
         index = self.units(warp, mask, compact(mask, addresses), width)
         self.check_load(warp, mask, index, width)
@@ -149,12 +182,14 @@ class Shared(_Watched):
 
     def load_together(self, gang: Gang, addresses: Array, width: int, records: Array) -> Array | None:
         """The values that lanes of several warps read; None if one of the accesses is invalid."""
+        addresses = self.offsets(addresses)
         if int(addresses.min()) < self.start:
             return None
         return self.read_together(gang, addresses, width, records, self.history)
 
     def store_together(self, gang: Gang, addresses: Array, width: int, values: Array, records: Array) -> bool:
         """Write by lanes of several warps; False, without an effect, if an access is invalid."""
+        addresses = self.offsets(addresses)
         if int(addresses.min()) < self.start:
             return False
         return self.write_together(gang, addresses, width, values, records, self.history)

@@ -177,7 +177,7 @@ class ForSyntax(CustomDirective, name="ForSyntax"):
         bound = [(induction, kind), *zip((name for name, _ in pairs), types, strict=True)]
         state.region("body", body, bound)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: For) -> None:
         index, *carried = op.body.entry.arguments
         unsigned = " unsigned" if op.unsignedCmp is not None else ""
         lower, upper, step = map(p.name, (op.lowerBound, op.upperBound, op.step))
@@ -264,7 +264,7 @@ class LoopSyntax(CustomDirective, name="LoopSyntax"):
         for key, value in attributes.items():
             state.attribute(key, value)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Loop) -> None:
         inits, outputs = op.initValues, op.result_types
         if inits:
             _write_carried(p, op.body.entry.arguments, inits)
@@ -316,7 +316,7 @@ class IfSyntax(CustomDirective, name="IfSyntax"):
         for key, value in attributes.items():
             state.attribute(key, value)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: If) -> None:
         p.write(f" {p.name(op.condition)}")
         if op.results:
             p.write(f" -> ({short_types(op.result_types)})")
@@ -406,12 +406,12 @@ class Aggregate(CustomDirective, name="Aggregate"):
         state.attribute("identities", identities)
         state.region("body", body, [(entry[0], entry[1]) for entry in arguments])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Reduce | Scan) -> None:
         p.write(" ")
         p.write(p.names(op.inputs))
         p.attr_dict(op, elide={"dim", "reverse", "identities"})
         p.write(f" dim={op.dim.value}")
-        if "reverse" in op.definition.fields:
+        if isinstance(op, Scan):
             p.write(f" reverse={op.reverse}")
         p.write(
             f" identities={op.identities} : {short_types(value_types(op.inputs))} -> {short_types(op.result_types)} "

@@ -325,7 +325,7 @@ class BlockId(CustomDirective, name="BlockId"):
         for key, value in attributes.items():
             state.attribute(key, value)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: GetTileBlockId) -> None:
         p.attr_dict(op)
         p.write(f" : {short_text(op.blockId_x.type)}")
 

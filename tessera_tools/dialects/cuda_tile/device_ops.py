@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.cuda_tile.constraints import SCALAR_POINTER, TOKEN_TYPE, pointee_of
 from tessera_tools.dialects.cuda_tile.types import TOKEN
@@ -88,7 +88,7 @@ class Fence(CustomDirective, name="Fence"):
             state.attribute(key, value)
         state.types("result_token", [TOKEN])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: MemoryFenceAliasTko) -> None:
         p.write(f" {p.name(op.token)}")
         p.attr_dict(op)
 

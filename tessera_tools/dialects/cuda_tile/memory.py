@@ -119,7 +119,7 @@ class PointerSyntax(CustomDirective, name="PointerSyntax"):
         for field, kind in zip(outputs, results, strict=True):
             state.types(field.name, [kind])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: LoadPtrTko | StorePtrTko) -> None:
         values = op.operands if op.token is None else op.operands[:-1]
         p.write(f"{ordering_text(op)} ")
         p.write(p.names(values))
@@ -249,9 +249,9 @@ class AtomicSyntax(CustomDirective, name="AtomicSyntax"):
         state.types("result", [found])
         state.types("result_token", [result_token])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: AtomicCasTko | AtomicRmwTko) -> None:
         values = [v for v in op.operands if v is not op.token]
-        mode = f", {ATOMIC_MODE.text(op.mode)}" if "mode" in op.definition.fields else ""
+        mode = f", {ATOMIC_MODE.text(op.mode)}" if isinstance(op, AtomicRmwTko) else ""
         p.write(f"{ordering_text(op)} {p.name(values[0])}{mode}, ")
         p.write(p.names(values[1:]))
         write_pointer_tail(p, op, keyword=False)

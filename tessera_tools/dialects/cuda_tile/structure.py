@@ -77,7 +77,7 @@ class ModuleName(CustomDirective, name="ModuleName"):
         (symbol,) = node
         state.attribute("sym_name", StringAttr(symbol[0][0] if symbol else DEFAULT_MODULE_NAME))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Module) -> None:
         p.write(f" {symbol_text(op.sym_name.value)}")
 
 
@@ -243,7 +243,7 @@ class Visibility(CustomDirective, name="Visibility"):
         if word is not None and word[0] == "private":
             state.attribute("symbol_visibility", SymbolVisibilityAttr("private"))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Global) -> None:
         p.write(" private" if op.symbol_visibility.value == "private" else "")
         p.write(" ")
         p.space()

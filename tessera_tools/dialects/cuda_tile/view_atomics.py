@@ -94,7 +94,7 @@ class AtomicViewSyntax(CustomDirective, name="AtomicViewSyntax"):
         read_tail(state, tail)
         state.types("result_token", [result_token])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: AtomicRedViewTko) -> None:
         indices = ", ".join(map(p.name, op.index))
         mode = ATOMIC_MODE.text(op.mode)
         p.write(f"{ordering_text(op)} {p.name(op.view)}[{indices}], {mode}, {p.name(op.value)}")
@@ -191,17 +191,19 @@ class MultimemSyntax(CustomDirective, name="MultimemSyntax"):
         for field, kind in zip(state.definition.results, results, strict=True):
             state.types(field.name, [kind])
 
-    def write(self, p: Printer, op: Any) -> None:
-        stored = "tile" in op.definition.fields
+    def write(
+        self, p: Printer, op: MultimemLoadReduceViewTko | MultimemReduceViewTko | MultimemStoreViewTko
+    ) -> None:
+        stored = () if isinstance(op, MultimemLoadReduceViewTko) else (op.tile,)
         indices = ", ".join(map(p.name, op.index))
-        p.write(f"{ordering_text(op)} {p.name(op.view)}{f', {p.name(op.tile)}' if stored else ''}[{indices}]")
+        p.write(f"{ordering_text(op)} {p.names((op.view, *stored))}[{indices}]")
         if op.token is not None:
             p.write(f" token = {p.name(op.token)}")
         if op.inbounds is None:
             p.write(" ")  # as the reference leaves one
         write_inbounds(p, op)
         p.attr_dict(op, elide=[key for key in VIEW_KEYS if key != "reduction"], keyword=True)
-        kinds = short_types(value_types((op.view, op.tile) if stored else (op.view,)))
+        kinds = short_types(value_types((op.view, *stored)))
         token = f", {short_text(TOKEN)}" if op.token is not None else ""
         p.write(f" : {kinds}{index_types_text(op)}{token} -> {short_types(op.result_types)}")
 

@@ -214,7 +214,7 @@ class PartitionSyntax(CustomDirective, name="PartitionSyntax"):
         for key, value in attributes.items():
             state.attribute(key, value)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: MakeGatherScatterView | MakePartitionView | MakeStridedView) -> None:
         p.write(f" {p.name(op.tensor_view)}")
         p.attr_dict(op)
         p.write(f" : {short_text(op.result.type)}")
@@ -294,7 +294,7 @@ class ShapeSyntax(CustomDirective, name="ShapeSyntax"):
             raise state.error(None, f"expected tile view, got '{view}'")
         return view.index_rank
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: GetIndexSpaceShape | GetTensorShape) -> None:
         p.write(f" {p.name(op.src)}")
         p.attr_dict(op)
         kind = op.result_types[0] if op.results else None
@@ -370,7 +370,7 @@ class LoadViewSyntax(CustomDirective, name="LoadViewSyntax"):
         state.types("tile", [tile])
         state.types("result_token", [result_token])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: LoadViewTko) -> None:
         p.write(f"{ordering_text(op)} {p.name(op.view)}[{', '.join(map(p.name, op.index))}]")
         write_view_tail(p, op)
         results = short_types(op.result_types)
@@ -415,7 +415,7 @@ class StoreViewSyntax(CustomDirective, name="StoreViewSyntax"):
             read_tail(state, tail)
         state.types("result_token", [result_token])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: StoreViewTko) -> None:
         indices = ", ".join(map(p.name, op.index))
         p.write(f"{ordering_text(op)} {p.name(op.tile)}, {p.name(op.view)}[{indices}]")
         write_view_tail(p, op)

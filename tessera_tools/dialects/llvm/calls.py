@@ -229,7 +229,7 @@ custom_type: custom_inputs "->" custom_outputs -> direct
             raise state.error(None, "expected a non-void result type")
         state.types("result", results)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Call) -> None:
         p.space()
         if op.c_conv is not C_CONVENTION:
             p.write(f"{op.c_conv.value} ")
@@ -407,7 +407,7 @@ class CallIntrinsicSyntax(CustomDirective, name="CallIntrinsic"):
         state.types("args", operands)
         state.types("output", results)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: CallIntrinsic) -> None:
         p.write(f" {quote(op.intrin.value)}({p.names(op.args)})")
         write_bundles(p, op)
         p.attr_dict(

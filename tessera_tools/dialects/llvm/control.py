@@ -115,7 +115,7 @@ class CondBrTargets(CustomDirective, name="CondBrTargets"):
         _read_successor(state, first, "true_dest", "true_dest_operands")
         _read_successor(state, second, "false_dest", "false_dest_operands")
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: CondBr) -> None:
         p.space()
         p.write(p.name(op.condition))
         if op.branch_weights is not None:
@@ -178,7 +178,7 @@ class SwitchCases(CustomDirective, name="SwitchCases"):
             state.attribute("case_values", DenseElementsAttr.of(shaped, numbers))
         state.attribute("case_operand_segments", DenseArrayAttr(I32, tuple(sizes)))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Switch) -> None:
         p.space()
         p.write(f"{p.name(op.value)} : ")
         p.write(f"{p.type(op.value.type)}, ")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.dialects.llvm.arith import dereferenceable_text
 from tessera_tools.dialects.llvm.attributes import (
@@ -120,7 +120,7 @@ class AllocaSyntax(CustomDirective, name="Alloca"):
         state.types("array_size", list(function.inputs))
         state.types("res", list(function.results))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Alloca) -> None:
         p.space()
         p.write(f"{p.name(op.array_size)} x ")
         p.write(p.type(op.elem_type.value))

@@ -196,7 +196,7 @@ custom_body: region -> present
         if has_body == "present":
             state.region("body", body[0], named)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: LLVMFunc) -> None:
         p.space()
         if op.linkage is not EXTERNAL:
             p.write(f"{op.linkage.value} ")
@@ -389,7 +389,7 @@ custom_type: ":" TYPE -> typed
         if form == "initialized":
             state.region("initializer", typed[1])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Global) -> None:
         p.write(f" {op.linkage.value} ")
         p.write(f"{VISIBILITIES[op.visibility_.value]} " if op.visibility_.value else "")
         p.write("thread_local " if op.thread_local_ else "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.llvm.base import ANY
 from tessera_tools.dialects.llvm.types import StructType
@@ -140,7 +140,7 @@ class MmaSyntax(CustomDirective, name="Mma"):
                 state.attribute(key, inferred)
         state.types("res", list(function.results))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: MmaSync) -> None:
         groups = (op.operand_a, op.operand_b, op.operand_c)
         # Upstream prints two spaces between the groups.
         p.write(
@@ -321,7 +321,7 @@ class ShapeSyntax(CustomDirective, name="MMAShape"):
             raise state.error(node[0][0], "expected 'm', 'n' and 'k'")
         state.attribute("shape", MMAShapeAttr(given["m"], given["n"], given["k"]))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: WgmmaMmaAsync) -> None:
         p.write(f" {op.shape.parameters_text()}")
 
 

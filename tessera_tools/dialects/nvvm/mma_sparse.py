@@ -116,7 +116,7 @@ custom_group: KEYWORD "[" values "]"
         if name != "C" and key not in state.attributes and inferred is not None:
             state.attribute(key, inferred)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: MmaBlockScale | MmaSp | MmaSpBlockScale) -> None:
         elide = {"operandSegmentSizes"}
         matrices = (op.operand_a, op.operand_b, op.operand_c)
         for name, values in zip("AB", matrices, strict=False):

@@ -30,6 +30,8 @@ _MODES = {128: 1, 64: 2, 32: 3}
 _ROWS = 8
 """Rows of a core matrix."""
 _LOW_WORD = (1 << 32) - 1
+_PLACES = 1 << 18
+"""Descriptors hold the addresses of this many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,11 @@ def start_of(low: Lowering, buffer: Buffer, fixed: int, moved: Int = 0) -> Int:
     e = low.e
     # Only the number of the stage changes in a loop.  Its multiple is added behind the shift and the fixed bits.
     low_word, high_word = fixed & _LOW_WORD, fixed & ~_LOW_WORD
-    word = e.or_(e.lshr(e.add(e.add(_address(e), buffer.offset), moved), 4), low_word)
+    place = e.add(e.add(_address(e), buffer.offset), moved)
+    if low.ctas > 1:
+        # The address holds the rank of the CTA, which would change the leading distance.
+        place = e.and_(place, _PLACES - 1)
+    word = e.or_(e.lshr(place, 4), low_word)
     if buffer.slot is not None:
         word = e.add(word, e.mul(buffer.slot, buffer.stage_bytes >> 4))
     start = e.or_(e.zext(e.constant(word)), high_word - (1 << 64) if high_word >> 63 else high_word, I64)

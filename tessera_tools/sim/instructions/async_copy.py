@@ -92,7 +92,7 @@ class Copies:
         late = not warp.cta.cluster.engine.early
         for memory, lanes, units in copy.destinations:
             addresses = np.zeros(32, np.uint64)
-            addresses[lanes.array] = units.astype(np.uint64) * np.uint64(copy.width)
+            addresses[lanes.array] = memory.addresses(units * copy.width)
             values = _part(copy.lanes, lanes, copy.values)
             if late:
                 values = np.full_like(values, np.iinfo(values.dtype).max)
@@ -268,7 +268,7 @@ def cp_async(ctx: Context) -> Execute:
         poison = values if early else np.full_like(values, np.iinfo(values.dtype).max)
         if not cta.shared.store_together(gang, to, width, poison, records):
             return NotImplemented
-        units = (to // np.uint64(width)).astype(np.int64)
+        units = (cta.shared.offsets(to) // np.uint64(width)).astype(np.int64)
         cta.shared.states[width][units] |= _STARTED[width]
         for number in range(len(mask.array) // 32):
             own = slice(32 * number, 32 * number + 32)

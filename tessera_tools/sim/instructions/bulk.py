@@ -130,7 +130,7 @@ def destinations(
         target = warp.cta.cluster.ctas[rank]
         check_remote(warp, mask, target)
         signals = rank & ~1 | signal[0].rank & 1 if paired else rank
-        where = (signals + 1) << REMOTE_SHIFT | signal[1]
+        where = signals << REMOTE_SHIFT | signal[1]
         signaled = lookup(warp, mask, "shared::cluster", where, engine=True)
         if signaled is not None:
             result.append(Destination(target, offset, signaled))

@@ -154,7 +154,7 @@ def mapa(ctx: Context) -> Execute:
             wanted = wanted % np.uint64(ctas)
         row = warp.ports[a].astype(np.uint64)
         base = np.uint64(BASE["shared"]) if space == "generic" else np.uint64(0)
-        mapped = base + ((wanted + np.uint64(1)) << np.uint64(REMOTE_SHIFT)) + (row & _OFFSET)
+        mapped = base + (wanted << np.uint64(REMOTE_SHIFT)) + (row & _OFFSET)
         put(warp, mask, destination, mapped.astype(type.dtype))
 
     return execute
@@ -170,7 +170,6 @@ def getctarank(ctx: Context) -> Execute:
 
     def execute(warp: Warp, mask: Mask) -> None:
         ranks = (warp.ports[a].astype(np.uint64) & np.uint64((1 << 40) - 1)) >> np.uint64(REMOTE_SHIFT)
-        row = np.where(ranks == 0, np.uint64(warp.cta.rank), ranks - np.uint64(1))
-        put(warp, mask, destination, row.astype(np.uint32))
+        put(warp, mask, destination, ranks.astype(np.uint32))
 
     return execute

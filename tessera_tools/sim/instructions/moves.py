@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 
 from tessera_tools.sim.access import SPACES
-from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, elementwise, put
-from tessera_tools.sim.memory import BASE
+from tessera_tools.sim.memory import BASE, REMOTE_SHIFT
 from tessera_tools.sim.program import Name, Vector
 from tessera_tools.sim.special import VARYING
 from tessera_tools.sim.types import TYPES, UNSIGNED, Type
@@ -131,9 +130,12 @@ def isspacep(ctx: Context) -> Execute:
     window = np.uint64(BASE[space.split("::")[0]] >> 40)
     own = space in ("shared", "shared::cta")
     a, d = ctx.read(source, TYPES["u64"]), ctx.write(target, TYPES["pred"])
-
-    def test(row: Array) -> Any:
-        inside = row >> np.uint64(40) == window
-        return inside & ((row >> np.uint64(24)) & np.uint64(0xFFFF) == 0) if own else inside
-
-    return computed(test, d, a)
+    if not own:
+        return computed(lambda row: row >> np.uint64(40) == window, d, a)
+    rank = ctx.read(Name("%cluster_ctarank"), TYPES["u32"])
+    return computed(
+        lambda row, rank: row >> np.uint64(REMOTE_SHIFT) == (window << np.uint64(40 - REMOTE_SHIFT)) + rank,
+        d,
+        a,
+        rank,
+    )

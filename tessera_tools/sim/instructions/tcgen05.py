@@ -166,7 +166,7 @@ def tcgen05_commit(ctx: Context) -> Execute:
                 warp.report("illegal", f"{what}: CTA mask {chosen:#x} in a cluster of {count}", mask)
                 return
             ranks = [rank for rank in range(count) if chosen >> rank & 1]
-            where = [("shared::cluster", rank + 1 << REMOTE_SHIFT | found[1]) for rank in ranks]
+            where = [("shared::cluster", rank << REMOTE_SHIFT | found[1]) for rank in ranks]
         barriers = [lookup(warp, mask, *each, engine=True) for each in where]
         commit(warp, mask, what, [barrier for barrier in barriers if barrier is not None])
 

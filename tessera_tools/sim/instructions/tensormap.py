@@ -159,7 +159,7 @@ def cp_fenceproxy(ctx: Context) -> Execute:
                 severity="warning",
             )
         elif mask.full:
-            shared.load(warp, mask, words, 4)
+            shared.load(warp, mask, shared.addresses(words), 4)
         region.data[where - region.base : where - region.base + SIZE] = shared.data[offset : offset + SIZE]
         changed(warp, where, released=True)
 

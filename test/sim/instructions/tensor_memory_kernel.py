@@ -12,7 +12,7 @@ import numpy as np
 from tessera_tools import sim
 
 A_AT, B_AT = 1024, 1024 + 32768
-"""Shared addresses of A and B: the first KiB is the system's."""
+"""Offsets of A and B in the shared window of the CTA: the first KiB is the system's."""
 BARRIER = 1024 + 65536
 PLACE = BARRIER + 8
 COLUMNS = 512
@@ -47,16 +47,15 @@ def kernel(instructions: str, columns: int, group: int = 1, *, arch: str = "sm_1
   .reg .b32 %x3; .reg .b32 %t; .reg .b32 %bar; .reg .b32 %place; .reg .b32 %mine;
   ld.param.u64 %rd0, [image]; ld.param.u64 %rd1, [words];
   ld.param.u64 %x0, [x0]; ld.param.u64 %x1, [x1]; ld.param.u64 %x2, [x2]; ld.param.u32 %x3, [x3];
-  mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; shr.u32 %r2, %r0, 5; mov.u32 %bar, {BARRIER}; mov.u32 %place, {
-        PLACE
-    };
+  mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; shr.u32 %r2, %r0, 5; mov.u32 %bar, memory+{BARRIER - A_AT};
+  mov.u32 %place, memory+{PLACE - A_AT};
   setp.eq.u32 %p0, %r0, 0;
   @%p0 mbarrier.init.shared.b64 [%bar], 1;
   @%p0 fence.mbarrier_init.release.cluster;
   setp.eq.u32 %p2, %r2, 0;
   @%p2 tcgen05.alloc.cta_group::{group}.sync.aligned.shared::cta.b32 [%place], {COLUMNS};
   mul.wide.u32 %rd2, %r1, 65536; add.s64 %rd0, %rd0, %rd2; mul.wide.u32 %rd2, %r0, 16; add.s64 %rd0, %rd0, %rd2;
-  shl.b32 %r5, %r0, 4; add.s32 %r5, %r5, {A_AT}; mov.u32 %r6, 0;
+  shl.b32 %r5, %r0, 4; mov.u32 %r6, memory; add.s32 %r5, %r5, %r6; mov.u32 %r6, 0;
 copy:
   ld.global.v2.b64 {{%v0, %v1}}, [%rd0];
   st.shared.v2.b64 [%r5], {{%v0, %v1}};

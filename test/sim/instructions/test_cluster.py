@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sim.kernels import kernel, run
 
-SHARED = ".shared .align 8 .b32 cell;"
+SHARED = ".shared .align 8 .b64 cell;"
 BARRIER = "barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;"
 NEIGHBOR = """
   mov.u32 %r0, %cluster_ctarank; mov.u32 %r1, cell; add.u32 %r2, %r0, 10; st.shared.u32 [%r1], %r2;
@@ -78,6 +78,52 @@ def test_getctarank_undoes_mapa() -> None:
     )
     assert not result.findings
     assert out[0] == 1
+
+
+def cluster_of_two(body: str) -> tuple[list[str], list[int]]:
+    """The messages of the findings, and a word of each CTA, which writes it to [%rd2]."""
+    begin = "mov.u32 %r0, %cluster_ctarank; mul.wide.u32 %rd1, %r0, 4; add.s64 %rd2, %rd0, %rd1;"
+    text = kernel(begin + body, module=SHARED)
+    result, (out,) = run(text, np.zeros(2, np.uint32), grid=(2,), block=(1,), cluster=(2, 1, 1))
+    return [finding.message for finding in result.findings], out.tolist()
+
+
+def test_an_address_of_shared_memory_holds_the_rank_of_its_cta() -> None:
+    body = "mov.u32 %r1, cell; st.global.u32 [%rd2], %r1;"
+    assert cluster_of_two(body) == ([], [0x400, 0x1000400])
+
+
+def test_mapa_to_its_own_cta_changes_nothing() -> None:
+    body = """mov.u32 %r1, cell; mapa.shared::cluster.u32 %r4, %r1, %r0; sub.u32 %r5, %r4, %r1;
+  st.global.u32 [%rd2], %r5;"""
+    assert cluster_of_two(body) == ([], [0, 0])
+
+
+def test_a_shared_access_does_not_reach_another_cta() -> None:
+    body = "mov.u32 %r1, cell; and.b32 %r1, %r1, 0xfeffffff; st.shared.u32 [%r1], %r0;"
+    (message,), _ = cluster_of_two(body)
+    assert message.startswith(
+        "4 bytes of the shared memory of CTA 0 of the cluster, by CTA 1: only accesses of .shared::c"
+    )
+
+
+def test_clearing_the_lowest_bit_of_the_rank_signals_the_even_cta() -> None:
+    """As CUTLASS does for pairs of CTAs."""
+    init = "mbarrier.init.shared::cta.b64 [%r1], 2; fence.mbarrier_init.release.cluster;"
+    body = f"""mov.u32 %r1, cell; {init} {BARRIER}
+  and.b32 %r2, %r1, 0xfeffffff; mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r2];
+  setp.ne.u32 %p0, %r0, 0; @%p0 bra DONE;
+WAIT: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 %p1, [%r1], 0; @!%p1 bra WAIT;
+  st.global.u32 [%rd2], 7;
+DONE: {BARRIER}"""
+    assert cluster_of_two(body) == ([], [7, 0])
+
+
+def test_isspacep_knows_the_window_of_its_own_cta() -> None:
+    body = """cvta.shared.u64 %rd3, cell; mapa.u64 %rd4, %rd3, 1;
+  isspacep.shared::cta %p0, %rd4; selp.u32 %r1, 1, 0, %p0; isspacep.shared::cluster %p0, %rd4; selp.u32 %r2, 2, 0, %p0;
+  add.u32 %r1, %r1, %r2; st.global.u32 [%rd2], %r1;"""
+    assert cluster_of_two(body) == ([], [2, 3])
 
 
 def test_setmaxnreg_waits_for_registers_and_says_how_many_are_missing() -> None:
