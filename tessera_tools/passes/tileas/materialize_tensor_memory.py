@@ -27,11 +27,11 @@ from typing import Any, ClassVar, cast
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32
-from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
-from tessera_tools.ir.types import I1, I64, FloatType, RankedTensorType
+from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
+from tessera_tools.ir.types import I64, FloatType, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
-from tessera_tools.passes.tileas.agent_control import State, copied, rewritten
+from tessera_tools.passes.tileas.agent_control import State, rewritten
 from tessera_tools.passes.tileas.box_stages import (
     Brought,
     Pipeline,
@@ -52,9 +52,9 @@ from tessera_tools.passes.tileas.explain_agents import (
 )
 from tessera_tools.passes.tileas.fills import BoxLoad, Filler
 from tessera_tools.passes.tileas.materialize_schedule import Kernel
-from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.umma_corrections import Corrector, hoist
+from tessera_tools.passes.tileas.umma_multipliers import Multiplier
 from tessera_tools.passes.tileas.umma_pairs import CTAS
 from tessera_tools.passes.tileas.umma_products import (
     Accumulation,
@@ -91,7 +91,7 @@ class MaterializeTensorMemory(Pass):
             try:
                 choice = choose_umma(function, target)
                 tell = context.failed
-                kernel = _TensorKernel(function, choice, target)
+                kernel = TensorKernel(function, choice, target)
                 kernel.run()
             except Missed as refusal:
                 explain_refusal(tell, function, refusal)
@@ -111,7 +111,7 @@ class MaterializeTensorMemory(Pass):
 
 
 @dataclass(eq=False)
-class _Sums:
+class Sums:
     """An accumulation, its buffer and its pipeline."""
 
     of: Accumulation
@@ -122,15 +122,16 @@ class _Sums:
     """In the multiplier: the right to fill the stage."""
 
 
-class _TensorKernel(Kernel):
+class TensorKernel(Kernel):
     """One kernel in conversion."""
 
     def __init__(self, function: nv_tileaa.Func, choice: UmmaChoice, target: Target) -> None:
         super().__init__(function, choice, target)
         self.in_pairs, self.not_in_pairs = choice.in_pairs, choice.not_in_pairs
+        self.corrector_registers = choice.corrector_registers
         self.ctas = CTAS if choice.in_pairs else 1
         """CTAs that do the products together."""
-        self.sums = [_Sums(one) for one in choice.accumulations]
+        self.sums = [Sums(one) for one in choice.accumulations]
         self.ends = {one.of.end: one for one in self.sums}
         for one in self.sums:
             # The loop that adds up carries no iterator of its own sums.
@@ -152,9 +153,7 @@ class _TensorKernel(Kernel):
         self.corrected = {one.sums: one for one in self.correctors}
         self.corrected_in = {one.correction.loop.body.entry: one for one in self.correctors}
         agents = sorted({one.of.agent for one in self.sums})
-        self.multipliers = [
-            _Multiplier(self, [one for one in self.sums if one.of.agent == n]) for n in agents
-        ]
+        self.multipliers = [Multiplier(self, [one for one in self.sums if one.of.agent == n]) for n in agents]
 
     def readers(self, pipeline: Pipeline) -> int:
         """The multiplier, or each warp that reads a tile."""
@@ -208,7 +207,7 @@ class _TensorKernel(Kernel):
         small = [self.producers, *(1 for _ in multipliers)]
         few, many = self.choice.registers or (0, 0)
         others = [(warps, few) for warps in small] + [
-            (one.warps, self.choice.corrector_registers) for one in self.correctors
+            (one.warps, self.corrector_registers) for one in self.correctors
         ]
         switch = nv_tileas.AgentSwitch.create(
             [],
@@ -331,7 +330,7 @@ class _TensorKernel(Kernel):
         assert end is not None
         end.set_operand(one.number, loop.iter_args[one.number])
 
-    def take_sums(self, one: _Sums, sums: Value, op: Operation, state: State) -> None:
+    def take_sums(self, one: Sums, sums: Value, op: Operation, state: State) -> None:
         """Load the sums behind the op with which they end, add what they are added to, and let others use that."""
         uses = list(sums.uses)
         type = cast(RankedTensorType, sums.type)
@@ -342,7 +341,7 @@ class _TensorKernel(Kernel):
 
     def taken(
         self,
-        one: _Sums,
+        one: Sums,
         op: Operation,
         type: RankedTensorType,
         start: Value | None,
@@ -367,7 +366,7 @@ class _TensorKernel(Kernel):
             return value
         return builder.insert(arith.Select(own, value, start, location=location)).results[0]
 
-    def take_deferred(self, one: _Sums, op: Operation, state: State) -> None:
+    def take_deferred(self, one: Sums, op: Operation, state: State) -> None:
         """Before the op that uses them first, add the sums that the iteration before has left; this iteration leaves
         others."""
         loop = cast(scf.For, op.parent_op)
@@ -394,7 +393,7 @@ class _TensorKernel(Kernel):
         kept.set_operand(1, one.of.first.c)
         kept.set_operand(2, value)
 
-    def take_last(self, one: _Sums, loop: scf.For, state: State) -> None:
+    def take_last(self, one: Sums, loop: scf.For, state: State) -> None:
         """Behind the loop, add the sums that its last iteration has left."""
         carried = loop.results[one.of.number]
         uses = list(carried.uses)
@@ -414,7 +413,7 @@ class _TensorKernel(Kernel):
 
     def taken_if(
         self,
-        one: _Sums,
+        one: Sums,
         condition: Value,
         start: Value,
         builder: Builder,
@@ -441,7 +440,7 @@ class _TensorKernel(Kernel):
         return branch.results[0]
 
     def load_sums(
-        self, one: _Sums, op: Operation, iterator: Value, type: RankedTensorType, builder: Builder
+        self, one: Sums, op: Operation, iterator: Value, type: RankedTensorType, builder: Builder
     ) -> Value:
         """The sums; zero after a loop without iterations, which has left none."""
         location = one.of.last.location
@@ -461,157 +460,6 @@ class _TensorKernel(Kernel):
         zero = otherwise.insert(arith.Constant(DenseElementsAttr.of(type, [0]), location=location)).results[0]
         otherwise.insert(scf.Yield([zero]))
         return branch.results[0]
-
-
-@dataclass(eq=False)
-class _Multiplier:
-    """An agent of one warp, of which a thread starts the products that leave some of the sums."""
-
-    kernel: _TensorKernel
-    sums: list[_Sums]
-
-    def __post_init__(self) -> None:
-        kernel = self.kernel
-        own = [one for one in self.sums if one not in kernel.corrected]
-        self.begins = {one.of.begin: one for one in own}
-        self.ends = {one.of.end: one for one in own}
-        correctors = [kernel.corrected[one] for one in self.sums if one in kernel.corrected]
-        self.usable = [corrector.usable for corrector in correctors]
-        """The pipelines of the right to use sums that are changed between products."""
-        self.used_from = {one.sums.of.first: one.usable for one in correctors}
-        self.used_up_to = {one.sums.of.last: one.usable for one in correctors}
-        self.by_dot = {product.dot: one for one in self.sums for product in one.of.products}
-        self.by_product = {product.dot: product for one in self.sums for product in one.of.products}
-        products = list(self.by_product.values())
-        self.brought = [p for p in kernel.pipelines if p.product in products and not p.read]
-        """The pipelines of factors that TMA brings."""
-        handed = [kernel.handed[factor] for product in products for factor in product.handed.values()]
-        self.pipelines = [*self.brought, *handed]
-        self.slice = Slice([])
-        for product in products:
-            self.slice.around(product.dot, product.dot)
-            for load in product.loads:
-                self.slice.around(load.load, load.load)
-        if self.slice.handed:
-            raise Missed(
-                products[0].dot,
-                "is in a loop or branch that depends on what the consumer computes, which the agent that multiplies "
-                "does not know in this version",
-            )
-
-    def multiply(self, source: Block, target: Block) -> None:
-        """The agent's code: a copy of loops and branches, with the products.  In a pair, the leader alone has them."""
-        location = self.kernel.function.location
-        builder = Builder.at_end(target, location)
-        if self.kernel.in_pairs:
-            branch = scf.If.create(
-                [_leads(builder)], [], {}, [Region([Block()]), Region([])], location=location
-            )
-            builder.insert(branch)
-            inside = Builder.at_end(branch.regions[0].entry, location)
-            self.start(source, inside)
-            inside.insert(scf.Yield([]))
-        else:
-            self.start(source, builder)
-        builder.insert(nv_tileas.Yield([]))
-
-    def start(self, source: Block, builder: Builder) -> None:
-        """The iterators, and the code."""
-        state: State = {key: first(key, builder) for key in (*self.pipelines, *self.usable, *self.sums)}
-        mapping = IRMapping()
-        if self.slice.loads:
-            none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
-            mapping.values.update((op.token, none) for op in self.slice.loads)
-        self.copy(source, builder, mapping, state)
-
-    def copy(self, source: Block, builder: Builder, mapping: IRMapping, state: State) -> None:
-        """Copy the needed ops and the products of a block."""
-        held: list[Value] = []
-        used: dict[Pipeline, Value] = {}
-        left = {p: list(p.loads) for p in self.brought if p.block is source}
-        for op in source:
-            read: list[Value] = []
-            if op in self.slice.ops:
-                builder.insert(op.clone(mapping))
-            for factor in self.kernel.handed_before.get(op, ()):
-                pipeline = self.kernel.handed[factor]
-                if pipeline not in state:
-                    continue
-                token = self.kernel.wait(pipeline, builder, state)
-                (read if op in self.by_product else held).append(token)
-            if (one := self.begins.get(op)) is not None:
-                acquired = nv_tileas.ProducerAcquire(
-                    one.token, state[one], res=nv_tileas.ProducerTokenType(), location=op.location
-                )
-                one.filled = builder.insert(acquired).res
-            found = self.kernel.by_load.get(op)
-            if found is not None:
-                pipeline, load = found
-                if pipeline in left:
-                    left[pipeline].remove(load)
-                    if not left[pipeline] and not pipeline.is_inside:
-                        held.append(self.kernel.wait(pipeline, builder, state))
-            elif isinstance(op, scf.For | scf.If) and op in self.slice.control:
-                copied(op, self.slice, builder, mapping, state, self.kernel.places, self.copy)
-            elif isinstance(op, nv_tileas.Dot) and op in self.by_product:
-                product = self.by_product[op]
-                own = next((p for p in self.brought if p.product is product and p.is_inside), None)
-                if own is not None:
-                    read.append(self.kernel.wait(own, builder, state))
-                if op in self.used_from:
-                    used[self.used_from[op]] = self.kernel.wait(self.used_from[op], builder, state)
-                self.start_product(product, builder, mapping, state)
-                if op in self.used_up_to:
-                    read.append(used[self.used_up_to[op]])
-                for token in read:
-                    builder.insert(nv_tileas.ConsumerRelease(token, UNIT, location=op.location))
-            if (one := self.ends.get(op)) is not None:
-                builder.insert(nv_tileas.ProducerCommit(one.filled, location=op.location))
-                state[one] = following(state[one], builder)
-        for token in held:
-            builder.insert(nv_tileas.ConsumerRelease(token, UNIT))
-
-    def start_product(self, product: UmmaProduct, builder: Builder, mapping: IRMapping, state: State) -> None:
-        """One product."""
-        dot = product.dot
-        location = dot.location
-        a, b = (
-            self.kernel.views[load if load is not None else product.handed[position]]
-            for position, load in enumerate((product.a, product.b))
-        )
-        one = self.by_dot[dot]
-        builder.insert(
-            nv_tileas.Umma(
-                a,
-                b,
-                one.buffer,
-                state[one],
-                self.adds(one.of, product, builder, mapping),
-                [self.kernel.views[f] for f in product.handed.values() if f.is_scales],
-                product.atom(),
-                negate_a=UNIT if product.negates(0) else None,
-                negate_b=UNIT if product.negates(1) else None,
-                pair=UNIT if self.kernel.in_pairs else None,
-                location=location,
-            )
-        )
-
-    def adds(self, one: Accumulation, product: UmmaProduct, builder: Builder, mapping: IRMapping) -> Value:
-        """Whether a product adds to the sums, or is the first of them."""
-        location = product.dot.location
-        if product is one.products[0] and one.loop is not None and one.correction is None:
-            loop = one.loop
-            compared = arith.CmpI.of("ne", mapping.value(loop.induction[0]), mapping.value(loop.lower))
-            return builder.insert(compared).results[0]
-        adds = product is not one.products[0] or one.correction is not None
-        return builder.insert(arith.Constant(IntegerAttr(int(adds), I1), location=location)).results[0]
-
-
-def _leads(builder: Builder) -> Value:
-    """Whether this CTA is the leader of its pair."""
-    one, zero = (builder.insert(arith.Constant(i32(number))).results[0] for number in (1, 0))
-    bit = builder.insert(arith.AndI(builder.insert(nv_tileas.CtaRank()).res, one)).results[0]
-    return builder.insert(arith.CmpI.of("eq", bit, zero)).results[0]
 
 
 def _end_of(kept: arith.Select) -> Value:

@@ -17,9 +17,11 @@ takes fewer cycles of the threads that take longest is chosen.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 from tessera_tools.analysis.axis import is_elementwise
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.tile_costs import cost_of, in_threads
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
@@ -47,6 +49,8 @@ _STAGES = 2
 """Stages of what the consumer hands over: it may be one iteration ahead."""
 _ONE = 0x3F800000
 """1 as f32."""
+_AT_ONCE = 64
+"""Sums that a thread changes at once."""
 _BARRIER_CYCLES = 32
 """Cycles of the threads for an arrival at an mbarrier and the wait for another one."""
 
@@ -82,6 +86,9 @@ def find_correction(one: Accumulation, target: Target) -> Correction | None:
         or not end.has_one_use
         or end.type.element is not F32
     ):
+        return None
+    if end.type.shape[0] > LANES:
+        # One warpgroup would change the rows of several instructions one after the other, and the product waits.
         return None
     numbers = [n for n, value in enumerate(loop.yielded) if value is end]
     if not numbers or splat_of(constant_of(loop.inits[numbers[0]])) is None:
@@ -137,7 +144,8 @@ def _follow(value: Value, made: Correction, seen: set[Operation]) -> bool:
 
 
 def _price(made: Correction, one: Accumulation, target: Target) -> tuple[int, int]:
-    """(cycles of the threads an iteration with an agent for the chain, and without)."""
+    """(cycles an iteration with an agent for the chain, and without): the longer one of what the consumer does, and of
+    the chain and the products, which follow each other; or both in the consumer."""
     rows, columns = one.first.c.type.shape
     rates = throughput(target)
     moved = -(-rows * columns // (32 * rates.issue))
@@ -148,7 +156,15 @@ def _price(made: Correction, one: Accumulation, target: Target) -> tuple[int, in
         for op in made.loop.body.entry
         if op not in made.chain and op not in products and not isinstance(op, nv_tileas.Dot)
     )
-    return max(others + _BARRIER_CYCLES, own + 2 * moved + 2 * _BARRIER_CYCLES), others + own + 2 * moved
+    multiplied = sum(
+        prod(dot.c.type.shape)
+        * dot.a.type.shape[1]
+        // rates.tensor("tcgen05", storage_bits(dot.a.type.element))
+        for dot in products
+    )
+    parts = -(-rows * columns // (_AT_ONCE * 32 * WARPS_OF_WARPGROUP))
+    waits = 2 * parts * rates.shared_latency + 2 * _BARRIER_CYCLES
+    return max(others + _BARRIER_CYCLES, own + 2 * moved + waits + multiplied), others + own + 2 * moved
 
 
 def _cycles(op: Operation, target: Target) -> int:
@@ -262,7 +278,7 @@ class Corrector:
                 builder.insert(op.clone(mapping))
             if op is correction.loop:
                 token = self.begin(builder, state)
-                copied(op, slice, builder, mapping, state, self.kernel.places, self.copy)
+                copied(correction.loop, slice, builder, mapping, state, self.kernel.places, self.copy)
                 drain(self.usable.token, state[self.usable], 1, builder)
                 builder.insert(nv_tileas.ProducerCommit(token, location=op.location))
                 state[self.sums] = following(state[self.sums], builder)
@@ -289,6 +305,7 @@ class Corrector:
         builder.insert(written)
         inside = Builder.at_end(written.regions[0].entry, location)
         start = constant_of(self.correction.loop.inits[self.correction.number])
+        assert isinstance(start, DenseElementsAttr)
         for column, type in self.parts():
             value = inside.insert(
                 arith.Constant(DenseElementsAttr(type, start.data), location=location)
@@ -361,7 +378,7 @@ class Corrector:
         for op in self.correction.chain:
             for value in op.operands:
                 constant = constant_of(value)
-                if constant is not None and value not in mapping.values:
+                if isinstance(constant, DenseElementsAttr) and value not in mapping.values:
                     made = arith.Constant(DenseElementsAttr(type, constant.data), location=op.location)
                     mapping.values[value] = builder.insert(made).results[0]
             copy = op.clone(mapping)
@@ -375,7 +392,7 @@ class Corrector:
         whole: Any = self.sums.of.first.c.type
         rows, columns = whole.shape
         width = columns
-        while rows * width > self.kernel.choice.corrected_at_once * 32 * self.warps:
+        while rows * width > _AT_ONCE * 32 * self.warps:
             width //= 2
         for column in range(0, columns, width):
             yield column, RankedTensorType((rows, width), whole.element)

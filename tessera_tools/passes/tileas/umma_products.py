@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from math import prod
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
@@ -71,12 +70,8 @@ _FEWEST_SCALED = 64
 """Columns of an instruction with factors of blocks."""
 _WARPGROUPS = ((1, 64), (2, 128), (4, 64))
 """(warpgroups that load the sums, limit of registers of a thread for those of one accumulation)."""
-_OF_CORRECTED = ((1, 128), (2, 128))
-"""The same where an agent changes the sums that the others would carry."""
-_MOST_OF_CORRECTED = 2
-"""Warpgroups beside an agent that changes sums, for which there are registers."""
-_FEW_SUMS, _FOR_TWICE_AS_MANY = 64, 128
-"""Registers of sums in a thread that are few; those of a thread from which on it changes 64 sums at once, not 32."""
+_MOST_OF_ROW = 128
+"""The same for one warpgroup, beside an agent that changes the sums that it would carry."""
 _RESERVED = ((2, True), (2, False), (1, True), (1, False))
 """(stages of sums in loops, whether factors are in tensor memory), the best first."""
 _MOST_AGENTS = 3
@@ -84,14 +79,10 @@ _MOST_AGENTS = 3
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (40, 112)}
 """Registers of the threads of producer and multipliers, which share a warpgroup, and of a consumer, by number of
 consumer warpgroups; 0 where there are enough for all."""
-_CORRECTED = {
-    (1, False): (40, 232, 160),
-    (1, True): (40, 232, 160),
-    (2, False): (40, 152, 168),
-    (2, True): (40, 192, 88),
-}
-"""The same, and those of a thread that changes sums, by number of consumer warpgroups and whether a product's sums take
-many registers of a consumer's thread."""
+_CORRECTED = (40, 232)
+"""The same where an agent changes sums in tensor memory, which has a warpgroup as the consumer has."""
+_CORRECTOR = 160
+"""Registers of its threads."""
 
 
 @dataclass(eq=False)
@@ -276,23 +267,13 @@ class UmmaChoice(Choice):
     @property
     def _registers(self) -> tuple[int, int]:
         if any(one.correction is not None for one in self.accumulations):
-            return self._corrected[:2]
+            return _CORRECTED
         return _REGISTERS[self.groups]
-
-    @property
-    def _corrected(self) -> tuple[int, int, int]:
-        most = max(prod(one.type.tile) // (128 * self.groups) for one in self.accumulations)
-        return _CORRECTED[self.groups, most > _FEW_SUMS]
 
     @property
     def corrector_registers(self) -> int:
         """Registers of a thread that changes sums."""
-        return self._corrected[2]
-
-    @property
-    def corrected_at_once(self) -> int:
-        """Registers of such a thread for the sums that it changes at once."""
-        return 32 if self.corrector_registers < _FOR_TWICE_AS_MANY else 64
+        return _CORRECTOR
 
 
 def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
@@ -332,9 +313,8 @@ def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
         except Missed as refusal:
             choice.not_in_pairs = refusal
     choice.groups = _warpgroups(function, choice.accumulations)
-    if not choice.in_pairs and choice.groups <= _MOST_OF_CORRECTED and _correct(choice.accumulations, target):
-        # Without the sums, a thread has registers for a row of what it computes.
-        choice.groups = _warpgroups(function, choice.accumulations, _OF_CORRECTED)
+    if not choice.in_pairs and _has_rows(function, choice.accumulations):
+        _correct(choice, target)
     _reserve(choice.accumulations, target)
     return choice
 
@@ -529,15 +509,20 @@ def _computed_from(values: list[Value]) -> set[Operation]:
     return found
 
 
-def _correct(accumulations: list[Accumulation], target: Target) -> bool:
-    """Let an agent change the sums of a loop in tensor memory, where that is cheaper; whether one accumulation has
-    it."""
-    for one in accumulations:
+def _has_rows(function: nv_tileaa.Func, accumulations: list[Accumulation]) -> bool:
+    """Whether the threads of one warpgroup can hold rows of all sums, so that reductions need no other thread."""
+    wanted = hint(function, "num_worker_warps_per_cta")
+    return wanted in (None, 4) and all(_fits(one, 1, _MOST_OF_ROW) for one in accumulations)
+
+
+def _correct(choice: UmmaChoice, target: Target) -> None:
+    """Let an agent change the sums of a loop in tensor memory, where that is cheaper; one accumulation has it."""
+    for one in choice.accumulations:
         found = find_correction(one, target)
         if found is not None:
             one.correction, one.loop, one.number = found, found.loop, found.number
-            return True
-    return False
+            choice.groups = 1
+            return
 
 
 # -- resources
@@ -567,15 +552,11 @@ def _reserve(accumulations: list[Accumulation], target: Target) -> None:
     )
 
 
-def _warpgroups(
-    function: nv_tileaa.Func,
-    accumulations: list[Accumulation],
-    limits: tuple[tuple[int, int], ...] = _WARPGROUPS,
-) -> int:
+def _warpgroups(function: nv_tileaa.Func, accumulations: list[Accumulation]) -> int:
     """The fewest warpgroups whose threads can hold the sums, or those that the author asks for.  Raises Missed if there
     are none."""
     wanted = hint(function, "num_worker_warps_per_cta")
-    for groups, most in limits:
+    for groups, most in _WARPGROUPS:
         if wanted in (None, 4 * groups) and all(_fits(one, groups, most) for one in accumulations):
             return groups
     if wanted is not None:
@@ -584,7 +565,7 @@ def _warpgroups(
             f"requests {wanted} worker warps, which cannot be divided into warpgroups for its products",
         )
     raise Missed(
-        accumulations[0].first, f"has sums that do not fit the registers of {limits[-1][0]} warpgroups"
+        accumulations[0].first, f"has sums that do not fit the registers of {_WARPGROUPS[-1][0]} warpgroups"
     )
 
 
