@@ -313,7 +313,8 @@ def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
         except Missed as refusal:
             choice.not_in_pairs = refusal
     choice.groups = _warpgroups(function, choice.accumulations)
-    if not choice.in_pairs and _has_rows(function, choice.accumulations):
+    if not choice.in_pairs and choice.groups > 1 and _has_rows(function, choice.accumulations):
+        # A consumer of several warpgroups has all registers of a multiprocessor as it is.
         _correct(choice, target)
     _reserve(choice.accumulations, target)
     return choice

@@ -243,11 +243,13 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
     %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
     %i = arith.constant dense<0.0> : !acc
     %q, %qt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+    %i2 = arith.constant dense<0.0> : tensor<128x128xf32>
     %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
-      %x, %xt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
-      %d = nv_tileas.dot %q, %x, %i {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x64xf16>, tensor<64x64xf16>, !acc
-      %h = arith.truncf %d : !acc to tensor<128x64xf16>
-      %j = nv_tileaa.reduce %d axis = 1 identities = [0xFF800000 : f32] : !acc -> tensor<128xf32> {
+      %x, %xt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x128xf16>, !tok
+      %d = nv_tileas.dot %q, %x, %i2 {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>
+      %h0 = math.exp2 %d : tensor<128x128xf32>
+      %h = arith.truncf %h0 : tensor<128x128xf32> to tensor<128x128xf16>
+      %j = nv_tileaa.reduce %d axis = 1 identities = [0xFF800000 : f32] : tensor<128x128xf32> -> tensor<128xf32> {
       ^bb0(%left: f32, %right: f32):
         %most = arith.maxnumf %left, %right : f32
         nv_tileaa.yield %most : f32
@@ -255,8 +257,8 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
       %f = nv_tileaa.reshape %j : tensor<128xf32> -> tensor<128x1xf32>
       %g = nv_tileaa.broadcast %f : tensor<128x1xf32> -> !acc
       %w = arith.mulf %a, %g : !acc
-      %y, %yt = nv_tileas.tiled_load %v[%k, %o], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x64xf16>, !tok
-      %e = nv_tileas.dot %h, %y, %w {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x64xf16>, tensor<64x64xf16>, !acc
+      %y, %yt = nv_tileas.tiled_load %v[%k, %o], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+      %e = nv_tileas.dot %h, %y, %w {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x128xf16>, tensor<128x64xf16>, !acc
       scf.yield %e : !acc
     }
     %u = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
