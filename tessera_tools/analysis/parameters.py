@@ -2,6 +2,7 @@
 
 %m = nv_tileaa.assume %arg1         arg1
 %s = arith.muli %arg2, %c2          2 · arg2
+%h = arith.shrui %arg2, %c1         arg2 / 2
 %n = arith.addi %arg1, %arg2        none: it depends on two parameters
 """
 
@@ -16,19 +17,28 @@ from tessera_tools.records import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """times · parameter + plus; without a parameter, `plus`."""
+    """(times · parameter + plus) / over, rounded down; without a parameter, `plus`."""
 
     parameter: int | None
     times: int
     plus: int
+    over: int = 1
 
-    def scaled(self, factor: int) -> Expression:
-        """The expression times a number."""
-        return Expression(self.parameter, self.times * factor, self.plus * factor)
+    def scaled(self, factor: int) -> Expression | None:
+        """The expression times a number; None if it is a quotient, which was rounded before."""
+        if factor == 1:
+            return self
+        return Expression(self.parameter, self.times * factor, self.plus * factor) if self.over == 1 else None
 
     def moved(self, amount: int) -> Expression:
         """The expression plus a number."""
-        return Expression(self.parameter, self.times, self.plus + amount)
+        return Expression(self.parameter, self.times, self.plus + amount * self.over, self.over)
+
+    def halved(self, bits: int) -> Expression:
+        """The expression without its low bits."""
+        if self.parameter is None:
+            return Expression(None, 0, self.plus >> bits)
+        return Expression(self.parameter, self.times, self.plus, self.over << bits)
 
 
 def expression_of(value: Value | int) -> Expression | None:
@@ -46,6 +56,11 @@ def expression_of(value: Value | int) -> Expression | None:
     if op.name == "arith.constant":
         held = op.attributes["value"]
         return Expression(None, 0, held.value) if isinstance(held, IntegerAttr) else None
+    if op.name == "arith.shrui":
+        whole, bits = (expression_of(operand) for operand in op.operands)
+        if whole is None or bits is None or bits.parameter is not None:
+            return None
+        return whole.halved(bits.plus)
     if op.name in ("arith.muli", "arith.addi"):
         return _combined(op, expression_of(op.operands[0]), expression_of(op.operands[1]))
     return None

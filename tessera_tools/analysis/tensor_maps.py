@@ -40,7 +40,8 @@ def describe(view: Any, box: tuple[int, ...], swizzle: int) -> TensorMap | str:
     size = element_bytes(element)
     shape = [expression_of(extent) for extent in memref.extents()]
     strides = [expression_of(stride) for stride in memref.strides()]
-    if any(e is None for e in (*shape, *strides)):
+    distances = [e.scaled(size) if e is not None else None for e in strides[:-1]]
+    if any(e is None for e in (*shape, *strides, *distances)):
         return "describes a view whose extents or strides are not derived from kernel parameters"
     if strides[-1] != Expression(None, 0, 1):
         return "describes a view whose last dimension has a stride other than 1"
@@ -51,7 +52,7 @@ def describe(view: Any, box: tuple[int, ...], swizzle: int) -> TensorMap | str:
         base.parameter,
         word,
         tuple(e for e in reversed(shape) if e is not None),
-        tuple(e.scaled(size) for e in reversed(strides[:-1]) if e is not None),
+        tuple(e for e in reversed(distances) if e is not None),
         tuple(reversed(box)),
         swizzle,
     )

@@ -9,7 +9,7 @@ import linecache
 import os
 import time
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Integral
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -22,6 +22,7 @@ from tessera_tools.api.inputs import (
     parse_input,
     tuned_for_input,
 )
+from tessera_tools.api.stage_texts import StageTexts, without_collection
 from tessera_tools.diagnostics import Diagnostic, collect, error, plain_errors
 from tessera_tools.emit.compile_cache import Entry, key_of, once
 from tessera_tools.emit.compiled import Compiled, Options
@@ -128,7 +129,8 @@ c_stride: i32) for sm_90a>
         self.source = source
         """The name of the input, for messages."""
         self.stages: Mapping[str, str | bytes] = MappingProxyType(made.stages)
-        """The text of each stage: `cuda_tile`, `nv_tileaa`, `nv_tileas`, `llvm`, `llvmir`, `ptx`."""
+        """The text of each stage: `cuda_tile`, `nv_tileaa`, `nv_tileas`, `llvm`, `llvmir`, `ptx`. Most launches need
+        PTX only: the text of a stage of IR is made when it is first read."""
         self.warnings: list[str] = made.warnings
         self.remarks: list[Diagnostic] = []
         """Remarks and warnings of the passes, with their source locations."""
@@ -367,8 +369,9 @@ def compile(
             ptxas=ptxas,
             **config,
             plain_abi=abi == "plain",
+            verify_each=True if keep_ir else None,
             explains=True,
-            keep_stages=True,
+            keep_stages=keep_ir or isinstance(read, Operation),
         )
         watch = _Watch(keep_ir)
         key = None
@@ -381,13 +384,16 @@ def compile(
             from tessera_tools.report import Recording
 
             recording = Recording(label)
-        with collect() as remarks:
+        with collect() as remarks, without_collection():
             found = once(
                 key, label, lambda: _compile_module(read, label, wanted, options, watch, recording, names)
             )
         assert found.compiled.manifest is not None
         kernel = _kernel(lookup(found.compiled.manifest.target), found.compiled, entry, label)
         kernel.remarks, kernel._ir, kernel._ptxas = [*told, *remarks], watch.ir, ptxas
+        if isinstance(read, bytes) and not options.keep_stages:
+            again = partial(_texts, read, label, replace(options, target=kernel.target), names)
+            kernel.stages = StageTexts(found.facts["stages"], found.compiled.stages, again)
         kernel._arguments = arguments
         kernel._from_python = not isinstance(source, str | bytes | bytearray | os.PathLike | Operation)
         kernel._input = (_named(read, label, names), options, wanted)
@@ -412,13 +418,15 @@ def _compile_module(
 
     names: those of the parameters, if the IR has none.
     """
-    from tessera_tools.emit.driver import compile_module, declared_target
+    from tessera_tools.emit.driver import compile_module, declared_target, stage_of
     from tessera_tools.emit.worker import warm
+    from tessera_tools.passes.table import stages_from
 
     # LLVM starts while the module is read and lowered.
     worker = warm()
     module = _module(read, label)
     _name_parameters(module, names)
+    stages = stages_from(stage_of(module))
     chosen = target or find_target(declared_target(module) or DEFAULT_GPU)
     pointees = _pointees(module)
     options = replace(options, target=chosen)
@@ -434,7 +442,19 @@ def _compile_module(
         source = read.decode("utf-8", "replace") if isinstance(read, bytes) and not is_binary(read) else None
         made = record_module(module, recording, options, source, compile=compiled, add_code=False)
     layouts = [[one.op, one.type, one.layout, one.location] for one in watch.layouts]
-    return Entry(made, facts={"seconds": watch.seconds, "layouts": layouts, "pointees": pointees})
+    facts = {"seconds": watch.seconds, "layouts": layouts, "pointees": pointees, "stages": list(stages)}
+    return Entry(made, facts=facts)
+
+
+def _texts(read: bytes, label: str, options: Options, names: list[str]) -> Mapping[str, str | bytes]:
+    """The text of each stage of IR, by lowering the input once more."""
+    from tessera_tools.emit.driver import compile_module
+
+    options = replace(options, until="llvmir", keep_stages=True, explains=False)
+    with plain_errors(), collect():
+        module = _module(read, label)
+        _name_parameters(module, names)
+        return compile_module(module, options).stages
 
 
 def _check_given(given: Mapping[str, object]) -> None:

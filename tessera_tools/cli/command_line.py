@@ -124,7 +124,11 @@ INSPECTION_VALUES: dict[str, tuple[str, str, str | None]] = {
         None,
     ),
     "mlir-timing-display": ("HOW", "tree or list", None),
-    "verify-each": ("BOOL", "verify the IR after each pass (default: true)", "true"),
+    "verify-each": (
+        "BOOL",
+        "verify the IR after each pass (default: true; tessera-translate: where stages end)",
+        "true",
+    ),
 }
 """The same, with a value."""
 

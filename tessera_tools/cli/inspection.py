@@ -138,6 +138,11 @@ class Inspection:
         return boolean(self._options, "verify_each", True)
 
     @property
+    def verification(self) -> bool | None:
+        """`verify_each` of a compilation: None, if the user has not said it and does not see the passes run."""
+        return None if self._options["verify_each"] is None and not self.watches else self.verify_each
+
+    @property
     def timing(self) -> Timing | None:
         """Where passes report their times, if a report is wanted."""
         return self._timing if self._options["mlir_timing"] else None

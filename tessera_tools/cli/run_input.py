@@ -100,6 +100,7 @@ def load_input(options: dict[str, Any], sources: Sources, *, record: bool = Fals
         target or find_target(DEFAULT_GPU),
         "cubin" if cuda else "ptx",
         lineinfo=kind == "mlir",
+        verify_each=True if record else None,
         **config,
         plain_abi=options.get("abi") == "plain",
     )

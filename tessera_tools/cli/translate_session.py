@@ -311,7 +311,7 @@ class Session:
             nvdisasm=given["nvdisasm"],
             llvm_timeout=given["llvm_timeout"] or 120.0,
             llvm_pipeline=given["llvm_pipeline"] or "tile",
-            verify_each=self.inspection.verify_each,
+            verify_each=self.inspection.verification if given["report"] is None else True,
             **given_config(given),
             plain_abi=given["abi"] == "plain",
             off=self.inspection.off,

@@ -252,6 +252,7 @@ PRODUCTS = (
     Product(UMMA, 100, (BF16,), (F32,), 128, _WIDE_COLUMNS, 16, Feature.TCGEN05),
     Product(UMMA, 100, (TF32,), (F32,), 128, _WIDE_COLUMNS, 8, Feature.TCGEN05),
     Product(UMMA, 100, (F8E4M3FN, F8E5M2), (F16, F32), 128, _WIDE_COLUMNS, 32, Feature.TCGEN05),
+    Product(UMMA, 100, (F4E2M1FN,), (F32,), 128, _WIDE_COLUMNS, 64, Feature.TCGEN05),
     Product(UMMA, 100, (I8,), (I32,), 128, _WIDE_COLUMNS, 32, Feature.TCGEN05_INT8),
     Product(UMMA, 100, (F16,), (F16, F32), 64, _COLUMNS, 16, Feature.TCGEN05),
     Product(UMMA, 100, (BF16,), (F32,), 64, _COLUMNS, 16, Feature.TCGEN05),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -91,6 +92,7 @@ class Function:
         patience: int = 24,
         seed: int = 0,
         tolerance: float = 1e-2,
+        file: str | os.PathLike[str] | None = None,
         **values: Sequence[Any],
     ) -> Tuning:
         """Find the `constexpr` values with which the kernel is fastest, by the clock of the simulated GPU.
@@ -101,15 +103,19 @@ class Function:
         target: sm_80 by default. most, patience: stop after so many candidates, or so many without an improvement.
         seed: of the order of the candidates. The first value of each constant is the first candidate.
         tolerance: how far floats may be from those of the first candidate, as a share of the greatest magnitude.
+        file: a file of `tessera-tune`, made if it is missing, that keeps each candidate as soon as it is measured. A
+            search that was interrupted, or one over the same program, arguments, target and compiler, measures only
+            what the file does not have.
         values: those to try for each constant.
 
         A candidate that is refused, has a finding or gives other results does not count. Raises DiagnosticError for a
-        parameter that is no `constexpr`, and if the first candidate cannot run; FindingsError if it has findings.
+        parameter that is no `constexpr`, if the first candidate cannot run, and for a `file` that cannot be used;
+        FindingsError if the first candidate has findings.
         """
         from tessera_tools.dsl.tuning import tune
 
         limits: dict[str, Any] = {"most": most, "patience": patience, "seed": seed, "tolerance": tolerance}
-        return tune(self, args, grid, values, checked=checked, target=target, **limits)
+        return tune(self, args, grid, values, checked=checked, target=target, file=file, **limits)
 
     @property
     def source(self) -> Source:

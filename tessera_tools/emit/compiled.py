@@ -43,7 +43,9 @@ class Options:
     """Path of nvdisasm; None to find it."""
     llvm_timeout: float = 120.0
     llvm_pipeline: str = "tile"
-    verify_each: bool = True
+    verify_each: bool | None = True
+    """Verify after each pass; None: only where stages end, and if anything fails, once more after each pass, so that
+    the error is the same."""
     num_warps: int = 0
     """Warps of every kernel that has no `kernel_spec` yet, all in one group; if 0, they are chosen from its tiles."""
     num_consumer_warpgroups: int = 0

@@ -13,20 +13,20 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from tessera_tools.analysis.persistent import BLOCKS, LARGE
-from tessera_tools.diagnostics import DiagnosticError, HasStart, Position, emit, error
+from tessera_tools.diagnostics import DiagnosticError, HasStart, Position, collect, emit, error
 from tessera_tools.emit.call_sites import with_call_sites
 from tessera_tools.emit.compiled import FORMATS, Compiled, Options, Stage
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.llvm import choose_ptx_version, compile_ir, emit_mir, ptx_text
 from tessera_tools.emit.manifest import Kernel, Manifest
 from tessera_tools.emit.ptxas import Assembled, Ptxas
+from tessera_tools.emit.steps import steps_of
 from tessera_tools.emit.worker import Worker
 from tessera_tools.ir.builtin_attributes import StringAttr, i32
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.base import Pass
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
-from tessera_tools.passes.table import STAGES, Step, has_agents, pipeline_for, stages_from
+from tessera_tools.passes.table import STAGES, stages_from
 from tessera_tools.records import replace
 from tessera_tools.target import UnknownTargetError, lookup
 
@@ -97,7 +97,7 @@ def target_of_text(text: str, kind: Stage) -> str | None:
 def remaining_pipeline(options: Options, stage: Stage) -> Pipeline:
     """Returns the passes that lower `stage` to llvm."""
     pipeline = Pipeline("builtin.module")
-    for step in _steps(options, stage):
+    for step in steps_of(options, stage):
         pipeline.add(parse_pass(step.text))
     return pipeline
 
@@ -107,7 +107,7 @@ def pipeline_to(options: Options, stage: Stage, to: str) -> Pipeline:
 
     Raises DiagnosticError if the pipeline does not lead there.
     """
-    steps = _steps(options, stage)
+    steps = steps_of(options, stage)
     names = [parse_pass(step.text).name for step in steps]
     if to in STAGES:
         reached = stages_from(stage)
@@ -151,62 +151,6 @@ def begin_lowering(module: Operation, options: Options) -> Stage:
             "lower the kernel again from cuda_tile, or specify the GPU that it was lowered for",
         )
     return stage
-
-
-def _steps(options: Options, stage: Stage) -> list[Step]:
-    """The passes that lower `stage` to llvm.  Raises DiagnosticError for options that exclude each other."""
-    agents = options.allows_agents
-    groups = options.num_consumer_warpgroups
-    if groups and not (agents and has_agents(options.target.name)):
-        raise error(None, f"{groups} consumer warpgroups cannot be had: {_no_agents(options)}")
-    if options.ping_pong == "always" and not (agents and has_agents(options.target.name)):
-        raise error(None, f"ping-pong=always cannot be followed: {_no_agents(options)}")
-    if options.cluster not in ("auto", "1x1") and stage not in ("cuda_tile", "nv_tileaa"):
-        why = f"a program in {stage} says itself what each CTA computes"
-        raise error(None, f"cluster={options.cluster} cannot be followed: {why}")
-    if options.split_k > 1 and stage not in ("cuda_tile", "nv_tileaa"):
-        why = f"a program in {stage} says itself what each CTA computes"
-        raise error(None, f"split-k={options.split_k} cannot be followed: {why}")
-    if options.split_k > 1 and options.cluster not in ("auto", "1x1"):
-        why = "both say what the CTAs of a cluster do"
-        raise error(None, f"split-k={options.split_k} cannot be had with cluster={options.cluster}: {why}")
-    if options.persistent in ("static", "counter") and options.plain_abi:
-        why = "the plain ABI has no parameters for the grid"
-        raise error(None, f"persistent={options.persistent} cannot be followed: {why}")
-    if options.cluster.startswith(BLOCKS):
-        if options.persistent not in ("auto", "never", "static"):
-            why = "the CTAs of a cluster take their tile blocks with a stride; expected never or static"
-            raise error(
-                None, f"cluster={options.cluster} cannot be had with persistent={options.persistent}: {why}"
-            )
-        if options.plain_abi:
-            raise error(
-                None,
-                f"cluster={options.cluster} cannot be followed: the plain ABI has no parameters for the grid",
-            )
-    return pipeline_for(
-        options.target.name,
-        stage,
-        options.num_warps,
-        agents,
-        groups,
-        options.num_stages,
-        options.ping_pong,
-        options.cluster,
-        options.persistent,
-        options.raster,
-        options.launches == LARGE,
-        options.split_k,
-        options.tile_blocks,
-        options.arguments,
-    )
-
-
-def _no_agents(options: Options) -> str:
-    """Why no kernel has agents."""
-    if not options.allows_agents:
-        return "without agents, which the plain ABI and a number of warps exclude, there are no consumers"
-    return f"{options.target.name} has no agents; they require sm_90a"
 
 
 class _Run:
@@ -260,11 +204,33 @@ class _Run:
         statistics: Statistics | None = None,
     ) -> None:
         """Run the remaining passes on the module."""
+        if self.options.verify_each is not None:
+            self._lower(module, observers, on_failure, statistics)
+            return
+        before = module.clone()
+        try:
+            with collect() as told:
+                self._lower(module, observers, None, statistics)
+        except DiagnosticError:
+            # The error is that of the pass at fault, as if it had been looked for all along.
+            self.options = replace(self.options, verify_each=True)
+            self._lower(before, observers, on_failure, statistics)
+            raise
+        for diagnostic in told:
+            emit(diagnostic)
+
+    def _lower(
+        self,
+        module: Operation,
+        observers: tuple[Observer, ...],
+        on_failure: OnFailure | None,
+        statistics: Statistics | None,
+    ) -> None:
         from tessera_tools.passes.manager import PassManager
 
         options = self.options
         stage = begin_lowering(module, options)
-        steps = _steps(options, stage)
+        steps = steps_of(options, stage)
         for name in stages_from(stage):
             if options.all_stages or options.keep_stages:
                 from tessera_tools.ir.printing import print_op
@@ -285,9 +251,10 @@ class _Run:
             if pipeline.items:
                 PassManager(
                     pipeline,
-                    verify_each=options.verify_each,
+                    verify_each=bool(options.verify_each),
                     # Input of an intermediate stage may have been written by hand.
                     verify_stages=options.verify_each or stage in ("nv_tileaa", "nv_tileas"),
+                    verify_ends=options.verify_each is None,
                     observers=observers,
                     timing=self.timing,
                     statistics=statistics,
@@ -307,7 +274,7 @@ class _Run:
             return
         pipeline = Pipeline("builtin.module")
         pipeline.add(parse_pass("tile-collective-insertion"))
-        verify = self.options.verify_each
+        verify = self.options.verify_each is not False
         PassManager(
             pipeline, verify_each=verify, observers=observers, timing=self.timing, on_failure=on_failure
         ).run(module)

@@ -89,11 +89,11 @@ def _tensor_map(described: Any) -> TensorMap:
         return tuple(item.value for item in items.elements)
 
     def expression(item: Any) -> int | dict[str, int]:
-        parameter, times, plus = numbers(item)
+        parameter, times, plus, over = numbers(item)
         if parameter < 0:
             return plus
-        found = {"parameter": parameter, "times": times, "plus": plus}
-        return {k: v for k, v in found.items() if (k, v) not in (("times", 1), ("plus", 0))}
+        found = {"parameter": parameter, "times": times, "plus": plus, "over": over}
+        return {k: v for k, v in found.items() if (k, v) not in (("times", 1), ("plus", 0), ("over", 1))}
 
     box = numbers(fields["box"])
     swizzle = fields["swizzle"].value

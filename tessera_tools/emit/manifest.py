@@ -62,7 +62,8 @@ class TensorMap:
 
     `parameter` is the index of its `tensormap` parameter; `base` is the index of the pointer it describes.
     Each entry of `shape` and `strides` is a number, or a linear function of an integer parameter:
-    `{"parameter": n, "times": 2, "plus": 0}`, where 1 and 0 may be omitted. Dimensions are innermost first, as in the
+    `{"parameter": n, "times": 3, "plus": 0, "over": 2}` is (3 · parameter + 0) / 2, rounded down; a factor or divisor
+    of 1 and a sum of 0 may be omitted. Dimensions are innermost first, as in the
     driver's API; strides are in bytes and omit the innermost. The driver rejects an extent of 0. In that
     case the launcher describes a tensor of one zero instead, so that every box is zeros.
     """
@@ -445,7 +446,7 @@ def _read_parameters(items: list[object], where: str) -> tuple[Parameter, ...]:
 
 def _read_tensor_map(data: object, where: str) -> TensorMap:
     reader = _Reader(data, where, "an object")
-    extents = 'a list of numbers, or of {"parameter": n, "times": a, "plus": b}'
+    extents = 'a list of numbers, or of {"parameter": n, "times": a, "plus": b, "over": c}'
     result = TensorMap(
         parameter=reader.count("parameter"),
         base=reader.count("base"),
@@ -470,7 +471,7 @@ def _read_tensor_map(data: object, where: str) -> TensorMap:
 
 
 _INTEGERS = ("i8", "i16", "i32", "i64")
-_OF_PARAMETER = {"parameter", "times", "plus"}
+_OF_PARAMETER = {"parameter", "times", "plus", "over"}
 
 
 def _extents(value: object) -> tuple[int | Mapping[str, int], ...] | None:
@@ -481,6 +482,8 @@ def _extents(value: object) -> tuple[int | Mapping[str, int], ...] | None:
         if isinstance(item, dict):
             numbers = {key: number for key, value in item.items() if (number := _count(value)) is not None}
             if numbers.keys() != item.keys() or not {"parameter"} <= numbers.keys() <= _OF_PARAMETER:
+                return None
+            if numbers.get("over") == 0:
                 return None
             extents.append(numbers)
         elif (number := _count(item)) is not None:

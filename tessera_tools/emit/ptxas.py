@@ -17,7 +17,7 @@ from tessera_tools.diagnostics import Diagnostic, HasStart, Position
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.resources import Message, Report, parse_report
 from tessera_tools.emit.tools import TemporaryFolder, find_tool, identity, os_reason
-from tessera_tools.process import OUTPUT_LIMIT, Finished, run, signal_name
+from tessera_tools.process import OUTPUT_LIMIT, Finished, allocating, run, signal_name
 from tessera_tools.records import dataclass, replace
 
 __all__ = ["Assembled", "Ptxas", "locate", "max_ptx_of_release"]
@@ -177,7 +177,7 @@ class Ptxas:
 
     def _run(self, command: list[str], time_limit: float) -> Finished:
         try:
-            finished = run(command, time_limit=time_limit)
+            finished = run(command, time_limit=time_limit, env=allocating())
         except OSError as failure:
             raise ToolError(
                 f"ptxas cannot be started at '{self.path}': {os_reason(failure)}",

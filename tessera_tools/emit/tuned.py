@@ -24,7 +24,7 @@ from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.emit.tunables import TUNABLES, Config, Value, config_text
 from tessera_tools.records import dataclass
 
-__all__ = ["Database", "Trial", "Tuned", "kernel_digest", "shapes_class", "tuned_config"]
+__all__ = ["CONSTANT", "Database", "Trial", "Tuned", "kernel_digest", "shapes_class", "tuned_config"]
 
 _APPLICATION = 0x54545455
 """SQLite's `application_id` of these files: `TTTU`."""
@@ -43,6 +43,8 @@ _TABLES = {
     "trials": "CREATE TABLE trials (run TEXT, config TEXT, outcome TEXT, cost REAL, digest TEXT, message TEXT, "
     "PRIMARY KEY (run, config)) WITHOUT ROWID",
 }
+CONSTANT = "constexpr "
+"""Before the name of a constant of a kernel in Python, whose value is text."""
 _OUTCOMES = ("measured", "refused", "disagrees", "finding", "failed")
 
 
@@ -271,6 +273,8 @@ class Database:
         if not isinstance(data, dict):
             raise self._bad(f"the configuration {value!r:.40}")
         for name, number in data.items():
+            if name.startswith(CONSTANT) and isinstance(number, str):
+                continue  # it is only shown
             if name not in allowed:
                 raise self._bad(f"the unknown tunable '{name[:40]}'")
             if type(number) not in (int, str) or number not in allowed[name]:

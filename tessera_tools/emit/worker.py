@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.diagnostics import Position
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.process import end, forget_child, reap, signal_name, spawn, spawn_copy
+from tessera_tools.process import allocating, end, forget_child, reap, signal_name, spawn, spawn_copy
 from tessera_tools.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ class Worker:
             f"import llvm_child; llvm_child.main({os.getpid()})"
         )
         argv = [sys.executable, "-I", "-S", "-c", bootstrap, library, *self._options]
-        return spawn(argv, stdin=stdin, stdout=stdout, stderr=stderr, guards_itself=True)
+        return spawn(argv, stdin=stdin, stdout=stdout, stderr=stderr, env=allocating(), guards_itself=True)
 
     def _start_copy(self, stdin: int, stdout: int, stderr: int) -> int:
         from tessera_tools.emit.llvm_child import serve_until_end

@@ -3,6 +3,8 @@
     (lane, column) ──accumulator()──▶ (row, column of D)             where tcgen05.mma leaves D
     (part, lane, column) ──operand()──▶ (row, K of A)                where tcgen05.mma reads A; elements share a column
     (part, lane, column) ──scale_factors()──▶ (row, block of K)      factors of blocks, four of a row in a column
+    offset ──scale_atoms()──▶ (row, block of K)                      their order in shared memory, from which
+                                                                     tcgen05.cp copies them
     (register, lane, warp) ──loaded()──▶ (row, column of D)          what tcgen05.ld gives the threads, and .st takes
 
     128 rows    a lane for each row; rows 128 and on follow in further columns
@@ -73,6 +75,39 @@ def scale_factors(shape: Sequence[int], axis: int, width: int) -> LinearLayout:
         "column": [*along[5:inside], *blocks[2:], *along[max(5, inside) :]],
     }
     return LinearLayout(bases, [("dim0", shape[0]), ("dim1", shape[1])])
+
+
+ATOM = (128, 4)
+"""Rows, and blocks of each, of the factors that tcgen05.cp.32x128b.warpx4 copies."""
+
+
+def scale_atoms(shape: Sequence[int], axis: int) -> LinearLayout:
+    """Returns the order of 8-bit factors in shared memory from which tcgen05.cp.32x128b.warpx4 copies them: atoms of
+    128 rows of four blocks each, as 32 rows of 16 bytes with rows 32, 64 and 96 on beside them (cuBLAS, "1D Block
+    Scaling Factors Layout").
+
+    Raises LayoutError unless the tile has whole atoms.
+    """
+    if not has_atoms(shape, axis):
+        raise LayoutError(f"a tile of factors of shape {list(shape)} has no whole atoms of {list(ATOM)}")
+    along, blocks = _powers(shape[axis], axis), _powers(shape[1 - axis], 1 - axis)
+    order = [*blocks[:2], *along[5:7], *along[:5], *blocks[2:], *along[7:]]
+    return LinearLayout({"offset": order}, [("dim0", shape[0]), ("dim1", shape[1])])
+
+
+def has_atoms(shape: Sequence[int], axis: int) -> bool:
+    """Whether a tile of factors has whole atoms, with rows of A or columns of B along `axis`."""
+    rows, blocks = ATOM
+    return shape[axis] % rows == 0 and shape[1 - axis] % blocks == 0
+
+
+def are_atoms(layout: LinearLayout, axis: int) -> bool:
+    """Whether a layout of factors in shared memory has whole atoms, in any order."""
+    shape = [size for _, size in layout.outs]
+    if len(shape) != 2 or not has_atoms(shape, axis):
+        return False
+    inside = len(_steps(ATOM[0] * ATOM[1]))
+    return layout.bases["offset"][:inside] == scale_atoms(shape, axis).bases["offset"][:inside]
 
 
 def repeated(layout: LinearLayout, warps: int) -> LinearLayout:

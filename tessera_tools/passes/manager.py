@@ -70,6 +70,7 @@ class PassManager:
         statistics: Statistics | None = None,
         on_failure: Callable[[DiagnosticError, Pass, Operation], str | None] | None = None,
         verify_stages: bool | None = None,
+        verify_ends: bool = False,
         off: frozenset[str] = frozenset(),
         explains: bool = False,
         measure: Measure = measure_nothing,
@@ -83,6 +84,7 @@ class PassManager:
         self._measure = measure
         self.statistics = statistics or Statistics()
         self._verify_each = verify_each
+        self._verify_ends = verify_ends and not verify_each
         self._observers = observers
         self._timing = timing
         self._on_failure = on_failure
@@ -100,6 +102,8 @@ class PassManager:
             raise failure
         self.statistics.ran(self.pipeline)
         self._run(self.pipeline, op)
+        if self._verify_ends and op.parent_op is None:
+            self._check_end("at the end of the pipeline", op)
 
     # What runs passes returns False if each says that it changed nothing.
 
@@ -129,6 +133,8 @@ class PassManager:
         if pass_.name in self._off:
             return False
         on_stages = op.parent_op is None and self._check_before(pass_, op)
+        if on_stages and self._verify_ends and pass_.name in stages.ENDS:
+            self._check_end(f"before pass '{pass_.name}'", op)
         for observer in self._observers:
             observer.before(pass_, op)
         context = PassContext(
@@ -182,6 +188,19 @@ class PassManager:
         if promised and self._verify_stages and (changed or promised != self._holds):
             self._check_spec(promised, f"after pass '{pass_.name}' on {describe(op)}", pass_, op)
         self._holds = promised
+
+    def _check_end(self, when: str, op: Operation) -> None:
+        """Fail if the module does not verify, or does not satisfy the spec that its passes have established."""
+        from tessera_tools.ir.verifier import verify_or_raise
+
+        with self._scope("(V) Verifier", "verifier"):
+            verify_or_raise(op)
+        if self._holds:
+            with self._scope("(V) Stage", "stages"):
+                failure = stages.problems(op, self._holds, at_entry=False)
+            if failure is not None:
+                failure.diagnostics[0].note(when)
+                raise failure
 
     def _check_spec(
         self, spec: str, when: str, pass_: Pass, op: Operation, *, at_entry: bool = False

@@ -218,7 +218,7 @@ class Kernel(ABC):
             if isinstance(extent, int):
                 return extent
             given = int.from_bytes(args[extent["parameter"]], "little")
-            return given * extent.get("times", 1) + extent.get("plus", 0)
+            return (given * extent.get("times", 1) + extent.get("plus", 0)) // extent.get("over", 1)
 
         return {
             "element": tensor_map.element_type,

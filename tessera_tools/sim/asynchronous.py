@@ -12,13 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from tessera_tools.sim.memory import POISON, READING, UNFENCED, UNINITIALIZED, WRITING
 
-__all__ = ["Engine", "Operation"]
+__all__ = ["Engine", "Operation", "Reporter"]
+
+
+class Reporter(Protocol):
+    """Reports a finding at the instruction that made it."""
+
+    def __call__(self, kind: str, message: str, *, severity: str = "error") -> None: ...
 
 
 @dataclass(eq=False, slots=True)
@@ -42,7 +48,7 @@ class Operation:
     completed: bool = False
     wanted: Callable[[], bool] | None = None
     poison: bool = True
-    report: Callable[[str, str], None] | None = None
+    report: Reporter | None = None
 
 
 class Engine:

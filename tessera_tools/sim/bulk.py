@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tessera_tools.sim.arrays import Array
-from tessera_tools.sim.asynchronous import Operation
+from tessera_tools.sim.asynchronous import Operation, Reporter
 from tessera_tools.sim.machine import CTA_ENDS
 from tessera_tools.sim.mbarrier import MBarrier
 from tessera_tools.sim.proxies import async_read, async_write, mark, whole
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 __all__ = ["Groups", "Out", "copy_in", "copy_out", "groups", "reporter"]
 
 
-def reporter(warp: Warp, mask: Mask) -> Callable[[str, str], None]:
+def reporter(warp: Warp, mask: Mask) -> Reporter:
     """A function that reports a finding at the current instruction, whenever it is called."""
     launch, pc = warp.cta.cluster.launch, warp.split.pc
     cta, thread = warp.cta.index, warp.cta.thread(32 * warp.index + mask.first)
 
-    def report(kind: str, message: str) -> None:
-        launch.report(kind, message, pc, cta, thread)
+    def report(kind: str, message: str, *, severity: str = "error") -> None:
+        launch.report(kind, message, pc, cta, thread, severity=severity)
 
     return report
 
@@ -177,6 +177,8 @@ def _end_of_cta(cta: Cta) -> None:
                 "asynchronous",
                 f"the threads of CTA {cta.index} exited while {operation.what} still "
                 f"{'reads' if held else 'writes'} its shared memory; wait for it first",
+                # CUTLASS's kernels for Blackwell do not wait for their last stores.
+                severity="error" if operation.writes else "warning",
             )
     if len(cluster.ctas) == 1:
         return

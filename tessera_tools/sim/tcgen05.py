@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tessera_tools.sim.arrays import Array
-from tessera_tools.sim.asynchronous import Operation
+from tessera_tools.sim.asynchronous import Operation, Reporter
 from tessera_tools.sim.bulk import reporter
 from tessera_tools.sim.machine import CTA_ENDS
 from tessera_tools.sim.mbarrier import MBarrier
@@ -44,7 +44,7 @@ class _Work:
     run: Callable[[], None]
     reads: list[Source]
     ctas: tuple[Cta, ...]
-    report: Callable[[str, str], None]
+    report: Reporter
     agent: int
     committed: bool = False
 

@@ -72,8 +72,11 @@ def acquire(warp: Warp, address: int) -> None:
         versions.acquired[warp.cta.index] = versions.released
 
 
-def read_map(warp: Warp, mask: Mask, address: int, what: str) -> TensorMap | None:
-    """The map at the generic address of a copy; a finding and None if there is none."""
+def read_map(warp: Warp, mask: Mask, address: int, what: str, *, severity: str = "error") -> TensorMap | None:
+    """The map at the generic address of a copy; a finding and None if there is none.
+
+    `severity` is that of bytes that are no map.
+    """
     launch = warp.cta.cluster.launch
     if launch.parameters.find(address | BASE["param"]) is not None and address >> 40 == 0:
         address |= BASE["param"]  # ptxas accepts an address of .param that no cvta has converted to generic.
@@ -125,7 +128,7 @@ def read_map(warp: Warp, mask: Mask, address: int, what: str) -> TensorMap | Non
                     f"the tensor map has swizzle atomicity {tensor.atomicity}; expected 16 bytes (0)"
                 )
         except TensorMapError as found:
-            warp.report("illegal", f"{what}: {found}", mask)
+            warp.report("illegal", f"{what}: {found}", mask, severity=severity)
             return None
         cache[raw] = tensor
     return tensor

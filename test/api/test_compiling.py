@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,24 @@ def kernel() -> tt.Kernel:
 def test_every_stage_is_there_as_text(kernel: tt.Kernel) -> None:
     assert list(kernel.stages) == ["cuda_tile", "nv_tileaa", "nv_tileas", "llvm", "llvmir", "ptx"]
     assert "nv_tileaa" in str(kernel.stages["nv_tileaa"])
+
+
+def test_the_texts_of_stages_are_the_same_when_they_are_made_later(kernel: tt.Kernel) -> None:
+    later = tt.compile(SCALE, "sm_90a", cache=False)
+    assert dict(later.stages) == dict(kernel.stages)
+
+
+def test_a_stage_that_does_not_exist_has_no_text() -> None:
+    kernel = tt.compile(SCALE, "sm_90a")
+    with pytest.raises(KeyError):
+        kernel.stages["sass"]
+
+
+def test_the_collector_is_on_again_after_a_compilation_that_fails() -> None:
+    assert gc.isenabled()
+    with pytest.raises(tt.DiagnosticError):
+        tt.compile("entry @k() { %0 = addi %1, %1 : tile<i32> return }", "sm_90a")
+    assert gc.isenabled()
 
 
 def test_ptx_is_for_the_target(kernel: tt.Kernel) -> None:

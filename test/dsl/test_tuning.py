@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tessera_tools as tt
-from tessera_tools.dsl import arange, constexpr, f32, kernel, load, program_id, ptr, store
+from tessera_tools.dsl import arange, constexpr, f32, kernel, load, program_id, ptr, store, tuning
 from tessera_tools.dsl.tuning import Tuning
 
 
@@ -91,3 +93,56 @@ def test_what_cannot_be_tuned_is_refused(
 ) -> None:
     with pytest.raises(tt.DiagnosticError, match=text):
         double.tune((numbers,), lambda x, **_: 1, **values)
+
+
+def test_a_search_measures_nothing_that_its_file_has(
+    numbers: np.ndarray[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "tuned.sqlite"
+    tune = partial(wrong_unless_small.tune, (numbers,), blocks, target="sm_80", file=file)
+    first = tune(n=(64, 33, 128))
+    monkeypatch.setattr("tessera_tools.dsl.tuning._Search._time", never)
+    assert tune(n=(64, 33, 128)).candidates == first.candidates
+    assert tune(n=(64, 33, 128)).constants == {"n": 64}
+
+
+def test_other_arguments_are_measured_again(
+    numbers: np.ndarray[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "tuned.sqlite"
+    double.tune((numbers,), blocks, n=(64,), target="sm_80", file=file)
+    monkeypatch.setattr("tessera_tools.dsl.tuning._Search._time", never)
+    for changed in ({"args": (numbers + 1,)}, {"target": "sm_90a"}, {"tolerance": 0.5}):
+        given: dict[str, Any] = {"args": (numbers,), "target": "sm_80", **changed}
+        with pytest.raises(AssertionError, match="measured"):
+            double.tune(given.pop("args"), blocks, n=(64,), file=file, **given)
+
+
+def test_an_interrupted_search_keeps_what_it_has_measured(
+    numbers: np.ndarray[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, measured = tmp_path / "tuned.sqlite", []
+    time = tuning._Search._time
+
+    def interrupted(search: Any, point: dict[str, Any]) -> float:
+        measured.append(point)
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        return time(search, point)
+
+    monkeypatch.setattr("tessera_tools.dsl.tuning._Search._time", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        double.tune((numbers,), blocks, n=(64, 128), target="sm_80", file=file)
+    double.tune((numbers,), blocks, n=(64, 128), target="sm_80", file=file)
+    assert measured == [{"n": 64}, {"n": 128}, {"n": 128}]
+
+
+def test_a_file_of_another_kind_is_refused(numbers: np.ndarray[Any, Any], tmp_path: Path) -> None:
+    file = tmp_path / "tuned.sqlite"
+    file.write_text("no database")
+    with pytest.raises(tt.DiagnosticError, match="is not a file of tuning results"):
+        double.tune((numbers,), blocks, n=(64,), target="sm_80", file=file)
+
+
+def never(*_: Any) -> float:
+    raise AssertionError("measured")

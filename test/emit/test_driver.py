@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,14 +13,17 @@ from oracles import require_tool
 from tessera_tools.diagnostics import DiagnosticError, Position
 from tessera_tools.emit.driver import Options, compile_module, compile_text
 from tessera_tools.emit.errors import ToolError
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
+from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.manager import PassManager
 from tessera_tools.passes.pipeline import Pipeline, parse_pass
-from tessera_tools.passes.table import pipeline_for
+from tessera_tools.passes.table import PASSES, pipeline_for
 from tessera_tools.target import lookup
 
 GEMM = (Path(__file__).parents[1] / "corpus/gemm_f16_128x256x64.mlir").read_text()
+VECTOR_ADD = (Path(__file__).parents[2] / "examples/vector_add.mlir").read_text()
 MODULE = """llvm.func @k(%p: !llvm.ptr<1>) attributes {nvvm.kernel} {
   llvm.inline_asm has_side_effects "no_such_instruction;", "" : () -> ()
   llvm.return
@@ -120,3 +124,47 @@ def test_ptx_is_reported_at_its_own_line() -> None:
     with pytest.raises(ToolError) as caught:
         compile_text(ptx, "ptx", options, name="kernel.ptx")
     assert caught.value.location == Position("kernel.ptx", 6, 1)
+
+
+def lowered(verify_each: bool | None) -> str:
+    """The LLVM IR of a kernel."""
+    module = parse_module(VECTOR_ADD, "vector_add.mlir")
+    options = Options(lookup("sm_90a"), "llvmir", verify_each=verify_each)
+    return compile_module(module, options).text("llvmir")
+
+
+def messages(failure: DiagnosticError) -> list[str]:
+    """The messages of an error, and their notes."""
+    return [text for one in failure.diagnostics for text in (one.message, *(n.message for n in one.notes))]
+
+
+def test_verification_where_stages_end_changes_no_code() -> None:
+    assert lowered(None) == lowered(True)
+
+
+@pytest.mark.parametrize(
+    "name", ["tileas-insert-barriers", "tileas-assign-layouts", "reconcile-unrealized-casts"]
+)
+def test_without_verification_of_each_pass_the_error_names_the_pass_at_fault(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, _, cls = PASSES[name].where.partition(":")
+    target = getattr(import_module(f"tessera_tools.passes.{module}"), cls)
+    run = target.run
+
+    def spoil(pass_: Pass, op: Operation, context: PassContext) -> bool:
+        run(pass_, op, context)
+        kernel = next(inner for inner in op.walk() if inner.name in ("nv_tileaa.func", "llvm.func"))
+        block = kernel.regions[0].entry
+        assert block.last_op is not None
+        block.last_op.erase()
+        return True
+
+    monkeypatch.setattr(target, "run", spoil)
+    said: list[list[str]] = []
+    for verify_each in (True, None):
+        with pytest.raises(DiagnosticError) as raised:
+            lowered(verify_each)
+        said.append(messages(raised.value))
+    assert said[0] == said[1]
+    assert any(f"does not verify after pass '{name}'" in text for text in said[1]), said[1]

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from tessera_tools.layout import transpose
 from tessera_tools.layout.distributed import wgmma_accumulator
 from tessera_tools.layout.linear import LayoutError
-from tessera_tools.layout.tensor_memory import accumulator, loaded, operand, repeated, scale_factors
+from tessera_tools.layout.tensor_memory import (
+    accumulator,
+    are_atoms,
+    loaded,
+    operand,
+    repeated,
+    scale_atoms,
+    scale_factors,
+)
 
 
 def test_a_lane_holds_a_row_and_a_column_a_column() -> None:
@@ -49,6 +58,32 @@ def test_32_lanes_hold_the_factors_of_32_rows() -> None:
 def test_each_warp_holds_all_factors() -> None:
     layout = repeated(scale_factors((128, 4), 0, 128), 8)
     assert layout.apply({"register": 5, "lane": 3, "warp": 6, "block": 0}) == {"dim0": 35, "dim1": 1}
+
+
+def test_factors_are_copied_in_atoms_of_512_bytes() -> None:
+    """cuBLAS, "1D Block Scaling Factors Layout": row r, block b is at (r % 32) * 16 + (r / 32) * 4 + b."""
+    layout = scale_atoms((256, 8), 0)
+    for row, block in ((37, 2), (127, 3), (5, 0)):
+        offset = row % 32 * 16 + row // 32 * 4 + block
+        assert layout.apply({"offset": offset}) == {"dim0": row, "dim1": block}
+    assert layout.apply({"offset": 512}) == {"dim0": 0, "dim1": 4}
+    assert layout.apply({"offset": 1024}) == {"dim0": 128, "dim1": 0}
+
+
+def test_atoms_may_be_in_any_order() -> None:
+    layout = scale_atoms((256, 8), 0)
+    offsets = layout.bases["offset"]
+    turned = type(layout)({"offset": [*offsets[:9], offsets[10], offsets[9]]}, layout.outs)
+    assert are_atoms(turned, 0) and not are_atoms(turned, 1)
+    assert are_atoms(transpose(turned, (1, 0)), 1)
+    inside = type(layout)({"offset": [offsets[9], *offsets[1:9], offsets[0], offsets[10]]}, layout.outs)
+    assert not are_atoms(inside, 0)
+
+
+def test_a_part_of_an_atom_is_not_copied() -> None:
+    with pytest.raises(LayoutError, match=r"no whole atoms of \[128, 4\]"):
+        scale_atoms((128, 2), 0)
+    assert not are_atoms(repeated(scale_factors((64, 4), 0, 128), 1), 0)
 
 
 def test_fewer_than_four_blocks_are_repeated() -> None:

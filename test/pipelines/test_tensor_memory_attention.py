@@ -26,7 +26,7 @@ from programs import (
 from tessera_tools.diagnostics import DiagnosticError, collect
 from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.parser import parse_module
-from tessera_tools.passes.tileas import umma_products
+from tessera_tools.passes.tileas import umma_warpgroups
 from tessera_tools.runtime import device
 from tessera_tools.target import lookup
 
@@ -146,7 +146,7 @@ def test_every_synchronization_of_an_agent_that_changes_sums_is_needed() -> None
     """In a small kernel, as if its consumer needed several warpgroups. The wait for a stage of the factors follows from
     the one for the stage of the probabilities. Each of two waits, or of two accesses of tensor memory, has fences."""
     kernel = Attention(rows=64, keys=32, width=32)
-    with mock.patch.object(umma_products, "_WARPGROUPS", ((2, 128),)):
+    with mock.patch.object(umma_warpgroups, "_WARPGROUPS", ((2, 128),)):
         made = compiled.__wrapped__(kernel.text(), TARGET)
     assert made.ptx.count("setmaxnreg") == 3
     assert missed_mutants(made, kernel) == {

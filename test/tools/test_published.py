@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -16,20 +15,10 @@ import pytest
 from oracles import require_tool
 from tessera_tools import sim
 
-BENCH = Path(__file__).resolve().parents[2] / "tools" / "bench"
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "bench"))
 
+import published
 
-def _loaded() -> Any:
-    spec = importlib.util.spec_from_file_location("published", BENCH / "published.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules["published"] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-published = _loaded()
 KERNELS = list(published.entries())
 
 

@@ -13,9 +13,7 @@ from __future__ import annotations
 
 import argparse
 import ast
-import hashlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -29,15 +27,13 @@ from statistics import median
 from typing import Any, cast
 
 import numpy as np
+from launches import LAUNCHERS, built, recorded
 
 from tessera_tools import runtime, sim
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime.timing import Estimate
-from tessera_tools.target import lookup
-from tessera_tools.target.timing import timing
 
 HERE = Path(__file__).parent
-LAUNCHERS = HERE / "launchers"
 _APART = 1.1
 """Figures that differ by more than this factor are expected in the same order."""
 _TILE = 64
@@ -151,48 +147,6 @@ def needed(kernel: dict[str, Any]) -> set[str]:
     if "launcher" in kernel:
         return {one.split("/")[0] for one in kernel["include"]}
     return {kernel["checkout"]}
-
-
-def built(kernel: dict[str, Any], checkouts: dict[str, Path], folder: Path) -> Path:
-    """The folder with `kernel.ptx` and `launch`, a program that prints its launches.
-
-    Compiled once for each launcher with its definitions. Raises SystemExit with nvcc's message.
-    """
-    source = LAUNCHERS / kernel["launcher"]
-    include = [
-        LAUNCHERS / "torch", *(checkouts[one.split("/")[0]] / one.partition("/")[2] for one in kernel["include"])
-    ]  # fmt: skip
-    number = kernel["target"].removeprefix("sm_")
-    capability = "".join(filter(str.isdigit, number))
-    command = [
-        "nvcc",
-        f"-gencode=arch=compute_{number},code=compute_{number}",
-        "-std=c++17",
-        "-O3",
-        "-DNDEBUG",
-        "--use_fast_math",
-        "--expt-relaxed-constexpr",
-        "--expt-extended-lambda",
-        "-w",
-        "-cudart=none",
-        f"-DGPU_CAPABILITY={capability}",
-        *(f"-D{name}={value}" for name, value in kernel["defines"].items()),
-        *(f"-I{one.resolve()}" for one in include),
-        str(source),
-        str(LAUNCHERS / "record.cpp"),
-    ]
-    texts = [source.read_text(), (LAUNCHERS / "record.cpp").read_text()]
-    key = hashlib.sha256("\0".join([*command, *texts]).encode()).hexdigest()[:16]
-    found = folder / key
-    if (found / "kernel.ptx").exists():
-        return found
-    found.mkdir(parents=True, exist_ok=True)
-    keep = ["--keep", f"--keep-dir={found}", "-o", str(found / "launch")]
-    done = subprocess.run([*command, *keep], check=False, capture_output=True, text=True)
-    if done.returncode:
-        raise SystemExit(f"{source}: nvcc failed:\n{done.stderr[:2000]}")
-    (found / f"{source.stem}.ptx").rename(found / "kernel.ptx")
-    return found
 
 
 def triton_source(text: str, imports: Sequence[str] = ()) -> str:
@@ -313,32 +267,11 @@ class Launch:
 
     def run_recorded(self, kernel: dict[str, Any], program: Path) -> Estimate:
         """Launch as the library's own code does. Raises DiagnosticError if the clock refuses the launch."""
-        target = lookup(kernel["target"])
-        table = timing(target)
-        assert table is not None
-        sizes = program.parent / "parameters.txt"
-        lines = [
-            " ".join([one.name, *(str(p.size) for p in one.signature.parameters)])
-            for one in self.module.kernels
-        ]
-        sizes.write_text("\n".join(lines) + "\n")
         given = [self.buffers[one].address if one in self.buffers else one for one in kernel["args"]]
-        environment = {
-            **os.environ,
-            "LAUNCH_PARAMETERS": str(sizes),
-            "GPU_CAPABILITY": str(target.compute_capability),
-            "GPU_SMS": str(int(table.value("sms"))),
-            "GPU_SHARED": str(target.max_shared_per_block + 1024),
-        }
-        done = subprocess.run(
-            [str(program), *map(str, given)], check=False, capture_output=True, text=True, env=environment
-        )
-        if done.returncode or not done.stdout:
-            raise SystemExit(f"{program}: {done.stderr[:2000] or 'it launched nothing'}")
-        launch = json.loads(done.stdout.splitlines()[0])
+        launch = recorded(program, self.module.kernels, kernel["target"], given)
         result = self.module.kernel(launch["kernel"]).launch(
             launch["grid"],
-            [bytes.fromhex(one) for one in launch["args"]],
+            launch["args"],
             block=launch["block"],
             cluster=launch["cluster"],
             shared=launch["shared"],
@@ -370,7 +303,9 @@ class Launch:
 def row_of(kernel: dict[str, Any], checkouts: dict[str, Path], python: str, build: Path) -> Row:
     """Run one entry of the list."""
     if "launcher" in kernel:
-        folder = built(kernel, checkouts, build)
+        include = [checkouts[one.split("/")[0]] / one.partition("/")[2] for one in kernel["include"]]
+        source = LAUNCHERS / kernel["launcher"]
+        folder = built(source, kernel["target"], kernel["defines"], include, build, "--use_fast_math")
         estimate = Launch(kernel, (folder / "kernel.ptx").read_text()).run_recorded(kernel, folder / "launch")
     else:
         path = checkouts[kernel["checkout"]] / kernel["path"]

@@ -220,6 +220,7 @@ def _compile(path: str, given: Mapping[str, str]) -> int:
         level=level,
         lineinfo=bool(given.get("lineinfo")),
         debug_info=debug,
+        verify_each=None,
         plain_abi=True,
         explains=any(category != "none" for category in wanted.values()),
     )

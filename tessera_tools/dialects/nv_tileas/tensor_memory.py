@@ -3,6 +3,7 @@
     %d = alloc_tmem : !nv_tileas.tmem<1x128x256xf32, #nv_tileas.tensor<…>>      columns of the CTA's tensor memory
     async.umma %a, %b, %d, %iter accumulate %more                               one thread starts d = a · b (+ d)
     %sums = tmem_load %d, %iter                                                 lanes and columns to registers
+    %s = async.tmem_copy %smem, %t, %iter                                       one thread copies factors of blocks
     tmem_store %tile, %a                                                        registers to lanes and columns
     dealloc_tmem %d                                                             by the CTA, at the end
 
@@ -13,6 +14,7 @@ that products read.  PTX ISA, "Tensorcore 5th Generation Instructions".
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import Refusal
@@ -20,8 +22,15 @@ from tessera_tools.dialects.atoms import UMMA, MmaAtom, check_emitter, signless
 from tessera_tools.dialects.nv_tileas.base import SMEM, LayoutAttr, StagedType
 from tessera_tools.dialects.nv_tileas.pipeline_types import STAGE
 from tessera_tools.ir.effects import Resource
-from tessera_tools.ir.types import I1, IntegerType, RankedTensorType, Type, bit_width
-from tessera_tools.layout.tensor_memory import LANES, accumulator, scale_factors
+from tessera_tools.ir.types import I1, I8, FloatType, IntegerType, RankedTensorType, Type, bit_width
+from tessera_tools.layout.tensor_memory import (
+    ATOM,
+    LANES,
+    WARP_LANES,
+    accumulator,
+    has_atoms,
+    scale_factors,
+)
 from tessera_tools.layout.tensor_memory import operand as layout_of_operand
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
@@ -52,6 +61,11 @@ if TYPE_CHECKING:
 
 FEWEST_COLUMNS = 32
 """The smallest number of columns that tcgen05.alloc gives; it gives powers of two."""
+BLOCKS: Mapping[int, Mapping[int, tuple[Type, ...]]] = {
+    8: {32: (FloatType("f8E8M0FNU"),)},
+    4: {32: (FloatType("f8E8M0FNU"),), 16: (FloatType("f8E8M0FNU"), FloatType("f8E4M3FN"))},
+}
+"""The elements of a block and the types of their factor, by bits of an element: kinds mxf8f6f4, mxf4 and mxf4nvf4."""
 _STEP_OF_PAIR = 32
 """Columns of a product of a pair are a multiple of this."""
 
@@ -190,8 +204,9 @@ class Umma(
 ):
     """Starts d = a · b by tcgen05.mma, or d = a · b + d where `accumulate` holds; a and b are in shared memory, in one
     of the hardware's swizzles, or a in tensor memory, and d is the iterator's stage of a buffer in tensor memory.  One
-    thread starts it; it
-    runs after the products that the thread has started before.
+    thread starts it; it runs after the products that the thread has started before.
+
+    Factors of 4 bits are bytes (i8) of two elements along K, the first in the low bits, as the atom says.
 
     With `pair`, it is the product of two CTAs, which have the same places: each has the rows of a and d that are its
     own, and half of the columns of b, the leader the first one."""
@@ -212,6 +227,21 @@ class Umma(
         "type($a) `,` type($b) `,` type($d) (`scales` type($scales)^)?"
     )
 
+    @property
+    def packed(self) -> int:
+        """Elements of a factor in a byte: two of 4 bits."""
+        return max(1, 8 // bit_width(self.atom.a))
+
+    @property
+    def terms(self) -> int:
+        """The extent along K."""
+        return self.b.type.tile[0] * self.packed
+
+    @property
+    def block(self) -> int:
+        """Elements of a block along K that have a factor together."""
+        return self.terms // self.scales[0].type.tile[1]
+
     def verify_op(self) -> None:
         check_emitter(self, self.atom.row.emitters, self.atom)
         if any(type.stages != 1 for type in (self.a.type, self.b.type)):
@@ -223,16 +253,17 @@ class Umma(
             raise self.error(f"multiplies {list(a)} by {list(b)}{whose} into {list(d)}")
         named = (self.atom.a, self.atom.b, self.atom.accumulator)
         types = [v.type.element for v in (self.a, self.b, self.d)]
-        if any(t is not signless(n) for t, n in zip(types, named, strict=True)):
+        held = [I8 if bit_width(type) < 8 else signless(type) for type in named]
+        if any(t is not n for t, n in zip(types, held, strict=True)):
             raise self.error(f"multiplies {types[0]} by {types[1]} into {types[2]} with {self.atom}")
         if (self.negate_a or self.negate_b) and isinstance(self.atom.a, IntegerType):
             raise self.error(
                 f"inverts the sign of {types[0]}; tcgen05.mma does that for floating-point types"
             )
         m, n, k = self.atom.mnk
-        if d[0] % m or d[1] % n or a[1] % k:
+        if d[0] % m or d[1] % n or self.terms % k:
             raise self.error(
-                f"multiplies tiles of {d[0]}x{d[1]}x{a[1]} with {m}x{n}x{k}: expected whole instructions"
+                f"multiplies tiles of {d[0]}x{d[1]}x{self.terms} with {m}x{n}x{k}: expected whole instructions"
             )
         if self.pair is not None and (m != LANES or d[1] != n or n % _STEP_OF_PAIR):
             raise self.error(
@@ -249,16 +280,35 @@ class Umma(
                 f"reads its left operand from {in_tensor}, which is not where {UMMA} of {m} rows does"
             )
         if self.scales:
-            self._verify_scales(a, (b[0], d[1]))
-
-    def _verify_scales(self, a: tuple[int, ...], b: tuple[int, ...]) -> None:
-        m, n, k = self.atom.mnk
-        if len(self.scales) != 2 or m != LANES or bit_width(self.a.type.element) != 8:
+            self._verify_scales(d)
+        elif self.packed > 1:
             raise self.error(
-                f"has {len(self.scales)} factors of blocks with {self.atom}; expected two, elements of 8 bits, and "
-                f"{LANES} rows"
+                f"has no factors of blocks, with which alone tcgen05.mma multiplies {self.atom.a}"
             )
-        shapes = (a[0], a[1] // k), (b[0] // k, b[1])
+
+    def _verify_scales(self, d: tuple[int, ...]) -> None:
+        m, n, _ = self.atom.mnk
+        bits = bit_width(self.atom.a)
+        if len(self.scales) != 2 or m != LANES or bits not in BLOCKS:
+            raise self.error(
+                f"has {len(self.scales)} factors of blocks with {self.atom}; expected two, elements of 8 or 4 bits, "
+                f"and {LANES} rows"
+            )
+        types = [value.type.element for value in self.scales]
+        if (
+            self.block not in BLOCKS[bits]
+            or types[0] is not types[1]
+            or types[0] not in BLOCKS[bits][self.block]
+        ):
+            known = "; ".join(
+                f"{' or '.join(map(str, held))} for {size}" for size, held in BLOCKS[bits].items()
+            )
+            raise self.error(
+                f"has factors of {types[0]} and {types[1]} for blocks of {self.block} with {self.atom}; tcgen05.mma "
+                f"has {known}"
+            )
+        blocks = self.terms // self.block
+        shapes = (d[0], blocks), (blocks, d[1])
         for axis, (value, shape, width) in enumerate(zip(self.scales, shapes, (m, n), strict=True)):
             type = value.type
             wanted = TmemType((1, *shape), type.element, scales_layout(shape, axis, width))
@@ -275,6 +325,53 @@ class Umma(
             read("scales", Resource.TENSOR, by=Completion.TCGEN05),
             write("d", Resource.TENSOR, by=Completion.TCGEN05),
         )
+
+
+class TmemCopy(
+    Op,
+    name="nv_tileas.async.tmem_copy",
+    traits=(
+        MemoryEffects(
+            read("source", by=Completion.TCGEN05), write("target", Resource.TENSOR, by=Completion.TCGEN05)
+        ),
+    ),
+):
+    """Starts a copy of factors of blocks to the iterator's stage of a buffer in tensor memory by tcgen05.cp, and gives
+    that stage.  In shared memory, they are in atoms of 128 rows of four blocks.  One thread starts it, and the products
+    that it starts behind read what it copies; those that have read what it replaces must be complete.
+
+    With `pair`, both CTAs of a pair copy their own."""
+
+    source = operand(SMEM)
+    target = operand(TMEM)
+    iter = operand(STAGE)
+    pair = attribute(UNIT_ATTR, "for products of a pair of CTAs", optional=True)
+    res = result(TMEM)
+    assembly = (
+        "$source `,` $target `,` custom<Place>($iter) (`pair` $pair^)? attr-dict `:` type($source) `,` type($target) "
+        "`->` type($res)"
+    )
+
+    @property
+    def axis(self) -> int:
+        """The axis of the rows of A, or of the columns of B."""
+        return 0 if self.target.type.layout.layout.bases["lane"][0] == (1, 0) else 1
+
+    def verify_op(self) -> None:
+        old, new = self.source.type, self.target.type
+        if (
+            old.stages != 1
+            or (old.tile, old.element) != (new.tile, new.element)
+            or bit_width(new.element) != 8
+        ):
+            raise self.error(f"copies {old} to {new}; expected one stage of the same factors of 8 bits")
+        if not new.is_repeated or not has_atoms(new.tile, self.axis):
+            raise self.error(
+                f"copies to {new}; expected factors that each {WARP_LANES} lanes hold, in atoms of {ATOM[0]} rows of "
+                f"{ATOM[1]} blocks"
+            )
+        if self.res.type is not TmemType((1, *new.tile), new.element, new.layout):
+            raise self.error(f"gives {self.res.type}; expected one stage of {new}")
 
 
 class TmemLoad(Op, name="nv_tileas.tmem_load", traits=(MemoryEffects(read("source", Resource.TENSOR)),)):

@@ -250,7 +250,7 @@ def consumer_wait(low: Lowering, op: nv_tileas.ConsumerWait) -> None:
     assert op.phase is not None
     wait = _wait if _pipeline(op).pair is None else wait_for_cluster
     wait(low, full_barrier(low, op), low.scalar(op.phase))
-    if _is_in_tensor_memory(_pipeline(op)):
+    if _is_in_tensor_memory(_pipeline(op)) or _is_copied_on(op):
         fence_after_wait(low.e)
     low.define(op.res, (low.scalar(op.iter),))
 
@@ -260,6 +260,12 @@ def _is_in_tensor_memory(pipeline: nv_tileas.CreatePipeline) -> bool:
     acquires = [user for user in pipeline.res.users if isinstance(user, nv_tileas.ProducerAcquire)]
     writes = [user for op in acquires for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite)]
     return any(isinstance(op, nv_tileas.TmemStore) for write in writes for op in write.walk())
+
+
+def _is_copied_on(op: nv_tileas.ConsumerWait) -> bool:
+    """Whether a stage is copied to tensor memory, where products have read what the copy replaces: they are complete,
+    because the stage has been filled again."""
+    return any(isinstance(user, nv_tileas.TmemCopy) for user in op.iter.users)
 
 
 @lowers("nv_tileas.async.pipeline.consumer_read")

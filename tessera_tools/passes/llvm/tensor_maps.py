@@ -3,7 +3,7 @@
     make_tiled_tma_desc %view  ─▶  a parameter after the declared ones, !llvm.ptr {llvm.byval = !llvm.array<128 x i8>}
                                    nv_tileaa.tensor_maps = [{parameter = 3, base = 0, shape = […], …}]
 
-Base, extents and strides of the view must be linear functions of parameters
+Base, extents and strides of the view must be linear functions of parameters, or quotients of them
 (`analysis/parameters.py`).
 """
 
@@ -75,7 +75,9 @@ def _attribute(tensor_map: TensorMap, parameter: int) -> Attribute:
 
     def expressions(items: Any) -> Attribute:
         return ArrayAttr(
-            tuple(numbers((-1 if e.parameter is None else e.parameter, e.times, e.plus)) for e in items)
+            tuple(
+                numbers((-1 if e.parameter is None else e.parameter, e.times, e.plus, e.over)) for e in items
+            )
         )
 
     return DictionaryAttr(

@@ -1,6 +1,7 @@
 """Tensor memory: its allocation, products by tcgen05.mma, loads of sums to registers.
 
     alloc_tmem      the first warp: tcgen05.alloc, relinquish_alloc_permit; all: a barrier, and the address
+    async.tmem_copy one thread: tcgen05.cp for each atom of factors of blocks
     async.umma      one thread: tcgen05.mma for each step along K, each 128 (or 64) rows, and each 256 columns
     tmem_load       tcgen05.fence after; tcgen05.ld for up to 64 registers; tcgen05.wait::ld, which ties the registers;
                     tcgen05.fence before
@@ -13,7 +14,7 @@ Generation Instructions", "Instruction descriptor".
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm, nv_tileas
@@ -23,8 +24,11 @@ from tessera_tools.dialects.nv_tileas import TmemType, allocated_columns
 from tessera_tools.dialects.nvvm.attributes import (
     BlockScaleKindAttr,
     CTAGroupAttr,
+    Tcgen05CpMulticastAttr,
+    Tcgen05CpShapeAttr,
     Tcgen05FenceAttr,
     Tcgen05LdStShapeAttr,
+    Tcgen05MMABlockScaleAttr,
     Tcgen05MMAKindAttr,
     Tcgen05WaitAttr,
 )
@@ -32,7 +36,7 @@ from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import BF16, F16, F32, I1, I16, I32, I64, TF32, IntegerType, Type, VectorType
 from tessera_tools.layout import LinearLayout
-from tessera_tools.layout.tensor_memory import LANES, WARP_LANES
+from tessera_tools.layout.tensor_memory import ATOM, LANES, WARP_LANES, are_atoms
 from tessera_tools.passes.llvm.clusters import receivers
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.instructions import in_any_lane, only_where
@@ -48,6 +52,8 @@ TENSOR_SPACE = 6
 """LLVM's address space of tensor memory."""
 _VERSION = 1 << 46
 """The constant of descriptors that tcgen05 reads, in bits 46 to 48."""
+_ROWS_OF_16_BYTES = 16 >> 4 << 16 | 8 * 16 >> 4 << 32
+"""The distances of a descriptor's core matrices, which are 8 rows of 16 bytes each."""
 _MOST_LOADED = 64
 """Registers of one tcgen05.ld."""
 _TRANSPOSED = (8, 16)
@@ -173,9 +179,9 @@ def _from(columns: dict[tuple[int, int], int], first: IntegerAttr | None) -> dic
 class _Factor:
     """A factor in shared memory: descriptors of its pieces."""
 
-    def __init__(self, low: Lowering, buffer: Buffer, k_axis: int) -> None:
+    def __init__(self, low: Lowering, buffer: Buffer, k_axis: int, transposed: Sequence[int]) -> None:
         self.low, self.buffer, self.k_axis = low, buffer, k_axis
-        self.matrix = Matrix.of(buffer, k_axis, _TRANSPOSED)
+        self.matrix = Matrix.of(buffer, k_axis, transposed)
         self.start = start_of(low, buffer, self.matrix.fixed | _VERSION)
         self.k_major = self.matrix.k_major
 
@@ -215,6 +221,38 @@ class _Scales:
         return _pointer(e, e.add(self.buffer.address, self.buffer.column + at))
 
 
+@lowers("nv_tileas.async.tmem_copy")
+def tmem_copy(low: Lowering, op: nv_tileas.TmemCopy) -> None:
+    """Each atom is a matrix of 32 rows of 16 bytes without a swizzle, one behind the other."""
+    e, axis = low.e, op.axis
+    if low.unit.warps != 1:
+        raise op.error(
+            f"runs in {low.unit.warps} warps, of which one would start it; expected an agent of one warp"
+        )
+    source = low.buffer(op.source)
+    if not are_atoms(source.layout, axis):
+        raise op.error(
+            f"copies factors that are not in atoms of {ATOM[0]} rows of {ATOM[1]} blocks in shared memory"
+        )
+    target, address = _stage(low, op.target, op.iter)
+    columns = _columns(target.type.layout.layout)
+    start = start_of(low, source, _ROWS_OF_16_BYTES | _VERSION)
+    low.define(op.res, _TensorBuffer(e.constant(address), 0, op.res.type))
+    rows, blocks = op.source.type.tile[axis], op.source.type.tile[1 - axis]
+    with only_where(e, e.is_elected):
+        for along in range(0, rows, ATOM[0]):
+            for block in range(0, blocks, ATOM[1]):
+                place = place_in(source, 1 - axis, along, block)
+                at = columns[(along, block) if axis == 0 else (block, along)]
+                e.nvvm(
+                    "tcgen05.cp",
+                    [_pointer(e, e.add(address, at)), e.constant(e.add(start, place >> 4, I64), I64)],
+                    shape=Tcgen05CpShapeAttr("shape_32x128b"),
+                    multicast=Tcgen05CpMulticastAttr("warpx4"),
+                    group=_GROUPS[op.pair is not None],
+                )
+
+
 @lowers("nv_tileas.async.umma")
 @emits("umma")
 def umma(low: Lowering, op: nv_tileas.Umma) -> None:
@@ -225,21 +263,31 @@ def umma(low: Lowering, op: nv_tileas.Umma) -> None:
             f"runs in {low.unit.warps} warps, of which one would start it; expected an agent of one warp"
         )
     m, n, k = op.atom.mnk
-    a = _TensorFactor(low, op.a) if isinstance(op.a.type, TmemType) else _Factor(low, low.buffer(op.a), 1)
-    b = _Factor(low, low.buffer(op.b), 0)
+    packed = op.packed
+    transposed = _TRANSPOSED if packed == 1 else ()
+    in_tensor = isinstance(op.a.type, TmemType)
+    a = _TensorFactor(low, op.a) if in_tensor else _Factor(low, low.buffer(op.a), 1, transposed)
+    b = _Factor(low, low.buffer(op.b), 0, transposed)
     buffer, address = _stage(low, op.d, op.iter)
     columns = _columns(buffer.type.layout.layout)
-    (rows, width), depth = buffer.type.tile, op.b.type.tile[0]
+    rows, width = buffer.type.tile
     negated = (op.negate_a is not None, op.negate_b is not None)
     ctas = 1 if op.pair is None else 2
     kind, word = instruction_descriptor((ctas * m, n), op.atom, (a.k_major, b.k_major), negated)
+    if op.scales:
+        kind = _SCALED_KINDS[kind, op.block]
     group = _GROUPS[op.pair is not None]
     scales = [_Scales(low, value, axis) for axis, value in enumerate(op.scales)]
     first = low.scalar(op.accumulate)
     always = e.constant(1, I1)
     steps = [
-        (columns[row, column], a.descriptor(row, start), b.descriptor(column, start), (row, column, start))
-        for start in range(0, depth, k)
+        (
+            columns[row, column],
+            a.descriptor(row, start // packed),
+            b.descriptor(column, start // packed),
+            (row, column, start),
+        )
+        for start in range(0, op.terms, k)
         for row in range(0, rows, m)
         for column in range(0, width, n)
     ]  # fmt: skip
@@ -247,14 +295,16 @@ def umma(low: Lowering, op: nv_tileas.Umma) -> None:
         for at, left, right, (row, column, start) in steps:
             d, adds = _pointer(e, e.add(address, at)), always if start else first
             if scales:
-                block = start // k
+                block = start // op.block
                 factors = [scales[0].address(row, block), scales[1].address(column, block)]
-                descriptor = e.constant(with_scales(word, block % _BLOCKS_OF_COLUMN))
+                part = block % _BLOCKS_OF_COLUMN
+                descriptor = e.constant(with_scales(word, part, op.scales[0].type.element))
                 e.nvvm(
                     "tcgen05.mma.block_scale",
                     [d, left, right, descriptor, adds, *factors],
-                    kind=BlockScaleKindAttr("mxf8f6f4"),
+                    kind=BlockScaleKindAttr(kind),
                     ctaGroup=group,
+                    blockScale=Tcgen05MMABlockScaleAttr(f"block{op.block}"),
                 )
                 continue
             e.nvvm(
@@ -279,12 +329,15 @@ def instruction_descriptor(
     return kind, word
 
 
-def with_scales(word: int, part: int) -> int:
-    """The instruction descriptor of a product with factors of type ue8m0 in a part of their columns; its sums are
-    f32."""
-    return word & ~(3 << 4) | part << 4 | 1 << 23 | part << 29
+def with_scales(word: int, part: int, element: Type) -> int:
+    """The instruction descriptor of a product with factors of such a type, which begin in a part of their columns; its
+    sums are f32."""
+    is_exponent = str(element) == "f8E8M0FNU"
+    return word & ~(3 << 4) | part << 4 | is_exponent << 23 | part << 29
 
 
+_SCALED_KINDS = {("f8f6f4", 32): "mxf8f6f4", ("f4", 32): "mxf4", ("f4", 16): "mxf4nvf4"}
+"""The kind of a product with factors of blocks, by its kind without, and the elements of a block."""
 _SUMS: dict[Type, int] = {F16: 0, F32: 1, I32: 2}
 
 
@@ -295,10 +348,10 @@ def _operand_code(element: Type) -> tuple[str, int]:
     codes = {F16: ("f16", 0), BF16: ("f16", 1), TF32: ("tf32", 2)}
     if element in codes:
         return codes[element]
-    words = {"f8E4M3FN": 0, "f8E5M2": 1}
+    words = {"f8E4M3FN": ("f8f6f4", 0), "f8E5M2": ("f8f6f4", 1), "f4E2M1FN": ("f4", 1)}
     if str(element) not in words:
         raise Refusal(f"tcgen05.mma does not multiply {element}")
-    return "f8f6f4", words[str(element)]
+    return words[str(element)]
 
 
 # -- sums

@@ -10,23 +10,18 @@ and half the strides along the others.  Permutes and reshapes around the packing
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from tessera_tools.analysis.access import divisor_of, place_of, storage_bits
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import arith
 from tessera_tools.dialects import nv_tileaa as aa
-from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Builder, Operation, Value
-from tessera_tools.ir.types import I8, I64, RankedTensorType
-from tessera_tools.layout.distributed import inverse
+from tessera_tools.ir.types import I8, RankedTensorType
+from tessera_tools.passes.repacking import PER_BYTE, repacked
 from tessera_tools.passes.tileaa.lowering import refusal
 from tessera_tools.passes.tileaa.pointers import atom
 from tessera_tools.passes.tileaa.views import make_memref
-
-PER_BYTE = 2
 
 
 def access_by_bytes(function: Operation) -> None:
@@ -86,10 +81,10 @@ def _rewrite(
                 attributes=hints,
             )
         )
-        whole = _repacked(aa.Unpack, load.res, tile, axis, builder)
+        whole = repacked(aa.Unpack, load.res, tile, axis, builder)
         op.replace_all_uses_with([whole, load.out_token])
     else:
-        packed = _repacked(aa.Pack, op.value, octets, axis, builder)
+        packed = repacked(aa.Pack, op.value, octets, axis, builder)
         primitive = atom("stg", I8, 1)
         store = aa.TiledStore(
             view, packed, op.token, primitive, out_token=op.out_token.type, attributes=hints
@@ -132,35 +127,3 @@ def _half(item: int | Value, builder: Builder) -> int | Value:
         return item // PER_BYTE
     one = builder.insert(arith.Constant(IntegerAttr(1, item.type))).result
     return builder.insert(arith.ShRUI(item, one)).result
-
-
-def _repacked(
-    kind: type[aa.Pack] | type[aa.Unpack], value: Value, target: RankedTensorType, axis: int, builder: Builder
-) -> Value:
-    """A tile packed or unpacked along an axis: the axis is moved last, and the tile is flattened in between."""
-    source = value.type
-    assert isinstance(source, RankedTensorType)
-    rank = source.rank
-    order = [i for i in range(rank) if i != axis] + [axis]
-    back = inverse(order)
-    line = _shaped(_permuted(value, order, builder), (source.num_elements,), builder)
-    made: Value = builder.insert(kind(line, res=RankedTensorType((target.num_elements,), target.element))).res
-    return _permuted(_shaped(made, [target.shape[i] for i in order], builder), back, builder)
-
-
-def _shaped(value: Value, shape: Sequence[int], builder: Builder) -> Value:
-    type = RankedTensorType(tuple(shape), _element(value))
-    return value if value.type is type else builder.insert(aa.Reshape(value, res=type)).res
-
-
-def _permuted(value: Value, order: Sequence[int], builder: Builder) -> Value:
-    if list(order) == sorted(order):
-        return value
-    assert isinstance(value.type, RankedTensorType)
-    type = RankedTensorType(tuple(value.type.shape[i] for i in order), _element(value))
-    return builder.insert(aa.Permute(value, DenseArrayAttr(I64, tuple(order)), res=type)).res
-
-
-def _element(value: Value) -> Type:
-    assert isinstance(value.type, RankedTensorType)
-    return value.type.element

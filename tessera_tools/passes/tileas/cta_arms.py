@@ -200,6 +200,7 @@ def agree(op: Operation, have: Blocks, needed: Blocks) -> bool:
 
 
 POINTERS = ("nv_tileaa.load", "nv_tileaa.store")
+_PACKING = ("nv_tileaa.pack", "nv_tileaa.unpack")
 _SLICES = ("nv_tileaa.extract", "nv_tileaa.insert")
 _SCATTER = "nv_tileas.cluster_reduce_scatter"
 _LOOPS = ("nv_tileaa.loop",)
@@ -227,6 +228,8 @@ ARMS = (
     Arm("permute", FORWARD, _is("nv_tileaa.permute"), _copies),
     Arm("reshape", BACKWARD, _is("nv_tileaa.reshape"), _copied),
     Arm("reshape", FORWARD, _is("nv_tileaa.reshape"), _copies),
+    Arm("bytes", BACKWARD, _is(*_PACKING), _copied),
+    Arm("bytes", FORWARD, _is(*_PACKING), _copies),
     Arm("slice", BACKWARD, _is(*_SLICES), _sliced),
     Arm("slice", FORWARD, _is(*_SLICES), _sliced),
     Arm("cat", BACKWARD, _is("nv_tileaa.cat"), _joined),

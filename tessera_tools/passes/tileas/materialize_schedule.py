@@ -17,7 +17,6 @@ from collections.abc import Callable
 from math import prod
 from typing import Any, ClassVar
 
-from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, i32, i64
@@ -197,9 +196,7 @@ class Kernel:
         found += [Pipeline([load], read=True) for load in self.choice.streams]
         looped = [p for p in found if p.block is not self.function.body.entry]
         room = pipeline_room(self.target) - sum(p.bytes for p in found if p not in looped)
-        room -= sum(
-            _bytes(product.dot.operand(n)) for product in self.choice.products for n in product.staged
-        )
+        room -= sum(product.staged_bytes for product in self.choice.products)
         each = sum(p.bytes for p in looped)
         stages = min(self.choice.stages, room // each) if each else 1
         if each and stages < FEWEST_STAGES and FEWEST_STAGES * each <= room + pipeline_reserve(self.target):
@@ -591,9 +588,3 @@ class Kernel:
             location=old.location,
         )
         return builder.insert(started)
-
-
-def _bytes(value: Value) -> int:
-    """Bytes of a tile in shared memory."""
-    type: Any = value.type
-    return type.num_elements * element_bytes(type.element)

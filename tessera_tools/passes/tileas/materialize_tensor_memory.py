@@ -26,6 +26,7 @@ from typing import Any, ClassVar, cast
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of
+from tessera_tools.dialects.nv_tileas import TmemType
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I64, FloatType, RankedTensorType
@@ -52,6 +53,7 @@ from tessera_tools.passes.tileas.explain_agents import (
 )
 from tessera_tools.passes.tileas.fills import BoxLoad, Filler
 from tessera_tools.passes.tileas.materialize_schedule import Kernel
+from tessera_tools.passes.tileas.packed_factors import unpack_factors
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.umma_corrections import Corrector, hoist
 from tessera_tools.passes.tileas.umma_multipliers import Multiplier
@@ -62,6 +64,7 @@ from tessera_tools.passes.tileas.umma_products import (
     UmmaChoice,
     UmmaProduct,
     choose_umma,
+    scales_type,
 )
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.records import dataclass
@@ -94,8 +97,10 @@ class MaterializeTensorMemory(Pass):
                 kernel = TensorKernel(function, choice, target)
                 kernel.run()
             except Missed as refusal:
+                unpack_factors(function)
                 explain_refusal(tell, function, refusal)
                 continue
+            unpack_factors(function)
             for refusal in kernel.choice.refused:
                 explain_refusal(context.missed, function, refusal)
             context.count("agents")
@@ -136,17 +141,20 @@ class TensorKernel(Kernel):
         for one in self.sums:
             # The loop that adds up carries no iterator of its own sums.
             self.places[one] = one.of.end if one.of.loop is None else _around(one.of.loop)
-        self.handed = {
-            factor: Pipeline([factor], product)
+        self.handed = [
+            pipeline
             for product in choice.products
             if isinstance(product, UmmaProduct)
-            for factor in product.handed.values()
-        }
+            for pipeline in _handed(product)
+        ]
         """The pipelines of factors that the consumer computes."""
-        self.handed_before: dict[Operation, list[Handed]] = {}
-        for factor, pipeline in self.handed.items():
-            self.places[pipeline] = _around(factor.before) if factor.before.regions else factor.before
-            self.handed_before.setdefault(factor.before, []).append(factor)
+        self.handed_before: dict[Operation, list[Pipeline]] = {}
+        for pipeline in self.handed:
+            before = _before(pipeline)
+            self.places[pipeline] = _around(before) if before.regions else before
+            self.handed_before.setdefault(before, []).append(pipeline)
+        self.copies: dict[Filler, Value] = {}
+        """The buffers in tensor memory of what the multiplier copies there."""
         self.deferred = {first: one for one in self.sums if (first := one.of.used_first) is not None}
         """Sums that are taken in the next iteration, by the op that uses them first."""
         self.correctors = [Corrector(self, one) for one in self.sums if one.of.correction is not None]
@@ -163,7 +171,20 @@ class TensorKernel(Kernel):
         """The stage as operand of the product; in tensor memory there is one."""
         if isinstance(load, Handed) and load.in_tensor:
             return pipeline.brought[load].buffer
-        return super().view(pipeline, load, iterator, builder)
+        stage = super().view(pipeline, load, iterator, builder)
+        buffer = self.copies.get(load)
+        if buffer is None:
+            return stage
+        type: Any = buffer.type
+        copy = nv_tileas.TmemCopy(
+            stage,
+            buffer,
+            iterator,
+            UNIT if self.in_pairs else None,
+            res=TmemType((1, *type.tile), type.element, type.layout),
+            location=pipeline.user.location,
+        )
+        return builder.insert(copy).res
 
     def pairs(self, pipeline: Pipeline) -> bool:
         """What products read; a tile that the consumer reads is this CTA's own."""
@@ -174,29 +195,42 @@ class TensorKernel(Kernel):
 
     def run(self) -> None:
         """Rewrite the kernel."""
-        for value in (*(f.value for f in self.handed), *(v for one in self.correctors for v in one.handed)):
+        handed = (
+            factor for pipeline in self.handed for factor in pipeline.loads if isinstance(factor, Handed)
+        )
+        for value in (
+            *(factor.value for factor in handed),
+            *(v for one in self.correctors for v in one.handed),
+        ):
             hoist(value)
         own, before = self.begin()
         location = self.function.location
-        in_tensor = [factor for factor in self.handed if factor.in_tensor]
-        for factor, pipeline in self.handed.items():
-            if factor not in in_tensor:
-                pipeline.brought[factor] = declare(factor, 1, before)
+        in_tensor: list[Handed] = []
+        for pipeline in self.handed:
+            for factor in pipeline.loads:
+                if isinstance(factor, Handed) and factor.in_tensor:
+                    in_tensor.append(factor)
+                else:
+                    pipeline.brought[factor] = declare(factor, pipeline.stages, before)
             arrivals = pipeline.arrivals(self.warps) * self.ctas
-            pipeline.token = self.create(1, arrivals, 1, pipeline.user, before)
+            pipeline.token = self.create(pipeline.stages, arrivals, 1, pipeline.user, before)
         for one in self.sums:
             arrivals = Corrector.warps if one in self.corrected else 1
             one.token = self.create(one.of.stages, arrivals, self.warps * self.ctas, one.of.end, before)
         for corrector in self.correctors:
             corrector.declare(before)
+        copied = self.copied()
         types = [one.of.type for one in self.sums] + [factor.tensor_type for factor in in_tensor]
+        types += copied.values()
         attributes = {"pair": UNIT} if self.in_pairs else {}
         alloc = nv_tileas.AllocTmem.create([], types, attributes, [], location=location)
         before.insert(alloc)
         for one, buffer in zip(self.sums, alloc.results, strict=False):
             one.buffer = buffer
-        for factor, buffer in zip(in_tensor, alloc.results[len(self.sums) :], strict=True):
-            self.handed[factor].brought[factor] = Brought(None, buffer)
+        stored: dict[Filler, Value] = dict(zip(in_tensor, alloc.results[len(self.sums) :], strict=False))
+        for pipeline in self.handed:
+            pipeline.brought.update((f, Brought(None, stored[f])) for f in pipeline.loads if f in stored)
+        self.copies = dict(zip(copied, alloc.results[len(types) - len(copied) :], strict=True))
         producer, consumer = Block(), Block()
         multipliers, corrections = (
             [Block() for _ in agents] for agents in (self.multipliers, self.correctors)
@@ -230,6 +264,18 @@ class TensorKernel(Kernel):
         self.consume(consumer)
         propagate(self.function)
 
+    def copied(self) -> dict[Filler, TmemType]:
+        """The factors of blocks that the multiplier copies to tensor memory, where each has as many stages as in shared
+        memory: the stage that a copy replaces was read by products that have released it there."""
+        handed = [f for pipeline in self.handed for f in pipeline.loads if isinstance(f, Handed)]
+        found: dict[Filler, TmemType] = {f: f.tensor_type for f in handed if f.is_copied_on}
+        for product in self.choice.products:
+            if isinstance(product, UmmaProduct):
+                for position, load in product.scales.items():
+                    stages = self.by_load[load.load][0].stages
+                    found[load] = scales_type(product.dot, position, stages)
+        return found
+
     def create(self, stages: int, producers: int, consumers: int, user: Operation, builder: Builder) -> Value:
         """A pipeline with so many arrivals."""
         made = nv_tileas.CreatePipeline(
@@ -250,15 +296,13 @@ class TensorKernel(Kernel):
         start = Builder.at_start(block, self.function.location)
         read = [p for p in self.pipelines if p.read]
         columns = [pipeline for corrector in self.correctors for pipeline in corrector.handed.values()]
-        state: State = {
-            key: first(key, start) for key in (*read, *self.handed.values(), *self.sums, *columns)
-        }
+        state: State = {key: first(key, start) for key in (*read, *self.handed, *self.sums, *columns)}
         end = Builder.at_end(block, self.function.location)
         done = end.insert(nv_tileas.Yield([]))
         self.rewrite(block, state)
         if self.in_pairs:
-            for pipeline in self.handed.values():
-                drain(pipeline.token, state[pipeline], 1, Builder.before(done))
+            for pipeline in self.handed:
+                drain(pipeline.token, state[pipeline], pipeline.stages, Builder.before(done))
         for one in self.sums:
             for product in reversed(one.of.products):
                 signs = product.signs
@@ -282,13 +326,12 @@ class TensorKernel(Kernel):
         if block in self.corrected_in:
             self.corrected_in[block].hand_over(block, state)
         for op in list(block):
-            for factor in self.handed_before.get(op, ()):
-                made = factor.value.defining_op
-                as_soon_as_computed = made is not None and made.parent is block and op is factor.load
-                place = (
-                    Builder.after(made) if made is not None and as_soon_as_computed else Builder.before(op)
-                )
-                self.hand_over(self.handed[factor], place, state)
+            for pipeline in self.handed_before.get(op, ()):
+                place = Builder.before(op)
+                if isinstance(op, nv_tileas.Dot) and (last := _last_in(block, pipeline)) is not None:
+                    # As soon as it is computed.
+                    place = Builder.after(last)
+                self.hand_over(pipeline, place, state)
             if (one := self.deferred.get(op)) is not None:
                 self.take_deferred(one, op, state)
             one = self.ends.get(op)
@@ -312,7 +355,7 @@ class TensorKernel(Kernel):
     def hand_over(self, pipeline: Pipeline, builder: Builder, state: State) -> None:
         """Store a factor to a stage in shared or tensor memory, from which the multiplier reads it."""
         iterator = state[pipeline]
-        ((factor, brought),) = pipeline.brought.items()
+        factor, brought = next(iter(pipeline.brought.items()))
         location = factor.load.location
         if isinstance(factor, Handed) and factor.in_tensor:
 
@@ -460,6 +503,41 @@ class TensorKernel(Kernel):
         zero = otherwise.insert(arith.Constant(DenseElementsAttr.of(type, [0]), location=location)).results[0]
         otherwise.insert(scf.Yield([zero]))
         return branch.results[0]
+
+
+def _handed(product: UmmaProduct) -> list[Pipeline]:
+    """The pipelines of what the consumer hands over for a product.  Factors of blocks that it hands over at the same
+    place share one."""
+    together: dict[tuple[Operation, int], list[Filler]] = {}
+    found: list[list[Filler]] = []
+    for factor in product.handed.values():
+        if not factor.is_copied_on:
+            found.append([factor])
+            continue
+        place = factor.before, factor.stages
+        if place not in together:
+            found.append(together.setdefault(place, []))
+        together[place].append(factor)
+    return [Pipeline(loads, product, stages=_stages(loads)) for loads in found]
+
+
+def _stages(loads: list[Filler]) -> int:
+    return next(factor.stages for factor in loads if isinstance(factor, Handed))
+
+
+def _before(pipeline: Pipeline) -> Operation:
+    """The op before which the consumer fills a pipeline."""
+    return next(factor.before for factor in pipeline.loads if isinstance(factor, Handed))
+
+
+def _last_in(block: Block, pipeline: Pipeline) -> Operation | None:
+    """The last of the ops of a block that make what the consumer hands over; None if none is in it."""
+    made = [factor.value.defining_op for factor in pipeline.loads if isinstance(factor, Handed)]
+    last: Operation | None = None
+    for op in made:
+        if op is not None and op.parent is block and (last is None or last.is_before_in_block(op)):
+            last = op
+    return last
 
 
 def _end_of(kept: arith.Select) -> Value:

@@ -138,6 +138,12 @@ class AsyncProduct:
         a = self.a is None and element_bytes(self.dot.a.type.element) != REGISTER_BYTES
         return [0] * a + [1] * (self.b is None)
 
+    @property
+    def staged_bytes(self) -> int:
+        """Bytes of shared memory that they take."""
+        types: list[Any] = [self.dot.operand(position).type for position in self.staged]
+        return sum(type.num_elements * element_bytes(type.element) for type in types)
+
     def atom(self) -> CuteMmaAtomAttr:
         """The instruction."""
         old = self.dot.atom

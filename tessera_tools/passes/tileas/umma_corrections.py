@@ -43,7 +43,7 @@ from tessera_tools.target import WARPS_OF_WARPGROUP, Target
 from tessera_tools.target.throughput import throughput
 
 if TYPE_CHECKING:
-    from tessera_tools.passes.tileas.umma_products import Accumulation
+    from tessera_tools.passes.tileas.umma_products import Accumulation, UmmaChoice
 
 _STAGES = 2
 """Stages of what the consumer hands over: it may be one iteration ahead."""
@@ -74,6 +74,16 @@ class Correction:
     @property
     def sums(self) -> Value:
         return self.loop.iter_args[self.number]
+
+
+def correct(choice: UmmaChoice, target: Target) -> None:
+    """Let an agent change the sums of a loop in tensor memory, where that is cheaper; one accumulation has it."""
+    for one in choice.accumulations:
+        found = find_correction(one, target)
+        if found is not None:
+            one.correction, one.loop, one.number = found, found.loop, found.number
+            choice.groups = 1
+            return
 
 
 def find_correction(one: Accumulation, target: Target) -> Correction | None:

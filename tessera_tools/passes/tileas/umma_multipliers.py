@@ -17,7 +17,7 @@ from tessera_tools.passes.tileas.agent_control import State, copied
 from tessera_tools.passes.tileas.box_stages import Pipeline, first, following
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.producer_slice import Slice
-from tessera_tools.passes.tileas.umma_products import Accumulation, UmmaProduct
+from tessera_tools.passes.tileas.umma_products import SCALES, Accumulation, UmmaProduct
 from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Multiplier:
         products = list(self.by_product.values())
         self.brought = [p for p in kernel.pipelines if p.product in products and not p.read]
         """The pipelines of factors that TMA brings."""
-        handed = [kernel.handed[factor] for product in products for factor in product.handed.values()]
+        handed = [pipeline for pipeline in kernel.handed if pipeline.product in products]
         self.pipelines = [*self.brought, *handed]
         self.slice = Slice([])
         for product in products:
@@ -94,8 +94,7 @@ class Multiplier:
             read: list[Value] = []
             if op in self.slice.ops:
                 builder.insert(op.clone(mapping))
-            for factor in self.kernel.handed_before.get(op, ()):
-                pipeline = self.kernel.handed[factor]
+            for pipeline in self.kernel.handed_before.get(op, ()):
                 if pipeline not in state:
                     continue
                 token = self.kernel.wait(pipeline, builder, state)
@@ -148,7 +147,10 @@ class Multiplier:
                 one.buffer,
                 state[one],
                 self.adds(one.of, product, builder, mapping),
-                [self.kernel.views[f] for f in product.handed.values() if f.is_scales],
+                [
+                    self.kernel.views[product.scales.get(position) or product.handed[position]]
+                    for position in range(SCALES, SCALES + len(dot.scales))
+                ],
                 product.atom(),
                 negate_a=UNIT if product.negates(0) else None,
                 negate_b=UNIT if product.negates(1) else None,

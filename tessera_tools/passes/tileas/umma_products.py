@@ -13,15 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import product as product_of
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
-from tessera_tools.analysis.hints import hint
-from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
-from tessera_tools.dialects.atoms import MMA, PRODUCTS, UMMA, Product
+from tessera_tools.dialects.atoms import MMA, PRODUCTS, UMMA, Product, signless
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
+from tessera_tools.dialects.nv_tileaa.packing import packed_bits
 from tessera_tools.dialects.nv_tileas import (
     TensorAttr,
     TmemType,
@@ -33,11 +33,12 @@ from tessera_tools.dialects.nv_tileas import (
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.types import bit_width
-from tessera_tools.layout.tensor_memory import LANES
+from tessera_tools.layout.tensor_memory import LANES, are_atoms, has_atoms, scale_atoms
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import (
     SIDES,
     BoxLoad,
+    Filler,
     ThreadFill,
     box_load,
     check_order,
@@ -46,6 +47,7 @@ from tessera_tools.passes.tileas.fills import (
     staged_layout,
 )
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
+from tessera_tools.passes.tileas.packed_factors import is_packed, pack_factors, terms
 from tessera_tools.passes.tileas.products import (
     AsyncProduct,
     Choice,
@@ -55,23 +57,26 @@ from tessera_tools.passes.tileas.products import (
     trace_load,
     without_sign,
 )
-from tessera_tools.passes.tileas.umma_corrections import Correction, find_correction
+from tessera_tools.passes.tileas.umma_corrections import Correction, correct
 from tessera_tools.passes.tileas.umma_pairs import may_pair, pair
-from tessera_tools.records import dataclass, field
+from tessera_tools.passes.tileas.umma_warpgroups import has_rows, warpgroups
+from tessera_tools.records import dataclass, field, replace
 from tessera_tools.target import Target
 
 _TRANSPOSED = (1, 2)
-"""Bytes of the elements of factors that need not be contiguous along K."""
+"""Bytes of the elements of factors that need not be contiguous along K, unless they are packed."""
+_BYTES_OF_K = 32
+"""K of every instruction, in bytes."""
 _MOST_COLUMNS = 256
 """Columns of one instruction."""
-_SCALES = 3
+SCALES = 3
 """The first operand of a product that is factors of blocks."""
 _FEWEST_SCALED = 64
 """Columns of an instruction with factors of blocks."""
-_WARPGROUPS = ((1, 64), (2, 128), (4, 64))
-"""(warpgroups that load the sums, limit of registers of a thread for those of one accumulation)."""
-_MOST_OF_ROW = 128
-"""The same for one warpgroup, beside an agent that changes the sums that it would carry."""
+_DEPTHS = (4, 3, 2)
+"""Stages of factors of blocks that TMA brings."""
+_HANDED_DEPTH = 2
+"""Stages of factors of blocks that the consumer brings for each iteration of a loop."""
 _RESERVED = ((2, True), (2, False), (1, True), (1, False))
 """(stages of sums in loops, whether factors are in tensor memory), the best first."""
 _MOST_AGENTS = 3
@@ -95,26 +100,34 @@ class Handed(ThreadFill):
     """The op in the block of the factor before which the consumer hands it over: the product, or a loop around it."""
     in_tensor: bool = False
     """Whether the stage is in tensor memory."""
+    stages: int = 1
 
     @property
     def may_be_in_tensor(self) -> bool:
         """Whether tcgen05.mma reads it from tensor memory as threads hold it: a left factor, in whole words."""
         if self.is_scales:
-            return True
+            return not self.is_copied_on
+        if is_packed(self.load):
+            return False
         bits = bit_width(self.type.element)
         return self.position == 0 and (bits == 16 or (bits == 8 and instruction_rows(self.load) == LANES))
 
     @property
     def is_scales(self) -> bool:
-        """Whether it is the factors of blocks of A or B, which are in tensor memory only."""
-        return self.position > 2
+        """Whether it is the factors of blocks of A or B, which products read from tensor memory only."""
+        return self.position >= SCALES
+
+    @property
+    def is_copied_on(self) -> bool:
+        """Whether the multiplier copies it from shared to tensor memory."""
+        return self.is_scales and has_atoms(self.type.shape, self.position - SCALES)
 
     @property
     def tensor_type(self) -> TmemType:
         """The buffer in tensor memory."""
         type = self.type
         if self.is_scales:
-            return TmemType((1, *type.shape), type.element, TensorAttr(self.memory))
+            return scales_type(self.load, self.position, self.stages)
         layout = operand_layout(type.shape, instruction_rows(self.load), type.element)
         return TmemType((1, *type.shape), type.element, TensorAttr(layout))
 
@@ -130,15 +143,25 @@ class UmmaProduct(AsyncProduct):
 
     handed: Mapping[int, Handed] = field(default_factory=dict[int, Handed])
     """The factors that TMA does not bring, by position."""
+    scales: Mapping[int, BoxLoad] = field(default_factory=dict[int, BoxLoad])
+    """The factors of blocks that TMA brings, by position."""
+
+    @property
+    def loads(self) -> list[Filler]:
+        return [*super().loads, *self.scales.values()]
 
     @property
     def staged(self) -> list[int]:
         return [position for position, factor in self.handed.items() if not factor.in_tensor]
 
+    @property
+    def staged_bytes(self) -> int:
+        return sum(self.handed[position].bytes * self.handed[position].stages for position in self.staged)
+
     def atom(self) -> CuteMmaAtomAttr:
         """The instruction."""
         old = self.dot.atom
-        k = 32 // element_bytes(self.dot.a.type.element)
+        k = _BYTES_OF_K * 8 // packed_bits(old.a)
         return CuteMmaAtomAttr(UMMA, 100, (self.rows, self.atom_n, k), old.a, old.b, old.accumulator)
 
     @property
@@ -231,7 +254,8 @@ class Accumulation:
         step = constant_of(loop.step)
         if not isinstance(step, IntegerAttr) or step.value != 1 or compared.predicate_name != "slt":
             return None
-        return op if _is_outside(compared.rhs, loop) else None
+        block = compared.rhs.owner_block
+        return op if block is not None and not loop.is_ancestor_of(block.parent_op) else None
 
     @property
     def type(self) -> TmemType:
@@ -239,11 +263,6 @@ class Accumulation:
         type: Any = self.first.c.type
         layout = umma_layout(type.shape, instruction_rows(self.first))
         return TmemType((self.stages, *type.shape), type.element, layout)
-
-
-def _is_outside(value: Value, loop: scf.For) -> bool:
-    block = value.owner_block
-    return block is not None and not loop.is_ancestor_of(block.parent_op)
 
 
 def _within(op: Operation, loop: scf.For) -> Operation:
@@ -312,11 +331,11 @@ def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
             pair(choice)
         except Missed as refusal:
             choice.not_in_pairs = refusal
-    choice.groups = _warpgroups(function, choice.accumulations)
-    if not choice.in_pairs and choice.groups > 1 and _has_rows(function, choice.accumulations):
+    choice.groups = warpgroups(function, choice.accumulations)
+    if not choice.in_pairs and choice.groups > 1 and has_rows(function, choice.accumulations):
         # A consumer of several warpgroups has all registers of a multiprocessor as it is.
-        _correct(choice, target)
-    _reserve(choice.accumulations, target)
+        correct(choice, target)
+    choice.stages = _reserve(choice.accumulations, target)
     return choice
 
 
@@ -334,7 +353,7 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
     if dot.c.type.rank != 2:
         raise Missed(dot, "multiplies batches of matrices, which tcgen05.mma does not support")
     row = _row(dot, target)
-    (m, k), n = dot.a.type.shape, dot.b.type.shape[1]
+    m, k, n = dot.a.type.shape[0], terms(dot), dot.b.type.shape[1]
     columns = min(n, _MOST_COLUMNS)
     if m % row.m or columns not in row.n or k % row.k:
         raise Missed(
@@ -351,7 +370,10 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         if not isinstance(around, scf.For | scf.If):
             raise Missed(dot, f"is nested in a '{around.name}', which agents do not support in this version")
         around = around.parent_op
+    pack_factors(dot)
+    transposed = () if is_packed(dot) else _TRANSPOSED
     factors: list[BoxLoad | None] = []
+    scales: dict[int, BoxLoad] = {}
     read: list[BoxLoad] = []
     handed: dict[int, Handed] = {}
     for position in (0, 1):
@@ -359,14 +381,18 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         try:
             if traced is None:
                 raise Missed(dot, f"has a {SIDES[position]} operand that is computed, or has other uses")
-            factors.append(box_load(dot, position, *traced, facts, order, _TRANSPOSED))
+            factors.append(box_load(dot, position, *traced, facts, order, transposed))
         except Missed as refusal:
             factors.append(None)
             handed[position] = _handed(dot, position, read, facts, order, refusal)
-    for position in range(_SCALES, _SCALES + len(dot.scales)):
-        handed[position] = _handed_scales(dot, position, read, facts, order)
+    for position in range(SCALES, SCALES + len(dot.scales)):
+        brought = _atoms_load(dot, position, facts, order)
+        if brought is not None:
+            scales[position] = brought
+        else:
+            handed[position] = _handed_scales(dot, position, read, facts, order)
     a, b = factors
-    return UmmaProduct(dot, columns, (4, 1), a, b, read=read, handed=handed)
+    return UmmaProduct(dot, columns, (4, 1), a, b, read=read, handed=handed, scales=scales)
 
 
 def _handed(
@@ -405,6 +431,31 @@ def _read(
     read.append(read_load(dot, load, facts, order))
 
 
+def scales_type(dot: nv_tileas.Dot, position: int, stages: int) -> TmemType:
+    """The buffer in tensor memory for the factors of blocks."""
+    type: Any = dot.operand(position).type
+    axis = position - SCALES
+    width = min(_MOST_COLUMNS, type.shape[1]) if axis else LANES
+    return TmemType((stages, *type.shape), type.element, scales_layout(type.shape, axis, width))
+
+
+def _atoms_load(dot: nv_tileas.Dot, position: int, facts: Facts, order: MemoryOrder) -> BoxLoad | None:
+    """Factors of blocks that TMA brings in the order from which tcgen05.cp copies them; None if it does not."""
+    steps: list[Operation] = []
+    value = dot.operand(position)
+    while value.has_one_use and isinstance(op := value.defining_op, nv_tileaa.Reshape | nv_tileaa.Permute):
+        steps.insert(0, op)
+        value = op.operands[0]
+    load = value.defining_op
+    if not value.has_one_use or not isinstance(load, nv_tileas.TiledLoad):
+        return None
+    with suppress(Missed):
+        made = replace(read_load(dot, load, facts, order, (0,)), steps=steps)
+        if are_atoms(made.seen, position - SCALES):
+            return made
+    return None
+
+
 def _handed_scales(
     dot: nv_tileas.Dot, position: int, read: list[BoxLoad], facts: Facts, order: MemoryOrder
 ) -> Handed:
@@ -414,9 +465,9 @@ def _handed_scales(
             if isinstance(load, nv_tileas.TiledLoad):
                 _read(dot, load, read, facts, order)
     type: Any = dot.operand(position).type
-    axis = position - _SCALES
-    width = min(_MOST_COLUMNS, type.shape[1]) if axis else LANES
-    layout = scales_layout(type.shape, axis, width).layout
+    axis = position - SCALES
+    in_order = has_atoms(type.shape, axis)
+    layout = scale_atoms(type.shape, axis) if in_order else scales_type(dot, position, 1).layout.layout
     return Handed(dot, layout, 0, [], False, "", position=position, before=_before(dot, position))
 
 
@@ -433,7 +484,7 @@ def _before(dot: nv_tileas.Dot, position: int) -> Operation:
 
 def _row(dot: nv_tileas.Dot, target: Target) -> Product:
     """The entry of the table.  Raises Missed if there is none for the types."""
-    a, b, c = (v.type.element for v in (dot.a, dot.b, dot.c))
+    a, b, c = (signless(element) for element in (dot.atom.a, dot.atom.b, dot.atom.accumulator))
     for row in PRODUCTS:
         known = a in row.operands and b in row.operands and c in row.accumulators
         if (
@@ -510,32 +561,22 @@ def _computed_from(values: list[Value]) -> set[Operation]:
     return found
 
 
-def _has_rows(function: nv_tileaa.Func, accumulations: list[Accumulation]) -> bool:
-    """Whether the threads of one warpgroup can hold rows of all sums, so that reductions need no other thread."""
-    wanted = hint(function, "num_worker_warps_per_cta")
-    return wanted in (None, 4) and all(_fits(one, 1, _MOST_OF_ROW) for one in accumulations)
-
-
-def _correct(choice: UmmaChoice, target: Target) -> None:
-    """Let an agent change the sums of a loop in tensor memory, where that is cheaper; one accumulation has it."""
-    for one in choice.accumulations:
-        found = find_correction(one, target)
-        if found is not None:
-            one.correction, one.loop, one.number = found, found.loop, found.number
-            choice.groups = 1
-            return
-
-
 # -- resources
 
 
-def _reserve(accumulations: list[Accumulation], target: Target) -> None:
+def _reserve(accumulations: list[Accumulation], target: Target) -> int:
     """Give accumulations in loops a second stage, and factors that may be there a stage in tensor memory, if there are
     columns for it.  Sums that are taken an iteration later are taken before the next ones begin: one stage is enough.
-    Raises Missed if there are not enough columns of tensor memory."""
+    Factors of blocks have a stage for each in shared memory.  Returns the most stages of what TMA brings.  Raises
+    Missed if there are not enough columns of tensor memory."""
     products = [product for one in accumulations for product in one.products]
     factors = [f for product in products for f in product.handed.values() if f.may_be_in_tensor]
-    for stages, in_tensor in _RESERVED:
+    copied = [f for product in products for f in product.handed.values() if f.is_copied_on]
+    brought = [(product.dot, position) for product in products for position in product.scales]
+    for factor in copied:
+        if factor.before is factor.load and loops_around(factor.load):
+            factor.stages = _HANDED_DEPTH
+    for (stages, in_tensor), depth in product_of(_RESERVED, _DEPTHS if brought else _DEPTHS[:1]):
         for factor in factors:
             factor.in_tensor = in_tensor or factor.is_scales
         for one in accumulations:
@@ -543,34 +584,13 @@ def _reserve(accumulations: list[Accumulation], target: Target) -> None:
             one.stages = stages if loops_around(one.end) and not once else 1
         columns = sum(one.type.columns for one in accumulations)
         columns += sum(factor.tensor_type.columns for factor in factors if factor.in_tensor)
+        columns += sum(factor.tensor_type.columns for factor in copied)
+        columns += sum(scales_type(dot, position, depth).columns for dot, position in brought)
         if columns <= target.tmem_columns:
-            return
+            return depth
     columns = allocated_columns([one.type for one in accumulations])
     raise Missed(
         accumulations[0].first,
         f"has sums that take {columns} columns of tensor memory with those of the kernel's other products; "
         f"{target.name} has {target.tmem_columns}",
     )
-
-
-def _warpgroups(function: nv_tileaa.Func, accumulations: list[Accumulation]) -> int:
-    """The fewest warpgroups whose threads can hold the sums, or those that the author asks for.  Raises Missed if there
-    are none."""
-    wanted = hint(function, "num_worker_warps_per_cta")
-    for groups, most in _WARPGROUPS:
-        if wanted in (None, 4 * groups) and all(_fits(one, groups, most) for one in accumulations):
-            return groups
-    if wanted is not None:
-        raise Missed(
-            function,
-            f"requests {wanted} worker warps, which cannot be divided into warpgroups for its products",
-        )
-    raise Missed(
-        accumulations[0].first, f"has sums that do not fit the registers of {_WARPGROUPS[-1][0]} warpgroups"
-    )
-
-
-def _fits(one: Accumulation, groups: int, most: int) -> bool:
-    m, n = one.first.c.type.shape
-    along_m = min(groups, m // instruction_rows(one.first))
-    return m * n <= most * 128 * groups and n // (groups // along_m) >= 8

@@ -25,7 +25,7 @@ from tessera_tools.planning.kernel import kernels
 _WAITS = (nv_tileas.ProducerAcquire, nv_tileas.ProducerTail, nv_tileas.ConsumerWait)
 _ON_STAGE = (
     *_WAITS, nv_tileas.ProduceOne, nv_tileas.ProducerWrite, nv_tileas.ConsumeOne, nv_tileas.ConsumerRead,
-    nv_tileas.TiledTmaLoad, nv_tileas.View, nv_tileas.Umma, nv_tileas.TmemLoad,
+    nv_tileas.TiledTmaLoad, nv_tileas.View, nv_tileas.Umma, nv_tileas.TmemCopy, nv_tileas.TmemLoad,
 )  # fmt: skip
 """Ops with the stage of an iterator."""
 

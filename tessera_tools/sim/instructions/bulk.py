@@ -10,6 +10,7 @@ import numpy as np
 from tessera_tools.sim.access import check_remote
 from tessera_tools.sim.bulk import copy_in, copy_out, groups
 from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.instructions.common import once_for_equal
 from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.mbarrier import MBarrier, lookup, resolve
 from tessera_tools.sim.memory import REMOTE_SHIFT, SHARED_START, Buffer
@@ -295,7 +296,12 @@ def _out(ctx: Context, operands: list[Operand], combine: Any, operation: str, ma
             places = np.arange(address, address + count, 16).astype(np.uint64)
             warp.stats.bulk("cp.reduce.async.bulk" if operation else "cp.async.bulk", count, places)
 
-    return _each(one)
+    if combine is not None:
+        return _each(one)
+    picked = [] if chosen is None else [chosen]
+    return once_for_equal(
+        one, lambda warp: [to(warp), at(warp), *(warp.ports[port] for port in (size, *picked))], what
+    )
 
 
 @instruction("cp.async.bulk.prefetch")

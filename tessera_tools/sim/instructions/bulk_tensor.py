@@ -12,6 +12,7 @@ from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.bulk import copy_in, copy_out
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.bulk import destinations, global_bytes, policy, shared_bytes
+from tessera_tools.sim.instructions.common import once_for_equal
 from tessera_tools.sim.memory import Buffer
 from tessera_tools.sim.program import Address, Operand
 from tessera_tools.sim.proxies import async_read, readable
@@ -257,7 +258,14 @@ def _store(ctx: Context, operation: str | None) -> Execute:
         if warp.stats is not None:
             warp.stats.bulk("cp.async.bulk.tensor", box.bytes, inside.addresses())
 
-    return _each(one)
+    if operation is not None:
+        return _each(one)
+    assert isinstance(operands[0], Address)
+    map_at = ctx.address(Address(operands[0].base, operands[0].offset))
+    ports = [ctx.read(coordinate, TYPES["s32"]) for coordinate in operands[0].coordinates]
+    return once_for_equal(
+        one, lambda warp: [map_at(warp), at(warp), *(warp.ports[port] for port in ports)], what
+    )
 
 
 @instruction("cp.async.bulk.prefetch.tensor")

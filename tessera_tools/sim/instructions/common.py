@@ -12,11 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, lanewise
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 from tessera_tools.target import Feature, UnknownTargetError, lookup
 
-__all__ = ["architecture_without", "computed", "elementwise", "lane_by_lane", "put"]
+__all__ = ["architecture_without", "computed", "elementwise", "lane_by_lane", "once_for_equal", "put"]
 
 
 def architecture_without(ctx: Context, feature: Feature) -> str | None:
@@ -34,6 +35,33 @@ def lane_by_lane(one: Callable[[Warp, Mask, int], None]) -> Execute:
     def execute(warp: Warp, mask: Mask) -> None:
         for lane in map(int, mask.lanes):
             one(warp, mask_of(1 << lane), lane)
+
+    return execute
+
+
+def once_for_equal(
+    one: Callable[[Warp, int, Mask], None], rows: Callable[[Warp], list[Array]], what: str
+) -> Execute:
+    """Execute `one` for the active lanes with different operands, whose `rows` are given: for operations that have the
+    same effect once as several times.
+
+    ptxas issues a bulk copy once for a warp whose operands are uniform, which CUTLASS relies on; PTX has one for each
+    thread, hence a warning.
+    """
+
+    def execute(warp: Warp, mask: Mask) -> None:
+        operands = np.stack([row.astype(np.uint64) for row in rows(warp)])[:, mask.array]
+        _, first, count = np.unique(operands, axis=1, return_index=True, return_counts=True)
+        for index in sorted(map(int, first)):
+            lane = int(mask.lanes[index])
+            one(warp, lane, mask_of(1 << lane))
+        if int(count.max()) > 1:
+            warp.report(
+                "asynchronous",
+                f"{what}: {int(count.max())} threads of the warp start the same copy; elect one (elect.sync)",
+                mask,
+                severity="warning",
+            )
 
     return execute
 

@@ -133,7 +133,7 @@ func.func @f(%a: !factor, %b: !nv_tileas.smem<1x16x8xf16>, %d: !sums, %add: i1, 
 !sa = !nv_tileas.tmem<1x128x4xf8E8M0FNU, #of_a>
 !sb = !nv_tileas.tmem<1x4x64xf8E8M0FNU, #of_b>
 func.func @f(%a: !nv_tileas.smem<1x128x128xf8E4M3FN>, %b: !nv_tileas.smem<1x128x64xf8E4M3FN>, %d: !d, %s: !sa, %add: i1, %slot: i32) {
-  // expected-error @below {{has 1 factors of blocks with #cute_nvgpu.mma_atom<sm100_umma_m128n64k32, f8E4M3FN, f8E4M3FN, f32>; expected two, elements of 8 bits, and 128 rows}}
+  // expected-error @below {{has 1 factors of blocks with #cute_nvgpu.mma_atom<sm100_umma_m128n64k32, f8E4M3FN, f8E4M3FN, f32>; expected two, elements of 8 or 4 bits, and 128 rows}}
   nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add scales %s {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n64k32, f8E4M3FN, f8E4M3FN, f32>} : !nv_tileas.smem<1x128x128xf8E4M3FN>, !nv_tileas.smem<1x128x64xf8E4M3FN>, !d scales !sa
   return
 }
@@ -169,5 +169,59 @@ func.func @f(%a: !nv_tileas.smem<1x128x16xf16>, %b: !nv_tileas.smem<1x16x32xf16>
 func.func @f(%a: !nv_tileas.smem<1x128x16xf16>, %b: !nv_tileas.smem<1x16x8xf16>, %d: !d, %add: i1, %slot: i32) {
   // expected-error @below {{expected instructions of 128 rows of each CTA and of all columns, a multiple of 32}}
   nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add pair {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n16k16, f16, f16, f32>} : !nv_tileas.smem<1x128x16xf16>, !nv_tileas.smem<1x16x8xf16>, !d
+  return
+}
+
+// -----
+
+#sums = #nv_tileas.tensor<{lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], column = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]}>
+!d = !nv_tileas.tmem<1x128x64xf32, #sums>
+func.func @f(%a: !nv_tileas.smem<1x128x64xi8>, %b: !nv_tileas.smem<1x64x64xi8>, %d: !d, %add: i1, %slot: i32) {
+  // expected-error @below {{has no factors of blocks, with which alone tcgen05.mma multiplies f4E2M1FN}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n64k64, f4E2M1FN, f4E2M1FN, f32>} : !nv_tileas.smem<1x128x64xi8>, !nv_tileas.smem<1x64x64xi8>, !d
+  return
+}
+
+// -----
+
+#sums = #nv_tileas.tensor<{lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], column = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32]]}>
+#of_a = #nv_tileas.tensor<{part = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 0], [0, 0]], column = [[32, 0], [64, 0]]}>
+#of_b = #nv_tileas.tensor<{part = [[1, 0], [2, 0]], lane = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 0], [0, 0]], column = [[0, 32]]}>
+!d = !nv_tileas.tmem<1x128x64xf32, #sums>
+!sa = !nv_tileas.tmem<1x128x4xf8E4M3FN, #of_a>
+!sb = !nv_tileas.tmem<1x4x64xf8E4M3FN, #of_b>
+func.func @f(%a: !nv_tileas.smem<1x128x64xi8>, %b: !nv_tileas.smem<1x64x64xi8>, %d: !d, %s: !sa, %t: !sb, %add: i1, %slot: i32) {
+  // expected-error @below {{has factors of f8E4M3FN and f8E4M3FN for blocks of 32 with #cute_nvgpu.mma_atom<sm100_umma_m128n64k64, f4E2M1FN, f4E2M1FN, f32>; tcgen05.mma has f8E8M0FNU for 32; f8E8M0FNU or f8E4M3FN for 16}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add scales %s, %t {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n64k64, f4E2M1FN, f4E2M1FN, f32>} : !nv_tileas.smem<1x128x64xi8>, !nv_tileas.smem<1x64x64xi8>, !d scales !sa, !sb
+  return
+}
+
+// -----
+
+#of_a = #nv_tileas.tensor<{part = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 0], [0, 0]], column = [[32, 0], [64, 0]]}>
+!sa = !nv_tileas.tmem<2x128x4xf8E4M3FN, #of_a>
+func.func @f(%s: !nv_tileas.smem<1x128x8xf8E4M3FN>, %d: !sa, %slot: i32) {
+  // expected-error @below {{expected one stage of the same factors of 8 bits}}
+  %c = nv_tileas.async.tmem_copy %s, %d, slot %slot : !nv_tileas.smem<1x128x8xf8E4M3FN>, !sa -> !sa
+  return
+}
+
+// -----
+
+#of_a = #nv_tileas.tensor<{part = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 0], [0, 0]], column = [[32, 0]]}>
+!sa = !nv_tileas.tmem<2x64x4xf8E4M3FN, #of_a>
+func.func @f(%s: !nv_tileas.smem<1x64x4xf8E4M3FN>, %d: !sa, %slot: i32) {
+  // expected-error @below {{expected factors that each 32 lanes hold, in atoms of 128 rows of 4 blocks}}
+  %c = nv_tileas.async.tmem_copy %s, %d, slot %slot : !nv_tileas.smem<1x64x4xf8E4M3FN>, !sa -> !sa
+  return
+}
+
+// -----
+
+#of_a = #nv_tileas.tensor<{part = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 0], [0, 0]], column = [[32, 0], [64, 0]]}>
+!sa = !nv_tileas.tmem<2x128x4xf8E4M3FN, #of_a>
+func.func @f(%s: !nv_tileas.smem<1x128x4xf8E4M3FN>, %d: !sa, %slot: i32) {
+  // expected-error @below {{expected one stage of !nv_tileas.tmem<2x128x4xf8E4M3FN}}
+  %c = nv_tileas.async.tmem_copy %s, %d, slot %slot : !nv_tileas.smem<1x128x4xf8E4M3FN>, !sa -> !sa
   return
 }

@@ -65,3 +65,20 @@ func.func @pair(%a: !nv_tileas.smem<1x128x16xf16>, %b: !nv_tileas.smem<1x16x32xf
   nv_tileas.dealloc_tmem %d : !d
   return
 }
+
+// Factors of blocks: four of a row in a column, and 32 rows in the lanes.
+#of_rows = #nv_tileas.tensor<{part = [[0, 1], [0, 2]], lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [0, 0], [0, 0]], column = [[32, 0], [64, 0]]}>
+!staged = !nv_tileas.tmem<2x128x4xf8E4M3FN, #of_rows>
+!one_stage = !nv_tileas.tmem<1x128x4xf8E4M3FN, #of_rows>
+
+// CHECK-LABEL: func.func @copied
+func.func @copied(%s: !nv_tileas.smem<1x128x4xf8E4M3FN>, %slot: i32) {
+  // CHECK: %[[D:.*]] = nv_tileas.alloc_tmem
+  %d = nv_tileas.alloc_tmem : !staged
+  // CHECK: nv_tileas.async.tmem_copy %{{.*}}, %[[D]], slot %{{.*}} : !nv_tileas.smem<1x128x4xf8E4M3FN>, !nv_tileas.tmem<2x128x4xf8E4M3FN, {{.*}}> -> !nv_tileas.tmem<1x128x4xf8E4M3FN
+  %c = nv_tileas.async.tmem_copy %s, %d, slot %slot : !nv_tileas.smem<1x128x4xf8E4M3FN>, !staged -> !one_stage
+  // CHECK: slot %{{.*}} pair
+  %p = nv_tileas.async.tmem_copy %s, %d, slot %slot pair : !nv_tileas.smem<1x128x4xf8E4M3FN>, !staged -> !one_stage
+  nv_tileas.dealloc_tmem %d : !staged
+  return
+}

@@ -22,7 +22,7 @@ from programs import (
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir.core import Operation
-from tessera_tools.ir.types import F16, F32, I32, RankedTensorType
+from tessera_tools.ir.types import F16, F32, I32, FloatType, RankedTensorType
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.cta_arms import ARMS
@@ -427,6 +427,17 @@ CASES: dict[tuple[str, str], Case] = {
     ("reshape", "forward"): (
         f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n"
         "%b = nv_tileaa.reshape %a : tensor<64x32xi32> -> tensor<2048xi32>", "b", ((1024,),),
+    ),
+    ("bytes", "backward"): (
+        "%w = arith.trunci %x : i32 to i8\n%a = nv_tileaa.splat %w : i8 -> tensor<2048xi8>\n"
+        "%b = nv_tileaa.unpack %a : tensor<2048xi8> -> tensor<4096xf4E2M1FN>\n"
+        f"{_backward('b', (4096,), ((2048,),), FloatType('f4E2M1FN'))}", "a", ((1024,),),
+    ),
+    ("bytes", "forward"): (
+        f"{SPLAT}\n{_backward('a', (64, 32), ROWS)}\n"
+        "%b = nv_tileaa.reshape %a : tensor<64x32xi32> -> tensor<2048xi32>\n"
+        "%c = arith.trunci %b : tensor<2048xi32> to tensor<2048xi4>\n"
+        "%d = nv_tileaa.pack %c : tensor<2048xi4> -> tensor<1024xi8>", "d", ((512,),),
     ),
     ("cat", "backward"): (
         f"{SPLAT}\n%b = nv_tileaa.cat %a, %a axis = 1 : tensor<64x32xi32>, tensor<64x32xi32> -> tensor<64x64xi32>\n"

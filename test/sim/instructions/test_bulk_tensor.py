@@ -379,9 +379,79 @@ def test_a_prefetch_of_a_tensor_map_has_no_effect(space: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "problem"),
-    [("%rd0", "not a tensor map"), ("%rd10+64", "no tensor map of 128 bytes"), ("0", "unmapped memory")],
+    ("address", "problem", "severity"),
+    [
+        ("%rd0", "not a tensor map", "warning"),
+        ("%rd10+64", "no tensor map of 128 bytes", "error"),
+        ("0", "unmapped memory", "error"),
+    ],
 )
-def test_a_prefetch_of_something_else_is_found(address: str, problem: str) -> None:
+def test_a_prefetch_of_something_else_is_found(address: str, problem: str, severity: str) -> None:
+    """CUTLASS prefetches the map of a matrix that it does not have."""
     (found,) = prefetched(f"mov.u32 %r0, 0; prefetch.tensormap [{address}]")
     assert problem in found.message
+    assert found.severity == severity
+
+
+# -- stores by more than one thread, and stores that outlive their CTA
+
+
+def stored(
+    store: str, *, threads: int = 32, wait: str = "cp.async.bulk.wait_group 0;", mode: str = "late"
+) -> tuple[list[tuple[str, str]], list[int]]:
+    """The severities and messages of the findings, and the words: each of `threads` executes `store` of 32 words,
+    which are 0 to 31; %r3 is the number of the thread."""
+    body = f"""mov.u32 %r1, s; mov.u32 %r3, %tid.x; shl.b32 %r4, %r3, 2; add.u32 %r4, %r4, %r1;
+  st.shared.u32 [%r4], %r3; fence.proxy.async.shared::cta; bar.sync 0;
+  mov.u32 %r5, 0; setp.ge.u32 %p0, %r3, {threads}; @%p0 bra DONE;
+  {store};
+  cp.async.bulk.commit_group; {wait}
+DONE:"""
+    loaded = module(body)
+    buffer = loaded.memory.allocate(np.zeros(64, np.uint32), "tensor")
+    tensor = sim.tensor_map("u32", buffer, (64,), (32,))
+    result = loaded.launch("k", (1,), (32,), [tensor, buffer], max_instructions=1000, mode=mode)
+    return [(one.severity, one.message) for one in result.findings], buffer.array().tolist()
+
+
+STORES = {
+    "of a box": "cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [map, {%r5}], [%r1]",
+    "of bytes": "cp.async.bulk.global.shared::cta.bulk_group [%rd0], [%r1], 128",
+}
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+@pytest.mark.parametrize("store", STORES)
+def test_a_store_that_a_warp_starts_with_the_same_operands_happens_once(store: str, mode: str) -> None:
+    """ptxas issues it once for the warp, and CUTLASS's epilogues rely on that."""
+    ((severity, message),), words = stored(STORES[store], mode=mode)
+    assert severity == "warning"
+    assert message.endswith("32 threads of the warp start the same copy; elect one (elect.sync)")
+    assert words == [*range(32), *[0] * 32]
+
+
+@pytest.mark.parametrize("store", STORES)
+def test_a_store_by_one_thread_has_no_finding(store: str) -> None:
+    assert stored(STORES[store], threads=1) == ([], [*range(32), *[0] * 32])
+
+
+def test_stores_of_a_warp_to_different_places_are_several() -> None:
+    store = "and.b32 %r5, %r3, 1; shl.b32 %r5, %r5, 5; " + STORES["of a box"]
+    findings, words = stored(store, threads=2)
+    assert not findings
+    assert words == [*range(32), *range(32)]
+
+
+def test_a_reduction_that_a_warp_starts_with_the_same_operands_happens_for_each_thread() -> None:
+    add = "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.bulk_group [map, {%r5}], [%r1]"
+    findings, words = stored(add, threads=4)
+    assert not findings
+    assert words[:32] == [4 * number for number in range(32)]
+
+
+def test_a_cta_that_exits_before_its_store_has_read_shared_memory_is_warned() -> None:
+    """CUTLASS's kernels for Blackwell do not wait for their last stores."""
+    ((severity, message),), words = stored(STORES["of a box"], threads=1, wait="")
+    assert severity == "warning"
+    assert "exited while" in message and "still reads its shared memory" in message
+    assert words[:32] == [*range(32)]

@@ -150,6 +150,11 @@ cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr which, int) {
   return cudaSuccess;
 }
 
+cudaError_t cudaDriverGetVersion(int *version) {
+  *version = CUDA_VERSION;
+  return cudaSuccess;
+}
+
 // The layout of the simulated GPU's tensor maps: tessera_tools/sim/tensor_map.py.
 CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank, void *address,
                                 const cuuint64_t *dims, const cuuint64_t *strides, const cuuint32_t *box,
@@ -159,7 +164,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
   uint8_t *raw = reinterpret_cast<uint8_t *>(map);
   std::memset(raw, 0, sizeof(CUtensorMap));
   // The order of f64, bf16 and f32.ftz is that of PTX there.
-  static const uint8_t types[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12};
+  static const uint8_t types[] = {0, 1, 2, 3, 4, 5, 6, 7, 9, 10, 8, 11, 12, 13, 14, 15};
   std::memcpy(raw, "TSRA", 4);
   const uint8_t head[] = {0, types[type], static_cast<uint8_t>(rank), static_cast<uint8_t>(interleave),
                           static_cast<uint8_t>(swizzle), static_cast<uint8_t>(promotion), static_cast<uint8_t>(fill)};
@@ -173,5 +178,14 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *map, CUtensorMapDataType type, cuui
     if (i) std::memcpy(raw + 44 + 5 * (i - 1), &strides[i - 1], 5);
   }
   return CUDA_SUCCESS;
+}
+
+// Libraries that do not link with the driver ask for its functions.
+cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned, unsigned long long,
+                                             cudaDriverEntryPointQueryResult *result) {
+  const bool known = !std::strcmp(name, "cuTensorMapEncodeTiled");
+  *found = known ? reinterpret_cast<void *>(cuTensorMapEncodeTiled) : nullptr;
+  if (result) *result = known ? cudaDriverEntryPointSuccess : cudaDriverEntryPointSymbolNotFound;
+  return known ? cudaSuccess : cudaErrorNotSupported;
 }
 }

@@ -1,0 +1,69 @@
+"""The passes that options ask for.
+
+Options, stage ──steps_of──▶ the steps of the target's pipeline, from the stage to llvm
+"""
+
+from __future__ import annotations
+
+from tessera_tools.analysis.persistent import BLOCKS, LARGE
+from tessera_tools.diagnostics import error
+from tessera_tools.emit.compiled import Options, Stage
+from tessera_tools.passes.table import Step, has_agents, pipeline_for
+
+__all__ = ["steps_of"]
+
+
+def steps_of(options: Options, stage: Stage) -> list[Step]:
+    """The passes that lower `stage` to llvm.  Raises DiagnosticError for options that exclude each other."""
+    agents = options.allows_agents
+    groups = options.num_consumer_warpgroups
+    if groups and not (agents and has_agents(options.target.name)):
+        raise error(None, f"{groups} consumer warpgroups cannot be had: {_no_agents(options)}")
+    if options.ping_pong == "always" and not (agents and has_agents(options.target.name)):
+        raise error(None, f"ping-pong=always cannot be followed: {_no_agents(options)}")
+    if options.cluster not in ("auto", "1x1") and stage not in ("cuda_tile", "nv_tileaa"):
+        why = f"a program in {stage} says itself what each CTA computes"
+        raise error(None, f"cluster={options.cluster} cannot be followed: {why}")
+    if options.split_k > 1 and stage not in ("cuda_tile", "nv_tileaa"):
+        why = f"a program in {stage} says itself what each CTA computes"
+        raise error(None, f"split-k={options.split_k} cannot be followed: {why}")
+    if options.split_k > 1 and options.cluster not in ("auto", "1x1"):
+        why = "both say what the CTAs of a cluster do"
+        raise error(None, f"split-k={options.split_k} cannot be had with cluster={options.cluster}: {why}")
+    if options.persistent in ("static", "counter") and options.plain_abi:
+        why = "the plain ABI has no parameters for the grid"
+        raise error(None, f"persistent={options.persistent} cannot be followed: {why}")
+    if options.cluster.startswith(BLOCKS):
+        if options.persistent not in ("auto", "never", "static"):
+            why = "the CTAs of a cluster take their tile blocks with a stride; expected never or static"
+            raise error(
+                None, f"cluster={options.cluster} cannot be had with persistent={options.persistent}: {why}"
+            )
+        if options.plain_abi:
+            raise error(
+                None,
+                f"cluster={options.cluster} cannot be followed: the plain ABI has no parameters for the grid",
+            )
+    return pipeline_for(
+        options.target.name,
+        stage,
+        options.num_warps,
+        agents,
+        groups,
+        options.num_stages,
+        options.ping_pong,
+        options.cluster,
+        options.persistent,
+        options.raster,
+        options.launches == LARGE,
+        options.split_k,
+        options.tile_blocks,
+        options.arguments,
+    )
+
+
+def _no_agents(options: Options) -> str:
+    """Why no kernel has agents."""
+    if not options.allows_agents:
+        return "without agents, which the plain ABI and a number of warps exclude, there are no consumers"
+    return f"{options.target.name} has no agents; they require sm_90a"

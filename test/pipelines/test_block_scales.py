@@ -1,0 +1,157 @@
+"""Products with factors of blocks by tcgen05.mma: 8 and 4 bits, against float64, in both modes of the simulated GPU."""
+
+from __future__ import annotations
+
+import re
+import sys
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from programs import assembled, compiled, fresh_seed, launch, stopped_by_findings
+
+from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.runtime import device
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from programs_of_scales import Scaled
+from test_mutants import mutants
+
+TARGET = "sm_100a"
+NVFP4 = Scaled(n=64, k=128)
+MXFP4 = Scaled(n=64, k=128, scale="f8E8M0FNU", block=32)
+PROGRAMS = {
+    "nvfp4": NVFP4,
+    "mxfp4": MXFP4,
+    "mxfp8": Scaled(n=64, k=128, element="f8E4M3FN", scale="f8E8M0FNU", block=32),
+    "f4 with exponents for 16": Scaled(n=64, k=128, scale="f8E8M0FNU"),
+    "a block of K": Scaled(n=64, k=64, scale="f8E8M0FNU", block=32),
+    "two tiles of rows": Scaled(m=256, n=64, k=128),
+    "all columns": Scaled(n=256, k=128),
+    "B is packed by the consumer": Scaled(n=64, k=64, b_rows=True),
+    "both factors of blocks are copied": Scaled(k=64),
+    "mxfp8, copied": Scaled(k=128, element="f8E5M2", scale="f8E8M0FNU", block=32),
+    "in atoms": Scaled(n=256, k=128, atoms=True),
+    "mxfp4, in atoms": Scaled(m=256, k=128, scale="f8E8M0FNU", block=32, atoms=True),
+}
+
+
+def check(product: Scaled, extents: tuple[int, int, int], mode: str, **options: Any) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    args, expected, bound = product.case(*extents, rng)
+    grid = product.grid(*extents[:2])
+    found = launch(product.text(), *args, target=TARGET, grid=grid, mode=mode, **options)[0][4]
+    assert np.all(np.abs(found - expected) <= 1e-6 * bound)
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_results(name: str, mode: str) -> None:
+    product = PROGRAMS[name]
+    ptx = compiled(product.text(), TARGET).ptx
+    assert "tcgen05.mma" in ptx and "mma.sync" not in ptx
+    check(product, (product.m, product.n, 3 * product.k), mode)
+
+
+@pytest.mark.parametrize("name", ["nvfp4", "mxfp4"])
+def test_edges(name: str) -> None:
+    """Rows, columns and blocks that end within a tile."""
+    rng = np.random.default_rng(fresh_seed())
+    product = PROGRAMS[name]
+    m, n, blocks = int(rng.integers(129, 256)), 4 * int(rng.integers(17, 31)), int(rng.integers(5, 12))
+    check(product, (m, n, blocks * product.block), str(rng.choice(["late", "early"])))
+
+
+@pytest.mark.parametrize(("cluster", "atoms"), [("blocks:2x1", False), ("2x1", False), ("blocks:2x1", True)])
+def test_pairs(cluster: str, atoms: bool) -> None:
+    """Two CTAs multiply together: of two tile blocks, or of the halves of one.  Each copies its own factors."""
+    product = Scaled(m=256 if cluster == "2x1" else 128, n=128, k=128, atoms=atoms)
+    ptx = compiled(product.text(), TARGET, cluster=cluster).ptx
+    assert "tcgen05.mma.cta_group::2.kind::mxf4nvf4" in ptx
+    assert "tcgen05.cp.cta_group::2.32x128b.warpx4" in ptx and "tcgen05.st" not in ptx
+    rng = np.random.default_rng(fresh_seed())
+    check(product, (256, 128, 320), str(rng.choice(["late", "early"])), cluster=cluster)
+
+
+KINDS = {
+    "nvfp4": "kind::mxf4nvf4.block_scale.block16",
+    "mxfp4": "kind::mxf4.block_scale.block32",
+    "mxfp8": "kind::mxf8f6f4.block_scale.block32",
+    "f4 with exponents for 16": "kind::mxf4nvf4.block_scale.block16",
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_kinds(name: str) -> None:
+    """One instruction for each 32 bytes along K."""
+    product = PROGRAMS[name]
+    ptx = compiled(product.text(), TARGET).ptx
+    steps = product.k * (1 if "f8" in product.element else 0.5) // 32
+    assert re.findall(r"tcgen05\.mma\.cta_group::1\.(\S+?)\.collector", ptx) == [KINDS[name]] * int(steps)
+
+
+COPIES = {
+    "nvfp4": (2, 1),
+    "both factors of blocks are copied": (2, 0),
+    "in atoms": (6, 0),
+    "a block of K": (0, 2),
+}
+"""Copies by tcgen05.cp, of 128 rows of four blocks each; and stores, of factors that are fewer."""
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_factors_of_blocks_are_copied_in_atoms(name: str) -> None:
+    ptx = compiled(PROGRAMS[name].text(), TARGET).ptx
+    words = "tcgen05.cp.cta_group::1.32x128b.warpx4", "tcgen05.st.sync"
+    assert tuple(ptx.count(word) for word in words) == COPIES[name]
+
+
+def test_tma_brings_factors_of_blocks_that_lie_in_atoms() -> None:
+    """The consumer has nothing to do in the loop."""
+    ptx = compiled(PROGRAMS["in atoms"].text(), TARGET).ptx
+    assert ptx.count("cp.async.bulk.tensor.4d.shared::cta.global") == 2
+    assert "st.shared" not in ptx.split("tcgen05.ld")[0]
+
+
+@stopped_by_findings()
+def is_found(ptx: str, manifest: Any, product: Scaled, extents: tuple[int, int, int]) -> bool:
+    """True if the simulated GPU says that something is wrong, in one of its modes."""
+    rng = np.random.default_rng(fresh_seed())
+    for mode in ("late", "early"):
+        args, expected, bound = product.case(*extents, rng)
+        gpu = device("sim", gpu_name=TARGET, processes=1)
+        given = [gpu.buffer(a, f"argument {i}") if np.ndim(a) else a for i, a in enumerate(args)]
+        kernel = gpu.load(ptx, manifest, file="k.ptx").kernel()
+        try:
+            result = kernel.launch(product.grid(*extents[:2]), given, mode=mode, max_instructions=60_000)
+        except DiagnosticError:
+            return True
+        if result.findings or np.any(np.abs(given[8].array() - expected) > 1e-5 * bound):
+            return True
+    return False
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("atoms", [False, True], ids=["stored by the consumer", "in atoms"])
+def test_every_synchronization_is_needed(atoms: bool) -> None:
+    """Each stage of the factors is filled twice at least."""
+    product = Scaled(k=64, atoms=atoms)
+    extents = 128, 128, 64 * (9 if atoms else 5)
+    made = compiled(product.text(), TARGET)
+    assert not is_found(made.ptx, made.manifest, product, extents)
+    changed = list(chain(mutants(made.ptx), mutants(made.ptx, ("tcgen05.cp",))))
+    missed = [what for what, ptx in changed if not is_found(ptx, made.manifest, product, extents)]
+    # The last fence of several pipelines is one for all; other CTAs need the permit; the sums' stage is filled once.
+    spare = {"fence.mbarrier_init", "tcgen05.relinquish_alloc_permit", "tcgen05.fence::before_thread_sync"}
+    assert {".".join(what.replace(";", "").split()[0].split(".")[:2]) for what in missed} <= spare
+
+
+@pytest.mark.parametrize("target", ["sm_100a", "sm_103a", "sm_110a"])
+def test_ptxas_assembles_them_without_a_warning(target: str) -> None:
+    for name in ("nvfp4", "mxfp4", "in atoms"):
+        used = assembled(compiled(PROGRAMS[name].text(), target).ptx, target)
+        assert used.report is not None and used.warnings == []
+        assert {r.spill_stores for r in used.report.entries.values()} == {0}
