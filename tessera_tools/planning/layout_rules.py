@@ -429,7 +429,7 @@ def _async_operands(op: nv_tileas.AsyncDot, warps: int) -> list[tuple[Value, Lin
 
 @demanding("nv_tileas.tmem_load")
 def _loaded_sums(op: nv_tileas.TmemLoad, warps: int) -> list[tuple[Value, LinearLayout]]:
-    return [(op.res, _of_warpgroups(op.source.type, warps))]
+    return [(op.res, _of_warpgroups(op.source.type, op.res.type.shape, warps))]
 
 
 @demanding("nv_tileas.tmem_store")
@@ -437,14 +437,19 @@ def _stored_factor(op: nv_tileas.TmemStore, warps: int) -> list[tuple[Value, Lin
     type = op.buffer.type
     if type.is_repeated:
         return [(op.value, repeated(type.layout.layout, warps))]
-    return [(op.value, _of_warpgroups(type, warps))]
+    return [(op.value, _of_warpgroups(type, op.value.type.shape, warps))]
 
 
-def _of_warpgroups(type: nv_tileas.TmemType, warps: int) -> LinearLayout:
+@demanding("nv_tileas.any_in_warp")
+def _rows_of_warp(op: nv_tileas.AnyInWarp, warps: int) -> list[tuple[Value, LinearLayout]]:
+    return [(op.source, _of_warpgroups(op.buffer.type, op.source.type.shape, warps))]
+
+
+def _of_warpgroups(type: nv_tileas.TmemType, shape: tuple[int, ...], warps: int) -> LinearLayout:
     """A warpgroup has the lanes; several divide the rows first, then the columns."""
     along_m = min(warps // 4, type.tile[0] // type.rows)
     grid = (4 * max(1, along_m), max(1, warps // 4 // max(1, along_m)))
-    return loaded(type.tile, type.rows, grid)
+    return loaded(shape, type.rows, grid)
 
 
 @demanding("nv_tileaa.scan")

@@ -20,6 +20,8 @@ class Attention:
     keys: int = 64
     width: int = 64
     element: str = "f16"
+    causal: bool = False
+    """Whether a query sees only keys up to its own number."""
 
     def text(self) -> str:
         m, n, d, e = self.rows, self.keys, self.width, self.element
@@ -45,7 +47,8 @@ class Attention:
             "%c0 = constant <i32: 0> : tile<i32>",
             "%c1 = constant <i32: 1> : tile<i32>",
             f"%cn = constant <i32: {n}> : tile<i32>",
-            "%steps = divi %kr, %cn signed rounding<positive_inf> : tile<i32>",
+            "%all = divi %kr, %cn signed rounding<positive_inf> : tile<i32>",
+            *self._bounds(),
             f"%q, %qt = load_view_tko weak %qV[%x, %c0] token = %token : {view['q']}, tile<i32> -> tile<{m}x{d}x{e}>, token",
             f"%none = constant <f32: 0xFF800000> : {column}",
             f"%least = constant <f32: 0xFF800000> : {scores}",
@@ -69,7 +72,8 @@ class Attention:
             f"  %at = addi %f2, %i1 : tile<1x{n}xi32>",
             f"  %in = cmpi less_than %at, %l2, signed : tile<1x{n}xi32> -> tile<1x{n}xi1>",
             f"  %mask = broadcast %in : tile<1x{n}xi1> -> tile<{m}x{n}xi1>",
-            f"  %s = select %mask, %scaled, %least : tile<{m}x{n}xi1>, {scores}",
+            *self._causal_mask(),
+            f"  %s = select %{'seen' if self.causal else 'mask'}, %scaled, %least : tile<{m}x{n}xi1>, {scores}",
             f"  %most = reduce %s dim=1 identities=[0xFF800000 : f32] : {scores} -> tile<{m}xf32>",
             "  (%left: tile<f32>, %right: tile<f32>) {",
             "    %larger = maxf %left, %right : tile<f32>",
@@ -105,6 +109,36 @@ class Attention:
         inside = "\n  ".join(lines)
         return f"entry @attention({', '.join(parameters)}, %scale: tile<f32>) {{\n  {inside}\n}}\n"
 
+    def _bounds(self) -> list[str]:
+        """The number of blocks of keys, and the numbers of the queries."""
+        if not self.causal:
+            return ["%steps = mini %all, %all signed : tile<i32>"]
+        m = self.rows
+        return [
+            f"%cm = constant <i32: {m}> : tile<i32>",
+            "%x1 = addi %x, %c1 : tile<i32>",
+            "%end = muli %x1, %cm : tile<i32>",
+            "%own = divi %end, %cn signed rounding<positive_inf> : tile<i32>",
+            "%steps = mini %own, %all signed : tile<i32>",
+            "%begin = muli %x, %cm : tile<i32>",
+            f"%r = iota : tile<{m}xi32>",
+            f"%r1 = reshape %r : tile<{m}xi32> -> tile<{m}x1xi32>",
+            "%b1 = reshape %begin : tile<i32> -> tile<1x1xi32>",
+            f"%b2 = broadcast %b1 : tile<1x1xi32> -> tile<{m}x1xi32>",
+            f"%query = addi %b2, %r1 : tile<{m}x1xi32>",
+            f"%queries = broadcast %query : tile<{m}x1xi32> -> tile<{m}x{self.keys}xi32>",
+        ]
+
+    def _causal_mask(self) -> list[str]:
+        if not self.causal:
+            return []
+        shape = f"{self.rows}x{self.keys}"
+        return [
+            f"  %key = broadcast %at : tile<1x{self.keys}xi32> -> tile<{shape}xi32>",
+            f"  %before = cmpi greater_than_or_equal %queries, %key, signed : tile<{shape}xi32> -> tile<{shape}xi1>",
+            f"  %seen = andi %before, %mask : tile<{shape}xi1>",
+        ]
+
     def case(self, queries: int, keys: int, rng: np.random.Generator) -> tuple[list[Any], Array]:
         """Arguments for a launch of ⌈queries / rows⌉ tile blocks, and what it computes, in float64."""
         q, k, v = (random(self.element, (n, self.width), rng) for n in (queries, keys, keys))
@@ -113,5 +147,7 @@ class Attention:
         args = [x for array in (q, k, v, out) for x in (array, np.int32(array.shape[0]))]
         a, b, c = (decode(self.element, array).astype(np.float64) for array in (q, k, v))
         scores = a @ b.T * float(scale)
+        if self.causal:
+            scores = np.where(np.arange(queries)[:, None] >= np.arange(keys), scores, -np.inf)
         weights = np.exp2(scores - scores.max(1, keepdims=True))
         return [*args, scale], weights / weights.sum(1, keepdims=True) @ c

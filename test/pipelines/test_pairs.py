@@ -97,6 +97,27 @@ def test_attention(mode: str) -> None:
     np.testing.assert_allclose(decode(kernel.element, found), expected, rtol=2e-2, atol=2e-2)
 
 
+@pytest.mark.parametrize("mode", ["late", "early"])
+@pytest.mark.parametrize("blocks", [2, 3])
+def test_causal_attention(mode: str, blocks: int) -> None:
+    """The loops of the two blocks of queries have different lengths: both CTAs multiply as often as the longer one,
+    also where the last cluster has one block."""
+    rng = np.random.default_rng(fresh_seed())
+    kernel = Attention(causal=True)
+    assert is_paired(kernel.text(), cluster=BLOCKS)
+    rows = (blocks - 1) * kernel.rows + int(rng.integers(1, kernel.rows))
+    args, expected = kernel.case(rows, rows, rng)
+    found = launch(kernel.text(), *args, target=TARGET, grid=(blocks,), mode=mode, cluster=BLOCKS)[0][3]
+    np.testing.assert_allclose(decode(kernel.element, found), expected, rtol=2e-2, atol=2e-2)
+
+
+def test_ptxas_assembles_causal_attention_without_a_warning() -> None:
+    for kernel in (Attention(causal=True), Attention(keys=128, width=128, element="bf16", causal=True)):
+        used = assembled(compiled(kernel.text(), TARGET, cluster=BLOCKS).ptx, TARGET)
+        assert used.report is not None and used.warnings == []
+        assert {(r.spill_stores, r.spill_loads) for r in used.report.entries.values()} == {(0, 0)}
+
+
 # -- the code
 
 

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
-from programs import assembled, compiled, decode, fresh_seed, launch, stopped_by_findings
+from programs import (
+    Compiled,
+    assembled,
+    compiled,
+    decode,
+    fresh_seed,
+    launch,
+    launch_ptx,
+    stopped_by_findings,
+)
 
-from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.diagnostics import DiagnosticError, collect
+from tessera_tools.emit.driver import Options, compile_module
+from tessera_tools.parser import parse_module
+from tessera_tools.passes.tileas import umma_warpgroups
 from tessera_tools.runtime import device
+from tessera_tools.target import lookup
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -26,6 +42,7 @@ KERNELS = {
     "d64, 64 rows": Attention(rows=64),
     "d64, many keys": Attention(keys=128),
     "d128": Attention(keys=128, width=128, element="bf16"),
+    "d64, causal": Attention(keys=128, causal=True),
 }
 
 
@@ -48,9 +65,38 @@ def test_results(name: str, mode: str) -> None:
     kernel = KERNELS[name]
     queries = kernel.rows + int(rng.integers(1, kernel.rows))
     keys = int(rng.integers(1, 4)) * kernel.keys + int(rng.integers(1, kernel.keys))
+    keys = queries if kernel.causal else keys
     args, expected = kernel.case(queries, keys, rng)
     found = launch(kernel.text(), *args, target=TARGET, grid=(2,), mode=mode)[0][3]
     np.testing.assert_allclose(decode(kernel.element, found), expected, rtol=2e-2, atol=2e-2)
+
+
+def test_an_agent_of_its_own_changes_the_sums_between_products() -> None:
+    """It has registers of its own, and the price is that of the threads that take longest."""
+    kernel = KERNELS["d64, many keys"]
+    assert re.findall(r"setmaxnreg\S+ \t(\d+)", compiled(kernel.text(), TARGET).ptx) == ["40", "160", "232"]
+    with collect() as told:
+        options = Options(lookup(TARGET), until="llvm", explains=True)
+        compile_module(parse_module(kernel.text(), "program.mlir"), options)
+    said = "an agent changes the sums in tensor memory between products"
+    (text,) = (one.message for one in told if said in one.message)
+    with_agent, without = map(int, re.findall(r"(\d+) (?:cycles an iteration|if they carry)", text))
+    assert with_agent < without
+
+
+def test_sums_that_are_multiplied_by_one_stay_as_they_are() -> None:
+    """A warp whose rows keep their maximum has nothing to do; the results are those of a warp that multiplies."""
+    rng = np.random.default_rng(fresh_seed())
+    kernel = KERNELS["d64, many keys"]
+    made = compiled(kernel.text(), TARGET)
+    args, _ = kernel.case(kernel.rows, 7 * kernel.keys, rng)
+    always = re.sub(r"(vote\.sync\.any\.pred \t%p\d+), %p\d+, -1;", r"\1, 1, -1;", made.ptx)
+    assert always != made.ptx
+    found = [
+        launch_ptx(replace(made, ptx=ptx), args, TARGET, (1,), file="k.ptx", mode="late", seed=0)[0][3]
+        for ptx in (made.ptx, always)
+    ]
+    np.testing.assert_array_equal(*found)
 
 
 @stopped_by_findings()
@@ -73,19 +119,38 @@ def is_found(ptx: str, manifest: Any, kernel: Attention) -> bool:
     return False
 
 
-@pytest.mark.slow
-def test_every_synchronization_is_needed() -> None:
-    kernel = Attention(rows=64, keys=32, width=32)
-    made = compiled(kernel.text(), TARGET)
+def missed_mutants(made: Compiled, kernel: Attention) -> Counter[str]:
+    """The instructions whose removal is not found. The fence of one pipeline's barriers is one for all, and other CTAs
+    need the permit: these are not counted."""
     assert not is_found(made.ptx, made.manifest, kernel)
     missed = [what for what, ptx in mutants(made.ptx) if not is_found(ptx, made.manifest, kernel)]
     words = Counter(what.split()[0].split("cta_group")[0].rstrip(".;") for what in missed)
-    # The fence of one pipeline's barriers is one for all; other CTAs need the permit.
     del words["fence.mbarrier_init.release.cluster"], words["tcgen05.relinquish_alloc_permit"]
-    # Nobody waits for what the consumer releases last. Each of two waits has a fence behind it, and so has the wait
-    # for the stage of the probabilities, whose columns the wait for the scores has ordered.
-    assert words == {
+    return words
+
+
+@pytest.mark.slow
+def test_every_synchronization_is_needed() -> None:
+    """Nobody waits for what the consumer releases last. Each of two waits has a fence behind it, and so has the wait
+    for the stage of the probabilities, whose columns the wait for the scores has ordered."""
+    kernel = Attention(rows=64, keys=32, width=32)
+    assert missed_mutants(compiled(kernel.text(), TARGET), kernel) == {
         "tcgen05.fence::after_thread_sync": 2,
         "tcgen05.fence::before_thread_sync": 1,
         "mbarrier.arrive.shared.b64": 1,
+    }
+
+
+@pytest.mark.slow
+def test_every_synchronization_of_an_agent_that_changes_sums_is_needed() -> None:
+    """In a small kernel, as if its consumer needed several warpgroups. The wait for a stage of the factors follows from
+    the one for the stage of the probabilities. Each of two waits, or of two accesses of tensor memory, has fences."""
+    kernel = Attention(rows=64, keys=32, width=32)
+    with mock.patch.object(umma_warpgroups, "_WARPGROUPS", ((2, 128),)):
+        made = compiled.__wrapped__(kernel.text(), TARGET)
+    assert made.ptx.count("setmaxnreg") == 3
+    assert missed_mutants(made, kernel) == {
+        "wait": 1,
+        "tcgen05.fence::after_thread_sync": 5,
+        "tcgen05.fence::before_thread_sync": 3,
     }

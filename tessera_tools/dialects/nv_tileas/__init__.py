@@ -101,6 +101,7 @@ from tessera_tools.dialects.nv_tileas.pipelines import (
 from tessera_tools.dialects.nv_tileas.s2t_copy import S2tCopy
 from tessera_tools.dialects.nv_tileas.tensor_memory import (
     AllocTmem,
+    AnyInWarp,
     DeallocTmem,
     TensorAttr,
     TmemCopy,
@@ -152,6 +153,7 @@ __all__ = [
     "AgentSwitch",
     "AllocTensor",
     "AllocTmem",
+    "AnyInWarp",
     "AsyncCommitGroup",
     "AsyncDot",
     "AsyncDotResult",

@@ -336,7 +336,7 @@ class ProducerWrite(
     @property
     def fills(self) -> set[Fill]:
         """What fills the stage."""
-        return {fill for op in self.regions[0].entry if (fill := fill_of(op)) is not None}
+        return {fill for op in self.regions[0].entry.walk() if (fill := fill_of(op)) is not None}
 
     def verify_op(self) -> None:
         self.verify_yield([])

@@ -22,7 +22,7 @@ from tessera_tools.dialects.atoms import UMMA, MmaAtom, check_emitter, signless
 from tessera_tools.dialects.nv_tileas.base import SMEM, LayoutAttr, StagedType
 from tessera_tools.dialects.nv_tileas.pipeline_types import STAGE
 from tessera_tools.ir.effects import Resource
-from tessera_tools.ir.types import I1, I8, FloatType, IntegerType, Type, bit_width
+from tessera_tools.ir.types import I1, I8, FloatType, IntegerType, RankedTensorType, Type, bit_width
 from tessera_tools.layout.tensor_memory import (
     ATOM,
     LANES,
@@ -34,6 +34,8 @@ from tessera_tools.layout.tensor_memory import (
 from tessera_tools.layout.tensor_memory import operand as layout_of_operand
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
+    I64_ATTR,
+    PURE,
     UNIT_ATTR,
     Completion,
     MemoryEffects,
@@ -53,6 +55,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.ir.builtin_attributes import IntegerAttr
     from tessera_tools.ir.scanner import Scanner
     from tessera_tools.layout import LinearLayout
 
@@ -372,37 +375,75 @@ class TmemCopy(
 
 
 class TmemLoad(Op, name="nv_tileas.tmem_load", traits=(MemoryEffects(read("source", Resource.TENSOR)),)):
-    """The iterator's stage of a buffer in tensor memory, in registers: each warp of a warpgroup loads 32 lanes."""
+    """The iterator's stage of a buffer in tensor memory, or the columns of it from one on, in registers: each warp of a
+    warpgroup loads 32 lanes."""
 
     source = operand(TMEM)
     iter = operand(STAGE)
+    column = attribute(
+        I64_ATTR, "the first of the columns of the tile; the result is all of it without", optional=True
+    )
     res = result(ANY_RANKED_TENSOR)
-    assembly = "$source `,` custom<Place>($iter) attr-dict `:` type($source) `->` type($res)"
+    assembly = (
+        "$source `,` custom<Place>($iter) (`column` $column^)? attr-dict `:` type($source) `->` type($res)"
+    )
 
     def verify_op(self) -> None:
         old, new = self.source.type, self.res.type
-        if (new.shape, new.element) != (old.tile, old.element):
+        if not _is_part(new, old, self.column):
             raise self.error(f"loads {new} from one stage of {old}")
         if old.layout.parts > 1:
             raise self.error(f"loads {old}, whose elements share columns; only products read it")
 
 
 class TmemStore(Op, name="nv_tileas.tmem_store", traits=(MemoryEffects(write("buffer", Resource.TENSOR)),)):
-    """Stores a tile to a buffer of one stage in tensor memory: each warp of a warpgroup stores 32 lanes."""
+    """Stores a tile to a buffer of one stage in tensor memory, or to the columns of it from one on: each warp of a
+    warpgroup stores 32 lanes."""
 
     value = operand(ANY_RANKED_TENSOR)
     buffer = operand(TMEM)
-    assembly = "$value `,` $buffer attr-dict `:` type($value) `,` type($buffer)"
+    column = attribute(
+        I64_ATTR, "the first of the columns of the tile; the value is all of it without", optional=True
+    )
+    assembly = "$value `,` $buffer (`column` $column^)? attr-dict `:` type($value) `,` type($buffer)"
 
     def verify_op(self) -> None:
         old, new = self.value.type, self.buffer.type
-        if new.stages != 1 or (old.shape, old.element) != (new.tile, new.element):
+        if new.stages != 1 or not _is_part(old, new, self.column):
             raise self.error(f"stores {old} to {new}; expected one stage of it")
         bits = bit_width(new.element)
         if bits * new.layout.parts != 32 or (new.rows != LANES and new.layout.parts > 2):
             raise self.error(
                 f"stores {old} to {new}; expected {32 // bits} elements in a column, and {LANES} rows for more than two"
             )
+
+
+class AnyInWarp(Op, name="nv_tileas.any_in_warp", traits=(PURE,)):
+    """Whether a row has true elements among those that this warp accesses in a buffer in tensor memory: one answer for
+    each warp.  A branch on it may have what a warp executes for itself, such as those accesses."""
+
+    source = operand(ANY_RANKED_TENSOR)
+    buffer = operand(TMEM)
+    res = result(exactly(I1))
+    assembly = "$source `,` $buffer attr-dict `:` type($source) `,` type($buffer)"
+
+    def verify_op(self) -> None:
+        source, buffer = self.source.type, self.buffer.type
+        if source.element is not I1 or source.shape != (buffer.tile[0], 1) or buffer.rows != LANES:
+            raise self.error(
+                f"looks for true elements of {source} in the rows of {buffer}; expected a column of i1, and "
+                f"instructions of {LANES} rows"
+            )
+
+
+def _is_part(part: RankedTensorType, whole: TmemType, column: IntegerAttr | None) -> bool:
+    """Whether a tile is one stage of a buffer, or so many columns of it from one on."""
+    if part.element is not whole.element or column is None:
+        return part.element is whole.element and part.shape == whole.tile
+    (rows, columns), first = whole.tile, column.value
+    if part.rank != 2 or part.shape[0] != rows or whole.layout.parts > 1:
+        return False
+    return first >= 0 and first % part.shape[1] == 0 and first + part.shape[1] <= columns
 
 
 def scales_layout(shape: tuple[int, ...], axis: int, width: int) -> TensorAttr:

@@ -267,7 +267,7 @@ def _is_in_tensor_memory(pipeline: nv_tileas.CreatePipeline) -> bool:
     """Whether the threads of the producer store tiles to tensor memory, where products read them."""
     acquires = [user for user in pipeline.res.users if isinstance(user, nv_tileas.ProducerAcquire)]
     writes = [user for op in acquires for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite)]
-    return any(isinstance(op, nv_tileas.TmemStore) for write in writes for op in write.regions[0].entry)
+    return any(isinstance(op, nv_tileas.TmemStore) for write in writes for op in write.walk())
 
 
 def _is_copied_on(op: nv_tileas.ConsumerWait) -> bool:

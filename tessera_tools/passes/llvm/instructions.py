@@ -9,10 +9,11 @@ from typing import Any
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.arith.attributes import FastMathFlagsAttr
 from tessera_tools.dialects.llvm.attributes import FastmathFlagsAttr
+from tessera_tools.dialects.nvvm.attributes import VoteSyncKindAttr
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import StringAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import IntegerType
+from tessera_tools.ir.types import I1, IntegerType
 from tessera_tools.passes.llvm.emitter import Emitter
 
 Scalar = Callable[[Emitter, Operation, Sequence[Value], Type], Value]
@@ -70,6 +71,11 @@ def only_where(e: Emitter, condition: Value | None) -> Iterator[None]:
     e.emit(llvm.Br([], dest=after))
     e.close()
     e.block = after
+
+
+def in_any_lane(e: Emitter, condition: Value) -> Value:
+    """Whether the condition holds in a lane of the warp."""
+    return e.nvvm("vote.sync", [e.constant(-1), condition], (I1,), kind=VoteSyncKindAttr("any")).results[0]
 
 
 def guarded(

@@ -15,12 +15,11 @@ from typing import Any
 
 from tessera_tools.dialects import llvm, nv_tileaa, scf
 from tessera_tools.dialects.llvm.attributes import FCMP_PREDICATES
-from tessera_tools.dialects.nvvm.attributes import VoteSyncKindAttr
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.types import F32, I1, I32, I64, RankedTensorType
 from tessera_tools.passes.llvm.emitter import Emitter
-from tessera_tools.passes.llvm.instructions import fastmath_of, guarded, intrinsic, place
+from tessera_tools.passes.llvm.instructions import fastmath_of, guarded, in_any_lane, intrinsic, place
 from tessera_tools.passes.llvm.lowering import Lowering
 from tessera_tools.passes.llvm.tiles import Tile
 
@@ -65,7 +64,7 @@ def _exp2(e: Emitter, arguments: Sequence[Value]) -> list[Value]:
     small = e.icmp("eq", common, 0)
     return guarded(
         e,
-        _in_any_lane(e, small),
+        in_any_lane(e, small),
         fast,
         lambda: [intrinsic(e, "llvm.nvvm.ex2.approx.f32", [x], F32) for x in arguments],
     )
@@ -92,7 +91,7 @@ def _product_with_factor(low: Lowering, op: Operation) -> bool:
         changed = e.emit(llvm.Or(changed, other)).results[0]
     made = guarded(
         e,
-        _in_any_lane(e, changed),
+        in_any_lane(e, changed),
         values,
         lambda: [
             place(e, llvm.FMul, pair if position else pair[::-1], F32, fastmath_of(op))
@@ -122,11 +121,6 @@ def _is_power(value: Value) -> bool:
         else:
             return isinstance(loop, Operation) and loop.name in _POWERS
     return False
-
-
-def _in_any_lane(e: Emitter, condition: Value) -> Value:
-    """Whether the condition holds in a lane of the warp."""
-    return e.nvvm("vote.sync", [e.constant(-1), condition], (I1,), kind=VoteSyncKindAttr("any")).results[0]
 
 
 def _is_worth_a_branch(low: Lowering, op: Operation) -> bool:

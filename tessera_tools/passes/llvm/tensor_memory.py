@@ -33,7 +33,7 @@ from tessera_tools.dialects.nvvm.attributes import (
     Tcgen05MMAKindAttr,
     Tcgen05WaitAttr,
 )
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import (
     BF16,
@@ -53,7 +53,7 @@ from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.tensor_memory import ATOM, LANES, WARP_LANES, are_atoms
 from tessera_tools.passes.llvm.clusters import cluster_barrier, leads, rank, with_peers
 from tessera_tools.passes.llvm.emitter import Emitter, Int
-from tessera_tools.passes.llvm.instructions import only_where
+from tessera_tools.passes.llvm.instructions import in_any_lane, only_where
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.matrix_descriptors import Matrix, place_in, start_of
 from tessera_tools.passes.llvm.mbarriers import address_of
@@ -185,6 +185,13 @@ def _columns(layout: LinearLayout) -> dict[tuple[int, int], int]:
         at = layout.apply({"lane": 0, "column": column})
         found[at["dim0"], at["dim1"]] = column
     return found
+
+
+def _from(columns: dict[tuple[int, int], int], first: IntegerAttr | None) -> dict[tuple[int, int], int]:
+    """The columns of the part of a tile that begins at one of its columns."""
+    if first is None:
+        return columns
+    return {(row, at - first.value): column for (row, at), column in columns.items() if at >= first.value}
 
 
 # -- products
@@ -380,6 +387,7 @@ def tmem_load(low: Lowering, op: nv_tileas.TmemLoad) -> None:
     buffer, address = _stage(low, op.source, op.iter)
     columns = _columns(buffer.type.layout.layout)
     base = _of_warp(low, layout, columns, address)
+    columns = _from(columns, op.column)
     _fence(e, "after")
     words: list[Value] = []
     for column, count, shape in _pieces(layout, buffer.type, columns):
@@ -402,6 +410,7 @@ def tmem_store(low: Lowering, op: nv_tileas.TmemStore) -> None:
     buffer = _buffer(low, op.buffer)
     columns = _columns(type.layout.layout)
     base = _of_warp(low, layout, columns, e.add(buffer.address, buffer.column))
+    columns = _from(columns, op.column)
     words = low.tile(op.value).words(e)
     _fence(e, "after")
     start = 0
@@ -417,6 +426,16 @@ def tmem_store(low: Lowering, op: nv_tileas.TmemStore) -> None:
             start += count
         e.nvvm("tcgen05.wait", kind=Tcgen05WaitAttr("store"))
     _fence(e, "before")
+
+
+@lowers("nv_tileas.any_in_warp")
+def any_in_warp(low: Lowering, op: nv_tileas.AnyInWarp) -> None:
+    """A vote of what the lanes hold."""
+    e = low.e
+    first, *others = low.tile(op.source).elements(e)
+    for other in others:
+        first = e.emit(llvm.Or(first, other)).results[0]
+    low.define(op.res, in_any_lane(e, first))
 
 
 def _check_warpgroups(low: Lowering, op: Operation) -> None:

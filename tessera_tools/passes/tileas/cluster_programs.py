@@ -17,8 +17,8 @@ from typing import Any
 
 from tessera_tools.analysis.persistent import CLUSTER_PROGRAMS, ROWS_FIRST
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.arith.constants import constant
-from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, i64
+from tessera_tools.dialects.arith.constants import constant, constant_of
+from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr, i64
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.flow import flow_of
@@ -62,7 +62,7 @@ def in_step(
 ) -> dict[nv_tileas.Dot, int]:
     """The products that CTAs of a cluster execute equally often, with the bits in which the ranks of these CTAs
     differ."""
-    varying = _Varying(function, rank_bits(programs, rows_first))
+    varying = _Varying(function, programs, rows_first)
     every = prod(programs) - 1
     found = {op: every & ~varying.around(op) for op in function.walk() if isinstance(op, nv_tileas.Dot)}
     return {op: bits for op, bits in found.items() if bits}
@@ -72,7 +72,7 @@ def shared_by(
     function: nv_tileaa.Func, programs: tuple[int, int], rows_first: bool = False
 ) -> dict[nv_tileas.TiledLoad, int]:
     """The loads that CTAs of a cluster may share, with the bits in which the ranks of these CTAs differ."""
-    varying = _Varying(function, rank_bits(programs, rows_first))
+    varying = _Varying(function, programs, rows_first)
     order = MemoryOrder()
     every = prod(programs) - 1
     shared: dict[nv_tileas.TiledLoad, int] = {}
@@ -89,8 +89,9 @@ def shared_by(
 class _Varying:
     """The bits of the rank on which each value may depend: uniformity analysis over the CTAs of a cluster."""
 
-    def __init__(self, function: nv_tileaa.Func, axes: tuple[int, int]) -> None:
-        self.axes = axes
+    def __init__(self, function: nv_tileaa.Func, programs: tuple[int, int], rows_first: bool) -> None:
+        self.programs = programs
+        self.axes = axes = rank_bits(programs, rows_first)
         self.every = axes[0] | axes[1]
         self.bits: dict[Value, int] = {}
         self.changed = True
@@ -148,6 +149,8 @@ class _Varying:
             return
         if not op.regions:
             bits = self.of_all(op.operands) if is_pure(op) else self.every
+            if isinstance(op, arith.AndI):
+                bits &= ~self.of_cluster(op)
             for value in op.results:
                 self.add(value, bits)
             return
@@ -163,6 +166,16 @@ class _Varying:
                 continue
             else:
                 self.add(value, self.every)
+
+    def of_cluster(self, op: arith.AndI) -> int:
+        """The bits on which the place of a program depends, if the op rounds it down to that of its cluster's first
+        program; otherwise 0."""
+        place, mask = op.operands[0].defining_op, constant_of(op.operands[1])
+        if not isinstance(place, nv_tileaa.GetProgramId) or place.program is not None or place.axis.value > 1:
+            return 0
+        bits = self.axes[place.axis.value]
+        cleared = ~mask.value & (self.programs[place.axis.value] - 1) if isinstance(mask, IntegerAttr) else 0
+        return bits if cleared == self.programs[place.axis.value] - 1 else 0
 
     def add(self, value: Value, bits: int) -> None:
         if bits & ~self.of(value):

@@ -85,3 +85,31 @@ def explain_registers(
             f"consumer {registers[1]}"
         )
         context.passed(function, text, "registers", "schedule")
+
+
+def explain_refused_umma(tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
+    """A remark, missed or failed, with the reason why a product does not use tensor memory."""
+    text = f"tcgen05.mma is not used: {refusal.op.name} {refusal.why}"
+    tell(refusal.op, text, "agents", "tensorcore", function=function)
+
+
+def explain_sums(function: nv_tileaa.Func, context: PassContext) -> None:
+    """A remark with the columns of tensor memory that sums take."""
+    for op in function.walk():
+        if isinstance(op, nv_tileas.TmemLoad) and op.column is None:
+            type = op.source.type
+            tile = tile_text(type.tile, type.element)
+            text = f"sums in tensor memory: {type.columns} columns for {type.stages} of {tile}"
+            context.passed(op, text, "tensor-memory", "tensorcore", function=function)
+
+
+def explain_pairs(function: nv_tileaa.Func, refusal: Missed | None, context: PassContext) -> None:
+    """A remark on whether the two CTAs of a cluster do the products together, or why not."""
+    if refusal is not None:
+        text = f"each CTA multiplies alone: {refusal.op.name} {refusal.why}"
+        context.missed(refusal.op, text, "pairs", "tensorcore", function=function)
+    for op in function.walk():
+        if isinstance(op, nv_tileas.Umma) and op.pair is not None:
+            m, n = op.d.type.tile
+            text = f"two CTAs multiply {2 * m}x{n} together, and each loads half of the right factor"
+            context.passed(op, text, "pairs", "tensorcore", function=function)

@@ -114,7 +114,7 @@ class MaterializeSchedule(Pass):
                     function, product.dot, position, buffer, kernel.computed[product, position], context
                 )
             explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
-            explain_registers(function, kernel.ctas, kernel.registers, context)
+            explain_registers(function, kernel.resident, kernel.registers, context)
         return bool(begun)
 
 
@@ -146,7 +146,8 @@ class Kernel:
     def __init__(self, function: nv_tileaa.Func, choice: Choice, target: Target) -> None:
         self.function, self.choice, self.target = function, choice, target
         self.deepened = False
-        self.ctas, self.registers = 1, choice.registers if choice.products else None
+        self.resident, self.registers = 1, choice.registers if choice.products else None
+        """CTAs on a multiprocessor, and how they share its registers."""
         self.pipelines = self.group()
         self.share()
         spec = function.kernel_spec
@@ -217,7 +218,7 @@ class Kernel:
         alone = self.choice.consumers == 1 and not self.choice.by_threads
         if least and alone and all(self.schedules.has(p.dot) for p in products):
             most = self.room // needed
-            self.ctas, registers = registers_of_several(self.choice.groups, least, self.target, most)
+            self.resident, registers = registers_of_several(self.choice.groups, least, self.target, most)
             self.registers = registers or self.registers
 
     def deepen(self, looped: list[Pipeline]) -> None:
@@ -230,8 +231,8 @@ class Kernel:
         if not self.schedules.products or not needed:
             return
         # Several warpgroups of consumers have all registers of a multiprocessor.
-        several = self.ctas > 1 or self.choice.groups * self.choice.consumers > 1
-        ctas = self.ctas if several else max(1, self.room // needed)
+        several = self.resident > 1 or self.choice.groups * self.choice.consumers > 1
+        ctas = self.resident if several else max(1, self.room // needed)
         most = self.schedules.most or MOST_DEPTH
         while True:
             more = [p for p in looped if p.stages < most]
@@ -294,8 +295,8 @@ class Kernel:
             op.detach()
             consumer.append(op)
         registers = self.registers
-        if self.ctas > 1:
-            self.function.attributes["nv_tileaa.occupancy"] = i32(self.ctas)
+        if self.resident > 1:
+            self.function.attributes["nv_tileaa.occupancy"] = i32(self.resident)
         switch = nv_tileas.AgentSwitch.create(
             [],
             [],

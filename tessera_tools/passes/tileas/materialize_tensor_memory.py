@@ -21,7 +21,6 @@ hands over there.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import accumulate
 from typing import Any, ClassVar, cast
 
@@ -29,11 +28,11 @@ from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.nv_tileas import TmemType
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32
-from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
-from tessera_tools.ir.types import I1, I64, FloatType, RankedTensorType
+from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
+from tessera_tools.ir.types import I64, FloatType, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.liveness import erase_dead
-from tessera_tools.passes.tileas.agent_control import State, copied, rewritten
+from tessera_tools.passes.tileas.agent_control import State, rewritten
 from tessera_tools.passes.tileas.box_stages import (
     Brought,
     Pipeline,
@@ -45,15 +44,21 @@ from tessera_tools.passes.tileas.box_stages import (
     following,
 )
 from tessera_tools.passes.tileas.boxes import Missed
-from tessera_tools.passes.tileas.explain_agents import explain_fillers, explain_stages
+from tessera_tools.passes.tileas.explain_agents import (
+    explain_fillers,
+    explain_pairs,
+    explain_refused_umma,
+    explain_stages,
+    explain_sums,
+)
 from tessera_tools.passes.tileas.fills import BoxLoad, Filler
 from tessera_tools.passes.tileas.materialize_schedule import Kernel
 from tessera_tools.passes.tileas.packed_factors import unpack_factors
-from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
+from tessera_tools.passes.tileas.umma_corrections import Corrector, hoist
+from tessera_tools.passes.tileas.umma_multipliers import Multiplier
 from tessera_tools.passes.tileas.umma_pairs import CTAS
 from tessera_tools.passes.tileas.umma_products import (
-    SCALES,
     Accumulation,
     Handed,
     UmmaChoice,
@@ -62,7 +67,6 @@ from tessera_tools.passes.tileas.umma_products import (
     scales_type,
 )
 from tessera_tools.planning.kernel import kernels_with
-from tessera_tools.planning.shared_memory import tile_text
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
@@ -90,56 +94,29 @@ class MaterializeTensorMemory(Pass):
             try:
                 choice = choose_umma(function, target)
                 tell = context.failed
-                kernel = _TensorKernel(function, choice, target)
+                kernel = TensorKernel(function, choice, target)
                 kernel.run()
             except Missed as refusal:
                 unpack_factors(function)
-                _explain(tell, function, refusal)
+                explain_refused_umma(tell, function, refusal)
                 continue
             unpack_factors(function)
             for refusal in kernel.choice.refused:
-                _explain(context.missed, function, refusal)
+                explain_refused_umma(context.missed, function, refusal)
             context.count("agents")
             context.count("products", len(kernel.choice.products))
             explain_fillers(function, kernel.pipelines, context)
             explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
-            _explain_sums(context, function)
-            _explain_pairs(context, function, kernel)
+            explain_sums(function, context)
+            explain_pairs(function, kernel.not_in_pairs, context)
+            for corrector in kernel.correctors:
+                corrector.explain(context)
             changed = True
         return changed
 
 
-def _explain(tell: Callable[..., None], function: nv_tileaa.Func, refusal: Missed) -> None:
-    """A remark, missed or failed, with the reason why a product does not use tensor memory."""
-    text = f"tcgen05.mma is not used: {refusal.op.name} {refusal.why}"
-    tell(refusal.op, text, "agents", "tensorcore", function=function)
-
-
-def _explain_sums(context: PassContext, function: nv_tileaa.Func) -> None:
-    """A remark with the columns of tensor memory that sums take."""
-    for op in function.walk():
-        if isinstance(op, nv_tileas.TmemLoad):
-            type = op.source.type
-            tile = tile_text(type.tile, type.element)
-            text = f"sums in tensor memory: {type.columns} columns for {type.stages} of {tile}"
-            context.passed(op, text, "tensor-memory", "tensorcore", function=function)
-
-
-def _explain_pairs(context: PassContext, function: nv_tileaa.Func, kernel: _TensorKernel) -> None:
-    """A remark on whether the two CTAs of a cluster do the products together."""
-    refusal = kernel.not_in_pairs
-    if refusal is not None:
-        text = f"each CTA multiplies alone: {refusal.op.name} {refusal.why}"
-        context.missed(refusal.op, text, "pairs", "tensorcore", function=function)
-    for op in function.walk() if kernel.in_pairs else ():
-        if isinstance(op, nv_tileas.Umma):
-            m, n = op.d.type.tile
-            text = f"two CTAs multiply {CTAS * m}x{n} together, and each loads half of the right factor"
-            context.passed(op, text, "pairs", "tensorcore", function=function)
-
-
 @dataclass(eq=False)
-class _Sums:
+class Sums:
     """An accumulation, its buffer and its pipeline."""
 
     of: Accumulation
@@ -150,15 +127,16 @@ class _Sums:
     """In the multiplier: the right to fill the stage."""
 
 
-class _TensorKernel(Kernel):
+class TensorKernel(Kernel):
     """One kernel in conversion."""
 
     def __init__(self, function: nv_tileaa.Func, choice: UmmaChoice, target: Target) -> None:
         self.in_pairs, self.not_in_pairs = choice.in_pairs, choice.not_in_pairs
         super().__init__(function, choice, target)
+        self.corrector_registers = choice.corrector_registers
         self.ctas = CTAS if choice.in_pairs else 1
         """CTAs that do the products together."""
-        self.sums = [_Sums(one) for one in choice.accumulations]
+        self.sums = [Sums(one) for one in choice.accumulations]
         self.ends = {one.of.end: one for one in self.sums}
         for one in self.sums:
             # The loop that adds up carries no iterator of its own sums.
@@ -179,10 +157,11 @@ class _TensorKernel(Kernel):
         """The buffers in tensor memory of what the multiplier copies there."""
         self.deferred = {first: one for one in self.sums if (first := one.of.used_first) is not None}
         """Sums that are taken in the next iteration, by the op that uses them first."""
+        self.correctors = [Corrector(self, one) for one in self.sums if one.of.correction is not None]
+        self.corrected = {one.sums: one for one in self.correctors}
+        self.corrected_in = {one.correction.loop.body.entry: one for one in self.correctors}
         agents = sorted({one.of.agent for one in self.sums})
-        self.multipliers = [
-            _Multiplier(self, [one for one in self.sums if one.of.agent == n]) for n in agents
-        ]
+        self.multipliers = [Multiplier(self, [one for one in self.sums if one.of.agent == n]) for n in agents]
 
     def readers(self, pipeline: Pipeline) -> int:
         """The multiplier, or each warp that reads a tile."""
@@ -225,6 +204,14 @@ class _TensorKernel(Kernel):
 
     def run(self) -> None:
         """Rewrite the kernel."""
+        handed = (
+            factor for pipeline in self.handed for factor in pipeline.loads if isinstance(factor, Handed)
+        )
+        for value in (
+            *(factor.value for factor in handed),
+            *(v for one in self.correctors for v in one.handed),
+        ):
+            hoist(value)
         own, before = self.begin()
         location = self.function.location
         in_tensor: list[Handed] = []
@@ -237,7 +224,10 @@ class _TensorKernel(Kernel):
             arrivals = pipeline.arrivals(self.warps) * self.ctas
             pipeline.token = self.create(pipeline.stages, arrivals, 1, pipeline.user, before)
         for one in self.sums:
-            one.token = self.create(one.of.stages, 1, self.warps * self.ctas, one.of.end, before)
+            arrivals = Corrector.warps if one in self.corrected else 1
+            one.token = self.create(one.of.stages, arrivals, self.warps * self.ctas, one.of.end, before)
+        for corrector in self.correctors:
+            corrector.declare(before)
         copied = self.copied()
         types = [one.of.type for one in self.sums] + [factor.tensor_type for factor in in_tensor]
         types += copied.values()
@@ -251,21 +241,26 @@ class _TensorKernel(Kernel):
             pipeline.brought.update((f, Brought(None, stored[f])) for f in pipeline.loads if f in stored)
         self.copies = dict(zip(copied, alloc.results[len(types) - len(copied) :], strict=True))
         producer, consumer = Block(), Block()
-        multipliers = [Block() for _ in self.multipliers]
+        multipliers, corrections = (
+            [Block() for _ in agents] for agents in (self.multipliers, self.correctors)
+        )
         for op in own:
             op.detach()
             consumer.append(op)
         small = [self.producers, *(1 for _ in multipliers)]
         few, many = self.choice.registers or (0, 0)
+        others = [(warps, few) for warps in small] + [
+            (one.warps, self.corrector_registers) for one in self.correctors
+        ]
         switch = nv_tileas.AgentSwitch.create(
             [],
             [],
             {
-                "num_warps": DenseArrayAttr(I64, (*small, self.warps)),
-                "warp_id": DenseArrayAttr(I64, tuple(accumulate(small, initial=0))),
-                **({"registers": DenseArrayAttr(I64, (*(few for _ in small), many))} if few else {}),
+                "num_warps": DenseArrayAttr(I64, (*(warps for warps, _ in others), self.warps)),
+                "warp_id": DenseArrayAttr(I64, tuple(accumulate((warps for warps, _ in others), initial=0))),
+                **({"registers": DenseArrayAttr(I64, (*(most for _, most in others), many))} if few else {}),
             },
-            [Region([block]) for block in (producer, *multipliers, consumer)],
+            [Region([block]) for block in (producer, *multipliers, *corrections, consumer)],
             location=location,
         )
         before.insert(switch)
@@ -273,6 +268,8 @@ class _TensorKernel(Kernel):
         self.produce(consumer, producer)
         for multiplier, block in zip(self.multipliers, multipliers, strict=True):
             multiplier.multiply(consumer, block)
+        for corrector, block in zip(self.correctors, corrections, strict=True):
+            corrector.correct(consumer, block)
         self.consume(consumer)
         propagate(self.function)
 
@@ -307,7 +304,8 @@ class _TensorKernel(Kernel):
         """Rewrite the program to the consumer's code, in place."""
         start = Builder.at_start(block, self.function.location)
         read = [p for p in self.pipelines if p.read]
-        state: State = {key: first(key, start) for key in (*read, *self.handed, *self.sums)}
+        columns = [pipeline for corrector in self.correctors for pipeline in corrector.handed.values()]
+        state: State = {key: first(key, start) for key in (*read, *self.handed, *self.sums, *columns)}
         end = Builder.at_end(block, self.function.location)
         done = end.insert(nv_tileas.Yield([]))
         self.rewrite(block, state)
@@ -334,6 +332,8 @@ class _TensorKernel(Kernel):
 
     def rewrite(self, block: Block, state: State) -> None:
         """Replace the sums of a block and of the loops in it; read and hand over what products multiply."""
+        if block in self.corrected_in:
+            self.corrected_in[block].hand_over(block, state)
         for op in list(block):
             for pipeline in self.handed_before.get(op, ()):
                 place = Builder.before(op)
@@ -369,7 +369,7 @@ class _TensorKernel(Kernel):
         if isinstance(factor, Handed) and factor.in_tensor:
 
             def store(inside: Builder) -> None:
-                inside.insert(nv_tileas.TmemStore(factor.value, brought.buffer, location=location))
+                inside.insert(nv_tileas.TmemStore(factor.value, brought.buffer, None, location=location))
 
             fill_with(pipeline.token, iterator, store, builder, location)
         else:
@@ -382,25 +382,26 @@ class _TensorKernel(Kernel):
         assert end is not None
         end.set_operand(one.number, loop.iter_args[one.number])
 
-    def take_sums(self, one: _Sums, sums: Value, op: Operation, state: State) -> None:
+    def take_sums(self, one: Sums, sums: Value, op: Operation, state: State) -> None:
         """Load the sums behind the op with which they end, add what they are added to, and let others use that."""
         uses = list(sums.uses)
         type = cast(RankedTensorType, sums.type)
-        start = None if one.of.starts_from_zero else one.of.start
+        start = None if one.of.starts_from_zero or one in self.corrected else one.of.start
         value = self.taken(one, op, type, start, Builder.after(op), state)
         for use in uses:
             use.owner.set_operand(use.index, value)
 
     def taken(
         self,
-        one: _Sums,
+        one: Sums,
         op: Operation,
         type: RankedTensorType,
         start: Value | None,
         builder: Builder,
         state: State,
+        own: Value | None = None,
     ) -> Value:
-        """Sums that have ended with an op, added to others."""
+        """Sums that have ended with an op, added to others; only these unless `own` holds."""
         location = one.of.last.location
         waited = nv_tileas.ConsumerWait(
             one.token, state[one], i32(0), res=nv_tileas.ConsumerTokenType(), location=location
@@ -412,9 +413,12 @@ class _TensorKernel(Kernel):
         if start is None:
             return value
         add = arith.AddF if isinstance(type.element, FloatType) else arith.AddI
-        return builder.insert(add(value, start, location=location)).results[0]
+        value = builder.insert(add(value, start, location=location)).results[0]
+        if own is None:
+            return value
+        return builder.insert(arith.Select(own, value, start, location=location)).results[0]
 
-    def take_deferred(self, one: _Sums, op: Operation, state: State) -> None:
+    def take_deferred(self, one: Sums, op: Operation, state: State) -> None:
         """Before the op that uses them first, add the sums that the iteration before has left; this iteration leaves
         others."""
         loop = cast(scf.For, op.parent_op)
@@ -424,26 +428,50 @@ class _TensorKernel(Kernel):
         uses = list(carried.uses)
         compared = arith.CmpI.of("ne", loop.induction[0], loop.lower)
         follows = builder.insert(compared).results[0]
-        value = self.taken_if(one, follows, carried, builder, state)
+        kept = one.of.kept
+        own: Value | None = None
+        if kept is not None:
+            # The iteration before was one of this CTA's program.
+            one.of.kept_until = _end_of(kept)
+            own = builder.insert(arith.CmpI.of("sle", loop.induction[0], _end_of(kept))).results[0]
+        value = self.taken_if(one, follows, carried, builder, state, own)
         for use in uses:
-            use.owner.set_operand(use.index, value)
-        last.res.replace_all_uses_with(one.of.first.c)
+            if use.owner is not kept:
+                use.owner.set_operand(use.index, value)
+        if kept is None:
+            last.res.replace_all_uses_with(one.of.first.c)
+            return
+        # Behind the end of this program, nothing changes what the product would add to.
+        kept.set_operand(1, one.of.first.c)
+        kept.set_operand(2, value)
 
-    def take_last(self, one: _Sums, loop: scf.For, state: State) -> None:
+    def take_last(self, one: Sums, loop: scf.For, state: State) -> None:
         """Behind the loop, add the sums that its last iteration has left."""
         carried = loop.results[one.of.number]
         uses = list(carried.uses)
         builder = Builder.after(loop)
+        kept = one.of.kept_until
+        own: Value | None = None
+        if kept is not None:
+            own = builder.insert(arith.CmpI.of("eq", kept, loop.upper)).results[0]
         if _runs(loop):
             type = cast(RankedTensorType, carried.type)
-            value = self.taken(one, one.of.last, type, carried, builder, state)
+            value = self.taken(one, one.of.last, type, carried, builder, state, own)
         else:
             runs = builder.insert(arith.CmpI.of(loop.less_than, loop.lower, loop.upper)).results[0]
-            value = self.taken_if(one, runs, carried, builder, state)
+            value = self.taken_if(one, runs, carried, builder, state, own)
         for use in uses:
             use.owner.set_operand(use.index, value)
 
-    def taken_if(self, one: _Sums, condition: Value, start: Value, builder: Builder, state: State) -> Value:
+    def taken_if(
+        self,
+        one: Sums,
+        condition: Value,
+        start: Value,
+        builder: Builder,
+        state: State,
+        own: Value | None,
+    ) -> Value:
         """What sums are added to, with the sums under a condition."""
         type = cast(RankedTensorType, start.type)
         location = one.of.last.location
@@ -457,22 +485,24 @@ class _TensorKernel(Kernel):
         builder.insert(branch)
         then, otherwise = (Builder.at_end(region.entry, location) for region in branch.regions)
         inside = {one: state[one]}
-        value = self.taken(one, one.of.last, type, start, then, inside)
+        value = self.taken(one, one.of.last, type, start, then, inside, own)
         then.insert(scf.Yield([value, inside[one]]))
         otherwise.insert(scf.Yield([start, state[one]]))
         state[one] = branch.results[1]
         return branch.results[0]
 
     def load_sums(
-        self, one: _Sums, op: Operation, iterator: Value, type: RankedTensorType, builder: Builder
+        self, one: Sums, op: Operation, iterator: Value, type: RankedTensorType, builder: Builder
     ) -> Value:
         """The sums; zero after a loop without iterations, which has left none."""
         location = one.of.last.location
 
         def loaded(inside: Builder) -> Value:
-            return inside.insert(nv_tileas.TmemLoad(one.buffer, iterator, res=type, location=location)).res
+            return inside.insert(
+                nv_tileas.TmemLoad(one.buffer, iterator, None, res=type, location=location)
+            ).res
 
-        if not isinstance(op, scf.For) or _runs(op):
+        if not isinstance(op, scf.For) or _runs(op) or one in self.corrected:
             return loaded(builder)
         runs = builder.insert(arith.CmpI.of(op.less_than, op.lower, op.upper)).results[0]
         branch = scf.If.create([runs], [type], {}, [Region([Block()]), Region([Block()])], location=location)
@@ -482,142 +512,6 @@ class _TensorKernel(Kernel):
         zero = otherwise.insert(arith.Constant(DenseElementsAttr.of(type, [0]), location=location)).results[0]
         otherwise.insert(scf.Yield([zero]))
         return branch.results[0]
-
-
-@dataclass(eq=False)
-class _Multiplier:
-    """An agent of one warp, of which a thread starts the products that leave some of the sums."""
-
-    kernel: _TensorKernel
-    sums: list[_Sums]
-
-    def __post_init__(self) -> None:
-        kernel = self.kernel
-        self.begins = {one.of.begin: one for one in self.sums}
-        self.ends = {one.of.end: one for one in self.sums}
-        self.by_dot = {product.dot: one for one in self.sums for product in one.of.products}
-        self.by_product = {product.dot: product for one in self.sums for product in one.of.products}
-        products = list(self.by_product.values())
-        self.brought = [p for p in kernel.pipelines if p.product in products and not p.read]
-        """The pipelines of factors that TMA brings."""
-        handed = [pipeline for pipeline in kernel.handed if pipeline.product in products]
-        self.pipelines = [*self.brought, *handed]
-        self.slice = Slice([])
-        for product in products:
-            self.slice.around(product.dot, product.dot)
-            for load in product.loads:
-                self.slice.around(load.load, load.load)
-        if self.slice.handed:
-            raise Missed(
-                products[0].dot,
-                "is in a loop or branch that depends on what the consumer computes, which the agent that multiplies "
-                "does not know in this version",
-            )
-
-    def multiply(self, source: Block, target: Block) -> None:
-        """The agent's code: a copy of loops and branches, with the products.  In a pair, the leader alone has them."""
-        location = self.kernel.function.location
-        builder = Builder.at_end(target, location)
-        if self.kernel.in_pairs:
-            branch = scf.If.create(
-                [_leads(builder)], [], {}, [Region([Block()]), Region([])], location=location
-            )
-            builder.insert(branch)
-            inside = Builder.at_end(branch.regions[0].entry, location)
-            self.start(source, inside)
-            inside.insert(scf.Yield([]))
-        else:
-            self.start(source, builder)
-        builder.insert(nv_tileas.Yield([]))
-
-    def start(self, source: Block, builder: Builder) -> None:
-        """The iterators, and the code."""
-        state: State = {key: first(key, builder) for key in (*self.pipelines, *self.sums)}
-        mapping = IRMapping()
-        if self.slice.loads:
-            none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
-            mapping.values.update((op.token, none) for op in self.slice.loads)
-        self.copy(source, builder, mapping, state)
-
-    def copy(self, source: Block, builder: Builder, mapping: IRMapping, state: State) -> None:
-        """Copy the needed ops and the products of a block."""
-        held: list[Value] = []
-        left = {p: list(p.loads) for p in self.brought if p.block is source}
-        for op in source:
-            read: list[Value] = []
-            if op in self.slice.ops:
-                builder.insert(op.clone(mapping))
-            for pipeline in self.kernel.handed_before.get(op, ()):
-                if pipeline not in state:
-                    continue
-                token = self.kernel.wait(pipeline, builder, state)
-                (read if op in self.by_product else held).append(token)
-            if (one := self.begins.get(op)) is not None:
-                acquired = nv_tileas.ProducerAcquire(
-                    one.token, state[one], res=nv_tileas.ProducerTokenType(), location=op.location
-                )
-                one.filled = builder.insert(acquired).res
-            found = self.kernel.by_load.get(op)
-            if found is not None:
-                pipeline, load = found
-                if pipeline in left:
-                    left[pipeline].remove(load)
-                    if not left[pipeline] and not pipeline.is_inside:
-                        held.append(self.kernel.wait(pipeline, builder, state))
-            elif isinstance(op, scf.For | scf.If) and op in self.slice.control:
-                copied(op, self.slice, builder, mapping, state, self.kernel.places, self.copy)
-            elif isinstance(op, nv_tileas.Dot) and op in self.by_product:
-                product = self.by_product[op]
-                own = next((p for p in self.brought if p.product is product and p.is_inside), None)
-                if own is not None:
-                    read.append(self.kernel.wait(own, builder, state))
-                self.start_product(product, builder, mapping, state)
-                for token in read:
-                    builder.insert(nv_tileas.ConsumerRelease(token, UNIT, location=op.location))
-            if (one := self.ends.get(op)) is not None:
-                builder.insert(nv_tileas.ProducerCommit(one.filled, location=op.location))
-                state[one] = following(state[one], builder)
-        for token in held:
-            builder.insert(nv_tileas.ConsumerRelease(token, UNIT))
-
-    def start_product(self, product: UmmaProduct, builder: Builder, mapping: IRMapping, state: State) -> None:
-        """One product."""
-        dot = product.dot
-        location = dot.location
-        a, b = (
-            self.kernel.views[load if load is not None else product.handed[position]]
-            for position, load in enumerate((product.a, product.b))
-        )
-        one = self.by_dot[dot]
-        builder.insert(
-            nv_tileas.Umma(
-                a,
-                b,
-                one.buffer,
-                state[one],
-                self.adds(one.of, product, builder, mapping),
-                [
-                    self.kernel.views[product.scales.get(position) or product.handed[position]]
-                    for position in range(SCALES, SCALES + len(dot.scales))
-                ],
-                product.atom(),
-                negate_a=UNIT if product.negates(0) else None,
-                negate_b=UNIT if product.negates(1) else None,
-                pair=UNIT if self.kernel.in_pairs else None,
-                location=location,
-            )
-        )
-
-    def adds(self, one: Accumulation, product: UmmaProduct, builder: Builder, mapping: IRMapping) -> Value:
-        """Whether a product adds to the sums, or is the first of them."""
-        location = product.dot.location
-        if product is one.products[0] and one.loop is not None:
-            loop = one.loop
-            compared = arith.CmpI.of("ne", mapping.value(loop.induction[0]), mapping.value(loop.lower))
-            return builder.insert(compared).results[0]
-        return builder.insert(
-            arith.Constant(IntegerAttr(int(product is not one.products[0]), I1), location=location)
-        ).results[0]
 
 
 def _handed(product: UmmaProduct) -> list[Pipeline]:
@@ -655,11 +549,11 @@ def _last_in(block: Block, pipeline: Pipeline) -> Operation | None:
     return last
 
 
-def _leads(builder: Builder) -> Value:
-    """Whether this CTA is the leader of its pair."""
-    one, zero = (builder.insert(arith.Constant(i32(number))).results[0] for number in (1, 0))
-    bit = builder.insert(arith.AndI(builder.insert(nv_tileas.CtaRank()).res, one)).results[0]
-    return builder.insert(arith.CmpI.of("eq", bit, zero)).results[0]
+def _end_of(kept: arith.Select) -> Value:
+    """The end of this CTA's program, in a loop that other programs run longer."""
+    compared = kept.condition.defining_op
+    assert isinstance(compared, arith.CmpI)
+    return compared.rhs
 
 
 def _around(op: Operation) -> Operation:

@@ -27,6 +27,7 @@ from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext, option
+from tessera_tools.passes.tileas.cluster_loops import even_out
 from tessera_tools.passes.tileas.cluster_price import choose_blocks, pairs_are_rows
 from tessera_tools.passes.tileas.cluster_programs import OF_A_PROGRAM, programs_of, share_loads
 from tessera_tools.passes.tileas.cta_arms import BACKWARD, DIRECTION, FORWARD, Conflict
@@ -177,6 +178,10 @@ class PlanCTA(Pass):
         self, function: nv_tileaa.Func, programs: tuple[int, int], target: Target, context: PassContext
     ) -> None:
         """Let the CTAs of a cluster, which run a program each, share loads."""
+        longer = even_out(function, programs) if target.has(Feature.TCGEN05) else []
+        for loop in longer:
+            text = "the CTAs of a cluster run the loop equally often, so that they can multiply together"
+            context.passed(loop, text, "cluster", "schedule", function=function)
         shared = share_loads(function, programs, pairs_are_rows(function, programs, target))
         context.count("planned")
         context.count("shared", shared)

@@ -17,8 +17,7 @@ from itertools import product as product_of
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
-from tessera_tools.analysis.hints import hint
-from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.atoms import MMA, PRODUCTS, UMMA, Product, signless
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
@@ -31,6 +30,7 @@ from tessera_tools.dialects.nv_tileas import (
     scales_layout,
     umma_layout,
 )
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.types import bit_width
 from tessera_tools.layout.tensor_memory import LANES, are_atoms, has_atoms, scale_atoms
@@ -57,7 +57,9 @@ from tessera_tools.passes.tileas.products import (
     loops_around,
     without_sign,
 )
+from tessera_tools.passes.tileas.umma_corrections import Correction, correct
 from tessera_tools.passes.tileas.umma_pairs import may_pair, pair
+from tessera_tools.passes.tileas.umma_warpgroups import has_rows, warpgroups
 from tessera_tools.records import dataclass, field, replace
 from tessera_tools.target import Target
 
@@ -71,9 +73,6 @@ SCALES = 3
 """The first operand of a product that is factors of blocks."""
 _FEWEST_SCALED = 64
 """Columns of an instruction with factors of blocks."""
-_WARPGROUPS = ((1, 64), (2, 128), (4, 64))
-"""(warpgroups that load the sums, limit of registers of a thread for those of one accumulation)."""
-
 _DEPTHS = (4, 3, 2)
 """Stages of factors of blocks that TMA brings."""
 _HANDED_DEPTH = 2
@@ -85,6 +84,10 @@ _MOST_AGENTS = 3
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (40, 112)}
 """Registers of the threads of producer and multipliers, which share a warpgroup, and of a consumer, by number of
 consumer warpgroups; 0 where there are enough for all."""
+_CORRECTED = (40, 232)
+"""The same where an agent changes sums in tensor memory, which has a warpgroup as the consumer has."""
+_CORRECTOR = 160
+"""Registers of its threads."""
 
 
 @dataclass(eq=False)
@@ -180,6 +183,10 @@ class Accumulation:
     agent: int = 0
     """Which of the agents that multiply: one that waits for what the consumer computes from the sums of others does not
     keep those from multiplying ahead."""
+    correction: Correction | None = None
+    """How an agent of its own changes the sums between the products of a loop."""
+    kept_until: Value | None = None
+    """The end of this CTA's program in a loop that others run longer, behind which sums are not taken."""
 
     @property
     def first(self) -> nv_tileas.Dot:
@@ -216,14 +223,39 @@ class Accumulation:
         loop, end = self.last.parent_op, self.last.res
         if self.agent == 0 or self.loop is not None or not isinstance(loop, scf.For) or not end.has_one_use:
             return None
-        numbers = [n for n, value in enumerate(loop.yielded) if value is end]
-        if not numbers:
+        kept = self.kept
+        numbers = [
+            n for n, value in enumerate(loop.yielded) if value is (end if kept is None else kept.result)
+        ]
+        if not numbers or (kept is not None and kept.false_value is not loop.iter_args[numbers[0]]):
             return None
-        users = [_within(user, loop) for user in loop.iter_args[numbers[0]].users]
+        users = [_within(user, loop) for user in loop.iter_args[numbers[0]].users if user is not kept]
         if not users or not all(user.is_before_in_block(self.first) for user in users):
             return None
         self.number = numbers[0]
         return next(op for op in loop.body.entry if op in users)
+
+    @property
+    def kept(self) -> arith.Select | None:
+        """The op that takes the sums in the iterations of this CTA's program only, where the loop has others
+        (cluster_loops.py): it compares the loop's counter with the program's end."""
+        loop, users = self.last.parent_op, list(self.last.res.users)
+        if len(users) != 1 or not isinstance(op := users[0], arith.Select) or not isinstance(loop, scf.For):
+            return None
+        compared = op.condition.defining_op
+        if (
+            op.true_value is not self.last.res
+            or not op.result.has_one_use
+            or op.parent is not self.last.parent
+        ):
+            return None
+        if not isinstance(compared, arith.CmpI) or compared.operands[0] is not loop.induction[0]:
+            return None
+        step = constant_of(loop.step)
+        if not isinstance(step, IntegerAttr) or step.value != 1 or compared.predicate_name != "slt":
+            return None
+        block = compared.rhs.owner_block
+        return op if block is not None and not loop.is_ancestor_of(block.parent_op) else None
 
     @property
     def type(self) -> TmemType:
@@ -253,7 +285,14 @@ class UmmaChoice(Choice):
 
     @property
     def _registers(self) -> tuple[int, int]:
+        if any(one.correction is not None for one in self.accumulations):
+            return _CORRECTED
         return _REGISTERS[self.groups]
+
+    @property
+    def corrector_registers(self) -> int:
+        """Registers of a thread that changes sums."""
+        return _CORRECTOR
 
 
 def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
@@ -287,13 +326,16 @@ def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
             # The consumer waits for the sums, not for the tiles.
             check_order(load.load, one.end, order)
     _divide(choice.accumulations)
-    choice.stages = _reserve(choice.accumulations, target)
-    choice.groups = _warpgroups(function, choice.accumulations)
     if may_pair(function):
         try:
             pair(choice)
         except Missed as refusal:
             choice.not_in_pairs = refusal
+    choice.groups = warpgroups(function, choice.accumulations)
+    if not choice.in_pairs and choice.groups > 1 and has_rows(function, choice.accumulations):
+        # A consumer of several warpgroups has all registers of a multiprocessor as it is.
+        correct(choice, target)
+    choice.stages = _reserve(choice.accumulations, target)
     return choice
 
 
@@ -538,7 +580,8 @@ def _reserve(accumulations: list[Accumulation], target: Target) -> int:
         for factor in factors:
             factor.in_tensor = in_tensor or factor.is_scales
         for one in accumulations:
-            one.stages = stages if loops_around(one.end) and one.used_first is None else 1
+            once = one.used_first is not None or one.correction is not None
+            one.stages = stages if loops_around(one.end) and not once else 1
         columns = sum(one.type.columns for one in accumulations)
         columns += sum(factor.tensor_type.columns for factor in factors if factor.in_tensor)
         columns += sum(factor.tensor_type.columns for factor in copied)
@@ -551,26 +594,3 @@ def _reserve(accumulations: list[Accumulation], target: Target) -> int:
         f"has sums that take {columns} columns of tensor memory with those of the kernel's other products; "
         f"{target.name} has {target.tmem_columns}",
     )
-
-
-def _warpgroups(function: nv_tileaa.Func, accumulations: list[Accumulation]) -> int:
-    """The fewest warpgroups whose threads can hold the sums, or those that the author asks for.  Raises Missed if there
-    are none."""
-    wanted = hint(function, "num_worker_warps_per_cta")
-    for groups, most in _WARPGROUPS:
-        if wanted in (None, 4 * groups) and all(_fits(one, groups, most) for one in accumulations):
-            return groups
-    if wanted is not None:
-        raise Missed(
-            function,
-            f"requests {wanted} worker warps, which cannot be divided into warpgroups for its products",
-        )
-    raise Missed(
-        accumulations[0].first, f"has sums that do not fit the registers of {_WARPGROUPS[-1][0]} warpgroups"
-    )
-
-
-def _fits(one: Accumulation, groups: int, most: int) -> bool:
-    m, n = one.first.c.type.shape
-    along_m = min(groups, m // instruction_rows(one.first))
-    return m * n <= most * 128 * groups and n // (groups // along_m) >= 8

@@ -193,6 +193,85 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
 !tok = !nv_tileaa.mem_token
 !acc = tensor<128x64xf32>
 
+// The sums are multiplied by a column between the products: an agent does that in tensor memory, where they stay. The
+// consumer hands the column over, and takes the sums behind the loop.
+// CHECK-LABEL: nv_tileaa.func @corrected
+// CHECK: %[[P:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 4, consumers = 1
+// CHECK: %[[S:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4
+// CHECK: %[[O:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 4, consumers = 4
+// CHECK: %[[USABLE:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 4, consumers = 1
+// CHECK: %[[F:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 4, consumers = 4
+// CHECK: agent_switch num_warps = [1, 1, 1, 4, 4] warp_id = [0, 1, 2, 3, 7]
+// CHECK: }, {
+// CHECK: producer_acquire %[[S]]
+// CHECK: nv_tileas.async.umma
+// CHECK: }, {
+// CHECK: %[[READY:.*]] = nv_tileas.async.pipeline.consumer_wait %[[USABLE]]
+// CHECK: %[[ADDS:.*]] = arith.constant true
+// CHECK: nv_tileas.async.umma {{.*}} accumulate %[[ADDS]]
+// CHECK: consumer_release %[[READY]] products
+// CHECK: }, {
+// CHECK: %[[A:.*]] = nv_tileas.async.pipeline.producer_acquire %[[O]]
+// CHECK: %[[STARTED:.*]] = nv_tileas.async.pipeline.producer_write %[[A]]
+// CHECK: nv_tileas.tmem_store
+// CHECK: scf.for
+// CHECK: consumer_wait %[[F]]
+// CHECK: %[[COLUMN:.*]] = nv_tileas.load
+// CHECK: produce_one %[[USABLE]]
+// CHECK: %[[CHANGES:.*]] = arith.cmpf une, %[[COLUMN]]
+// CHECK: %[[ANY:.*]] = nv_tileas.any_in_warp %[[CHANGES]]
+// CHECK: scf.if %[[ANY]]
+// CHECK: %[[OLD:.*]] = nv_tileas.tmem_load
+// CHECK: %[[NEW:.*]] = arith.mulf %[[OLD]]
+// CHECK: nv_tileas.tmem_store %[[NEW]]
+// CHECK: producer_tail %[[USABLE]]
+// CHECK: producer_commit %[[STARTED]]
+// CHECK: }, {
+// CHECK: scf.for
+// CHECK: produce_one %[[P]]
+// CHECK: produce_one %[[F]]
+// CHECK: consumer_wait %[[O]]
+// CHECK: nv_tileas.tmem_load
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @corrected(%p: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %z = arith.constant 0 : i32
+    %o = arith.constant 64 : i32
+    %t = nv_tileaa.create_mem_token : !tok
+    %b = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
+    %l = nv_tileaa.assume %s {divisor = 8 : i64} : i32
+    %v = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !view
+    %c = nv_tileaa.make_memref %b, shape = [%m, %m], stride = [%l, 1], space = #nv_tileaa.global : !nv_tileaa.memref<?x?xf32>
+    %i = arith.constant dense<0.0> : !acc
+    %q, %qt = nv_tileas.tiled_load %v[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+    %i2 = arith.constant dense<0.0> : tensor<128x128xf32>
+    %r = scf.for %k = %z to %n step %o iter_args(%a = %i) -> (!acc) : i32 {
+      %x, %xt = nv_tileas.tiled_load %v[%k, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<64x128xf16>, !tok
+      %d = nv_tileas.dot %q, %x, %i2 {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x64xf16>, tensor<64x128xf16>, tensor<128x128xf32>
+      %h0 = math.exp2 %d : tensor<128x128xf32>
+      %h = arith.truncf %h0 : tensor<128x128xf32> to tensor<128x128xf16>
+      %j = nv_tileaa.reduce %d axis = 1 identities = [0xFF800000 : f32] : tensor<128x128xf32> -> tensor<128xf32> {
+      ^bb0(%left: f32, %right: f32):
+        %most = arith.maxnumf %left, %right : f32
+        nv_tileaa.yield %most : f32
+      }
+      %f = nv_tileaa.reshape %j : tensor<128xf32> -> tensor<128x1xf32>
+      %g = nv_tileaa.broadcast %f : tensor<128x1xf32> -> !acc
+      %w = arith.mulf %a, %g : !acc
+      %y, %yt = nv_tileas.tiled_load %v[%k, %o], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
+      %e = nv_tileas.dot %h, %y, %w {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x128xf16>, tensor<128x64xf16>, !acc
+      scf.yield %e : !acc
+    }
+    %u = nv_tileas.tiled_store %c[%z, %z], %r, %t {atom = #cute.copy_atom<sm80_stg_32_f32>} : !acc, !nv_tileaa.memref<?x?xf32>, !tok
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+!view = !nv_tileaa.memref<?x?xf16>
+!tok = !nv_tileaa.mem_token
+!acc = tensor<128x64xf32>
+
 // The two CTAs of a cluster multiply together: the leader starts the products, each CTA loads half of B, and waits for
 // what the leader still does to its barriers before it ends.
 // CHECK-LABEL: nv_tileaa.func @pair

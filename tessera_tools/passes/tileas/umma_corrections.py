@@ -1,0 +1,416 @@
+"""Sums that stay in tensor memory while a loop changes them between its products, and the agent that changes them.
+
+    for k iter_args(%o) { …; %f = exp …; %c = %o * broadcast %f; %o' = dot %p, %v, %c; yield %o' }
+      ──▶  { for k { wait %f; acquire %o; load, * %f, store; commit } }      correction: a warpgroup of its own
+           { for k { wait %p, %o; umma %o; release } }                      the multiplier
+           { for k { …; hand %f over; hand %p over } }                      the consumer carries no sums
+
+The chain from what the loop carries to what the product adds to is computed element by element, from the sums, from
+constants, and from tiles of one column, which the consumer hands over in shared memory.  The right to use the sums
+is a pipeline of one stage: it is full when the correction has stored them, and empty when the product is complete.
+The correction stores what the loop begins with, and leaves the sums to the consumer behind it.
+
+The other way is that the consumer carries the sums in registers, and adds those of each product (used_first).  What
+takes fewer cycles of the threads that take longest is chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import TYPE_CHECKING, Any, cast
+
+from tessera_tools.analysis.axis import is_elementwise
+from tessera_tools.analysis.storage import storage_bits
+from tessera_tools.analysis.tile_costs import cost_of, in_threads
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, i32, i64
+from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
+from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.types import F32, I64, RankedTensorType
+from tessera_tools.layout.shared import swizzled
+from tessera_tools.layout.tensor_memory import LANES
+from tessera_tools.passes.base import PassContext
+from tessera_tools.passes.tileas.agent_control import State, copied
+from tessera_tools.passes.tileas.box_stages import Pipeline, drain, fill_with, first, following
+from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.producer_slice import Slice
+from tessera_tools.planning.shared_memory import ALIGN, narrowest
+from tessera_tools.records import dataclass
+from tessera_tools.target import WARPS_OF_WARPGROUP, Target
+from tessera_tools.target.throughput import throughput
+
+if TYPE_CHECKING:
+    from tessera_tools.passes.tileas.umma_products import Accumulation, UmmaChoice
+
+_STAGES = 2
+"""Stages of what the consumer hands over: it may be one iteration ahead."""
+_ONE = 0x3F800000
+"""1 as f32."""
+_AT_ONCE = 64
+"""Sums that a thread changes at once."""
+_BARRIER_CYCLES = 32
+"""Cycles of the threads for an arrival at an mbarrier and the wait for another one."""
+
+
+@dataclass(eq=False)
+class Correction:
+    """How a loop changes the sums of products between them."""
+
+    loop: scf.For
+    number: int
+    """Which of the values that the loop carries the sums are."""
+    chain: list[Operation]
+    """The ops from the sums that the loop carries to what the first product adds to, in the order of the program."""
+    columns: list[Value]
+    """The tiles of one column that they need."""
+    cycles: tuple[int, int] = (0, 0)
+    """Cycles of the threads an iteration: with an agent for the chain, and without."""
+    slice: Any = None
+    """The loops and branches around it."""
+
+    @property
+    def sums(self) -> Value:
+        return self.loop.iter_args[self.number]
+
+
+def correct(choice: UmmaChoice, target: Target) -> None:
+    """Let an agent change the sums of a loop in tensor memory, where that is cheaper; one accumulation has it."""
+    for one in choice.accumulations:
+        found = find_correction(one, target)
+        if found is not None:
+            one.correction, one.loop, one.number = found, found.loop, found.number
+            choice.groups = 1
+            return
+
+
+def find_correction(one: Accumulation, target: Target) -> Correction | None:
+    """How an accumulation may stay in tensor memory, if an agent of its own makes that cheaper; None otherwise."""
+    dot, end = one.first, one.last.res
+    loop = dot.parent_op
+    if (
+        one.loop is not None
+        or not isinstance(loop, scf.For)
+        or not end.has_one_use
+        or end.type.element is not F32
+    ):
+        return None
+    if end.type.shape[0] > LANES:
+        # One warpgroup would change the rows of several instructions one after the other, and the product waits.
+        return None
+    numbers = [n for n, value in enumerate(loop.yielded) if value is end]
+    if not numbers or splat_of(constant_of(loop.inits[numbers[0]])) is None:
+        return None
+    made = Correction(loop, numbers[0], [], [])
+    if not _follow(dot.c, made, {dot}) or made.sums not in _operands(made):
+        return None
+    inside = {*made.chain, dot}
+    if any(
+        user not in inside
+        for value in (made.sums, *(op.results[0] for op in made.chain))
+        for user in value.users
+    ):
+        return None
+    made.chain = [op for op in loop.body.entry if op in made.chain]
+    try:
+        made.slice = Slice([])
+        made.slice.around(dot, dot)
+    except Missed:
+        return None
+    if made.slice.handed:
+        return None
+    made.cycles = _price(made, one, target)
+    return made if made.cycles[0] < made.cycles[1] else None
+
+
+def _operands(made: Correction) -> list[Value]:
+    return [value for op in made.chain for value in op.operands]
+
+
+def _follow(value: Value, made: Correction, seen: set[Operation]) -> bool:
+    """Add the ops that compute a tile of the chain; False if it is computed otherwise."""
+    if value is made.sums or splat_of(constant_of(value)) is not None:
+        return True
+    op = value.defining_op
+    if op is None or op.parent is not made.loop.body.entry:
+        return False
+    if op in made.chain:
+        return True
+    type: Any = value.type
+    if isinstance(op, nv_tileaa.Broadcast):
+        source = op.source
+        if source.type.shape != (type.shape[0], 1) or source.type.element is not F32:
+            return False
+        if source not in made.columns:
+            made.columns.append(source)
+        made.chain.append(op)
+        return op.res.has_one_use
+    if not is_elementwise(op) or op.regions or len(op.results) != 1 or type.element is not F32:
+        return False
+    made.chain.append(op)
+    return all(_follow(operand, made, seen) for operand in op.operands)
+
+
+def _price(made: Correction, one: Accumulation, target: Target) -> tuple[int, int]:
+    """(cycles an iteration with an agent for the chain, and without): the longer one of what the consumer does, and of
+    the chain and the products, which follow each other; or both in the consumer."""
+    rows, columns = one.first.c.type.shape
+    rates = throughput(target)
+    moved = -(-rows * columns // (32 * rates.issue))
+    products = {product.dot for product in one.products}
+    own = sum(_cycles(op, target) for op in made.chain)
+    others = sum(
+        _cycles(op, target)
+        for op in made.loop.body.entry
+        if op not in made.chain and op not in products and not isinstance(op, nv_tileas.Dot)
+    )
+    multiplied = sum(
+        prod(dot.c.type.shape)
+        * dot.a.type.shape[1]
+        // rates.tensor("tcgen05", storage_bits(dot.a.type.element))
+        for dot in products
+    )
+    parts = -(-rows * columns // (_AT_ONCE * 32 * WARPS_OF_WARPGROUP))
+    waits = 2 * parts * rates.shared_latency + 2 * _BARRIER_CYCLES
+    return max(others + _BARRIER_CYCLES, own + 2 * moved + waits + multiplied), others + own + 2 * moved
+
+
+def _cycles(op: Operation, target: Target) -> int:
+    if isinstance(op, nv_tileas.TiledLoad):
+        return 0
+    return in_threads(cost_of(op, target)).cycles.get("threads", 0)
+
+
+def hoist(value: Value) -> None:
+    """Move what computes a tile to where the last of its operands is computed, and that likewise."""
+    op = value.defining_op
+    if op is None or op.regions or not is_pure(op) or op.parent is None or not op.operands:
+        return
+    made = [operand.defining_op for operand in op.operands]
+    inside = [one for one in made if one is not None and one.parent is op.parent]
+    if not inside:
+        return
+    latest = inside[0]
+    for one in inside[1:]:
+        if latest.is_before_in_block(one):
+            latest = one
+    hoist(latest.results[0])
+    if latest.next_op is not op and not isinstance(op, nv_tileas.Dot):
+        block = op.parent
+        op.detach()
+        block.insert_after(latest, op)
+
+
+class Corrector:
+    """The agent of one warpgroup that changes sums between products."""
+
+    warps = WARPS_OF_WARPGROUP
+
+    def __init__(self, kernel: Any, sums: Any) -> None:
+        self.kernel, self.sums = kernel, sums
+        self.correction: Correction = sums.of.correction
+        product = sums.of.products[0]
+        self.usable = Pipeline([], product)
+        """The pipeline of the right to use the sums."""
+        self.handed = {value: Pipeline([], product, stages=_STAGES) for value in self.correction.columns}
+        """The pipelines of the tiles of one column."""
+        self.buffers: dict[Value, Value] = {}
+        for pipeline in (self.usable, *self.handed.values()):
+            kernel.places[pipeline] = product.dot
+
+    def declare(self, builder: Builder) -> None:
+        """The pipelines and buffers, before the agents."""
+        user = self.sums.of.first
+        self.usable.token = self.kernel.create(1, self.warps, 1, user, builder)
+        for value, pipeline in self.handed.items():
+            type: Any = value.type
+            pipeline.token = self.kernel.create(_STAGES, self.kernel.warps, self.warps, user, builder)
+            layout = SharedAttr(swizzled(type.shape, type.element.width, None, 0))
+            alloc = nv_tileas.AllocTensor(
+                res=SmemType((_STAGES, *type.shape), type.element, layout), location=user.location
+            )
+            alloc.attributes[ALIGN] = i64(16)
+            self.buffers[value] = builder.insert(alloc).res
+
+    def explain(self, context: PassContext) -> None:
+        """A remark with the price."""
+        function, (cycles, without) = self.kernel.function, self.correction.cycles
+        text = (
+            f"an agent changes the sums in tensor memory between products: the threads that take longest take {cycles} "
+            f"cycles an iteration, and {without} if they carry the sums in registers"
+        )
+        context.passed(self.sums.of.first, text, "correction", "tensorcore", function=function)
+
+    # -- the consumer
+
+    def hand_over(self, block: Block, state: State) -> None:
+        """In the consumer, store each tile of one column as soon as it is computed."""
+        for value, pipeline in self.handed.items():
+            made = value.defining_op
+            if made is not None and made.parent is block:
+                builder = Builder.after(made)
+            else:
+                builder = Builder.before(self.correction.chain[0])
+            buffer, iterator = self.buffers[value], state[pipeline]
+
+            def store(
+                inside: Builder, value: Any = value, buffer: Value = buffer, iterator: Value = iterator
+            ) -> None:
+                stage, zero = _stage(buffer, iterator, inside)
+                atom = narrowest(value.type.element)
+                inside.insert(
+                    nv_tileas.Store(value, stage, zero, None, atom, location=self.sums.of.first.location)
+                )
+
+            fill_with(pipeline.token, iterator, store, builder, self.sums.of.first.location)
+            state[pipeline] = following(iterator, builder)
+
+    # -- the agent
+
+    def correct(self, source: Block, target: Block) -> None:
+        """The agent's code: a copy of loops and branches, with the changes."""
+        builder = Builder.at_end(target, self.kernel.function.location)
+        state: State = {key: first(key, builder) for key in (self.usable, *self.handed.values(), self.sums)}
+        mapping, loads = IRMapping(), self.correction.slice.loads
+        if loads:
+            none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
+            mapping.values.update((op.token, none) for op in loads)
+        self.copy(source, builder, mapping, state)
+        builder.insert(nv_tileas.Yield([]))
+
+    def copy(self, source: Block, builder: Builder, mapping: IRMapping, state: State) -> None:
+        """Copy the needed ops of a block."""
+        slice, correction = self.correction.slice, self.correction
+        for op in source:
+            if op in slice.ops:
+                builder.insert(op.clone(mapping))
+            if op is correction.loop:
+                token = self.begin(builder, state)
+                copied(correction.loop, slice, builder, mapping, state, self.kernel.places, self.copy)
+                drain(self.usable.token, state[self.usable], 1, builder)
+                builder.insert(nv_tileas.ProducerCommit(token, location=op.location))
+                state[self.sums] = following(state[self.sums], builder)
+            elif isinstance(op, scf.For | scf.If) and op in slice.control:
+                copied(op, slice, builder, mapping, state, self.kernel.places, self.copy)
+            elif op is self.sums.of.first:
+                self.change(builder, state)
+
+    def begin(self, builder: Builder, state: State) -> Value:
+        """Store what the loop begins with; returns the token of the stage."""
+        location = self.sums.of.first.location
+        acquired = builder.insert(
+            nv_tileas.ProducerAcquire(
+                self.sums.token, state[self.sums], res=nv_tileas.ProducerTokenType(), location=location
+            )
+        ).res
+        written = nv_tileas.ProducerWrite.create(
+            [acquired, state[self.sums]],
+            [nv_tileas.ProducerTokenType()],
+            {},
+            [Region([Block()])],
+            location=location,
+        )
+        builder.insert(written)
+        inside = Builder.at_end(written.regions[0].entry, location)
+        start = constant_of(self.correction.loop.inits[self.correction.number])
+        assert isinstance(start, DenseElementsAttr)
+        for column, type in self.parts():
+            value = inside.insert(
+                arith.Constant(DenseElementsAttr(type, start.data), location=location)
+            ).results[0]
+            inside.insert(nv_tileas.TmemStore(value, self.sums.buffer, i64(column), location=location))
+        inside.insert(nv_tileas.Yield([]))
+        return written.results[0]
+
+    def change(self, builder: Builder, state: State) -> None:
+        """One iteration."""
+        location = self.sums.of.first.location
+        mapping = IRMapping()
+        for value, pipeline in self.handed.items():
+            iterator = state[pipeline]
+            waited = nv_tileas.ConsumerWait(
+                pipeline.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType(), location=location
+            )
+            token = builder.insert(waited).res
+            stage, zero = _stage(self.buffers[value], iterator, builder)
+            type: Any = value.type
+            at = DenseArrayAttr(I64, (0,) * type.rank)
+            atom = narrowest(type.element, "lds")
+            read = builder.insert(nv_tileas.Load(stage, zero, at, atom, res=type, location=location))
+            mapping.values[value] = read.res
+            builder.insert(nv_tileas.ConsumerRelease(token, location=location))
+            state[pipeline] = following(iterator, builder)
+
+        def change(inside: Builder) -> None:
+            needed = self.is_needed(mapping, inside)
+            branch = None
+            if needed is not None:
+                branch = scf.If.create([needed], [], {}, [Region([Block()]), Region([])], location=location)
+                inside.insert(branch)
+                inside = Builder.at_end(branch.regions[0].entry, location)
+            for column, type in self.parts():
+                self.part(column, type, mapping, state[self.sums], inside)
+            if branch is not None:
+                inside.insert(scf.Yield([]))
+
+        fill_with(self.usable.token, state[self.usable], change, builder, location)
+        state[self.usable] = following(state[self.usable], builder)
+
+    def is_needed(self, mapping: IRMapping, builder: Builder) -> Value | None:
+        """Whether this warp has a row whose sums change: not if they are multiplied by 1.  None if that cannot be told
+        from what is handed over."""
+        broadcast, *others = self.correction.chain
+        is_product = len(others) == 1 and isinstance(others[0], arith.MulF)
+        if (
+            not isinstance(broadcast, nv_tileaa.Broadcast)
+            or not is_product
+            or self.sums.of.type.rows != LANES
+        ):
+            return None
+        factors = mapping.value(broadcast.source)
+        location = others[0].location
+        ones = DenseElementsAttr.of(cast(RankedTensorType, factors.type), [_ONE])
+        one = builder.insert(arith.Constant(ones, location=location)).results[0]
+        other = builder.insert(arith.CmpF.of("une", factors, one)).results[0]
+        return builder.insert(nv_tileas.AnyInWarp(other, self.sums.buffer, location=location)).res
+
+    def part(
+        self, column: int, type: RankedTensorType, outer: IRMapping, iterator: Value, builder: Builder
+    ) -> None:
+        """Change so many columns from one on."""
+        location = self.sums.of.first.location
+        mapping = IRMapping()
+        mapping.values.update(outer.values)
+        loaded = nv_tileas.TmemLoad(self.sums.buffer, iterator, i64(column), res=type, location=location)
+        mapping.values[self.correction.sums] = builder.insert(loaded).res
+        for op in self.correction.chain:
+            for value in op.operands:
+                constant = constant_of(value)
+                if isinstance(constant, DenseElementsAttr) and value not in mapping.values:
+                    made = arith.Constant(DenseElementsAttr(type, constant.data), location=op.location)
+                    mapping.values[value] = builder.insert(made).results[0]
+            copy = op.clone(mapping)
+            copy.results[0].type = type
+            builder.insert(copy)
+        value = mapping.value(self.sums.of.first.c)
+        builder.insert(nv_tileas.TmemStore(value, self.sums.buffer, i64(column), location=location))
+
+    def parts(self) -> Iterator[tuple[int, RankedTensorType]]:
+        """(first column, type) of each part of the tile that is changed at once."""
+        whole: Any = self.sums.of.first.c.type
+        rows, columns = whole.shape
+        width = columns
+        while rows * width > _AT_ONCE * 32 * self.warps:
+            width //= 2
+        for column in range(0, columns, width):
+            yield column, RankedTensorType((rows, width), whole.element)
+
+
+def _stage(buffer: Value, iterator: Value, builder: Builder) -> tuple[Value, Value]:
+    """The iterator's stage as a buffer of one, and 0."""
+    old: Any = buffer.type
+    type = SmemType((1, *old.tile), old.element, old.layout)
+    zero = builder.insert(arith.Constant(i32(0))).results[0]
+    return builder.insert(nv_tileas.View(buffer, iterator, res=type)).res, zero
