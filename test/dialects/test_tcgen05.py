@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from programs import fresh_seed
 
 from oracles import require_tool
 from tessera_tools import sim
@@ -61,7 +62,7 @@ def test_the_intrinsics_are_those_of_upstream() -> None:
     ours = translated(PROGRAM, "--mlir-to-llvmir")
     wanted = calls(run("mlir-translate-22", PROGRAM, "--mlir-to-llvmir"))
     assert calls(ours) == wanted
-    assert len(wanted) == 31
+    assert len(wanted) == 38
 
 
 INVALID = [
@@ -82,6 +83,17 @@ INVALID = [
         "ctaGroup = #nvvm.cta_group<cta_1>} : (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>, !llvm.ptr<6>)",
         "requires block scale",
     ),
+    (
+        "nvvm.tcgen05.mma.sp %t, %d, %d, %n, %e, %t {aShift, kind = #nvvm.tcgen05_mma_kind<f16>, "
+        "ctaGroup = #nvvm.cta_group<cta_1>} : (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>)",
+        "needs A in tensor memory",
+    ),
+    (
+        "nvvm.tcgen05.mma.sp.block_scale %t, %d, %d, %n, %e, %t, %t, %t {kind = #nvvm.block_scale_kind<mxf4>, "
+        "ctaGroup = #nvvm.cta_group<cta_1>, blockScale = #nvvm.tcgen05_mma_block_scale<block16>} "
+        ": (!llvm.ptr<6>, i64, i64, i32, i1, !llvm.ptr<6>, !llvm.ptr<6>, !llvm.ptr<6>)",
+        "block16",
+    ),
 ]
 
 
@@ -101,6 +113,32 @@ def test_invalid_ops_are_refused_here_and_upstream(op: str, message: str) -> Non
         check=False,
     )
     assert upstream.returncode != 0
+
+
+DESCRIPTOR = """
+llvm.func @k(%out: !llvm.ptr<1>, %start: i32, %leading: i32, %stride: i32) attributes {nvvm.kernel} {
+  %base = llvm.mlir.constant(5 : i8) : i8
+  %mode = llvm.mlir.constant(false) : i1
+  %swizzle = llvm.mlir.constant(2 : i8) : i8
+  %d = nvvm.tcgen05.mma_smem_desc (%start, %leading, %stride, %base, %mode, %swizzle)
+    : (i32, i32, i32, i8, i1, i8) -> i64
+  llvm.store %d, %out : i64, !llvm.ptr<1>
+  llvm.return
+}
+"""
+
+
+def test_a_descriptor_is_packed_from_its_fields() -> None:
+    """As PTX defines it: 14 bits of each address and offset, 1 in bits 46 to 48, the base, the mode, the swizzle."""
+    ours = print_op(parse_module(DESCRIPTOR, "k.mlir"))
+    assert run("mlir-opt-22", ours) == run("mlir-opt-22", DESCRIPTOR)
+    module = sim.load(translated(DESCRIPTOR, "--mlir-to-ptx"), file="k.ptx")
+    out = module.memory.allocate(np.zeros(1, np.uint64), "out")
+    start, leading, stride = (int(n) for n in np.random.default_rng(fresh_seed()).integers(0, 1 << 16, 3))
+    module.launch("k", (1,), (1,), [out, start, leading, stride])
+    low = 0x3FFF
+    fields = (start & low) | (leading & low) << 16 | (stride & low) << 32
+    assert int(out.array()[0]) == fields | 1 << 46 | 5 << 49 | 2 << 61
 
 
 KERNEL = """

@@ -3,7 +3,7 @@
     attributes.py   #nvvm.mma_layout<row>, …        registers.py   read.ptx.sreg.*
     sync.py         barriers, shuffles, fences      mbarriers.py   mbarrier.*
     copies.py       cp.async, bulk and TMA copies   mma.py         ldmatrix, mma.sync, wgmma
-    mma_sparse.py   mma.sp.sync, mma.block_scale
+    mma_sparse.py   mma.sp.sync, mma.block_scale    launch_control.py   clusterlaunchcontrol.*
     misc.py         conversions, inline_ptx         tcgen05.py     tensor memory and its products
 
 Each op is a call of an intrinsic where LLVM has one, and inline PTX otherwise (base.py).
@@ -15,6 +15,7 @@ from tessera_tools.dialects.nvvm import (
     attribute_rules,
     attributes,
     copies,
+    launch_control,
     mbarriers,
     misc,
     mma,
@@ -220,7 +221,7 @@ _ATTRIBUTES: list[type[Attribute]] = [
 DIALECT = Dialect(
     "nvvm",
     "NVIDIA's instructions as LLVM intrinsics",
-    ops_of(registers, sync, mbarriers, copies, mma, mma_sparse, tcgen05, misc),
+    ops_of(registers, sync, mbarriers, copies, mma, mma_sparse, tcgen05, launch_control, misc),
     attributes=by_word(*_ATTRIBUTES, target.TargetAttr),
     op_attributes=attribute_rules.OP_ATTRIBUTES,
     parameter_attributes=attribute_rules.PARAMETER_ATTRIBUTES,

@@ -362,6 +362,17 @@ class PermuteModeAttr(EnumAttr, name="nvvm.permute_mode"):
     )
 
 
+class ClusterLaunchControlQueryTypeAttr(_Bare, name="nvvm.cluster_launch_control_query_type"):
+    """What is asked of an answer of cluster launch control."""
+
+    cases = (
+        "is_canceled",
+        "get_first_cta_id_x",
+        "get_first_cta_id_y",
+        "get_first_cta_id_z",
+    )
+
+
 class Tcgen05FenceAttr(EnumAttr, name="nvvm.tcgen05_fence"):
     """The side of a tcgen05 fence."""
 

@@ -13,7 +13,7 @@ from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import F32, I1, I16, I32, I64, FloatType, IntegerType, VectorType, bit_width
+from tessera_tools.ir.types import F32, I1, I8, I16, I32, I64, FloatType, IntegerType, VectorType, bit_width
 from tessera_tools.opdef import TypeConstraint, exactly
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ GENERIC, GLOBAL, SHARED, CLUSTER = (pointer_in(s) for s in (0, 1, 3, 7))
 GENERIC_OR_SHARED = pointer_in(0, 3)
 SHARED_OR_CLUSTER = pointer_in(3, 7)
 ANY_SHARED = pointer_in(0, 3, 7)
-I1_TYPE, I16_TYPE, I32_TYPE, I64_TYPE = (exactly(t) for t in (I1, I16, I32, I64))
+I1_TYPE, I8_TYPE, I16_TYPE, I32_TYPE, I64_TYPE = (exactly(t) for t in (I1, I8, I16, I32, I64))
 F32_TYPE = exactly(F32)
 I32_OR_F32: TypeConstraint[IntegerType | FloatType] = TypeConstraint(
     "32-bit signless integer or 32-bit float", lambda t: t in (I32, F32)

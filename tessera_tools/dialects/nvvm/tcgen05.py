@@ -25,6 +25,7 @@ from tessera_tools.dialects.nvvm.attributes import (
 from tessera_tools.dialects.nvvm.base import (
     GENERIC_OR_SHARED,
     I1_TYPE,
+    I8_TYPE,
     I16_TYPE,
     I32_TYPE,
     I64_TYPE,
@@ -35,6 +36,7 @@ from tessera_tools.dialects.nvvm.base import (
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import I32, I64, IntegerType, VectorType
 from tessera_tools.opdef import (
+    PURE,
     READ_WRITE,
     SYNCHRONIZES,
     UNIT_ATTR,
@@ -264,6 +266,10 @@ class Tcgen05St(_LoadOrStore, name="nvvm.tcgen05.st", traits=(READ_WRITE,)):
         self.check(self.val.type, self.offset)
 
 
+_DESCRIPTOR = ((14, 0), (14, 16), (14, 32), (3, 49), (1, 52), (3, 61))
+"""The number of bits of each field of a descriptor, and its first bit."""
+_VERSION_BIT = 46
+"""Bits 46 to 48 are 1."""
 _KINDS = {"f16": 0, "tf32": 1, "f8f6f4": 2, "i8": 3}
 _COLLECTOR = {"discard": 0, "lastuse": 1, "fill": 2, "use": 3}
 
@@ -272,9 +278,108 @@ def _source(op: Any) -> str:
     return "tensor" if space(op.matrix_a) == 6 else "shared"
 
 
-class Tcgen05Mma(NVVMOp, name="nvvm.tcgen05.mma", traits=(READ_WRITE,)):
+class Tcgen05MmaSmemDesc(NVVMOp, name="nvvm.tcgen05.mma_smem_desc", traits=(PURE,)):
+    """A descriptor of a matrix in shared memory, packed from its fields."""
+
+    start_addr = operand(I32_TYPE)
+    leading_dim_offset = operand(I32_TYPE)
+    stride_dim_offset = operand(I32_TYPE)
+    base_offset = operand(I8_TYPE)
+    leading_dim_mode = operand(I1_TYPE)
+    swizzle_mode = operand(I8_TYPE)
+    res = result(I64_TYPE)
+    assembly = "`(` operands `)` attr-dict `:` `(` type(operands) `)` `->` type($res)"
+
+    def llvm_ir(self, e: Emitter) -> None:
+        packed = str(1 << _VERSION_BIT)
+        for number, (field, (bits, first)) in enumerate(zip(self.operands, _DESCRIPTOR, strict=True)):
+            wide = e.temporary(f"zext {e.operand(field)} to i64")
+            kept = e.temporary(f"and i64 {wide}, {(1 << bits) - 1}")
+            placed = e.temporary(f"shl i64 {kept}, {first}")
+            text = f"or i64 {packed}, {placed}"
+            if number + 1 == len(_DESCRIPTOR):
+                e.define(self, text)
+            else:
+                packed = e.temporary(text)
+
+
+class _Product(NVVMOp):
+    """A product, dense or of a sparse A: its intrinsic starts with `intrinsic`."""
+
+    def intrinsic_name(self) -> str:
+        op: Any = self
+        name = f"{self.intrinsic}.{_source(self)}"
+        name += ".scale_d" if op.scale_input_d is not None else ""
+        if op.disable_output_lane is not None:
+            name += f".disable_output_lane.cg{op.cta_group.value[-1]}"
+        return name + (".ashift" if flag(self, "aShift") else "")
+
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
+        op: Any = self
+        arguments = [*map(e.operand, self.operands), f"i32 {_KINDS[op.kind.value]}"]
+        if op.disable_output_lane is None:
+            arguments.append(f"i32 {op.cta_group.value[-1]}")
+        return [*arguments, f"i32 {_COLLECTOR[op.collector_op.value]}"]
+
+    def verify_op(self) -> None:
+        op: Any = self
+        lanes = op.disable_output_lane
+        if lanes is not None and lanes.type.num_elements != 4 * int(op.cta_group.value[-1]):
+            raise self.error(
+                f"Disable Output Lane of length {lanes.type.num_elements} is incompatible with CtaGroupAttr"
+            )
+        if op.scale_input_d is not None and op.kind.value not in ("f16", "tf32"):
+            raise self.error("scale-input-d needs kind f16 or tf32")
+        if flag(self, "aShift") and (_source(self) != "tensor" or op.collector_op.value in ("fill", "use")):
+            raise self.error(
+                "a shift of A needs A in tensor memory, and no fill or use of the collector buffer"
+            )
+
+
+class _ScaledProduct(NVVMOp):
+    """A product with scale factors of blocks, dense or of a sparse A."""
+
+    def intrinsic_name(self) -> str:
+        op: Any = self
+        block = "" if op.block_scale.value == "default" else f".{op.block_scale.value}"
+        return f"{self.intrinsic}.{_source(self)}.{op.kind.value}.block_scale{block}"
+
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
+        op: Any = self
+        numbers = int(op.cta_group.value[-1]), _COLLECTOR[op.collector_op.value]
+        return [*map(e.operand, self.operands), *(f"i32 {number}" for number in numbers)]
+
+    def verify_op(self) -> None:
+        op: Any = self
+        kind, block = op.kind.value, op.block_scale.value
+        if block == "block16" and kind != "mxf4nvf4":
+            raise self.error("mxf8f6f4 and mxf4 kinds do not support block16 attribute")
+        if block == "default" and kind == "mxf4nvf4":
+            raise self.error("mxf4nvf4 requires block scale attribute")
+
+
+class _StationaryProduct(NVVMOp):
+    """A product with B in a collector buffer, dense or of a sparse A."""
+
+    def intrinsic_name(self) -> str:
+        op: Any = self
+        mask = ".zero_col_mask" if op.zero_col_mask is not None else ""
+        return f"{self.intrinsic}.{_source(self)}{mask}"
+
+    def intrinsic_arguments(self, e: Emitter) -> list[str]:
+        op: Any = self
+        numbers = (
+            _KINDS[op.kind.value],
+            int(op.collector_b_buffer.value[-1]),
+            _COLLECTOR[op.collector_op.value],
+        )
+        return [*map(e.operand, self.operands), *(f"i32 {number}" for number in numbers)]
+
+
+class Tcgen05Mma(_Product, name="nvvm.tcgen05.mma", traits=(READ_WRITE,)):
     """D = A * B (+ D), with D in tensor memory, and A there or in shared memory."""
 
+    intrinsic = "llvm.nvvm.tcgen05.mma"
     matrix_d = operand(TENSOR)
     matrix_a = operand(MATRIX)
     matrix_b = operand(I64_TYPE)
@@ -291,36 +396,11 @@ class Tcgen05Mma(NVVMOp, name="nvvm.tcgen05.mma", traits=(READ_WRITE,)):
         "(`scale` `=` $scale_input_d^)? (`mask` `=` $disable_output_lane^)? attr-dict `:` `(` type(operands) `)`"
     )
 
-    def intrinsic_name(self) -> str:
-        name = f"llvm.nvvm.tcgen05.mma.{_source(self)}"
-        name += ".scale_d" if self.scale_input_d is not None else ""
-        if self.disable_output_lane is not None:
-            name += f".disable_output_lane.cg{self.cta_group.value[-1]}"
-        return name + (".ashift" if flag(self, "aShift") else "")
 
-    def intrinsic_arguments(self, e: Emitter) -> list[str]:
-        arguments = [*map(e.operand, self.operands), f"i32 {_KINDS[self.kind.value]}"]
-        if self.disable_output_lane is None:
-            arguments.append(f"i32 {self.cta_group.value[-1]}")
-        return [*arguments, f"i32 {_COLLECTOR[self.collector_op.value]}"]
-
-    def verify_op(self) -> None:
-        lanes = self.disable_output_lane
-        if lanes is not None and lanes.type.num_elements != 4 * int(self.cta_group.value[-1]):
-            raise self.error(
-                f"Disable Output Lane of length {lanes.type.num_elements} is incompatible with CtaGroupAttr"
-            )
-        if self.scale_input_d is not None and self.kind.value not in ("f16", "tf32"):
-            raise self.error("scale-input-d needs kind f16 or tf32")
-        if flag(self, "aShift") and (_source(self) != "tensor" or self.collector_op.value in ("fill", "use")):
-            raise self.error(
-                "a shift of A needs A in tensor memory, and no fill or use of the collector buffer"
-            )
-
-
-class Tcgen05MmaBlockScale(NVVMOp, name="nvvm.tcgen05.mma.block_scale", traits=(READ_WRITE,)):
+class Tcgen05MmaBlockScale(_ScaledProduct, name="nvvm.tcgen05.mma.block_scale", traits=(READ_WRITE,)):
     """D = A * B (+ D) with the scale factors of blocks in tensor memory."""
 
+    intrinsic = "llvm.nvvm.tcgen05.mma"
     matrix_d = operand(TENSOR)
     matrix_a = operand(MATRIX)
     matrix_b = operand(I64_TYPE)
@@ -339,25 +419,11 @@ class Tcgen05MmaBlockScale(NVVMOp, name="nvvm.tcgen05.mma.block_scale", traits=(
         "`:` `(` type(operands) `)`"
     )
 
-    def intrinsic_name(self) -> str:
-        block = "" if self.block_scale.value == "default" else f".{self.block_scale.value}"
-        return f"llvm.nvvm.tcgen05.mma.{_source(self)}.{self.kind.value}.block_scale{block}"
 
-    def intrinsic_arguments(self, e: Emitter) -> list[str]:
-        numbers = int(self.cta_group.value[-1]), _COLLECTOR[self.collector_op.value]
-        return [*map(e.operand, self.operands), *(f"i32 {number}" for number in numbers)]
-
-    def verify_op(self) -> None:
-        kind, block = self.kind.value, self.block_scale.value
-        if block == "block16" and kind != "mxf4nvf4":
-            raise self.error("mxf8f6f4 and mxf4 kinds do not support block16 attribute")
-        if block == "default" and kind == "mxf4nvf4":
-            raise self.error("mxf4nvf4 requires block scale attribute")
-
-
-class Tcgen05MmaWs(NVVMOp, name="nvvm.tcgen05.mma.ws", traits=(READ_WRITE,)):
+class Tcgen05MmaWs(_StationaryProduct, name="nvvm.tcgen05.mma.ws", traits=(READ_WRITE,)):
     """D = A * B (+ D) with B in a collector buffer."""
 
+    intrinsic = "llvm.nvvm.tcgen05.mma.ws"
     matrix_d = operand(TENSOR)
     matrix_a = operand(MATRIX)
     matrix_b = operand(I64_TYPE)
@@ -376,14 +442,74 @@ class Tcgen05MmaWs(NVVMOp, name="nvvm.tcgen05.mma.ws", traits=(READ_WRITE,)):
         "`:` `(` type(operands) `)`"
     )
 
-    def intrinsic_name(self) -> str:
-        mask = ".zero_col_mask" if self.zero_col_mask is not None else ""
-        return f"llvm.nvvm.tcgen05.mma.ws.{_source(self)}{mask}"
 
-    def intrinsic_arguments(self, e: Emitter) -> list[str]:
-        numbers = (
-            _KINDS[self.kind.value],
-            int(self.collector_b_buffer.value[-1]),
-            _COLLECTOR[self.collector_op.value],
-        )
-        return [*map(e.operand, self.operands), *(f"i32 {number}" for number in numbers)]
+class Tcgen05MmaSparse(_Product, name="nvvm.tcgen05.mma.sp", traits=(READ_WRITE,)):
+    """D = A * B (+ D) with a sparse A, which is stored as half of its columns; its metadata is in tensor memory."""
+
+    intrinsic = "llvm.nvvm.tcgen05.mma.sp"
+    matrix_d = operand(TENSOR)
+    matrix_a = operand(MATRIX)
+    matrix_b = operand(I64_TYPE)
+    idesc = operand(I32_TYPE)
+    enable_input_d = operand(I1_TYPE)
+    sparse_metadata = operand(TENSOR)
+    scale_input_d = optional_operand(I64_TYPE)
+    disable_output_lane = optional_operand(LANES)
+    kind = attribute(of_class(Tcgen05MMAKindAttr))
+    cta_group = attribute(of_class(CTAGroupAttr), key="ctaGroup")
+    collector_op = attribute(of_class(Tcgen05MMACollectorOpAttr), default=_DISCARD, key="collectorOp")
+    a_shift = attribute(UNIT_ATTR, optional=True, key="aShift")
+    assembly = (
+        "$matrix_d `,` $matrix_a `,` $matrix_b `,` $idesc `,` $enable_input_d `,` $sparse_metadata "
+        "(`scale` `=` $scale_input_d^)? (`mask` `=` $disable_output_lane^)? attr-dict `:` `(` type(operands) `)`"
+    )
+
+
+class Tcgen05MmaSparseBlockScale(
+    _ScaledProduct, name="nvvm.tcgen05.mma.sp.block_scale", traits=(READ_WRITE,)
+):
+    """D = A * B (+ D) with a sparse A and the scale factors of blocks."""
+
+    intrinsic = "llvm.nvvm.tcgen05.mma.sp"
+    matrix_d = operand(TENSOR)
+    matrix_a = operand(MATRIX)
+    matrix_b = operand(I64_TYPE)
+    idesc = operand(I32_TYPE)
+    enable_input_d = operand(I1_TYPE)
+    sparse_metadata = operand(TENSOR)
+    scale_a = operand(TENSOR)
+    scale_b = operand(TENSOR)
+    kind = attribute(of_class(BlockScaleKindAttr))
+    cta_group = attribute(of_class(CTAGroupAttr), key="ctaGroup")
+    block_scale = attribute(
+        of_class(Tcgen05MMABlockScaleAttr), default=Tcgen05MMABlockScaleAttr("default"), key="blockScale"
+    )
+    collector_op = attribute(of_class(Tcgen05MMACollectorOpAttr), default=_DISCARD, key="collectorOp")
+    assembly = (
+        "$matrix_d `,` $matrix_a `,` $matrix_b `,` $idesc `,` $enable_input_d `,` $sparse_metadata `,` $scale_a `,` "
+        "$scale_b attr-dict `:` `(` type(operands) `)`"
+    )
+
+
+class Tcgen05MmaWsSparse(_StationaryProduct, name="nvvm.tcgen05.mma.ws.sp", traits=(READ_WRITE,)):
+    """D = A * B (+ D) with a sparse A, and B in a collector buffer."""
+
+    intrinsic = "llvm.nvvm.tcgen05.mma.ws.sp"
+    matrix_d = operand(TENSOR)
+    matrix_a = operand(MATRIX)
+    matrix_b = operand(I64_TYPE)
+    idesc = operand(I32_TYPE)
+    enable_input_d = operand(I1_TYPE)
+    sparse_metadata = operand(TENSOR)
+    zero_col_mask = optional_operand(I64_TYPE)
+    kind = attribute(of_class(Tcgen05MMAKindAttr))
+    collector_b_buffer = attribute(
+        of_class(Tcgen05MMACollectorBBufferAttr),
+        default=Tcgen05MMACollectorBBufferAttr("b0"),
+        key="collectorBBuffer",
+    )
+    collector_op = attribute(of_class(Tcgen05MMACollectorOpAttr), default=_DISCARD, key="collectorOp")
+    assembly = (
+        "$matrix_d `,` $matrix_a `,` $matrix_b `,` $idesc `,` $enable_input_d `,` $sparse_metadata "
+        "(`,` $zero_col_mask^)? attr-dict `:` `(` type(operands) `)`"
+    )
