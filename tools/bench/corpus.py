@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,16 +26,23 @@ from measure import ROOT, find, sample, table, tessera
 CORPUS = ROOT / "test" / "corpus"
 
 
-def registers_of(cubin: bytes) -> int:
-    """Registers a thread: the greatest EIATTR_REGCOUNT (0x2f) in the section `.nv.info` of the cubin's ELF."""
+def sections(cubin: bytes) -> Iterator[tuple[str, int, int]]:
+    """Name, start and length of each section of the cubin's ELF."""
     offset = struct.unpack_from("<Q", cubin, 40)[0]
     size, count, names_index = struct.unpack_from("<HHH", cubin, 58)
     names = struct.unpack_from("<Q", cubin, offset + size * names_index + 24)[0]
     for index in range(count):
         name, _, _, _, start, length = struct.unpack_from("<IIQQQQ", cubin, offset + size * index)
-        if not cubin[names + name :].startswith(b".nv.info\0"):
+        yield cubin[names + name : cubin.index(0, names + name)].decode(), start, length
+
+
+def registers_of(cubin: bytes) -> int:
+    """Registers a thread: the greatest EIATTR_REGCOUNT (0x2f) in the section `.nv.info` of the cubin's ELF."""
+    found = [0]
+    for name, start, length in sections(cubin):
+        if name != ".nv.info":
             continue
-        found, at = [0], start
+        at = start
         while at < start + length:
             form, attribute, value = struct.unpack_from("<BBH", cubin, at)
             at += 4
@@ -42,8 +50,18 @@ def registers_of(cubin: bytes) -> int:
                 if attribute == 0x2F:
                     found.append(struct.unpack_from("<II", cubin, at)[1])
                 at += value
-        return max(found)
-    return 0
+    return max(found)
+
+
+def static_shared_of(cubin: bytes) -> int:
+    """Bytes of shared memory that a kernel declares, with the 1 KiB that the system reserves from sm_90 on.
+
+    The largest section `.nv.shared.` of the cubin's ELF.
+    """
+    return max(
+        (length for name, _, length in sections(cubin) if name.startswith(".nv.shared.")),
+        default=0,
+    )
 
 
 def static_figures(sass: str) -> dict[str, str]:

@@ -5,7 +5,8 @@
 
 Instructions are those of the shortest way round, past what is seldom needed, and in parentheses all of the loop where
 that differs.  Waits are those for products, barrier operations those of mbarriers and named barriers.  Registers are
-those of a thread at launch; shared memory is what the launch requests, in bytes.
+those of a thread at launch; shared memory is what the launch requests, in bytes; of tileiras, what its
+cubin declares, with the 1 KiB that the system reserves.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from corpus import CORPUS, registers_of
+from corpus import CORPUS, registers_of, static_shared_of
 from measure import ROOT, find, table, tessera
 
 COLUMNS = (
@@ -55,10 +56,10 @@ def row(name: str, cubin: Path) -> list[str] | None:
 
 
 def shared(cubin: Path) -> str:
-    """The bytes of shared memory of a launch, static and dynamic; `-` where only the launcher of the cubin knows."""
+    """The bytes of shared memory of a launch, static and dynamic; of a cubin without a manifest, what it declares."""
     manifest = cubin.with_suffix(".json")
     if not manifest.is_file():
-        return "-"
+        return str(static_shared_of(cubin.read_bytes()))
     kernels = json.loads(manifest.read_text())["kernels"]
     return str(max(kernel["static_shared"] + kernel["dynamic_shared"] for kernel in kernels))
 

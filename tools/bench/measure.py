@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_SECONDS = 300
+_WIDTH = 200
+"""Columns of a table that is not printed on a terminal: what is cut off is lost."""
 
 
 @dataclass(frozen=True)
@@ -89,4 +91,4 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> 
         grid.add_column(column, justify="right" if number else "left")
     for row in rows:
         grid.add_row(*row)
-    Console().print(grid)
+    Console(width=None if sys.stdout.isatty() else _WIDTH).print(grid)

@@ -86,7 +86,10 @@ class Place:
         """The processor time of the server and of the commands that have ended."""
         if not self.server:
             return 0
-        words = Path(f"/proc/{self.server}/stat").read_text().rpartition(")")[2].split()
+        try:
+            words = Path(f"/proc/{self.server}/stat").read_text().rpartition(")")[2].split()
+        except FileNotFoundError:
+            sys.exit("the server has ended, as it does when a file of the package changes; measure again")
         return sum(map(int, words[11:15]))  # utime, stime, cutime, cstime: proc(5)
 
     def start_server(self) -> None:
