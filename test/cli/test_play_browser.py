@@ -354,7 +354,11 @@ def test_an_example_is_loaded_and_back_returns(show: Any) -> None:
     page = show(small())
     page.get_by_label("Example").select_option("softmax.mlir")
     expect(line(page, "func.func @softmax")).to_have_count(1)
-    page.wait_for_function("async () => (await decoded(location.hash.slice(1))).program.includes('@softmax')")
+    in_address = "async () => (await decoded(location.hash.slice(1))).program.includes('@softmax')"
+    for _ in range(500):  # the page may not evaluate text, as wait_for_function does
+        if page.evaluate(in_address):
+            break
+        page.wait_for_timeout(20)
     page.go_back()
     expect(line(page, "func.func @f(")).to_have_count(1)
     assert page.locator("#program").input_value() == SMALL
