@@ -52,7 +52,6 @@ from tessera_tools.passes.tileaa.pointers import (
     token_of,
 )
 
-
 # -- creation of views
 
 

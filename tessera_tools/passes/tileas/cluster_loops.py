@@ -109,9 +109,10 @@ def _keeps_promises(loop: scf.For, axis: int) -> bool:
         elif isinstance(op, nv_tileaa.Assume) and (op.lower is not None or op.upper is not None):
             if not _is_alike([op.source], loop, axis):
                 return False
-        elif isinstance(op, LoopLike) and not isinstance(op, scf.For):
-            return False
-        elif not op.regions and not isinstance(op, Terminator) and not op.is_speculatable():
+        elif isinstance(op, LoopLike):
+            if not isinstance(op, scf.For):
+                return False
+        elif not (op.regions or isinstance(op, Terminator) or op.is_speculatable()):
             return False
     return True
 
