@@ -230,8 +230,8 @@ def _death_signal_of(program: str) -> list[str] | None:
         return None
     if not _setpriv:
         _setpriv.append(next(filter(_sets_death_signals, _SETPRIV), ""))
-    # The error for what is not a program must be exec's.
-    if not _setpriv[0] or not os.access(program, os.X_OK) or not _contains(program, b"\x7fELF", 4):
+    # The error for what is not a program must be exec's: setpriv gives what the system does not execute to a shell.
+    if not _setpriv[0] or not os.access(program, os.X_OK) or not _is_of_this_machine(program):
         return None
     return [_setpriv[0], "--pdeathsig", "KILL", "--"]
 
@@ -239,6 +239,17 @@ def _death_signal_of(program: str) -> list[str] | None:
 def _sets_death_signals(path: str) -> bool:
     # busybox has another setpriv, and util-linux has had the option since 2.33.
     return _contains(path, b"pdeathsig", 1 << 20) and os.path.basename(os.path.realpath(path)) == "setpriv"
+
+
+def _is_of_this_machine(path: str) -> bool:
+    """Whether a file begins as the program of this process does: ELF with its class, byte order and machine.
+    Source: System V ABI, "ELF Header"."""
+    try:
+        with open(path, "rb", buffering=0) as file, open("/proc/self/exe", "rb", buffering=0) as own:
+            one, other = file.read(20), own.read(20)
+    except OSError:
+        return False
+    return one.startswith(b"\x7fELF") and (one[:6], one[18:]) == (other[:6], other[18:])
 
 
 def _contains(path: str, word: bytes, most: int) -> bool:

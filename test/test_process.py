@@ -90,6 +90,19 @@ def test_a_file_that_is_no_program_is_an_os_error(tmp_path: Path):
         run([str(file)], time_limit=20)
 
 
+def test_a_program_of_another_machine_is_an_os_error_and_no_shell_reads_it(tmp_path: Path):
+    """setpriv gives a shell what the system does not execute."""
+    header = bytearray(Path(SH).read_bytes()[:20])
+    header[18] ^= 0x40  # e_machine
+    told = tmp_path / "told"
+    file = tmp_path / "program"
+    file.write_bytes(bytes(header) + f"\necho shell > {told}\n".encode())
+    file.chmod(0o755)
+    with pytest.raises(OSError, match="Exec format error"):
+        run([str(file)], time_limit=20)
+    assert not told.exists()
+
+
 def test_the_users_own_tunables_of_glibc_stay(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.check=1")
     assert process.allocating()["GLIBC_TUNABLES"] == "glibc.malloc.check=1"

@@ -86,6 +86,23 @@ def test_pairs(cluster: str, atoms: bool) -> None:
     check(product, (256, 128, 320), str(rng.choice(["late", "early"])), cluster=cluster)
 
 
+@pytest.mark.parametrize(
+    ("cluster", "atoms"), [("blocks:2x2", True), ("blocks:2x2", False), ("blocks:4x1", True)]
+)
+def test_clusters_of_several_pairs(cluster: str, atoms: bool) -> None:
+    """Pairs that need the same factors copy them together; the scales are copied on by each pair."""
+    product = Scaled(m=128, n=128, k=128, atoms=atoms)
+    ptx = compiled(product.text(), TARGET, cluster=cluster).ptx
+    assert "tcgen05.mma.cta_group::2.kind::mxf4nvf4" in ptx and "multicast::cluster" in ptx
+    rng = np.random.default_rng(fresh_seed())
+    check(product, (512, 256, 320), str(rng.choice(["late", "early"])), cluster=cluster)
+
+
+def test_clusters_are_compared_for_factors_of_4_bits() -> None:
+    text = Scaled(m=128, n=128, k=128).text()
+    assert "tcgen05.mma" in compiled(text, TARGET, launches="large").ptx
+
+
 KINDS = {
     "nvfp4": "kind::mxf4nvf4.block_scale.block16",
     "mxfp4": "kind::mxf4.block_scale.block32",

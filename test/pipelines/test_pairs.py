@@ -111,6 +111,71 @@ def test_causal_attention(mode: str, blocks: int) -> None:
     np.testing.assert_allclose(decode(kernel.element, found), expected, rtol=2e-2, atol=2e-2)
 
 
+def in_the_loop(kernel: Attention, *lines: str) -> str:
+    """A kernel that also has these lines in its loop over blocks of keys %j < %steps, of which `%more` is added to the
+    number of the first key."""
+    old = "%first = muli %j, %cn : tile<i32>"
+    text = kernel.text()
+    assert old in text
+    new = [*lines, "%own1 = muli %j, %cn : tile<i32>", "%first = addi %own1, %more : tile<i32>"]
+    return text.replace(old, "\n  ".join(new))
+
+
+_LEFT = "%left0 = subi %steps, %j : tile<i32>"
+
+
+@pytest.mark.parametrize(
+    ("lines", "paired"),
+    [
+        (["%more = divi %c0, %cn signed : tile<i32>"], True),
+        ([_LEFT, "%more = divi %c0, %left0 signed : tile<i32>"], False),
+        (
+            [_LEFT, "%left1 = assume div_by<1>, %left0 : tile<i32>", "%more = muli %left1, %c0 : tile<i32>"],
+            True,
+        ),
+        ([_LEFT, "%more = assume bounded<1, ?>, %left0 : tile<i32>"], False),
+        (["%more = assume bounded<0, ?>, %j : tile<i32>"], True),
+    ],
+    ids=["constant divisor", "divisor", "no bounds", "bounds of the program", "bounds of the counter"],
+)
+def test_iterations_of_another_program_are_defined(lines: list[str], paired: bool) -> None:
+    """Behind the end of a program's own loop, its divisor would be 0, and a promise of it does not hold."""
+    assert is_paired(in_the_loop(Attention(causal=True), *lines), cluster=BLOCKS) is paired
+
+
+@pytest.mark.parametrize("inbounds", ["", " inbounds = [true, true]"])
+def test_loads_that_are_declared_in_bounds_stay_there(inbounds: str) -> None:
+    """A bias whose columns a program reads from its last one on: behind the end of its loop, before the first one."""
+    rng = np.random.default_rng(fresh_seed())
+    kernel = Attention(causal=True)
+    shape = f"{kernel.rows}x{kernel.keys}"
+    tensor = "tensor_view<?x?xf32, strides=[?,1]>"
+    part = f"partition_view<tile=({shape}), padding_value = zero, {tensor}>"
+    text = kernel.text()
+    for old, new in (
+        ("%scale: tile<f32>)", "%bP: tile<ptr<f32>>, %br: tile<i32>, %scale: tile<f32>)"),
+        (
+            "%x, %y, %z = get",
+            f"%bT = make_tensor_view %bP, shape = [%br, %br], strides = [%br, 1] : tile<i32> -> {tensor}\n"
+            f"  %bV = make_partition_view %bT : {part}\n  %x, %y, %z = get",
+        ),
+        (
+            "%scaled = mulf %qk,",
+            "%left0 = subi %steps, %j : tile<i32>\n  %left1 = subi %left0, %c1 : tile<i32>\n"
+            f"  %b, %bt = load_view_tko weak %bV[%x, %left1] token = %token{inbounds} : {part}, tile<i32> -> "
+            f"tile<{shape}xf32>, token\n  %biased = addf %qk, %b : tile<{shape}xf32>\n  %scaled = mulf %biased,",
+        ),
+    ):
+        assert old in text
+        text = text.replace(old, new)
+    assert is_paired(text, cluster=BLOCKS) is not bool(inbounds)
+    size = 2 * kernel.rows
+    args, expected = kernel.case(size, size, rng)
+    args[-1:] = [np.zeros((size, size), np.float32), np.int32(size), args[-1]]
+    found = launch(text, *args, target=TARGET, grid=(2,), mode="late", cluster=BLOCKS)[0][3]
+    np.testing.assert_allclose(decode(kernel.element, found), expected, rtol=2e-2, atol=2e-2)
+
+
 def test_ptxas_assembles_causal_attention_without_a_warning() -> None:
     for kernel in (Attention(causal=True), Attention(keys=128, width=128, element="bf16", causal=True)):
         used = assembled(compiled(kernel.text(), TARGET, cluster=BLOCKS).ptx, TARGET)

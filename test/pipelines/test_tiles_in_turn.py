@@ -188,6 +188,14 @@ def test_the_option_is_an_error_where_it_cannot_be(text: str, why: str) -> None:
         compiled(text, "sm_90a", 3, "tiles")
 
 
+def test_ctas_that_add_up_their_sums_keep_the_order_of_the_tiles() -> None:
+    """Split-K: the exchange of sums is a step of all CTAs of a cluster."""
+    with pytest.raises(
+        DiagnosticError, match="cluster_reduce_scatter' belongs to the order of the iterations"
+    ):
+        compiled(SMALL.text(), "sm_90a", 3, "tiles", "auto", "static", split_k=2)
+
+
 def test_other_targets_have_no_such_turns() -> None:
     with pytest.raises(DiagnosticError, match="ping-pong=tiles cannot be followed"):
         compiled(WIDE.text(), "sm_80", 3, "tiles")

@@ -82,6 +82,7 @@ from tessera_tools.dialects.nv_tileaa.tensors import (
 )
 from tessera_tools.dialects.nv_tileaa.views import (
     DYNAMIC_INDEX,
+    UNBOUNDED,
     AddPtr,
     CreateMemToken,
     JoinMemTokens,
@@ -132,6 +133,7 @@ __all__ = [
     "DYNAMIC_INDEX",
     "MEM_TOKEN",
     "TOKEN",
+    "UNBOUNDED",
     "VIEW",
     "AddPtr",
     "Assert",

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import Node, OpState
 
+UNBOUNDED = (1 << 63) - 1
+"""The extent of an axis along which accesses are in bounds, so that nothing compares it with their indices."""
+
 
 class CreateMemToken(Op, name="nv_tileaa.create_mem_token", traits=(PURE,)):
     """The token before any memory operation."""

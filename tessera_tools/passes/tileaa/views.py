@@ -52,10 +52,6 @@ from tessera_tools.passes.tileaa.pointers import (
     token_of,
 )
 
-UNBOUNDED = (1 << 63) - 1
-"""The extent of an axis along which an access is declared in bounds."""
-
-
 # -- creation of views
 
 
@@ -210,7 +206,7 @@ def _moved(op: Operation, view: TileView, to: Lowering) -> Value:
     if all(p.type is I32 for p in places):
         memref = view.memref
         if any(promised):
-            shape = [UNBOUNDED if safe else extent for safe, extent in zip(promised, extents, strict=True)]
+            shape = [aa.UNBOUNDED if safe else extent for safe, extent in zip(promised, extents, strict=True)]
             # At the view, so that it is hoisted out of the same loops.
             builder = Builder.after(source)
             builder.location = source.location

@@ -4,9 +4,10 @@
       ──▶  %m = max(f(first %x of the cluster), f(its next one), …)
            for %j = 0 to %m { …; yield select(%j < %n, %new, %old) }
 
-An iteration behind the end of a program's own loop changes nothing: each carried value keeps what it was.  Its loads
-are those that another program of the cluster makes, and it stores nothing.  With a causal mask, two neighboring blocks
-of queries end at different blocks of keys; both CTAs of a pair then multiply equally often.
+An iteration behind the end of a program's own loop changes nothing: each carried value keeps what it was, and nothing
+is stored.  What the program promises holds there, too: a load that is declared to be in bounds is one that another
+program of the cluster makes, and no other op is undefined.  With a causal mask, two neighboring blocks of queries end
+at different blocks of keys; both CTAs of a pair then multiply equally often.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.ir.builtin_attributes import IntegerAttr, i32
 from tessera_tools.ir.core import BlockArgument, Builder, IRMapping, Operation, Value
 from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.interfaces import LoopLike
+from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I32, FloatType, IntegerType, RankedTensorType
 
 _MOST_OPS = 32
@@ -34,7 +37,7 @@ def even_out(function: nv_tileaa.Func, programs: tuple[int, int]) -> list[scf.Fo
     changed: list[scf.For] = []
     for loop in loops:
         found = _bound(loop, axes[0])
-        if found is not None and _is_supported(loop):
+        if found is not None and _is_supported(loop) and _keeps_promises(loop, axes[0]):
             _lengthen(loop, found, axes[0], programs[axes[0]])
             changed.append(loop)
     return changed
@@ -94,6 +97,52 @@ def _is_supported(loop: scf.For) -> bool:
         # Nothing could keep such sums as they were.
         return False
     return all(is_pure(op) or isinstance(op, nv_tileas.TiledLoad) or op.regions for op in loop.walk())
+
+
+def _keeps_promises(loop: scf.For, axis: int) -> bool:
+    """Whether an iteration of another program of the cluster is defined in this one: it ends, no op in it is undefined
+    for some operands, and what is declared to be in bounds is the same for the programs along an axis."""
+    for op in loop.walk():
+        if isinstance(op, nv_tileas.TiledLoad):
+            if not _is_checked(op) and not _is_alike([op.view, *op.indices], loop, axis):
+                return False
+        elif isinstance(op, nv_tileaa.Assume) and (op.lower is not None or op.upper is not None):
+            if not _is_alike([op.source], loop, axis):
+                return False
+        elif isinstance(op, LoopLike):
+            if not isinstance(op, scf.For):
+                return False
+        elif not (op.regions or isinstance(op, Terminator) or op.is_speculatable()):
+            return False
+    return True
+
+
+def _is_checked(load: nv_tileas.TiledLoad) -> bool:
+    """Whether all extents of a load's tensor are compared with its indices."""
+    view = load.view.defining_op
+    return isinstance(view, nv_tileaa.MakeMemRef) and nv_tileaa.UNBOUNDED not in view.extents()
+
+
+def _is_alike(values: list[Value], loop: scf.For, axis: int) -> bool:
+    """Whether numbers follow from the counter of a loop, and from what is the same for all programs along an axis."""
+    left, seen = list(values), set[Value]()
+    while left:
+        value = left.pop()
+        if value in seen or value is loop.induction[0]:
+            continue
+        seen.add(value)
+        op, block = value.defining_op, value.owner_block
+        if op is None:
+            if block is None or not isinstance(block.parent_op, nv_tileaa.Func):
+                return False
+        elif op.regions or not is_pure(op):
+            return False
+        elif isinstance(op, nv_tileaa.GetProgramId):
+            if op.axis.value == axis or op.program is not None:
+                return False
+        else:
+            left += op.operands
+    return True
 
 
 def _lengthen(loop: scf.For, ops: list[Operation], axis: int, count: int) -> None:

@@ -45,8 +45,6 @@ MOST_COPY = 512
 """Elements of a thread that the ops of a loop compute, above which a second copy is too much code."""
 LEAST_SHARE = 6
 """A loop is split if checks are at least the 6th part of its instructions."""
-UNBOUNDED = (1 << 63) - 1
-"""The extent of an axis along which an access is in bounds."""
 REMAINDER = "nv_tileas.remainder"
 """A unit attribute of the second loop."""
 _FAR = 1 << 33
@@ -352,7 +350,9 @@ class _Split:
     def _unbounded(self, op: Any, axes: tuple[int, ...]) -> None:
         """The access through a view without extents along the axes, as wide as it then may be."""
         view: Any = op.view.defining_op
-        extents = [UNBOUNDED if axis in axes else extent for axis, extent in enumerate(view.extents())]
+        extents = [
+            nv_tileaa.UNBOUNDED if axis in axes else extent for axis, extent in enumerate(view.extents())
+        ]
         shape = [extent for extent in extents if isinstance(extent, Value)]
         static = [DYNAMIC_INDEX if isinstance(extent, Value) else extent for extent in extents]
         made = nv_tileaa.MakeMemRef(
