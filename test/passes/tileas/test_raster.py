@@ -30,7 +30,8 @@ def place(raster: str, number: int, columns: int, rows: int) -> tuple[int, int]:
     """(x, y) of a program."""
     order, block = read_raster(raster), Block([I32, I32, I32])
     assert order is not None
-    found = program_at(order, *block.arguments, Builder.at_end(block))
+    at, width, height = block.arguments
+    found = program_at(order, at, width, height, Builder.at_end(block))
     values: dict[Value, int] = dict(zip(block.arguments, (number, columns, rows), strict=True))
     for op in block:
         made = constant_of(op.results[0])
