@@ -5,7 +5,7 @@
 The launchers of tools/bench/launchers/ are compiled with nvcc and with CUTLASS's headers, a minute or two for each
 kernel; `--build` keeps what was compiled.  CUTLASS's own code chooses the grid, the cluster and the parameters.  Each
 kernel runs in both modes.  Prints the largest error beside the bound, and the findings; exits with 1 if a result is
-wrong or a finding is an error.
+wrong, or if a finding is an error where none is expected.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ class Case:
     defines: dict[str, Any]
     operands: Callable[[np.random.Generator], Operands]
     include: tuple[str, ...] = field(default=("include", "tools/util/include"))
+    lacks: str = ""
+    """What PTX requires and the kernel does not have, so that findings of errors are expected."""
 
 
 def encoded(values: Array, element: str) -> tuple[Array, Array]:
@@ -172,7 +174,8 @@ CASES = [
     Case("mxfp8, pairs", _SCALED, tiles(_MXFP8, (256, 128, 128), (2, 1)),
          scaled(512, 256, 384, "e4m3", "ue8m0", 32)),
     Case("attention, 128 deep, causal", _ATTENTION, {"HEADDIM": 128, "CAUSAL": 1},
-         attention(384, 384, 128, 2, 1, 1, causal=True), _EXAMPLE),
+         attention(384, 384, 128, 2, 1, 1, causal=True), _EXAMPLE,
+         "waits of tcgen05.ld and st before an mbarrier is signaled; one count of setmaxnreg in a warpgroup"),
 ]  # fmt: skip
 
 
@@ -197,13 +200,15 @@ def check(case: Case, folder: Path, rng: np.random.Generator) -> bool:
         kinds = Counter((one.severity, one.kind) for one in result.findings)
         told = ", ".join(f"{count} {severity}s ({kind})" for (severity, kind), count in sorted(kinds.items()))
         errors = result.findings.of("error")
-        right = bool(error <= given.bound) and not errors
+        right = bool(error <= given.bound) and not (errors and not case.lacks)
         print(
             f"{case.name}, {mode}: {'right' if right else 'WRONG'}, error {error:.1e} of {given.bound:.1e}; "
             f"grid {launch['grid']}, cluster {launch['cluster']}; {told or 'no findings'}",
             flush=True,
         )
-        if errors:
+        if errors and case.lacks:
+            print(f"  it lacks {case.lacks}")
+        elif errors:
             print(errors[0].message)
         good = good and right
     return good

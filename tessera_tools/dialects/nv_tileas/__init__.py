@@ -7,7 +7,8 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
     ops.py         accesses, buffers, copies by thread, barriers, products
     clusters.py    the CTAs of a cluster
     launch_control.py  the place of a CTA that has not begun
-    pipelines.py   agents and the pipelines between them
+    agents.py      agents
+    pipelines.py   the pipelines between them
     channels.py    numbers that agents send to each other
     orders.py      turns of the warpgroups of an agent
     tma.py         boxes by TMA, products by wgmma
@@ -18,6 +19,7 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
 """
 
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
+from tessera_tools.dialects.nv_tileas.agents import AgentSwitch, Yield, agent_of
 from tessera_tools.dialects.nv_tileas.base import LinearAttr, SharedAttr, SmemType, layout_of, with_layout
 from tessera_tools.dialects.nv_tileas.box_groups import BoxCommit, BoxCopy, BoxWait
 from tessera_tools.dialects.nv_tileas.channels import ReceiveValue, SendValue
@@ -78,7 +80,6 @@ from tessera_tools.dialects.nv_tileas.pipeline_types import (
 )
 from tessera_tools.dialects.nv_tileas.pipelines import (
     NO_PIPELINE,
-    AgentSwitch,
     ConsumeOne,
     ConsumerRead,
     ConsumerRelease,
@@ -92,8 +93,6 @@ from tessera_tools.dialects.nv_tileas.pipelines import (
     ProducerCommit,
     ProducerTail,
     ProducerWrite,
-    Yield,
-    agent_of,
     is_unwrapped,
     pipeline_at,
     pipeline_of,

@@ -21,7 +21,7 @@ tileas-bind-named-barriers sets).  CUTLASS calls this an ordered sequence barrie
 
 from __future__ import annotations
 
-from tessera_tools.dialects.nv_tileas.pipelines import AgentSwitch, agent_of
+from tessera_tools.dialects.nv_tileas.agents import AgentSwitch, agent_of
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.traits import OneRegionRuns

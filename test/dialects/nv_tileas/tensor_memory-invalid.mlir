@@ -225,3 +225,13 @@ func.func @f(%s: !nv_tileas.smem<1x128x4xf8E4M3FN>, %d: !sa, %slot: i32) {
   %c = nv_tileas.async.tmem_copy %s, %d, slot %slot : !nv_tileas.smem<1x128x4xf8E4M3FN>, !sa -> !sa
   return
 }
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+func.func @f(%rows: tensor<64x1xi1>, %d: !sums) {
+  // expected-error @below {{looks for true elements of tensor<64x1xi1> in the rows of}}
+  %any = nv_tileas.any_in_warp %rows, %d : tensor<64x1xi1>, !sums
+  return
+}

@@ -82,3 +82,12 @@ func.func @copied(%s: !nv_tileas.smem<1x128x4xf8E4M3FN>, %slot: i32) {
   nv_tileas.dealloc_tmem %d : !staged
   return
 }
+
+// CHECK-LABEL: func.func @any_in_warp
+func.func @any_in_warp(%rows: tensor<128x1xi1>) -> i1 {
+  %d = nv_tileas.alloc_tmem : !more
+  // CHECK: nv_tileas.any_in_warp %{{.*}}, %{{.*}} : tensor<128x1xi1>, !nv_tileas.tmem<1x128x16xf16
+  %any = nv_tileas.any_in_warp %rows, %d : tensor<128x1xi1>, !more
+  nv_tileas.dealloc_tmem %d : !more
+  return %any : i1
+}
