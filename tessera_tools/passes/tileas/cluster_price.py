@@ -21,6 +21,7 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.cluster_programs import in_step, shared_by
 from tessera_tools.passes.tileas.fills import BoxLoad
+from tessera_tools.passes.tileas.packed_factors import unpack_factors
 from tessera_tools.passes.tileas.products import AsyncProduct, asynchronous_products
 from tessera_tools.passes.tileas.umma_pairs import CTAS, has_halves
 from tessera_tools.passes.tileas.umma_products import choose_umma
@@ -56,6 +57,13 @@ class Choice:
 def choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
     """The cheapest clusters of tile blocks; None if a plain kernel is as fast, or if the clock does not know the
     target."""
+    try:
+        return _choose_blocks(function, target)
+    finally:
+        unpack_factors(function)
+
+
+def _choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
     products = _asynchronous(function, target)
     # An occupancy fixes the registers of all threads, so that there are no agents.
     if timing(target) is None or not products or "nv_tileaa.occupancy" in function.attributes:
@@ -65,7 +73,7 @@ def choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
     in_pairs = target.has(Feature.TCGEN05)
     for shape in (*SHAPES, *_SHAPES_OF_PAIRS) if in_pairs else SHAPES:
         halves: set[Operation] = set()
-        rows_first = in_pairs and pairs_are_rows(function, shape, target)
+        rows_first = in_pairs and _pairs_are_rows(function, shape, target)
         if in_pairs and not (halves := _pairs(function, shape, products, rows_first)):
             continue
         shared = _multicast(function, shape, products, rows_first)
@@ -81,7 +89,7 @@ def choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
 
 
 def _asynchronous(function: nv_tileaa.Func, target: Target) -> list[AsyncProduct]:
-    """The products whose factors TMA brings."""
+    """The products whose factors TMA brings. Factors of 4 bits stay packed while they are compared."""
     if not target.has(Feature.TCGEN05):
         choice = asynchronous_products(function, target)
         return choice.products if choice is not None else []
@@ -102,6 +110,13 @@ def _multicast(
 def pairs_are_rows(function: nv_tileaa.Func, shape: tuple[int, int], target: Target) -> bool:
     """Whether the CTAs of a pair, whose ranks differ in bit 0, should run programs next to each other along the second
     axis of the grid, because those along the first one cannot multiply together."""
+    try:
+        return _pairs_are_rows(function, shape, target)
+    finally:
+        unpack_factors(function)
+
+
+def _pairs_are_rows(function: nv_tileaa.Func, shape: tuple[int, int], target: Target) -> bool:
     if min(shape) == 1 or not target.has(Feature.TCGEN05):
         return False
     products = _asynchronous(function, target)
