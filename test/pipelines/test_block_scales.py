@@ -136,6 +136,20 @@ def test_factors_of_blocks_are_copied_in_atoms(name: str) -> None:
     assert tuple(ptx.count(word) for word in words) == COPIES[name]
 
 
+@pytest.mark.parametrize(
+    "options", [{"cluster": "blocks:2x2"}, {"cluster": "auto", "launches": "large"}], ids=["2x2", "by price"]
+)
+def test_clusters_of_4_bit_factors(options: dict[str, Any]) -> None:
+    """The choice of a cluster leaves the products as they were."""
+    rng = np.random.default_rng(fresh_seed())
+    product = Scaled(n=64, k=64)
+    args, expected, bound = product.case(128, 64, 192, rng)
+    found = launch(product.text(), *args, target=TARGET, grid=product.grid(128, 64), mode="late", **options)[
+        0
+    ][4]
+    assert np.all(np.abs(found - expected) <= 1e-5 * bound)
+
+
 def test_factors_of_blocks_are_stored_in_words() -> None:
     """Four blocks of a row, for both factors."""
     ptx = compiled(Scaled(n=256).text(), TARGET).ptx

@@ -38,7 +38,9 @@ class Raster:
 def read_raster(text: str) -> Raster | None:
     """`reversed:4`, `grouped`, `grouped:4`, `hilbert:8` …; None if it is not an order."""
     kind, mark, width = text.partition(":")
-    if kind not in _DEFAULTS or (mark and not width.isdecimal()) or (mark and kind == ROWS):
+    # Python refuses to read numbers of thousands of digits.
+    is_number = width.isdecimal() and len(width) <= len(str(_MOST))
+    if kind not in _DEFAULTS or (mark and not is_number) or (mark and kind == ROWS):
         return None
     found = Raster(kind, int(width) if mark else _DEFAULTS[kind])
     is_power = found.width & (found.width - 1) == 0
@@ -50,14 +52,17 @@ def read_raster(text: str) -> Raster | None:
 def program_at(
     raster: Raster, number: Value, columns: Value, rows: Value, builder: Builder
 ) -> tuple[Value, Value]:
-    """(x, y) of the program with a number below columns · rows, along axis 0 and axis 1 of the grid."""
+    """(x, y) of the program with a number below columns · rows, along axis 0 and axis 1 of the grid.
+
+    A band has at most all programs of the grid, so that their number does not wrap.
+    """
     n = Numbers(builder)
     if raster.kind == ROWS:
         return n.rem(number, columns), n.div(number, columns)
     width = n.constant(raster.width)
     if raster.kind == REVERSED:
         # Bands of `width` rows, the last of which may have fewer.
-        band = n.mul(width, columns)
+        band = n.mul(n.min(width, rows), columns)
         top = n.mul(n.div(number, band), width)
         height = n.min(n.sub(rows, top), width)
         within = n.rem(number, band)
@@ -65,13 +70,13 @@ def program_at(
         return n.sub(last, n.div(within, height)), n.add(top, n.rem(within, height))
     if raster.kind == GROUPED:
         # Columns of `width` programs, the last of which may be narrower.
-        group = n.mul(width, rows)
+        group = n.mul(n.min(width, columns), rows)
         first = n.mul(n.div(number, group), width)
         size = n.min(n.sub(columns, first), width)
         within = n.rem(number, group)
         return n.add(first, n.rem(within, size)), n.div(within, size)
     # Bands of `width` rows, and squares in them; both may be cut at the end.
-    band = n.mul(width, columns)
+    band = n.mul(n.min(width, rows), columns)
     top = n.mul(n.div(number, band), width)
     height = n.min(n.sub(rows, top), width)
     in_band = n.rem(number, band)
