@@ -163,7 +163,7 @@ def _llvm_identity() -> str:
         path = os.path.join(folder, "llvmlite", "_version.py")
         with suppress(OSError):
             status = os.stat(path)
-            return f"{path} {status.st_mtime_ns} {status.st_size}"
+            return f"{os.path.realpath(path)} {status.st_mtime_ns} {status.st_size}"
     return ""
 
 

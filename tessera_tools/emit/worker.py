@@ -9,6 +9,7 @@ the compiler. `llvm_child.py` is the other end of the pipes. The next request re
 from __future__ import annotations
 
 import atexit
+import faulthandler
 import marshal
 import os
 import re
@@ -237,9 +238,12 @@ class Worker:
     def _start_copy(self, stdin: int, stdout: int, stderr: int) -> int:
         from tessera_tools.emit.llvm_child import serve_until_end
 
-        return spawn_copy(
-            lambda: serve_until_end(lambda: _preloaded[0]), stdin=stdin, stdout=stdout, stderr=stderr
-        )
+        def serve() -> int:
+            # What Python writes on a signal would be taken for LLVM's reason.
+            faulthandler.disable()
+            return serve_until_end(lambda: _preloaded[0])
+
+        return spawn_copy(serve, stdin=stdin, stdout=stdout, stderr=stderr)
 
     def _send(self, data: bytes, deadline: float) -> None:
         poll = select.poll()

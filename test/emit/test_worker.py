@@ -200,6 +200,28 @@ def test_a_child_killed_from_outside_is_an_error_that_says_so(worker: Worker, nu
         worker.compile(VECTOR_ADD, **SM_80)
 
 
+FAULTS = """
+import faulthandler, os, signal
+from tessera_tools.emit import worker
+faulthandler.enable(2)
+worker.preload()
+with worker.Worker.start() as one:
+    one.info()
+    os.kill(one._pid, signal.SIGSEGV)
+    try:
+        one.compile("", cpu="sm_80", features="+ptx90")
+    except worker.ToolError as problem:
+        print(problem)
+"""
+
+
+def test_a_copy_of_a_process_with_faulthandler_dies_of_a_signal_and_not_of_what_python_writes():
+    done = subprocess.run(
+        [sys.executable, "-c", FAULTS], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert "LLVM died of SIGSEGV while compiling" in done.stdout
+
+
 def test_a_child_that_hangs_is_ended_at_the_time_limit():
     with Worker.start(time_limit=0.5) as worker:
         worker.info()
