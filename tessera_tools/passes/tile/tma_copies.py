@@ -24,7 +24,6 @@ from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
 from tessera_tools.ir.core import Block, BlockArgument, Operation
 from tessera_tools.ir.types import FloatType, IntegerType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
-from tessera_tools.passes.tile.advance import constant_of
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.rings import ring_of
 from tessera_tools.passes.tile.slices import slice_of
@@ -312,11 +311,8 @@ class _Walk:
 
 def _trips(op: scf.For) -> int | None:
     """The number of iterations of a loop, if it is a constant for which groups are counted."""
-    lower, upper, step = (constant_of(value) for value in (op.lower, op.upper, op.step))
-    if lower is None or upper is None or step is None or step < 1:
-        return None
-    count = len(range(lower, upper, step))
-    return count if 1 <= count <= MOST_STARTED else None
+    count = op.trip_count
+    return count if count is not None and 1 <= count <= MOST_STARTED else None
 
 
 def _line(op: Operation) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from tessera_tools.sim.access import check_remote
 from tessera_tools.sim.bulk import copy_in, copy_out, groups
 from tessera_tools.sim.decode import Context, Execute, instruction
-from tessera_tools.sim.instructions.common import once_for_equal
+from tessera_tools.sim.instructions.common import lane_by_lane, once_for_equal
 from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.mbarrier import MBarrier, lookup, resolve
 from tessera_tools.sim.memory import REMOTE_SHIFT, SHARED_START, Buffer
@@ -18,7 +17,7 @@ from tessera_tools.sim.program import Operand
 from tessera_tools.sim.proxies import async_read
 from tessera_tools.sim.reductions import OPERATIONS, combiner
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.sim.warp import Mask, Warp
 
 __all__ = ["Destination", "destinations", "global_bytes", "policy", "shared_bytes"]
 
@@ -194,7 +193,7 @@ def _in(
     ctx.module.async_proxy |= source == "global"
     what = f"'{ctx.inst.name}' at PTX line {ctx.inst.line}"
 
-    def one(warp: Warp, lane: int, mask: Mask) -> None:
+    def one(warp: Warp, mask: Mask, lane: int) -> None:
         count = int(warp.ports[size][lane])
         if not _size(warp, mask, count, what):
             return
@@ -221,7 +220,7 @@ def _in(
             places = np.arange(address, address + count, 16).astype(np.uint64) if source == "global" else None
             warp.stats.bulk("cp.async.bulk", count * len(found), places)
 
-    return _each(one)
+    return lane_by_lane(one)
 
 
 def _global_source(warp: Warp, mask: Mask, address: int, count: int, what: str) -> Any:
@@ -255,14 +254,6 @@ def _size(warp: Warp, mask: Mask, count: int, what: str) -> bool:
     return count % 16 == 0 and count > 0
 
 
-def _each(function: Callable[[Warp, int, Mask], None]) -> Execute:
-    def execute(warp: Warp, mask: Mask) -> None:
-        for lane in map(int, mask.lanes):
-            function(warp, lane, mask_of(1 << lane))
-
-    return execute
-
-
 def _out(ctx: Context, operands: list[Operand], combine: Any, operation: str, masked: bool) -> Execute:
     if len(operands) != 3 + masked:
         raise ctx.error(f"has {len(operands)} operands besides a cache policy; expected {3 + masked}")
@@ -272,7 +263,7 @@ def _out(ctx: Context, operands: list[Operand], combine: Any, operation: str, ma
     ctx.module.async_proxy = True
     what = f"'{ctx.inst.name}' at PTX line {ctx.inst.line}"
 
-    def one(warp: Warp, lane: int, mask: Mask) -> None:
+    def one(warp: Warp, mask: Mask, lane: int) -> None:
         count = int(warp.ports[size][lane])
         address = int(to(warp)[lane])
         if not _size(warp, mask, count, what) or not _aligned(warp, mask, address, what):
@@ -297,7 +288,7 @@ def _out(ctx: Context, operands: list[Operand], combine: Any, operation: str, ma
             warp.stats.bulk("cp.reduce.async.bulk" if operation else "cp.async.bulk", count, places)
 
     if combine is not None:
-        return _each(one)
+        return lane_by_lane(one)
     picked = [] if chosen is None else [chosen]
     return once_for_equal(
         one, lambda warp: [to(warp), at(warp), *(warp.ports[port] for port in (size, *picked))], what
@@ -316,12 +307,12 @@ def prefetch(ctx: Context) -> Execute:
     at, size = ctx.address(operands[0]), ctx.read(operands[1], TYPES["u32"])
     what = f"'{ctx.inst.name}' at PTX line {ctx.inst.line}"
 
-    def one(warp: Warp, lane: int, mask: Mask) -> None:
+    def one(warp: Warp, mask: Mask, lane: int) -> None:
         count, address = int(warp.ports[size][lane]), int(at(warp)[lane])
         if _size(warp, mask, count, what) and _aligned(warp, mask, address, what):
             global_bytes(warp, mask, address, count, what)
 
-    return _each(one)
+    return lane_by_lane(one)
 
 
 @instruction("cp.async.bulk.commit_group")
@@ -329,12 +320,12 @@ def commit_group(ctx: Context) -> Execute:
     """cp.async.bulk.commit_group: the thread's copies since the last commit become a group."""
     ctx.operands(0)
 
-    def one(warp: Warp, lane: int, mask: Mask) -> None:
+    def one(warp: Warp, mask: Mask, lane: int) -> None:
         found = groups(warp, lane)
         found.committed.append(found.open)
         found.open = []
 
-    return _each(one)
+    return lane_by_lane(one)
 
 
 @instruction("cp.async.bulk.wait_group")
@@ -344,7 +335,7 @@ def wait_group(ctx: Context) -> Execute:
     (count,) = ctx.operands(1)
     limit = ctx.read(count, TYPES["u32"])
 
-    def one(warp: Warp, lane: int, mask: Mask) -> None:
+    def one(warp: Warp, mask: Mask, lane: int) -> None:
         found = groups(warp, lane)
         cluster = warp.cta.cluster
         keep = int(warp.ports[limit][lane])
@@ -356,4 +347,4 @@ def wait_group(ctx: Context) -> Execute:
         if not reads:
             found.committed = found.committed[len(done) :]
 
-    return _each(one)
+    return lane_by_lane(one)

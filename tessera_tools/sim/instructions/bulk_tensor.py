@@ -12,7 +12,7 @@ from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.bulk import copy_in, copy_out
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.bulk import destinations, global_bytes, policy, shared_bytes
-from tessera_tools.sim.instructions.common import once_for_equal
+from tessera_tools.sim.instructions.common import lane_by_lane, once_for_equal
 from tessera_tools.sim.memory import Buffer
 from tessera_tools.sim.program import Address, Operand
 from tessera_tools.sim.proxies import async_read, readable
@@ -21,7 +21,7 @@ from tessera_tools.sim.tensor_geometry import Box, column, fill_of, flush, gathe
 from tessera_tools.sim.tensor_map import SPANS, TensorMap
 from tessera_tools.sim.tensormap_proxy import read_map
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.sim.warp import Mask, Warp
 
 _MODES = ("tile", "tile::gather4", "tile::scatter4", "im2col", "im2col_no_offs")
 _LaneBox = Callable[[Warp, int, Mask], tuple[TensorMap, Box] | None]
@@ -141,14 +141,6 @@ def _span(tensor: TensorMap, box: Box) -> int:
     return box.rows * (max(width, SPANS[tensor.swizzle]) if tensor.swizzle else width)
 
 
-def _each(function: Callable[[Warp, int, Mask], None]) -> Execute:
-    def execute(warp: Warp, mask: Mask) -> None:
-        for lane in map(int, mask.lanes):
-            function(warp, lane, mask_of(1 << lane))
-
-    return execute
-
-
 @instruction("cp.async.bulk.tensor")
 def copy(ctx: Context) -> Execute:
     """cp.async.bulk.tensor.dim.dst.src{.mode}.completion…: load by [dst], [map, xyz], [mbar]; or store."""
@@ -173,7 +165,7 @@ def copy(ctx: Context) -> Execute:
     boxed = _box(ctx, operands[1], rank, mode, offsets, what)
     ctas = ctx.read(operands[-1], TYPES["u16"]) if multicast else None
 
-    def one(warp: Warp, lane: int, mask: Mask) -> None:
+    def one(warp: Warp, mask: Mask, lane: int) -> None:
         found = boxed(warp, lane, mask)
         if found is None:
             return
@@ -213,7 +205,7 @@ def copy(ctx: Context) -> Execute:
             numbers = tuple(target.cta.number for target in targets) if paired else ()
             warp.stats.bulk("cp.async.bulk.tensor", box.bytes * len(targets), places, numbers)
 
-    return _each(one)
+    return lane_by_lane(one)
 
 
 @instruction("cp.reduce.async.bulk.tensor")
@@ -236,7 +228,7 @@ def _store(ctx: Context, operation: str | None) -> Execute:
     boxed = _box(ctx, operands[0], rank, mode, None, what)
     at = ctx.address(operands[1])
 
-    def one(warp: Warp, lane: int, mask: Mask) -> None:
+    def one(warp: Warp, mask: Mask, lane: int) -> None:
         found = boxed(warp, lane, mask)
         if found is None:
             return
@@ -259,7 +251,7 @@ def _store(ctx: Context, operation: str | None) -> Execute:
             warp.stats.bulk("cp.async.bulk.tensor", box.bytes, inside.addresses())
 
     if operation is not None:
-        return _each(one)
+        return lane_by_lane(one)
     assert isinstance(operands[0], Address)
     map_at = ctx.address(Address(operands[0].base, operands[0].offset))
     ports = [ctx.read(coordinate, TYPES["s32"]) for coordinate in operands[0].coordinates]
@@ -281,9 +273,9 @@ def prefetch(ctx: Context) -> Execute:
     what = f"'{ctx.inst.name}' at PTX line {ctx.inst.line}"
     boxed = _box(ctx, operands[0], rank, mode, operands[1] if mode == "im2col" else None, what)
 
-    def one(warp: Warp, lane: int, mask: Mask) -> None:
+    def one(warp: Warp, mask: Mask, lane: int) -> None:
         found = boxed(warp, lane, mask)
         if found is not None:
             _inside(warp, mask, *found, what)
 
-    return _each(one)
+    return lane_by_lane(one)

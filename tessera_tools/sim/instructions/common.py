@@ -40,7 +40,7 @@ def lane_by_lane(one: Callable[[Warp, Mask, int], None]) -> Execute:
 
 
 def once_for_equal(
-    one: Callable[[Warp, int, Mask], None], rows: Callable[[Warp], list[Array]], what: str
+    one: Callable[[Warp, Mask, int], None], rows: Callable[[Warp], list[Array]], what: str
 ) -> Execute:
     """Execute `one` for the active lanes with different operands, whose `rows` are given: for operations that have the
     same effect once as several times.
@@ -54,7 +54,7 @@ def once_for_equal(
         _, first, count = np.unique(operands, axis=1, return_index=True, return_counts=True)
         for index in sorted(map(int, first)):
             lane = int(mask.lanes[index])
-            one(warp, lane, mask_of(1 << lane))
+            one(warp, mask_of(1 << lane), lane)
         if int(count.max()) > 1:
             warp.report(
                 "asynchronous",
