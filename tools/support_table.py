@@ -20,7 +20,7 @@ import re
 import secrets
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -63,11 +63,11 @@ def reason(message: str) -> str:
     return re.sub(r"\bsm_\d+a?\b(?= (cannot|does))", "the target", message)
 
 
-def outcome(job: tuple[Case, str, int]) -> tuple[Case, str, str]:
-    """(the case, the target, why it is refused). Raises an error for a wrong result."""
+def outcome(job: tuple[Case, str, int], modes: Sequence[str] = ()) -> tuple[Case, str, str]:
+    """(the case, the target, why it is refused). Raises an error for a wrong result. `modes`: as `prove` has them."""
     case, target, seed = job
     with contextlib.redirect_stdout(io.StringIO()):
-        found = prove(case, target, seed)
+        found = prove(case, target, seed, modes)
     compiled.cache_clear()
     return case, target, found
 

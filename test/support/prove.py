@@ -7,6 +7,7 @@ accepted(case) ──▶ program ──compile──▶ refused, with a reason
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,9 +82,10 @@ def dialect_refuses(case: Case) -> str | None:
     return None
 
 
-def prove(case: Case, target: str, seed: int) -> str:
+def prove(case: Case, target: str, seed: int, modes: Sequence[str] = ()) -> str:
     """Compile and run a program of a case: WORKS, or why it is refused.
 
+    modes: those of the simulated GPU that it runs in; a random one if there is none.
     Raises AssertionError where it computes something else than it says, or has findings.
     """
     w = case.writer(seed)
@@ -93,21 +95,20 @@ def prove(case: Case, target: str, seed: int) -> str:
     except DiagnosticError as problem:
         return problem.diagnostics[0].message
     schedule = random.Random(seed)
-    if case.op.startswith("multimem"):
-        found, output = _multicast(w, text, target), None
-    else:
-        found, result = launch(
-            text, *w.args, target=target, grid=w.grid, seed=schedule.randrange(1 << 30),
-            mode=schedule.choice(("late", "early")),
-        )  # fmt: skip
-        output = result.output
     expected = interpret(parse_module(text, "case.mlir"), w.args, w.grid)
-    for number, (array, a, b) in enumerate(zip(w.memories, expected, found, strict=True)):
-        assert same(array.element, a, b, case.row.exact), (
-            f"{case} on {target}, seed {seed}: argument {number}\n{text}"
-        )
-    if w.output is not None:
-        assert output == rows(w.output, expected[-1], case.element), f"{case}: {output}"
+    order = schedule.randrange(1 << 30)
+    for mode in modes or (schedule.choice(("late", "early")),):
+        if case.op.startswith("multimem"):
+            found, output = _multicast(w, text, target, mode), None
+        else:
+            found, result = launch(text, *w.args, target=target, grid=w.grid, seed=order, mode=mode)
+            output = result.output
+        for number, (array, a, b) in enumerate(zip(w.memories, expected, found, strict=True)):
+            assert same(array.element, a, b, case.row.exact), (
+                f"{case} on {target}, {mode}, seed {seed}: argument {number}\n{text}"
+            )
+        if w.output is not None:
+            assert output == rows(w.output, expected[-1], case.element), f"{case}, {mode}: {output}"
     return WORKS
 
 
@@ -151,7 +152,7 @@ def rows(form: str, array: Array, element: str) -> str:
     return one(values) + "\n"
 
 
-def _multicast(w: Writer, text: str, target: str) -> list[Array]:
+def _multicast(w: Writer, text: str, target: str, mode: str) -> list[Array]:
     """The simulated GPU has no multicast memory; with one copy it is memory like any other."""
     from atomics.test_multimem import on_one_gpu
 
@@ -164,6 +165,8 @@ def _multicast(w: Writer, text: str, target: str) -> list[Array]:
         module.memory.allocate(arg, "array") if isinstance(arg, np.ndarray) and arg.ndim else arg
         for arg in w.args
     ]
-    result = module.launch(kernel.name, w.grid, kernel.block, buffers, kernel.dynamic_shared, seed=0)
+    result = module.launch(
+        kernel.name, w.grid, kernel.block, buffers, kernel.dynamic_shared, seed=0, mode=mode
+    )
     assert not result.findings, result.findings.text()
     return [buffers[array.place].array() for array in w.memories]
