@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pytest
@@ -44,15 +44,21 @@ Case = tuple[list[Any], Sequence[int], Callable[[list[Array]], tuple[Array, Arra
 """(arguments, grid, arrays afterwards → (found, expected), tolerance)."""
 
 
-def gemm(shape: tuple[int, int, int]) -> Callable[[np.random.Generator, bool], Case]:
-    def case(rng: np.random.Generator, ragged: bool) -> Case:
+class CaseOf(Protocol):
+    """A case of a program: whole tiles or ragged ones, and how many tiles a loop has at most."""
+
+    def __call__(self, rng: np.random.Generator, ragged: bool, steps: int = 2) -> Case: ...
+
+
+def gemm(shape: tuple[int, int, int]) -> CaseOf:
+    def case(rng: np.random.Generator, ragged: bool, steps: int = 2) -> Case:
         tm, tn, tk = shape
-        m, n, k = tm, tn, 2 * tk
+        m, n, k = tm, tn, steps * tk
         if ragged:
             m, n, k = (
                 int(rng.integers(1, tm)),
                 8 * int(rng.integers(1, tn // 8)),
-                8 * int(rng.integers(1, tk // 4)),
+                8 * int(rng.integers(1, steps * tk // 8)),
             )
         a, b, d = random("f16", (m, k), rng), random("f16", (k, n), rng), empty("f16", (m, n))
         args = [x for array in (a, b, d) for x in strided(array)]
@@ -62,24 +68,24 @@ def gemm(shape: tuple[int, int, int]) -> Callable[[np.random.Generator, bool], C
     return case
 
 
-def gemm_nt_bias(rng: np.random.Generator, ragged: bool) -> Case:
-    m, n, k = 128, 128, 128
+def gemm_nt_bias(rng: np.random.Generator, ragged: bool, steps: int = 2) -> Case:
+    m, n, k = 128, 128, 64 * steps
     if ragged:
-        m, n, k = int(rng.integers(1, 128)), 8 * int(rng.integers(1, 16)), 8 * int(rng.integers(1, 12))
+        m, n, k = int(rng.integers(1, 128)), 8 * int(rng.integers(1, 16)), 8 * int(rng.integers(1, 8 * steps))
     a, b, c = random("f16", (m, k), rng), random("f16", (n, k), rng), random("f32", (m, n), rng)
     args = [x for array in (a, b, c, empty("f32", (m, n))) for x in strided(array)]
     expected = a.astype(np.float64) @ b.astype(np.float64).T + c
     return args, (1, 1), lambda found: (found[3].astype(np.float64), expected), 1e-3
 
 
-def vector_add(rng: np.random.Generator, ragged: bool) -> Case:
+def vector_add(rng: np.random.Generator, ragged: bool, steps: int = 2) -> Case:
     n = 8 * int(rng.integers(1, 300)) if ragged else 2048
     a, b = random("f32", (n,), rng), random("f32", (n,), rng)
     args = [x for array in (a, b, empty("f32", (n,))) for x in strided(array)]
     return args, (-(-n // 1024),), lambda found: (found[2], a + b), 0.0
 
 
-def softmax(rng: np.random.Generator, ragged: bool) -> Case:
+def softmax(rng: np.random.Generator, ragged: bool, steps: int = 2) -> Case:
     n = int(rng.integers(1, 1024)) if ragged else 1024
     x = random("f32", (3, n), rng)
     e = np.exp(x.astype(np.float64) - x.max(1, keepdims=True))
@@ -87,7 +93,7 @@ def softmax(rng: np.random.Generator, ragged: bool) -> Case:
     return args, (3,), lambda found: (found[1], e / e.sum(1, keepdims=True)), 1e-5
 
 
-def layer_norm(rng: np.random.Generator, ragged: bool) -> Case:
+def layer_norm(rng: np.random.Generator, ragged: bool, steps: int = 2) -> Case:
     # The program divides by 1024, so that rows are whole; the number of rows may be any.
     rows = int(rng.integers(1, 5)) if ragged else 4
     x, w, b = random("bf16", (rows, 1024), rng), random("bf16", (1024,), rng), random("bf16", (1024,), rng)
@@ -98,9 +104,9 @@ def layer_norm(rng: np.random.Generator, ragged: bool) -> Case:
     return [*args, np.float32(1e-5)], (rows,), lambda found: (decode("bf16", found[3]), expected), 2e-2
 
 
-def attention(element: str, block: int, width: int) -> Callable[[np.random.Generator, bool], Case]:
-    def case(rng: np.random.Generator, ragged: bool) -> Case:
-        length = int(rng.integers(1, 2 * block)) if ragged else 2 * block
+def attention(element: str, block: int, width: int) -> CaseOf:
+    def case(rng: np.random.Generator, ragged: bool, steps: int = 2) -> Case:
+        length = int(rng.integers(1, steps * block)) if ragged else steps * block
         q, k, v = (random(element, (1, length, width), rng) for _ in range(3))
         args = [a for array in (q, k, v, empty(element, (1, length, width))) for a in strided(array)]
         scale = np.float32(np.log2(np.e) / np.sqrt(width))
@@ -114,7 +120,7 @@ def attention(element: str, block: int, width: int) -> Callable[[np.random.Gener
     return case
 
 
-CASES: dict[str, Callable[[np.random.Generator, bool], Case]] = {
+CASES: dict[str, CaseOf] = {
     "gemm_f16_64x64x32": gemm((64, 64, 32)),
     "gemm_f16_128x256x64": gemm((128, 256, 64)),
     "gemm_nt_bias_f16_128x128x64": gemm_nt_bias,

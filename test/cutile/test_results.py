@@ -48,6 +48,17 @@ def prepared(name: str, args: list[Any], groups: list[Parameter]) -> list[Any]:
     return args
 
 
+def compare(element: str, found: Any, expected: Any) -> None:
+    """Raises AssertionError if an array is not as expected, up to the tolerance of its elements."""
+    tolerance = TOLERANCE.get(element)
+    if tolerance is None:
+        np.testing.assert_array_equal(found, expected)
+        return
+    x, y = decode(element, expected), decode(element, found)
+    largest = np.max(np.abs(x), initial=1e-3, where=np.isfinite(x))
+    np.testing.assert_allclose(y, x, rtol=tolerance, atol=tolerance * largest)
+
+
 @pytest.mark.parametrize("ragged", [False, True], ids=["whole", "ragged"])
 @pytest.mark.parametrize("name", NAMES)
 def test_results(name: str, ragged: bool) -> None:
@@ -68,13 +79,7 @@ def test_results(name: str, ragged: bool) -> None:
         pytest.fail(f"the interpreter does not do {problem}")
     arrays = [group for group in groups if group.rank >= 0]
     for group, a, b in zip(arrays, expected, found, strict=True):
-        tolerance = TOLERANCE.get(group.element)
-        if tolerance is None:
-            np.testing.assert_array_equal(b, a)
-        else:
-            x, y = decode(group.element, a), decode(group.element, b)
-            largest = np.max(np.abs(x), initial=1e-3, where=np.isfinite(x))
-            np.testing.assert_allclose(y, x, rtol=tolerance, atol=tolerance * largest)
+        compare(group.element, b, a)
 
 
 @pytest.mark.parametrize("name", NAMES)
