@@ -28,15 +28,20 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "test"), str(ROOT / "test" / "cutile"), str(ROOT / "test" / "pipelines")]
+sys.path[:0] = [
+    str(ROOT),
+    str(ROOT / "test"),
+    str(ROOT / "test" / "cutile"),
+    str(ROOT / "test" / "pipelines"),
+]
 
 import numpy as np  # noqa: E402
-from corpus import test_results as corpus  # noqa: E402
+from corpus import test_results as corpus  # type: ignore[attr-defined]  # noqa: E402
 from cutile import test_results as cutile  # noqa: E402
 from dsl import test_examples as examples  # noqa: E402
+from pipelines.test_mutants import mutants  # noqa: E402
 from programs import Array, Compiled, compiled_module, decode, launch_ptx, stopped_by_findings  # noqa: E402
 from reference.interpreter import interpret  # noqa: E402
-from test_mutants import mutants  # noqa: E402
 from tile import flash_attention  # noqa: E402
 
 from tessera_tools.bytecode import read_bytecode  # noqa: E402
@@ -83,7 +88,7 @@ def of_corpus(name: str) -> Program:
     """A program of test/corpus; long: several rounds of each pipeline."""
 
     def case(rng: np.random.Generator, ragged: bool, long: bool) -> Case:
-        args, grid, compare, tolerance = corpus.CASES[name](rng, ragged, **({"steps": 9} if long else {}))
+        args, grid, compare, tolerance = corpus.CASES[name](rng, ragged, 9 if long else 2)
         return Case(args, tuple(grid), lambda arrays: close(*compare(arrays), tolerance))
 
     path = ROOT / "test" / "corpus" / f"{name}.mlir"
@@ -151,7 +156,9 @@ def _rms_norm(x: Any, scale: Any, _: Any, epsilon: Any) -> Any:
 
 def _attention(causal: bool) -> Callable[..., Any]:
     def expected(q: Any, k: Any, v: Any, _: Any) -> Any:
-        heads = [flash_attention.attention(q[0, h], k[0, h], v[0, h], 0.125, causal) for h in range(q.shape[1])]
+        heads = [
+            flash_attention.attention(q[0, h], k[0, h], v[0, h], 0.125, causal) for h in range(q.shape[1])
+        ]
         return np.stack(heads)[None]
 
     return expected
@@ -325,7 +332,9 @@ def main() -> int:
     work, count = (mutated, options.sites) if options.mutants else (swept, options.schedules)
     total, bad = 0, list[str]()
     with ProcessPoolExecutor(options.jobs) as pool:
-        for line, number, problems in pool.map(work, [(name, options.gpu_name, seed, count) for name in names]):
+        for line, number, problems in pool.map(
+            work, [(name, options.gpu_name, seed, count) for name in names]
+        ):
             total, bad = total + number, bad + problems
             print("\n  ".join([line, *problems]), flush=True)
     what = "mutants, {} alive" if options.mutants else "launches, {} wrong"
