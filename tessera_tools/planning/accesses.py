@@ -11,6 +11,10 @@ from tessera_tools.layout import LinearLayout, contiguous_elements
 SECTOR_BYTES = 32
 """Bytes of a sector, the unit of transfer of global memory. An access that fills its sectors wastes no bandwidth."""
 
+MANY_ROWS = 16
+"""So many rows of a tile that a thread loads or stores have hoisted addresses that take as many registers as the tile
+needs. The address of each row is then computed from that of the row before."""
+
 
 def access_vector(access: Operation, layout: LinearLayout) -> int:
     """Returns the number of elements of one access in the layout, at most the number that the atom allows."""

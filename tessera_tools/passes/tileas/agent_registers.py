@@ -14,7 +14,7 @@ from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target, launched_r
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (24, 112)}
 """Registers of the threads of the producer and of a consumer by number of consumer warpgroups, which fit the register
 file together; 0 where there are enough for all."""
-_THREAD_REGISTERS = {1: (0, 255), 2: (104, 200), 4: (80, 104)}
+_THREAD_REGISTERS = {1: (0, 255), 2: (120, 192), 4: (80, 104)}
 """The same, if the threads of the producer bring tiles."""
 _PRODUCER, _LEAST_PRODUCER = 40, 24
 """Registers of the threads of a producer that only starts copies, and if the consumer needs the rest."""

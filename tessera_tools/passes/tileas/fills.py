@@ -31,6 +31,7 @@ from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.tileas.boxes import Boxes, Missed, axes_of, boxes_of
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
+from tessera_tools.planning.accesses import MANY_ROWS
 from tessera_tools.planning.shared_memory import stage_stride
 from tessera_tools.records import dataclass, field
 from tessera_tools.target import WARPS_OF_WARPGROUP
@@ -156,9 +157,10 @@ class ThreadFill:
 
     @property
     def addresses(self) -> int:
-        """Addresses in global memory of each thread of the producer, for a tile through registers: the lanes of a warp
-        load along rows, and the elements of a row are at constant offsets."""
-        total = 0
+        """Addresses in global memory that each thread of the producer keeps in registers, for a tile through
+        registers: the lanes of a warp load along rows, and the elements of a row are at constant offsets. Of a part
+        with many rows, those are the first one and the distance to the next."""
+        total, parts = 0, len(self.parts(WARPS_OF_WARPGROUP))
         for op in self.slices:
             type = op.results[0].type
             if not isinstance(op, LOADS) or not isinstance(type, RankedTensorType):
@@ -167,7 +169,8 @@ class ThreadFill:
             bits = padded_bits(type.element)
             wide = max(bits, op.atom.bits) if isinstance(op, nv_tileas.TiledLoad) else bits
             row = max(1, type.shape[along] * bits // (wide * 32)) if along is not None else 1
-            total += type.num_elements * bits // (wide * 32 * WARPS_OF_WARPGROUP * row)
+            rows = type.num_elements * bits // (wide * 32 * WARPS_OF_WARPGROUP * row)
+            total += rows if rows < MANY_ROWS * parts else 2 * parts
         return total
 
     @property
