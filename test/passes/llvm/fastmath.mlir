@@ -46,7 +46,7 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
 // PTX: .entry flags
   nv_tileaa.func @exact(%x: f32, %d: f64) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
     %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
-    %0 = math.exp %x fastmath<contract> : f32
+    %0 = math.log %x fastmath<contract> : f32
     %1 = math.exp %d fastmath<afn> : f64
     %2 = arith.divf %x, %0 : f32
     %t2 = nv_tileaa.print "%f", %2 token %t : f32 -> !nv_tileaa.mem_token
