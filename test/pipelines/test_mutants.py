@@ -44,14 +44,18 @@ _WAIT = re.compile(r"\t\{\n(?:(?!\t\}).*\n)*?.*mbarrier\.try_wait(?:(?!\t\}).*\n
 _ONE = (
     "mbarrier.init.shared", "fence.mbarrier_init", "bar.sync", "mbarrier.arrive.shared",
     "mbarrier.arrive.expect_tx", "wgmma.fence", "wgmma.commit_group", "wgmma.wait_group", "fence.proxy",
-    "cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "tcgen05.alloc", "tcgen05.relinquish", "tcgen05.dealloc",
-    "tcgen05.fence", "tcgen05.commit", "tcgen05.wait",
+    "cp.async.bulk.commit_group", "cp.async.bulk.wait_group", "tcgen05.alloc", "tcgen05.dealloc", "tcgen05.fence",
+    "tcgen05.commit", "tcgen05.wait",
 )  # fmt: skip
 _COUNTED = re.compile(r"(mov\.b32 \t(%r\d+), )(\d+)(;\n\tmbarrier\.arrive\.expect_tx\S+ \S+ \S+ )")
 
 
 def mutants(ptx: str, only: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
-    """(what was changed, the text): each wait, arrival, fence and count, one at a time; `only` those of such names."""
+    """(what was changed, the text): each wait, arrival, fence and count, one at a time; `only` those of such names.
+
+    A program without tcgen05.relinquish_alloc_permit is as correct: the instruction makes later allocations of the CTA
+    illegal, and nothing waits for it (PTX ISA, "Tensor Memory Allocation and Management").
+    """
     for number, found in enumerate(() if only else _WAIT.finditer(ptx)):
         yield f"wait {number} removed", ptx[: found.start()] + ptx[found.end() :]
     lines = ptx.split("\n")

@@ -116,6 +116,8 @@ class CreatePipeline(
 
     With `in_turn`, one of the agents that read stages uses each of them, and releases it alone; the others leave it
     out.  They have turns (create_order).
+    With `implied`, nobody waits for releases: a stage is filled again only behind the waits for another pipeline that
+    say that it has been read.
     With `pair`, products of two CTAs read or fill the stages of both, and a thread of the CTA of the even rank, the
     leader, starts them.  What it waits for arrives at the barriers of the leader, from both CTAs; what it completes
     arrives in both.  Peers are CTAs of other pairs then: TMA completes the barriers of the leader of each CTA that gets
@@ -130,10 +132,11 @@ class CreatePipeline(
     )
     pair = attribute(UNIT_ATTR, "products of a pair of CTAs use the stages of both", optional=True)
     in_turn = attribute(UNIT_ATTR, "the agents that read stages take turns", optional=True)
+    implied = attribute(UNIT_ATTR, "other pipelines say when a stage is empty", optional=True)
     res = result(PIPELINE)
     assembly = (
         "`stages` `=` $stages `,` custom<Arrivals>($producers, $consumers) (`,` `peers` `=` $peers^)? "
-        "(`pair` $pair^)? (`in_turn` $in_turn^)? attr-dict `:` type($res)"
+        "(`pair` $pair^)? (`in_turn` $in_turn^)? (`implied` $implied^)? attr-dict `:` type($res)"
     )
 
     @property
@@ -378,12 +381,19 @@ class ConsumerWait(
     name="nv_tileas.async.pipeline.consumer_wait",
     traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=FULL)),),
 ):
-    """Waits until the stage is full."""
+    """Waits until the stage is full.
+
+    With `deferred`, products have filled it in the iteration before that of the loop around.
+    """
 
     consumer_idx = attribute(I32_ATTR)
+    deferred = attribute(UNIT_ATTR, "filled in the iteration before", optional=True)
     phase = optional_operand(exactly(I32))
     res = result(CONSUMER)
-    assembly = "$pipeline `,` custom<Place>($iter, $phase) `,` $consumer_idx attr-dict `:` type($res)"
+    assembly = (
+        "$pipeline `,` custom<Place>($iter, $phase) `,` $consumer_idx (`deferred` $deferred^)? attr-dict `:` "
+        "type($res)"
+    )
 
     def verify_op(self) -> None:
         if not self.res.has_uses:

@@ -30,7 +30,6 @@ from tessera_tools.dialects.nvvm.attributes import MemScopeAttr, SetMaxRegisterA
 from tessera_tools.ir.builtin_attributes import TRUE, i32
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.effects import is_pure
-from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I1, I64
 from tessera_tools.passes.llvm.clusters import cluster_address, cluster_barrier, leader_address, leads
@@ -38,30 +37,29 @@ from tessera_tools.passes.llvm.control import branch, branch_if
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT, is_completed_elsewhere, is_fenced_later
+from tessera_tools.passes.llvm.releases import (
+    is_arrival,
+    is_filled_once,
+    peers_of,
+    pipeline_of_op,
+    waits_for_empty,
+)
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.tensor_maps import box_bytes
-from tessera_tools.passes.llvm.tensor_memory import commit_products, fence_after_wait
+from tessera_tools.passes.llvm.tensor_memory import commit_products, fence_before, fence_behind
 from tessera_tools.target import WARPS_OF_WARPGROUP, ExecutionUnit, Feature
 
 _BYTES = 8
 
 
-def _pipeline(op: Operation, token: Value | None = None) -> nv_tileas.CreatePipeline:
-    """The pipeline of an op on a stage, or of a token."""
-    found = nv_tileas.pipeline_at(op) if token is None else nv_tileas.pipeline_of(token)
-    if found is None:
-        raise op.error(nv_tileas.NO_PIPELINE)
-    return found
-
-
 def full_barrier(low: Lowering, op: Any) -> Value:
     """The mbarrier for the full stage that an op is on."""
-    return _barrier(low, _pipeline(op), low.scalar(op.iter), 0)
+    return _barrier(low, pipeline_of_op(op), low.scalar(op.iter), 0)
 
 
 def is_in_pair(op: Operation) -> bool:
     """Whether an op is on a stage that products of a pair of CTAs use."""
-    return _pipeline(op).pair is not None
+    return pipeline_of_op(op).pair is not None
 
 
 def _empty_barrier(low: Lowering, pipeline: nv_tileas.CreatePipeline, stage: Value) -> Value:
@@ -72,16 +70,6 @@ def _barrier(low: Lowering, pipeline: nv_tileas.CreatePipeline, stage: Value, fi
     e = low.e
     base = e.gep(e.address_of(GLOBAL_SMEM), low.allocation.offsets[pipeline] + first * _BYTES)
     return e.gep(base, e.mul(stage, _BYTES))
-
-
-def _is_first(op: nv_tileas.ProducerAcquire) -> bool:
-    """Whether a stage is acquired in the first round, in which it is empty."""
-    return op.phase is None
-
-
-def _is_filled_once(pipeline: nv_tileas.CreatePipeline) -> bool:
-    """Whether each stage that is filled is filled in the first round only: nobody waits until it is empty."""
-    return all(_is_first(user) for user in pipeline.res.users if isinstance(user, nv_tileas.ProducerAcquire))
 
 
 def wait_for_phase(low: Lowering, barrier: Value, parity: Value) -> None:
@@ -101,17 +89,13 @@ def wait_for_cluster(low: Lowering, barrier: Value, parity: Value) -> None:
     e.block = after
 
 
-def _peers(pipeline: nv_tileas.CreatePipeline) -> tuple[int, ...]:
-    return tuple(pipeline.peers.values) if pipeline.peers is not None else ()
-
-
 def _waits(pipeline: nv_tileas.CreatePipeline) -> Callable[[Lowering, Value, Value], None]:
     """How to wait for a phase of a pipeline that producers wait for."""
-    return wait_for_cluster if _peers(pipeline) or pipeline.pair is not None else wait_for_phase
+    return wait_for_cluster if peers_of(pipeline) or pipeline.pair is not None else wait_for_phase
 
 
 @lowers("nv_tileas.async.pipeline.create_pipeline")
-def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
+def createpipeline_of_op(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
     """One thread initializes the barriers; the agent_switch waits for it."""
     e = low.e
     if not low.target.has(Feature.MBARRIER_TRY_WAIT):
@@ -123,14 +107,14 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
             "Failed to init mbarrier: its stages are those of a pair of CTAs, but the kernel has no cluster of two; "
             "expected a kernel_spec with an even number of CTAs"
         )
-    if far := [peer for peer in _peers(op) if peer >= low.ctas]:
+    if far := [peer for peer in peers_of(op) if peer >= low.ctas]:
         raise op.error(
             f"Failed to init mbarrier: its stages are filled together with those of peers {far}, but the kernel has "
             f"clusters of {low.ctas} CTA{'s' if low.ctas > 1 else ''}; expected peers below that number"
         )
     stages = op.stages.value
     phases = [(0, op.producers.value)]
-    if not _is_filled_once(op):
+    if not is_filled_once(op):
         phases.append((stages, op.consumers.value))
     with only_where(e, e.is_first_thread):
         for first, count in phases:
@@ -161,25 +145,24 @@ def _inline(
 @lowers("nv_tileas.async.pipeline.producer_acquire")
 def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
     """Wait until the previous round was read, which has the other parity; in the first round, this does not wait."""
-    if not _is_first(op):
+    if waits_for_empty(op):
         e = low.e
         assert op.phase is not None
-        barrier = _empty_barrier(low, _pipeline(op), low.scalar(op.iter))
+        barrier = _empty_barrier(low, pipeline_of_op(op), low.scalar(op.iter))
         empty = e.constant(e.xor(low.scalar(op.phase), 1))
         # Only threads that arrive wait: for another one, which comes later, two rounds may have passed.
         fills = {f for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite) for f in user.fills}
         with only_where(e, _who(low, fills)):
-            _waits(_pipeline(op))(low, barrier, empty)
-        if any(isinstance(user, nv_tileas.ProducerCommit) for user in op.res.users):
-            fence_after_wait(e)
+            _waits(pipeline_of_op(op))(low, barrier, empty)
+        fence_behind(low, op)
     low.define(op.res, None)
 
 
 @lowers("nv_tileas.async.pipeline.producer_tail")
 def producer_tail(low: Lowering, op: nv_tileas.ProducerTail) -> None:
     """As an acquire, if anybody releases the stage."""
-    pipeline = _pipeline(op)
-    if _is_filled_once(pipeline):
+    pipeline = pipeline_of_op(op)
+    if is_filled_once(pipeline):
         return
     e = low.e
     assert op.phase is not None
@@ -249,6 +232,7 @@ def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
         with only_where(e, e.is_first_thread):
             e.nvvm("mbarrier.arrive", [barrier], [I64])
     if Fill.TILES in fills:
+        fence_before(low, op)
         arrive_by_warp(low, barrier, in_pair=is_in_pair(write))
 
 
@@ -256,24 +240,10 @@ def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
 def consumer_wait(low: Lowering, op: nv_tileas.ConsumerWait) -> None:
     """Every thread waits."""
     assert op.phase is not None
-    wait = wait_for_phase if _pipeline(op).pair is None else wait_for_cluster
+    wait = wait_for_phase if pipeline_of_op(op).pair is None else wait_for_cluster
     wait(low, full_barrier(low, op), low.scalar(op.phase))
-    if _is_in_tensor_memory(_pipeline(op)) or _is_copied_on(op):
-        fence_after_wait(low.e)
+    fence_behind(low, op)
     low.define(op.res, (low.scalar(op.iter),))
-
-
-def _is_in_tensor_memory(pipeline: nv_tileas.CreatePipeline) -> bool:
-    """Whether the threads of the producer store tiles to tensor memory, where products read them."""
-    acquires = [user for user in pipeline.res.users if isinstance(user, nv_tileas.ProducerAcquire)]
-    writes = [user for op in acquires for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite)]
-    return any(isinstance(op, nv_tileas.TmemStore) for write in writes for op in write.walk())
-
-
-def _is_copied_on(op: nv_tileas.ConsumerWait) -> bool:
-    """Whether a stage is copied to tensor memory, where products have read what the copy replaces: they are complete,
-    because the stage has been filled again."""
-    return any(isinstance(user, nv_tileas.TmemCopy) for user in op.iter.users)
 
 
 @lowers("nv_tileas.async.pipeline.consumer_read")
@@ -286,53 +256,16 @@ def consumer_read(low: Lowering, op: nv_tileas.ConsumerRead) -> None:
 @lowers("nv_tileas.async.pipeline.consumer_release")
 def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     """One arrival per warp, after all of its lanes have read; none if nobody fills a stage again."""
-    pipeline = _pipeline(op, op.token)
-    if _is_filled_once(pipeline) or _is_last(op, pipeline):
+    pipeline = pipeline_of_op(op, op.token)
+    if not is_arrival(op):
         return
+    fence_before(low, op)
     (stage,) = low.stage(op.token)
     barrier = _empty_barrier(low, pipeline, stage)
     if op.products is not None:
-        commit_products(low, barrier, _peers(pipeline), in_pair=pipeline.pair is not None)
+        commit_products(low, barrier, peers_of(pipeline), in_pair=pipeline.pair is not None)
     else:
-        arrive_by_warp(low, barrier, _peers(pipeline), in_pair=pipeline.pair is not None)
-
-
-def _is_last(op: nv_tileas.ConsumerRelease, pipeline: nv_tileas.CreatePipeline) -> bool:
-    """Whether nobody waits until the stage is empty: so few stages are read behind it that all of them were filled
-    before.  The consumers of other CTAs may read more stages than those of this one."""
-    if _peers(pipeline) or pipeline.pair is not None or op.products is not None:
-        return False
-    if any(isinstance(user, nv_tileas.ProducerTail) for user in pipeline.res.users):
-        return False
-    agent = nv_tileas.agent_of(op)
-    waits = [user for user in pipeline.res.users if isinstance(user, nv_tileas.ConsumerWait)]
-    waits = [user for user in waits if nv_tileas.agent_of(user) is agent]
-    count = 0
-    here: Operation | None = op
-    while agent is not None and here is not None:
-        if isinstance(here, LoopLike):
-            return False
-        for wait in waits:
-            outer, in_loop = _at(wait, here)
-            if outer is not None and outer is not here and here.is_before_in_block(outer):
-                if in_loop:
-                    return False
-                count += 1
-        assert here.parent is not None
-        if here.parent.parent is agent:
-            return count < pipeline.stages.value
-        here = here.parent_op
-    return False
-
-
-def _at(op: Operation, other: Operation) -> tuple[Operation | None, bool]:
-    """The op around an op in the block of another one, None if there is none; and whether a loop is on the way."""
-    outer: Operation | None = op
-    in_loop = False
-    while outer is not None and outer.parent is not other.parent:
-        outer = outer.parent_op
-        in_loop |= isinstance(outer, LoopLike)
-    return outer, in_loop
+        arrive_by_warp(low, barrier, peers_of(pipeline), in_pair=pipeline.pair is not None)
 
 
 def arrive_by_warp(

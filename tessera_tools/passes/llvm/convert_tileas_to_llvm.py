@@ -29,10 +29,11 @@ from tessera_tools.passes.llvm.explain import explain_conversions
 from tessera_tools.passes.llvm.lowering import Lowering, converted
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.symbols import Symbols
+from tessera_tools.passes.llvm.tensor_fences import tensor_fences
 from tessera_tools.passes.llvm.tensor_maps import hidden_parameters
 from tessera_tools.planning.kernel import target_of
 from tessera_tools.planning.shared_memory import ALIGNMENT, recorded
-from tessera_tools.target import ExecutionUnit, Target
+from tessera_tools.target import ExecutionUnit, Feature, Target
 
 DYNAMIC_SHARED = "nv_tileaa.dynamic_shared_memory"
 """Attribute of a kernel's llvm.func: bytes of dynamic shared memory that a launch must provide."""
@@ -143,6 +144,8 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
         raise function.error(
             "has unstructured control flow; convert-tileas-to-llvm supports only structured control flow"
         )
+    if target.has(Feature.TCGEN05):
+        low.fences = tensor_fences(function)
     low.block(function.body.entry)
     if low.reachable:
         end = function.body.entry.last_op.location

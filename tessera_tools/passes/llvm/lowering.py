@@ -25,6 +25,7 @@ from tessera_tools.ir.types import BF16, F16, I32, RankedTensorType
 from tessera_tools.layout import LayoutError
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.symbols import Symbols
+from tessera_tools.passes.llvm.tensor_fences import TensorFences
 from tessera_tools.passes.llvm.tiles import Buffer, Tile, View, converted
 from tessera_tools.planning.shared_memory import Allocation
 from tessera_tools.target import ExecutionUnit, Target, launched_registers
@@ -147,6 +148,8 @@ class Lowering:
         self.facts = Facts()
         self.loops: dict[Operation, tuple[Block, Block]] = {}
         """The destinations of `continue` and `break` of each loop."""
+        self.fences = TensorFences()
+        """Where tcgen05.fence stands."""
         self.reached: set[Block] = set()
         """Blocks with a predecessor."""
         self.tensor_maps: list[TensorMap] = []

@@ -3,11 +3,12 @@
     alloc_tmem      the first warp: tcgen05.alloc, relinquish_alloc_permit; all: a barrier, and the address
     async.tmem_copy one thread: tcgen05.cp for each atom of factors of blocks
     async.umma      one thread: tcgen05.mma for each step along K, each 128 (or 64) rows, and each 256 columns
-    tmem_load       tcgen05.fence after; tcgen05.ld for up to 64 registers; tcgen05.wait::ld, which ties the registers;
-                    tcgen05.fence before
-    tmem_store      tcgen05.fence after; tcgen05.st of packed registers; tcgen05.wait::st; tcgen05.fence before
+    tmem_load       tcgen05.ld for up to 64 registers; tcgen05.wait::ld, which ties the registers
+    tmem_store      tcgen05.st of packed registers; tcgen05.wait::st
     s2t_copy        all: a barrier, of the cluster for several CTAs; one thread of some: tcgen05.cp, tcgen05.commit
     dealloc_tmem    all: a barrier; the first warp: tcgen05.dealloc
+
+tcgen05.fence stands where tensor_fences.py says.
 
 An address in tensor memory is a column in the low and a lane in the high half of a word.  PTX ISA, "Tensorcore 5th
 Generation Instructions", "Instruction descriptor".
@@ -58,6 +59,7 @@ from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.matrix_descriptors import Matrix, place_in, start_of
 from tessera_tools.passes.llvm.mbarriers import address_of
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
+from tessera_tools.passes.llvm.tensor_fences import ACCESSES
 from tessera_tools.passes.llvm.tied import tied
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
 from tessera_tools.records import dataclass
@@ -148,9 +150,17 @@ def _fence(e: Emitter, side: str) -> None:
     e.nvvm("tcgen05.fence", kind=Tcgen05FenceAttr(side))
 
 
-def fence_after_wait(e: Emitter) -> None:
-    """Orders the products that follow after what threads did before the barrier that this thread has waited for."""
-    _fence(e, "after")
+def fence_before(low: Lowering, op: Operation) -> None:
+    """A fence between accesses of tensor memory and the arrival `op`, or between a wait and the access `op`, if one is
+    needed."""
+    if op in low.fences.before:
+        _fence(low.e, "after" if isinstance(op, ACCESSES) else "before")
+
+
+def fence_behind(low: Lowering, op: Operation) -> None:
+    """A fence behind a wait, if one is needed there."""
+    if op in low.fences.after:
+        _fence(low.e, "after")
 
 
 def commit_products(
@@ -259,6 +269,7 @@ def tmem_copy(low: Lowering, op: nv_tileas.TmemCopy) -> None:
     columns = _columns(target.type.layout.layout)
     start = start_of(low, source, _ROWS_OF_16_BYTES | _VERSION)
     low.define(op.res, _TensorBuffer(e.constant(address), 0, op.res.type))
+    fence_before(low, op)
     rows, blocks = op.source.type.tile[axis], op.source.type.tile[1 - axis]
     with only_where(e, e.is_elected):
         for along in range(0, rows, ATOM[0]):
@@ -312,6 +323,7 @@ def umma(low: Lowering, op: nv_tileas.Umma) -> None:
         for row in range(0, rows, m)
         for column in range(0, width, n)
     ]  # fmt: skip
+    fence_before(low, op)
     with only_where(e, e.is_elected):
         for at, left, right, (row, column, start) in steps:
             d, adds = _pointer(e, e.add(address, at)), always if start else first
@@ -388,7 +400,7 @@ def tmem_load(low: Lowering, op: nv_tileas.TmemLoad) -> None:
     columns = _columns(buffer.type.layout.layout)
     base = _of_warp(low, layout, columns, address)
     columns = _from(columns, op.column)
-    _fence(e, "after")
+    fence_before(low, op)
     words: list[Value] = []
     for column, count, shape in _pieces(layout, buffer.type, columns):
         pointer = _pointer(e, e.add(base, column))
@@ -396,7 +408,6 @@ def tmem_load(low: Lowering, op: nv_tileas.TmemLoad) -> None:
         made = e.nvvm("tcgen05.ld", [pointer], [type], shape=Tcgen05LdStShapeAttr(shape)).results[0]
         words += e.elements(made, count, I32) if count > 1 else [made]
     words = tied(e, words, I32, "tcgen05.wait::ld.sync.aligned;")
-    _fence(e, "before")
     element = op.res.type.element
     low.define(op.res, Tile(op.res.type, [_element(e, word, element) for word in words]))
 
@@ -412,7 +423,7 @@ def tmem_store(low: Lowering, op: nv_tileas.TmemStore) -> None:
     base = _of_warp(low, layout, columns, e.add(buffer.address, buffer.column))
     columns = _from(columns, op.column)
     words = low.tile(op.value).words(e)
-    _fence(e, "after")
+    fence_before(low, op)
     start = 0
     # What all warps hold is stored by one warpgroup.
     several = type.is_repeated and low.unit.warps > WARPS_OF_WARPGROUP
@@ -425,7 +436,6 @@ def tmem_store(low: Lowering, op: nv_tileas.TmemStore) -> None:
             e.nvvm("tcgen05.st", [pointer, value], shape=Tcgen05LdStShapeAttr(shape))
             start += count
         e.nvvm("tcgen05.wait", kind=Tcgen05WaitAttr("store"))
-    _fence(e, "before")
 
 
 @lowers("nv_tileas.any_in_warp")

@@ -285,7 +285,16 @@ class TensorKernel(Kernel):
                     found[load] = scales_type(product.dot, position, stages)
         return found
 
-    def create(self, stages: int, producers: int, consumers: int, user: Operation, builder: Builder) -> Value:
+    def create(
+        self,
+        stages: int,
+        producers: int,
+        consumers: int,
+        user: Operation,
+        builder: Builder,
+        *,
+        implied: bool = False,
+    ) -> Value:
         """A pipeline with so many arrivals."""
         made = nv_tileas.CreatePipeline(
             i32(stages),
@@ -293,6 +302,7 @@ class TensorKernel(Kernel):
             i32(consumers),
             None,
             UNIT if self.in_pairs else None,
+            implied=UNIT if implied else None,
             res=nv_tileas.PipelineTokenType(),
             location=user.location,
         )
@@ -400,11 +410,18 @@ class TensorKernel(Kernel):
         builder: Builder,
         state: State,
         own: Value | None = None,
+        *,
+        deferred: bool = False,
     ) -> Value:
         """Sums that have ended with an op, added to others; only these unless `own` holds."""
         location = one.of.last.location
         waited = nv_tileas.ConsumerWait(
-            one.token, state[one], i32(0), res=nv_tileas.ConsumerTokenType(), location=location
+            one.token,
+            state[one],
+            i32(0),
+            deferred=UNIT if deferred else None,
+            res=nv_tileas.ConsumerTokenType(),
+            location=location,
         )
         token = builder.insert(waited).res
         value = self.load_sums(one, op, state[one], type, builder)
@@ -434,7 +451,7 @@ class TensorKernel(Kernel):
             # The iteration before was one of this CTA's program.
             one.of.kept_until = _end_of(kept)
             own = builder.insert(arith.CmpI.of("sle", loop.induction[0], _end_of(kept))).results[0]
-        value = self.taken_if(one, follows, carried, builder, state, own)
+        value = self.taken_if(one, follows, carried, builder, state, own, deferred=True)
         for use in uses:
             if use.owner is not kept:
                 use.owner.set_operand(use.index, value)
@@ -471,6 +488,8 @@ class TensorKernel(Kernel):
         builder: Builder,
         state: State,
         own: Value | None,
+        *,
+        deferred: bool = False,
     ) -> Value:
         """What sums are added to, with the sums under a condition."""
         type = cast(RankedTensorType, start.type)
@@ -485,7 +504,7 @@ class TensorKernel(Kernel):
         builder.insert(branch)
         then, otherwise = (Builder.at_end(region.entry, location) for region in branch.regions)
         inside = {one: state[one]}
-        value = self.taken(one, one.of.last, type, start, then, inside, own)
+        value = self.taken(one, one.of.last, type, start, then, inside, own, deferred=deferred)
         then.insert(scf.Yield([value, inside[one]]))
         otherwise.insert(scf.Yield([start, state[one]]))
         state[one] = branch.results[1]

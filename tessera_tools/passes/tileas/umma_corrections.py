@@ -226,13 +226,27 @@ class Corrector:
         self.usable.token = self.kernel.create(1, self.warps, 1, user, builder)
         for value, pipeline in self.handed.items():
             type: Any = value.type
-            pipeline.token = self.kernel.create(_STAGES, self.kernel.warps, self.warps, user, builder)
+            pipeline.token = self.kernel.create(
+                _STAGES, self.kernel.warps, self.warps, user, builder, implied=self.is_implied
+            )
             layout = SharedAttr(swizzled(type.shape, type.element.width, None, 0))
             alloc = nv_tileas.AllocTensor(
                 res=SmemType((_STAGES, *type.shape), type.element, layout), location=user.location
             )
             alloc.attributes[ALIGN] = i64(16)
             self.buffers[value] = builder.insert(alloc).res
+
+    @property
+    def is_implied(self) -> bool:
+        """Whether the consumer knows when a stage of a column is empty: it hands a factor of the products over in each
+        iteration, for which it waits until those of the iteration before the last are complete.  They have used the
+        sums that the agent has changed with that column."""
+        body = self.correction.loop.body.entry
+        return any(
+            pipeline.product in self.sums.of.products and pipeline.stages < _STAGES and before.parent is body
+            for before, pipelines in self.kernel.handed_before.items()
+            for pipeline in pipelines
+        )
 
     def explain(self, context: PassContext) -> None:
         """A remark with the price."""

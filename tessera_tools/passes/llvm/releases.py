@@ -1,0 +1,78 @@
+"""Which arrivals at the mbarriers of pipelines are emitted: those that somebody waits for."""
+
+from __future__ import annotations
+
+from tessera_tools.dialects import nv_tileas
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.interfaces import LoopLike
+
+
+def pipeline_of_op(op: Operation, token: Value | None = None) -> nv_tileas.CreatePipeline:
+    """The pipeline of an op on a stage, or of a token."""
+    found = nv_tileas.pipeline_at(op) if token is None else nv_tileas.pipeline_of(token)
+    if found is None:
+        raise op.error(nv_tileas.NO_PIPELINE)
+    return found
+
+
+def peers_of(pipeline: nv_tileas.CreatePipeline) -> tuple[int, ...]:
+    """The CTAs whose stages are filled together with those of this one."""
+    return tuple(pipeline.peers.values) if pipeline.peers is not None else ()
+
+
+def waits_for_empty(op: nv_tileas.ProducerAcquire) -> bool:
+    """Whether a producer waits until a stage is empty: not in the first round, in which it is, and not if waits for
+    other pipelines say so."""
+    return op.phase is not None and pipeline_of_op(op).implied is None
+
+
+def is_filled_once(pipeline: nv_tileas.CreatePipeline) -> bool:
+    """Whether nobody waits until a stage is empty."""
+    acquires = [user for user in pipeline.res.users if isinstance(user, nv_tileas.ProducerAcquire)]
+    return not any(map(waits_for_empty, acquires))
+
+
+def is_arrival(op: Operation) -> bool:
+    """Whether an op on a stage arrives at an mbarrier for which somebody waits."""
+    if isinstance(op, nv_tileas.ConsumerRelease):
+        pipeline = pipeline_of_op(op, op.token)
+        return not is_filled_once(pipeline) and not _is_last(op, pipeline)
+    return isinstance(op, nv_tileas.ProducerCommit)
+
+
+def _is_last(op: nv_tileas.ConsumerRelease, pipeline: nv_tileas.CreatePipeline) -> bool:
+    """Whether nobody waits until the stage is empty: so few stages are read behind it that all of them were filled
+    before.  The consumers of other CTAs may read more stages than those of this one."""
+    if peers_of(pipeline) or pipeline.pair is not None or op.products is not None:
+        return False
+    if any(isinstance(user, nv_tileas.ProducerTail) for user in pipeline.res.users):
+        return False
+    agent = nv_tileas.agent_of(op)
+    waits = [user for user in pipeline.res.users if isinstance(user, nv_tileas.ConsumerWait)]
+    waits = [user for user in waits if nv_tileas.agent_of(user) is agent]
+    count = 0
+    here: Operation | None = op
+    while agent is not None and here is not None:
+        if isinstance(here, LoopLike):
+            return False
+        for wait in waits:
+            outer, in_loop = _at(wait, here)
+            if outer is not None and outer is not here and here.is_before_in_block(outer):
+                if in_loop:
+                    return False
+                count += 1
+        assert here.parent is not None
+        if here.parent.parent is agent:
+            return count < pipeline.stages.value
+        here = here.parent_op
+    return False
+
+
+def _at(op: Operation, other: Operation) -> tuple[Operation | None, bool]:
+    """The op around an op in the block of another one, None if there is none; and whether a loop is on the way."""
+    outer: Operation | None = op
+    in_loop = False
+    while outer is not None and outer.parent is not other.parent:
+        outer = outer.parent_op
+        in_loop |= isinstance(outer, LoopLike)
+    return outer, in_loop

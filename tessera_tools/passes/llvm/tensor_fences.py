@@ -1,0 +1,286 @@
+"""Where tcgen05.fence stands: nowhere but between accesses of tensor memory that a synchronization of threads orders.
+
+    access; arrive ──▶ wait; access        fence::before_thread_sync before the arrival, ::after_thread_sync before
+                                           the access behind the wait
+
+An arrival has a fence if its threads have loaded or stored a buffer since their last fence which those that wait for
+it use, too.  A commit needs none: it has the effect of one.  An access has a fence if its threads have waited, since
+their last one, for arrivals behind accesses of the same buffer; one fence is for several waits.  If all of these waits
+stand outside of a loop around the access, the fence stands behind them.
+
+A wait of an earlier fence may have ordered all that another wait orders: if products leave their sums right behind
+the release of a factor that they have read, threads that have waited to replace the factor need no fence to load
+these sums (`deferred`).  PTX ISA, "Memory Consistency Model for 5th generation of TensorCore operations".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects.nv_tileas import TmemType
+from tessera_tools.ir.core import Block, Operation, Region, Value
+from tessera_tools.ir.interfaces import LoopLike
+from tessera_tools.ir.traits import OneRegionRuns
+from tessera_tools.passes.llvm.releases import is_arrival, pipeline_of_op, waits_for_empty
+from tessera_tools.records import dataclass, field
+
+ACCESSES = (nv_tileas.Umma, nv_tileas.TmemCopy, nv_tileas.TmemLoad, nv_tileas.TmemStore)
+_OF_THREADS = (nv_tileas.TmemLoad, nv_tileas.TmemStore)
+"""Accesses that are complete in the program's order: a wait for them follows."""
+Side = tuple[Operation, bool]
+"""A pipeline, and whether a wait is for full stages, which a producer commits, or for empty ones."""
+Agent = Region | None
+"""The code of an agent; None for that around them."""
+
+
+@dataclass(eq=False)
+class TensorFences:
+    """The ops of a kernel with a fence."""
+
+    before: set[Operation] = field(default_factory=set[Operation])
+    """Arrivals and accesses with a fence before them."""
+    after: set[Operation] = field(default_factory=set[Operation])
+    """Waits with a fence::after_thread_sync behind them."""
+
+
+@dataclass(frozen=True)
+class _State:
+    """What may have happened since the last fence on a path."""
+
+    accessed: frozenset[Value] = frozenset()
+    """Buffers that threads have loaded or stored, with no fence since."""
+    untold: frozenset[tuple[Value, Agent]] = frozenset()
+    """Buffers that they have used, and the agents that no arrival since has told so."""
+    waits: frozenset[Operation] = frozenset()
+    """Waits that no fence follows yet."""
+    acquired: frozenset[Operation] = frozenset()
+    """Pipelines of one stage that were acquired in this iteration on every path, with a fence since."""
+
+    def joined(self, other: _State) -> _State:
+        return _State(
+            self.accessed | other.accessed,
+            self.untold | other.untold,
+            self.waits | other.waits,
+            self.acquired & other.acquired,
+        )
+
+
+def tensor_fences(function: Operation) -> TensorFences:
+    """The fences of a kernel."""
+    found = TensorFences()
+    accesses = [op for op in function.walk() if isinstance(op, ACCESSES)]
+    if not accesses:
+        return found
+    agents: dict[Agent, set[Value]] = {}
+    for op in accesses:
+        agents.setdefault(nv_tileas.agent_of(op), set()).update(buffers_of(op))
+    waiting: dict[Side, set[Agent]] = {}
+    for op in function.walk():
+        side = _waited(op)
+        if side is not None:
+            waiting.setdefault(side, set()).add(nv_tileas.agent_of(op))
+    walks = [_Walk(region, agents, waiting, found) for region in _agents(function)]
+    guarded: dict[tuple[Side, Agent], set[Value]] = {}
+    for walk in walks:
+        walk.arrivals()
+        for key, buffers in walk.guarded.items():
+            guarded.setdefault(key, set()).update(buffers)
+    together = {pair for walk in walks for pair in walk.together}
+    for walk in walks:
+        walk.waits(guarded, together)
+    return found
+
+
+def _agents(function: Operation) -> Iterator[Region]:
+    """The code of each agent, and that around them."""
+    yield from function.regions
+    for op in function.walk():
+        if isinstance(op, nv_tileas.AgentSwitch):
+            yield from op.regions
+
+
+def buffers_of(op: Operation) -> set[Value]:
+    """The buffers in tensor memory that an access uses."""
+    return {_origin(value) for value in op.operands if isinstance(value.type, TmemType)}
+
+
+def _origin(value: Value) -> Value:
+    """The buffer of which a copy gives a stage."""
+    made = value.defining_op
+    return made.target if isinstance(made, nv_tileas.TmemCopy) else value
+
+
+def _waited(op: Operation) -> Side | None:
+    """What an op waits for; None if it does not wait."""
+    if isinstance(op, nv_tileas.ConsumerWait):
+        return pipeline_of_op(op), True
+    if isinstance(op, nv_tileas.ProducerAcquire) and waits_for_empty(op):
+        return pipeline_of_op(op), False
+    return None
+
+
+def _completed(op: Operation) -> tuple[Side, bool] | None:
+    """What an arrival completes, and whether it is a commit of products; None if it is not one."""
+    if not is_arrival(op):
+        return None
+    if isinstance(op, nv_tileas.ProducerCommit):
+        made = op.token.defining_op
+        return (pipeline_of_op(op, op.token), True), isinstance(made, nv_tileas.ProducerAcquire)
+    assert isinstance(op, nv_tileas.ConsumerRelease)
+    return (pipeline_of_op(op, op.token), False), op.products is not None
+
+
+class _Walk:
+    """The accesses, arrivals and waits of one agent."""
+
+    def __init__(
+        self,
+        region: Region,
+        agents: dict[Agent, set[Value]],
+        waiting: dict[Side, set[Agent]],
+        found: TensorFences,
+    ) -> None:
+        self.region, self.agents, self.waiting, self.found = region, agents, waiting, found
+        self.agent = region if isinstance(region.parent, nv_tileas.AgentSwitch) else None
+        self.guarded: dict[tuple[Side, Agent], set[Value]] = {}
+        """By side, and agent that waits: the buffers that the agent has used before arrivals."""
+        self.together: set[tuple[Side, Side]] = set()
+        """Commits with no product between them."""
+        self.orders: dict[tuple[Side, Agent], set[Value]] = {}
+        self.covered: set[tuple[Side, Side]] = set()
+        self.pending: dict[Operation, set[Operation]] = {}
+
+    # -- arrivals
+
+    def arrivals(self) -> None:
+        """Find the fences before arrivals, and what the arrivals order."""
+        own = [op for op in self.region.walk() if nv_tileas.agent_of(op) is self.agent]
+        products = {
+            buffer
+            for op in own
+            if isinstance(op, ACCESSES) and not isinstance(op, _OF_THREADS)
+            for buffer in buffers_of(op)
+        }
+        for op in own:
+            done = _completed(op)
+            if done is None or not done[1]:
+                continue
+            for agent in self.waiting.get(done[0], ()):
+                self.guarded.setdefault((done[0], agent), set()).update(products)
+            behind = op.next_op
+            while behind is not None and not isinstance(behind, ACCESSES) and not behind.regions:
+                other = _completed(behind)
+                if other is not None and other[1]:
+                    self.together.update({(done[0], other[0]), (other[0], done[0])})
+                behind = behind.next_op
+        self._block(self.region.entry, _State(), self._arrive)
+
+    def _arrive(self, op: Operation, state: _State) -> _State:
+        if isinstance(op, _OF_THREADS):
+            buffers = buffers_of(op)
+            told = {(buffer, agent) for buffer in buffers for agent in self.agents if agent is not self.agent}
+            return _State(state.accessed | buffers, state.untold | told)
+        done = _completed(op)
+        if done is None or done[1]:
+            return state
+        agents = self.waiting.get(done[0], set())
+        accessed = state.accessed
+        if any(not accessed.isdisjoint(self.agents.get(agent, ())) for agent in agents):
+            self.found.before.add(op)
+            accessed = frozenset[Value]()
+        for agent in agents:
+            news = {buffer for buffer, other in state.untold if other is agent}
+            self.guarded.setdefault((done[0], agent), set()).update(news)
+        return _State(accessed, frozenset(one for one in state.untold if one[1] not in agents))
+
+    # -- waits
+
+    def waits(self, guarded: dict[tuple[Side, Agent], set[Value]], together: set[tuple[Side, Side]]) -> None:
+        """Find the fences behind waits."""
+        self.orders, self.covered = guarded, together
+        self._block(self.region.entry, _State(), self._wait)
+        for access, waits in self.pending.items():
+            around = _loop_around(access)
+            if any(_loop_around(wait) is around for wait in waits):
+                self.found.before.add(access)
+                continue
+            for wait in waits:
+                if not any(_is_before(wait, other) for other in waits if other is not wait):
+                    self.found.after.add(wait)
+
+    def _wait(self, op: Operation, state: _State) -> _State:
+        if isinstance(op, ACCESSES):
+            buffers = buffers_of(op)
+            if not any(self._orders(wait, buffers) for wait in state.waits):
+                return state
+            needed = {wait for wait in state.waits if self._orders(wait, buffers)}
+            self.pending.setdefault(op, set()).update(needed)
+            acquired = {
+                side[0]
+                for wait in state.waits
+                if (side := _waited(wait)) and not side[1] and _is_one(side[0])
+            }
+            return _State(acquired=state.acquired | acquired)
+        side = _waited(op)
+        if side is None or self._is_covered(op, side, state):
+            return state
+        return _State(waits=state.waits | {op}, acquired=state.acquired)
+
+    def _orders(self, wait: Operation, buffers: set[Value]) -> bool:
+        side = _waited(wait)
+        return side is not None and not buffers.isdisjoint(self.orders.get((side, self.agent), ()))
+
+    def _is_covered(self, op: Operation, side: Side, state: _State) -> bool:
+        """Whether a fence of this iteration has ordered what a wait for sums of the iteration before orders."""
+        if not isinstance(op, nv_tileas.ConsumerWait) or op.deferred is None:
+            return False
+        return any((side, (pipeline, False)) in self.covered for pipeline in state.acquired)
+
+    # -- paths
+
+    def _block(self, block: Block, state: _State, step: Any) -> _State:
+        for op in block:
+            state = step(op, state)
+            if isinstance(op, nv_tileas.AgentSwitch) or not op.regions:
+                continue
+            if isinstance(op, LoopLike):
+                outer = state.acquired
+                for _ in range(2):
+                    entered = _State(state.accessed, state.untold, state.waits)
+                    for region in op.regions:
+                        entered = self._block(region.entry, entered, step)
+                    state = state.joined(entered)
+                state = _State(state.accessed, state.untold, state.waits, outer)
+            elif op.has_trait(OneRegionRuns):
+                ends = [
+                    self._block(region.entry, state, step) if region.blocks else state
+                    for region in op.regions
+                ]
+                state = ends[0]
+                for end in ends[1:]:
+                    state = state.joined(end)
+            else:
+                for region in op.regions:
+                    state = self._block(region.entry, state, step)
+        return state
+
+
+def _is_one(pipeline: Operation) -> bool:
+    return isinstance(pipeline, nv_tileas.CreatePipeline) and pipeline.stages.value == 1
+
+
+def _loop_around(op: Operation) -> Operation | None:
+    around = op.parent_op
+    while around is not None and not isinstance(around, LoopLike | nv_tileas.AgentSwitch):
+        around = around.parent_op
+    return around if isinstance(around, LoopLike) else None
+
+
+def _is_before(op: Operation, other: Operation) -> bool:
+    """Whether an op always runs before another one: it stands before it, or before what is around it."""
+    around: Operation | None = other
+    while around is not None and around.parent is not op.parent:
+        around = around.parent_op
+    return around is not None and around is not op and op.is_before_in_block(around)
