@@ -29,6 +29,8 @@ pytest_plugins = ["pytester"]
 hypothesis.settings.register_profile("tessera", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("tessera")
 
+ROOT = Path(__file__).resolve().parents[1]
+
 INPUT_FOLDERS = {"inputs", "Inputs"}
 """Folders whose files other tests read: not tests of their own."""
 
@@ -44,6 +46,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Make the folder of results that the workers of this run share."""
     # A test looks at a compilation, not at what an earlier one left; the cache's own tests turn it on.
     os.environ["TESSERA_CACHE_LIMIT"] = "0"
+    # Commands that tests start in other folders run this tree, too, and not one that PYTHONPATH of the caller names.
+    inherited = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if inherited[:1] != [str(ROOT)]:
+        os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), *inherited])
     # As in the commands (cli/common.py): IR, tests and parse tables stay, and are not looked through again and again.
     gc.set_threshold(1_000_000, 50, 1000)
     if (times := config.getoption("cpu_times")) is not None:

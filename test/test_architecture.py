@@ -27,6 +27,7 @@ LAYERS = [
     {"emit"},
     {"report"},
     {"api"},
+    {"tuning"},
     {"dsl"},
     {"reduce"},
     {"editor"},

@@ -279,6 +279,7 @@ def compile(
     num_warps: int = 0,
     num_consumer_warpgroups: int = 0,
     ping_pong: str = "auto",
+    agents: str = "auto",
     cluster: str = "auto",
     persistent: str = "auto",
     raster: str = "auto",
@@ -305,6 +306,8 @@ def compile(
     num_consumer_warpgroups: warpgroups that compute the products of a kernel with agents, 1, 2 or 4; 0 chooses.
     ping_pong: whether these warpgroups take turns with the tensor cores: `auto` (where that takes less time), `always`,
         `never`, or by the `tiles` of a persistent kernel.
+    agents: which roles warps have: `none`, a `producer` of tiles beside consumers, on GPUs with tensor memory
+        `multipliers` or also an agent for the `correction` of sums; `auto` chooses what takes less time.
     persistent: what gives a CTA its next tile block: `static` (a stride), `counter` (in memory), `cancel` (cluster
         launch control); `never` launches a CTA for each.
     raster: the order of tile blocks in the grid: `rows`, `reversed:N`, `grouped:N` or `hilbert:N`.
@@ -339,6 +342,7 @@ def compile(
             "num_consumer_warpgroups": num_consumer_warpgroups,
             "num_stages": num_stages,
             "ping_pong": ping_pong,
+            "agents": agents,
             "cluster": cluster,
             "split_k": split_k,
             "persistent": persistent,

@@ -19,13 +19,13 @@ from tessera_tools.cli.run_arguments import Arguments
 from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.emit.tunables import Config, Value
 from tessera_tools.emit.tuned import Trial
-from tessera_tools.records import dataclass, field
+from tessera_tools.records import dataclass, field, replace
 from tessera_tools.runtime.compare import compare, same_bits
 from tessera_tools.runtime.signature import Shape
 from tessera_tools.runtime.types import TYPES, Array, Type, lookup_type
 from tessera_tools.target import Target
 
-__all__ = ["Job", "Reference", "check_schedule", "compiled", "measured", "tried", "untuned"]
+__all__ = ["Candidates", "Job", "Reference", "check_schedule", "compiled", "measured", "untuned"]
 
 
 TOLERANCE = {"f64": 1e-9, "f32": 2e-4, "tf32": 2e-3, "f16": 1e-2, "bf16": 4e-2, "f8e4m3": 0.15, "f8e5m2": 0.3}
@@ -79,29 +79,35 @@ def compiled(job: Job, config: Config) -> Kernel:
     )  # fmt: skip
 
 
-def tried(
-    job: Job, config: Config, reference: Reference, known: Mapping[str, Trial], only_compile: bool = False
-) -> Trial:
-    """What a candidate gives. Errors of the candidate are an outcome and not an exception.
+@dataclass(frozen=True)
+class Candidates:
+    """Makes and measures the candidates of a job, as `tuning.pool.Task`."""
 
-    known: measured trials by the digest of their code. only_compile: stop before the measurement.
-    """
-    config = dict(config)
-    try:
-        kernel = compiled(job, config)
-        code = kernel.cubin if job.measure == "gpu" else kernel.ptx.encode()
-    except DiagnosticError as failure:
-        return Trial(config, "refused", message=failure.diagnostics[0].message)
-    digest = hashlib.sha256(code).hexdigest()
-    if digest in known:
-        same = known[digest]
-        return Trial(config, same.outcome, same.cost, digest, same.message)
-    if only_compile:
-        return Trial(config, "compiled", None, digest)
-    try:
-        return measured(job, kernel, config, digest, reference)
-    except DiagnosticError as failure:
-        return Trial(config, "failed", None, digest, failure.diagnostics[0].message)
+    job: Job
+    reference: Reference
+
+    def __call__(self, config: Config, known: Mapping[str, Trial], only_compile: bool = False) -> Trial:
+        """What a candidate gives."""
+        job, config = self.job, dict(config)
+        try:
+            kernel = compiled(job, config)
+            code = kernel.cubin if job.measure == "gpu" else kernel.ptx.encode()
+        except DiagnosticError as failure:
+            return Trial(config, "refused", message=failure.diagnostics[0].message)
+        digest = hashlib.sha256(code).hexdigest()
+        if digest in known:
+            return replace(known[digest], config=config)
+        if only_compile:
+            return Trial(config, "compiled", None, digest)
+        return self.measured(Trial(config, "compiled", None, digest), kernel)
+
+    def measured(self, trial: Trial, kernel: Kernel | None = None) -> Trial:
+        """The measurement of a candidate that was compiled."""
+        try:
+            made = kernel or compiled(self.job, trial.config)
+            return measured(self.job, made, trial.config, trial.digest, self.reference)
+        except DiagnosticError as failure:
+            return Trial(trial.config, "failed", None, trial.digest, failure.diagnostics[0].message)
 
 
 def measured(job: Job, kernel: Kernel, config: dict[str, Value], digest: str, reference: Reference) -> Trial:

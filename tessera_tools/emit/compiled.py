@@ -53,6 +53,8 @@ class Options:
     ping_pong: str = "auto"
     """Whether consumer warpgroups take turns with the tensor cores: `auto` (where that takes less time), `always` or
     `never`."""
+    agents: str = "auto"
+    """The agents of kernels: `none`, `producer`, with tensor memory `multipliers` or `correction`; `auto` by price."""
     cluster: str = "auto"
     """The parts into which a cluster of CTAs splits each tile, ROWSxCOLUMNS; `auto` as hints say."""
     split_k: int = 0

@@ -8,7 +8,7 @@ from __future__ import annotations
 from tessera_tools.analysis.persistent import BLOCKS, LARGE
 from tessera_tools.diagnostics import error
 from tessera_tools.emit.compiled import Options, Stage
-from tessera_tools.passes.table import Step, has_agents, pipeline_for
+from tessera_tools.passes.table import Step, agents_of, has_agents, pipeline_for
 
 __all__ = ["steps_of"]
 
@@ -21,6 +21,8 @@ def steps_of(options: Options, stage: Stage) -> list[Step]:
         raise error(None, f"{groups} consumer warpgroups cannot be had: {_no_agents(options)}")
     if options.ping_pong in ("always", "tiles") and not (agents and has_agents(options.target.name)):
         raise error(None, f"ping-pong={options.ping_pong} cannot be followed: {_no_agents(options)}")
+    if options.agents != "auto":
+        _check_agents(options)
     if options.cluster not in ("auto", "1x1") and stage not in ("cuda_tile", "nv_tileaa"):
         why = f"a program in {stage} says itself what each CTA computes"
         raise error(None, f"cluster={options.cluster} cannot be followed: {why}")
@@ -52,6 +54,7 @@ def steps_of(options: Options, stage: Stage) -> list[Step]:
         groups,
         options.num_stages,
         options.ping_pong,
+        options.agents,
         options.cluster,
         options.persistent,
         options.raster,
@@ -60,6 +63,21 @@ def steps_of(options: Options, stage: Stage) -> list[Step]:
         options.tile_blocks,
         options.arguments,
     )
+
+
+def _check_agents(options: Options) -> None:
+    """Raises DiagnosticError unless kernels of the target may have the agents that the option asks for."""
+    wanted, possible = options.agents, agents_of(options.target.name)
+    if wanted not in possible:
+        listed = " or ".join(filter(None, (", ".join(possible[:-1]), possible[-1])))
+        why = f"{options.target.name} has none such; expected {listed}"
+    elif wanted != "none" and not options.allows_agents:
+        why = "the plain ABI and a number of warps exclude agents"
+    elif wanted == "none" and (options.num_consumer_warpgroups or options.ping_pong in ("always", "tiles")):
+        why = "options for consumers are given"
+    else:
+        return
+    raise error(None, f"agents={wanted} cannot be followed: {why}")
 
 
 def _no_agents(options: Options) -> str:

@@ -62,7 +62,7 @@ TUNABLES = (
         "num_warps",
         (1, 2, 4, 8, 16, 32),
         "warps per kernel: 1, 2, 4, 8, 16 or 32 (default: chosen from the tiles)",
-        excludes=("num_consumer_warpgroups", "ping_pong"),
+        excludes=("num_consumer_warpgroups", "ping_pong", "agents"),
     ),
     Tunable(
         "num_consumer_warpgroups",
@@ -75,6 +75,14 @@ TUNABLES = (
         ("always", "never", "tiles"),
         "whether consumer warpgroups take turns with the tensor cores: auto, always, never, or by the tiles of a "
         "persistent kernel (default: auto, where that takes less time)",
+        default="auto",
+        excludes=("num_warps",),
+    ),
+    Tunable(
+        "agents",
+        ("none", "producer", "multipliers", "correction"),
+        "the roles of warps: none, so that all run the whole program; producer, beside consumers; with tensor memory "
+        "multipliers, whose consumers carry sums, or correction, an agent that changes sums (default: auto, by price)",
         default="auto",
         excludes=("num_warps",),
     ),

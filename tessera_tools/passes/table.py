@@ -295,15 +295,17 @@ _CUT = "tileas-cut-products"
 _SWAP = "tileas-swap-operands"
 _SIGNS = "sink-negf-through-shapes"
 _PREPARE = "tileas-prepare-for-scheduling"
-AGENTS = "tileas-materialize-schedule"
+_SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPSTURNS}"
+AGENTS = "tileas-materialize-scheduleAGENTS"
 _ALTERNATE = "tileas-alternate-consumers"
 _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
-TENSOR_MEMORY = "tileas-materialize-tensor-memory"
+TENSOR_MEMORY = "tileas-materialize-tensor-memoryAGENTS"
+SPECIALIZES = frozenset({_SCHEDULE, AGENTS, _ALTERNATE, TENSOR_MEMORY, _SWAP, _PROMOTE})
+"""The passes that make agents of a kernel, and those that prepare products for them."""
 TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
 _TURNS = "tileas-bind-named-barriers"
-_SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPSTURNS}"
 HIDDEN = (
     _SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _SCHEDULE, AGENTS, _ALTERNATE, TENSOR_MEMORY, _UNITS, _BOUNDARY,
     TMA_LOADS, TMA_STORES, _TURNS,
@@ -373,6 +375,7 @@ def pipeline_for(
     num_consumer_warpgroups: int = 0,
     num_stages: int = 0,
     ping_pong: str = "auto",
+    assignment: str = "auto",
     cluster: str = "auto",
     persistent: str = "auto",
     raster: str = "auto",
@@ -384,8 +387,9 @@ def pipeline_for(
     """The passes from `stage` down to llvm for a target of the target table (`sm_90`), for so many warps (0: chosen
     by the conversion to nv_tileas); with agents where the target has them, by default, and then for so many warpgroups
     of consumers (0: chosen by the products); with so many stages of loops (0: as many as fit); whose consumers take
-    turns `always`, `never`, or where that takes less time (`auto`); with tile blocks of as many CTAs as `cluster` says,
-    rows x columns, or hints (`auto`); whose CTAs get one program after another as `persistent` says, or `never`, in the
+    turns `always`, `never`, or where that takes less time (`auto`); with the agents that `assignment` names
+    (agents_of), or that take less time (`auto`); with tile blocks of as many CTAs as `cluster` says, rows x columns,
+    or hints (`auto`); whose CTAs get one program after another as `persistent` says, or `never`, in the
     order `raster`; for `large` launches, plan-cta chooses what is left to it (`auto`); with loops split among
     `split_k` CTAs (1: not; 0: by price, if the launch is known: its `tile_blocks`, and the integers of its `arguments`,
     `?` for any other)."""
@@ -395,12 +399,15 @@ def pipeline_for(
     stages = f"num-stages={num_stages}" if num_stages else ""
     programs = [f"scheduler={persistent}"] * (persistent not in ("auto", "never", "static"))
     # plan-cta may choose clusters of tile blocks, and that CTAs stay for several.
-    priced = large and agents and cluster == "auto" and persistent in ("auto", "never", "static")
+    may_price = agents and assignment != "none" and persistent in ("auto", "never", "static")
+    priced = large and may_price and cluster == "auto"
     programs += [f"raster={raster}"] * (raster != "rows" and (raster != "auto" or priced))
     left_out = {_PERSISTENT} if persistent == "never" or (persistent == "auto" and not priced) else set()
     plain = not programs and not cluster.startswith("blocks:") and persistent in ("auto", "never")
     left_out |= {_PROGRAMS} if plain and not priced else set()
     left_out |= set() if agents else set(HIDDEN)
+    left_out |= SPECIALIZES if assignment == "none" else set()
+    assigned = f"agents={assignment}" if assignment not in ("auto", "none") else ""
     known = tile_blocks > 0 and cluster == "auto" and not priced
     split = f"tile-blocks={tile_blocks} arguments={','.join(arguments) or '?'}" if known else "tile-blocks=0"
     left_out |= set() if split_k > 1 or (known and not split_k) else {_SPLIT}
@@ -413,6 +420,7 @@ def pipeline_for(
         "FORM": f"{{{' '.join(form)}}}" if form else "",
         "GROUPS": groups,
         "TURNS": f" ping-pong={ping_pong}" if ping_pong != "auto" else "",
+        "AGENTS": f"{{{assigned}}}" if assigned else "",
         "STAGES": f"{{{stages}}}" if stages else "",
         "DEPTH": f" {stages}" if stages else "",
         "PROGRAMS": f"{{{' '.join(programs)}}}" if programs else "",
@@ -438,6 +446,14 @@ def find_pass(name: str) -> type[Pass] | None:
         return None
     module, _, class_name = row.where.partition(":")
     return getattr(importlib.import_module(f"{row.package}{module}"), class_name)
+
+
+def agents_of(target: str) -> tuple[str, ...]:
+    """What agents the kernels of a target of the target table may have: `none`, a `producer` beside consumers, and with
+    tensor memory `multipliers`, whose consumers carry sums, or also an agent for the `correction` of sums."""
+    steps = PIPELINES[target]["nv_tileas"]
+    found = ("none", *("producer",) * (AGENTS in steps))
+    return (*found, *("multipliers", "correction") * (TENSOR_MEMORY in steps))
 
 
 def has_agents(target: str) -> bool:

@@ -23,12 +23,11 @@ from tessera_tools.api.compiling import Kernel
 from tessera_tools.cli import run as run_command
 from tessera_tools.cli import translate, tune
 from tessera_tools.cli.tune_measure import compared_grid
-from tessera_tools.cli.tune_pool import Local
-from tessera_tools.cli.tune_search import Search, space
-from tessera_tools.emit.tunables import TUNABLES, Tunable, config_text
+from tessera_tools.emit.tunables import TUNABLES, Tunable
 from tessera_tools.emit.tuned import Database, Tuned, kernel_digest, shapes_class
 from tessera_tools.ir.printing import print_op
 from tessera_tools.runtime.signature import Shape
+from tessera_tools.tuning.pool import Local
 
 ROOT = Path(__file__).resolve().parents[2]
 SUM = """\
@@ -122,59 +121,6 @@ def test_a_tunable_is_an_option_everywhere(one: Tunable) -> None:
     assert one.name in {field.name for field in fields(Options)}
     assert one.option in translate.VALUES and one.option in run_command.VALUES
     assert one.name in inspect.signature(tt.compile).parameters
-
-
-# -- the search
-
-
-PLAYED = TUNABLES[:5]
-"""What `play` searches: all combinations of all options are too many."""
-
-
-def play(seed: int, cost: Any, **limits: int) -> tuple[list[str], str]:
-    """The order of a search with a given cost of each configuration, and the best."""
-    search = Search(PLAYED, seed, limits.get("most", 10_000), limits.get("patience", 10_000))
-    order: list[str] = []
-    while batch := search.ask():
-        order += map(config_text, batch)
-        search.tell([(config, cost(config)) for config in batch])
-    assert search.best is not None
-    values = {one.name: value for one, value in zip(PLAYED, search.best, strict=True) if value}
-    return order, config_text(values)
-
-
-def test_a_search_without_limits_tries_every_configuration_once() -> None:
-    order, best = play(fresh_seed(), lambda config: 10.0 - config.get("num_stages", 0))
-    assert len(order) == len(set(order)) == len(space(PLAYED))
-    assert order[0] == "the compiler's choices"
-    assert best == "--num-stages=8"
-
-
-def test_excluded_options_do_not_come_together() -> None:
-    order, _ = play(0, lambda config: 1.0)
-    assert not [text for text in order if "--num-warps" in text and "--num-consumer-warpgroups" in text]
-    assert [text for text in order if "--ping-pong=always" in text and "--num-consumer-warpgroups=2" in text]
-
-
-def test_the_order_depends_on_the_seed_alone() -> None:
-    seed = fresh_seed()
-    first, second, other = (play(one, lambda config: 1.0)[0] for one in (seed, seed, seed + 1))
-    assert first == second != other
-
-
-def test_a_search_stops_when_nothing_improves() -> None:
-    order, _ = play(0, lambda config: 1.0, patience=8)
-    assert len(order) == 1 + 8
-
-
-def test_a_search_stops_at_its_limit() -> None:
-    order, _ = play(0, lambda config: 1.0 / (1 + len(config)), most=11)
-    assert len(order) == 11
-
-
-def test_what_does_not_count_is_never_the_best() -> None:
-    _, best = play(0, lambda config: None if config else 1.0)
-    assert best == "the compiler's choices"
 
 
 # -- whole searches

@@ -17,12 +17,13 @@ from typing import Any
 import pytest
 from programs import fresh_seed
 
-from tessera_tools.cli import tune, tune_pool
-from tessera_tools.cli.tune_measure import Job, Reference
-from tessera_tools.cli.tune_pool import RayPool
+from tessera_tools.cli import tune
+from tessera_tools.cli.tune_measure import Candidates, Job, Reference
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.emit.tuned import Trial
 from tessera_tools.target import lookup
+from tessera_tools.tuning import pool as tuning_pool
+from tessera_tools.tuning.pool import RayPool
 
 pytest.importorskip("ray", reason="the extra [ray]")
 pytestmark = pytest.mark.slow
@@ -94,7 +95,7 @@ def trials(path: Path) -> list[tuple[Any, ...]]:
 def pool(time_limit: float) -> RayPool:
     """A pool of tasks that do not get as far as their job."""
     job = Job(b"", "k", lookup("sm_80"), None, {}, (1, 1, 1), "clock")
-    return RayPool(job, Reference({}), "", None, time_limit)
+    return RayPool(Candidates(job, Reference({})), "", None, time_limit)
 
 
 def die(*_: Any) -> None:
@@ -146,7 +147,7 @@ def test_a_cluster_without_a_free_cpu_is_an_error(cluster: Any, monkeypatch: pyt
         deadline = time.monotonic() + 20
         while cluster.available_resources().get("CPU", 0) and time.monotonic() < deadline:
             time.sleep(0.05)
-        monkeypatch.setattr(tune_pool, "_START", 0.25)
+        monkeypatch.setattr(tuning_pool, "_START", 0.25)
         with pytest.raises(DiagnosticError) as found:
             list(pool(0.25).run([{"num_warps": 1}, {"num_warps": 2}], {}, False))
         assert "no task of the Ray cluster ended in 0.5 seconds" in str(found.value)
@@ -158,7 +159,7 @@ def test_a_cluster_without_a_free_cpu_is_an_error(cluster: Any, monkeypatch: pyt
 def test_a_search_that_ends_early_ends_its_tasks(cluster: Any, tmp_path: Path) -> None:
     note = tmp_path / "pid"
 
-    def one_hangs(job: Any, config: Any, *_: Any) -> Trial:
+    def one_hangs(task: Any, config: Any, *_: Any) -> Trial:
         if config["num_warps"] == 1:
             note.write_text(str(os.getpid()))
             time.sleep(1000)

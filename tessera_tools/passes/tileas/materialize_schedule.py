@@ -23,7 +23,7 @@ from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, 
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
-from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.agent_control import copied, rewritten
 from tessera_tools.passes.tileas.agent_registers import registers_of_several
@@ -63,11 +63,13 @@ from tessera_tools.passes.tileas.products import (
     Choice,
     check_exchanges,
     choose,
+    loops_around,
 )
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.streams import choose_streams
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_reserve, pipeline_room
+from tessera_tools.records import dataclass
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 
 MOST_DEPTH = 5
@@ -75,6 +77,7 @@ MOST_DEPTH = 5
 cycles."""
 
 
+@dataclass(frozen=True)
 class MaterializeSchedule(Pass):
     """Convert kernels with products to agents with pipelines."""
 
@@ -90,15 +93,26 @@ class MaterializeSchedule(Pass):
     )
     statistics: ClassVar = {"agents": "kernels turned into agents"}
 
+    agents: str = option(
+        "auto",
+        "auto, or producer: also kernels without products whose loads would take fewer instructions in the consumer; "
+        "an error where there can be none",
+        choices=("auto", "producer"),
+    )
+
     def run(self, op: Operation, context: PassContext) -> bool:
         begun: set[Operation] = set()
         for function, target in kernels_with(op, Feature.WGMMA, Feature.TMA):
             multiplies = any(isinstance(inner, nv_tileas.Dot) for inner in function.walk())
             explain = explain_refusal if multiplies else explain_refused_load
             try:
-                kernel, banned = _specialized(function, target, multiplies, begun)
+                kernel, banned = _specialized(function, target, multiplies, begun, self.agents == "auto")
                 kernel.run()
             except Missed as refusal:
+                if self.agents == "producer" and (multiplies or _loads_in_loops(function)):
+                    raise refusal.op.error(
+                        f"{refusal.why}, so that its kernel has no producer, for which agents=producer asks"
+                    ) from None
                 explain(context.failed if function in begun else context.missed, function, refusal)
                 continue
             for refusal in kernel.choice.refused:
@@ -118,8 +132,12 @@ class MaterializeSchedule(Pass):
         return bool(begun)
 
 
+def _loads_in_loops(function: nv_tileaa.Func) -> bool:
+    return any(isinstance(op, nv_tileas.TiledLoad) and loops_around(op) for op in function.walk())
+
+
 def _specialized(
-    function: nv_tileaa.Func, target: Target, multiplies: bool, begun: set[Operation]
+    function: nv_tileaa.Func, target: Target, multiplies: bool, begun: set[Operation], by_price: bool
 ) -> tuple[Kernel, list[Missed]]:
     """The kernel with as many asynchronous products as there can be, or, if it does not multiply, loads by TMA.
 
@@ -130,7 +148,9 @@ def _specialized(
     check_exchanges(function)
     while True:
         try:
-            choice = choose(function, banned) if multiplies else choose_streams(function, target, banned)
+            choice = (
+                choose(function, banned) if multiplies else choose_streams(function, target, banned, by_price)
+            )
             begun.add(function)
             return Kernel(function, choice, target), list(banned.values())
         except Missed as refusal:

@@ -30,7 +30,7 @@ from tessera_tools.dialects.nv_tileas import TmemType
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I64, FloatType, RankedTensorType
-from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.agent_control import State, rewritten
 from tessera_tools.passes.tileas.box_stages import (
@@ -71,6 +71,7 @@ from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
 
+@dataclass(frozen=True)
 class MaterializeTensorMemory(Pass):
     """Convert kernels with products to agents with sums in tensor memory."""
 
@@ -85,6 +86,13 @@ class MaterializeTensorMemory(Pass):
     )
     statistics: ClassVar = {"agents": "kernels turned into agents", "products": "products by tcgen05.mma"}
 
+    agents: str = option(
+        "auto",
+        "what changes sums between products: auto, the cheaper one; multipliers: the consumer, which carries them in "
+        "registers; correction: an agent of its own; an error where there can be none",
+        choices=("auto", "multipliers", "correction"),
+    )
+
     def run(self, op: Operation, context: PassContext) -> bool:
         changed = False
         for function, target in kernels_with(op, Feature.TCGEN05, Feature.TMA):
@@ -92,11 +100,15 @@ class MaterializeTensorMemory(Pass):
                 continue
             tell = context.missed
             try:
-                choice = choose_umma(function, target)
+                choice = choose_umma(function, target, self.agents)
                 tell = context.failed
                 kernel = TensorKernel(function, choice, target)
                 kernel.run()
             except Missed as refusal:
+                if self.agents != "auto":
+                    raise refusal.op.error(
+                        f"{refusal.why}, so that its kernel has no such agents as agents={self.agents} asks for"
+                    ) from None
                 unpack_factors(function)
                 explain_refused_umma(tell, function, refusal)
                 continue

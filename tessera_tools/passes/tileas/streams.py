@@ -55,8 +55,8 @@ def _turns(op: Operation) -> bool:
 class Streams:
     """The loads of one kernel that TMA brings."""
 
-    def __init__(self, function: nv_tileaa.Func, target: Target) -> None:
-        self.function, self.target = function, target
+    def __init__(self, function: nv_tileaa.Func, target: Target, by_price: bool = True) -> None:
+        self.function, self.target, self.by_price = function, target, by_price
         self.facts, self.order = Facts(), MemoryOrder()
         spec = function.kernel_spec
         assert spec is not None
@@ -70,7 +70,8 @@ class Streams:
         """A load by TMA, through so many stages.  Missed if there is none, if the load as it is costs less, or if its
         buffer does not fit beside those of the loads before."""
         made = read_load(load, load, self.facts, self.order, self.swizzles)
-        self._check_price(made)
+        if self.by_price:
+            self._check_price(made)
         self._check_room([*self.chosen, made], stages)
         self.chosen.append(made)
         return made
@@ -118,18 +119,20 @@ FEWEST_STAGES = 2
 """Tiles of a load in a loop that are in flight: one is brought while another is read."""
 
 
-def choose_streams(function: nv_tileaa.Func, target: Target, banned: Mapping[Operation, Missed]) -> Choice:
-    """The loads that a producer brings to a kernel without products, some of them in a loop.  Missed if there are
-    none, or if the kernel cannot become agents."""
+def choose_streams(
+    function: nv_tileaa.Func, target: Target, banned: Mapping[Operation, Missed], by_price: bool = True
+) -> Choice:
+    """The loads that a producer brings to a kernel without products, some of them in a loop, where that costs less, or
+    all that it can.  Missed if there are none, or if the kernel cannot become agents."""
     loads = [op for op in function.walk() if isinstance(op, nv_tileas.TiledLoad)]
     if not any(map(loops_around, loads)):
         raise Missed(function, "has no loads in loops")
     check_exits(function)
     stages = MOST_STAGES
-    streams, refused = _with_stages(function, target, loads, banned, stages)
+    streams, refused = _with_stages(function, target, loads, banned, stages, by_price)
     while stages > FEWEST_STAGES and any(isinstance(refusal, NoRoom) for refusal in refused):
         stages -= 1
-        streams, refused = _with_stages(function, target, loads, banned, stages)
+        streams, refused = _with_stages(function, target, loads, banned, stages, by_price)
     if not any(loops_around(made.load) for made in streams.chosen):
         raise next(refusal for refusal in refused if loops_around(refusal.op))
     order = {load: number for number, load in enumerate(loads)}
@@ -143,9 +146,10 @@ def _with_stages(
     loads: list[nv_tileas.TiledLoad],
     banned: Mapping[Operation, Missed],
     stages: int,
+    by_price: bool,
 ) -> tuple[Streams, list[Missed]]:
     """The loads by TMA with so many stages in loops, and why others are not."""
-    streams = Streams(function, target)
+    streams = Streams(function, target, by_price)
     refused: list[Missed] = []
     # What is in no loop comes along.
     for load in sorted(loads, key=lambda load: not loops_around(load)):

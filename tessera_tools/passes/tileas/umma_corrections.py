@@ -37,6 +37,7 @@ from tessera_tools.passes.tileas.agent_control import State, copied
 from tessera_tools.passes.tileas.box_stages import Pipeline, drain, fill_with, first, following
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.producer_slice import Slice
+from tessera_tools.passes.tileas.umma_warpgroups import has_rows
 from tessera_tools.planning.shared_memory import ALIGN, narrowest
 from tessera_tools.records import dataclass
 from tessera_tools.target import WARPS_OF_WARPGROUP, Target
@@ -76,18 +77,29 @@ class Correction:
         return self.loop.iter_args[self.number]
 
 
-def correct(choice: UmmaChoice, target: Target) -> None:
-    """Let an agent change the sums of a loop in tensor memory, where that is cheaper; one accumulation has it."""
-    for one in choice.accumulations:
-        found = find_correction(one, target)
-        if found is not None:
-            one.correction, one.loop, one.number = found, found.loop, found.number
-            choice.groups = 1
-            return
+def correct(function: nv_tileaa.Func, choice: UmmaChoice, target: Target, required: bool) -> None:
+    """Let an agent change the sums of a loop in tensor memory, where that is cheaper, or where it is possible at all;
+    one accumulation has it.  Missed if it is required, and none can."""
+    first = choice.accumulations[0].first
+    if choice.in_pairs:
+        why = "is done by two CTAs together"
+    elif not has_rows(function, choice.accumulations):
+        why = "needs more warpgroups of consumers than there are beside an agent that changes sums"
+    else:
+        why = "adds up no sums that a loop changes between its products, element by element"
+        # A consumer of several warpgroups has all registers of a multiprocessor as it is.
+        for one in choice.accumulations if required or choice.groups > 1 else ():
+            found = find_correction(one, target)
+            if found is not None and (required or found.cycles[0] < found.cycles[1]):
+                one.correction, one.loop, one.number = found, found.loop, found.number
+                choice.groups = 1
+                return
+    if required:
+        raise Missed(first, why)
 
 
 def find_correction(one: Accumulation, target: Target) -> Correction | None:
-    """How an accumulation may stay in tensor memory, if an agent of its own makes that cheaper; None otherwise."""
+    """How an accumulation may stay in tensor memory, changed by an agent of its own; None if it cannot."""
     dot, end = one.first, one.last.res
     loop = dot.parent_op
     if (
@@ -122,7 +134,7 @@ def find_correction(one: Accumulation, target: Target) -> Correction | None:
     if made.slice.handed:
         return None
     made.cycles = _price(made, one, target)
-    return made if made.cycles[0] < made.cycles[1] else None
+    return made
 
 
 def _operands(made: Correction) -> list[Value]:

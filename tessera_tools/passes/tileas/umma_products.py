@@ -59,7 +59,7 @@ from tessera_tools.passes.tileas.products import (
 )
 from tessera_tools.passes.tileas.umma_corrections import Correction, correct
 from tessera_tools.passes.tileas.umma_pairs import may_pair, pair
-from tessera_tools.passes.tileas.umma_warpgroups import has_rows, warpgroups
+from tessera_tools.passes.tileas.umma_warpgroups import warpgroups
 from tessera_tools.records import dataclass, field, replace
 from tessera_tools.target import Target
 
@@ -295,9 +295,13 @@ class UmmaChoice(Choice):
         return _CORRECTOR
 
 
-def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
+def choose_umma(function: nv_tileaa.Func, target: Target, agents: str = "auto") -> UmmaChoice:
     """The products of a kernel by tcgen05.mma.  Raises Missed if there are none, or if the kernel cannot be split into
-    agents."""
+    agents.
+
+    agents: `multipliers` leaves the sums of loops to the consumer, `correction` requires an agent that changes them;
+    `auto` takes the cheaper one.
+    """
     dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
     if not dots:
         raise Missed(function, "has no product")
@@ -332,9 +336,8 @@ def choose_umma(function: nv_tileaa.Func, target: Target) -> UmmaChoice:
         except Missed as refusal:
             choice.not_in_pairs = refusal
     choice.groups = warpgroups(function, choice.accumulations)
-    if not choice.in_pairs and choice.groups > 1 and has_rows(function, choice.accumulations):
-        # A consumer of several warpgroups has all registers of a multiprocessor as it is.
-        correct(choice, target)
+    if agents != "multipliers":
+        correct(function, choice, target, agents == "correction")
     choice.stages = _reserve(choice.accumulations, target)
     return choice
 

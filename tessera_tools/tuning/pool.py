@@ -1,4 +1,4 @@
-"""Candidates of `tessera-tune` side by side: in processes of this machine, or on a Ray cluster.
+"""Candidates of a search side by side: in processes of this machine, or on a Ray cluster.
 
 work items ──fork──▶ one process each ──JSON through a pipe──▶ trials, in the order of the items
            └─Ray───▶ one task each ─────────────────────────▶
@@ -13,16 +13,15 @@ import select
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
-from tessera_tools.cli.tune_measure import Job, Reference, tried
 from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.emit.tunables import Config
 from tessera_tools.emit.tuned import Trial
 from tessera_tools.process import end, fork
-from tessera_tools.records import asdict
+from tessera_tools.records import asdict, replace
 
-__all__ = ["Local", "RayPool"]
+__all__ = ["Local", "Pool", "RayPool", "Task"]
 
 _LONGEST = 1 << 20
 """Bytes of what a process answers."""
@@ -30,12 +29,36 @@ _START = 60.0
 """Seconds in which a cluster with a free CPU starts a task."""
 
 
+class Task(Protocol):
+    """Makes and measures candidates. For Ray, it is plain data, which another machine can have."""
+
+    def __call__(self, config: Config, known: Mapping[str, Trial], only_compile: bool) -> Trial:
+        """What a candidate gives. Errors of the candidate are an outcome and not an exception.
+
+        known: trials by the digest of their code. only_compile: stop before the measurement.
+        """
+        ...
+
+
+class Pool(Protocol):
+    """Runs candidates."""
+
+    def run(
+        self, configs: Sequence[Config], known: Mapping[str, Trial], only_compile: bool
+    ) -> Iterator[tuple[int, Trial]]:
+        """(number, trial) of each configuration, as they end."""
+        ...
+
+    def close(self) -> None:
+        """End what runs."""
+        ...
+
+
 class Local:
     """Processes of this machine: one for each candidate, so that one that hangs or dies takes nothing with it."""
 
-    def __init__(self, job: Job, reference: Reference, processes: int, time_limit: float) -> None:
-        self.job = job
-        self.reference = reference
+    def __init__(self, task: Task, processes: int, time_limit: float) -> None:
+        self.task = task
         self.processes = processes
         self.time_limit = time_limit
 
@@ -45,7 +68,7 @@ class Local:
         """(number, trial) of each configuration, as they end."""
 
         def work(config: Config) -> Callable[[], Trial]:
-            return lambda: tried(self.job, config, self.reference, known, only_compile)
+            return lambda: self.task(config, known, only_compile)
 
         yield from _forked(configs, [work(config) for config in configs], self.processes, self.time_limit)
 
@@ -69,7 +92,7 @@ def _forked(
         end(process)
         why = f"it took more than {limit:g} seconds" if late else "its process ended without a result"
         with suppress(ValueError, TypeError):
-            return number, Trial(**json.loads(raw))
+            return number, Trial(**json.loads(raw), config=dict(configs[number]))
         return number, Trial(dict(configs[number]), "failed", message=why)
 
     try:
@@ -106,7 +129,9 @@ def _child(sender: int, work: Callable[[], Trial]) -> None:
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
         with os.fdopen(sender, "wb") as file:
-            file.write(json.dumps(asdict(work())).encode())
+            # The parent knows the configuration, whose values may be anything in Python.
+            found = asdict(replace(work(), config={}))
+            file.write(json.dumps({k: v for k, v in found.items() if k != "config"}).encode())
         status = 0
     finally:
         os._exit(status)
@@ -118,9 +143,7 @@ class RayPool:
     Without an address, the cluster is one of `processes` workers on this machine, which ends with the search.
     """
 
-    def __init__(
-        self, job: Job, reference: Reference, address: str, processes: int | None, time_limit: float
-    ) -> None:
+    def __init__(self, task: Task, address: str, processes: int | None, time_limit: float) -> None:
         try:
             import ray
         except ImportError:
@@ -141,7 +164,7 @@ class RayPool:
         except (ConnectionError, OSError, RuntimeError, ValueError) as failure:
             what = " ".join(str(failure).split())[:200]
             raise error(None, f"--ray cannot reach the cluster '{address or 'local'}': {what}") from None
-        self.job, self.reference = self.ray.put(job), self.ray.put(reference)
+        self.given = self.ray.put(task)
         self.task = self.ray.remote(max_retries=0)(_watched)
 
     def run(
@@ -152,9 +175,7 @@ class RayPool:
         Raises DiagnosticError if none ends for so long that the cluster cannot have started one.
         """
         started = [
-            self.task.remote(
-                self.job, dict(config), self.reference, dict(known), only_compile, self.time_limit
-            )
+            self.task.remote(self.given, dict(config), dict(known), only_compile, self.time_limit)
             for config in configs
         ]
         numbers = {reference: number for number, reference in enumerate(started)}
@@ -196,17 +217,12 @@ class RayPool:
 
 
 def _watched(
-    job: Job,
-    config: Config,
-    reference: Reference,
-    known: Mapping[str, Trial],
-    only_compile: bool,
-    limit: float,
+    task: Task, config: Config, known: Mapping[str, Trial], only_compile: bool, limit: float
 ) -> Trial:
-    """`tried` in a task, whose worker ends after `limit` seconds. Ray has no time limits of its own."""
+    """A candidate in a task of Ray, whose worker ends after `limit` seconds. Ray has no time limits of its own."""
     with open(os.devnull, "w") as nowhere:
         faulthandler.dump_traceback_later(limit, exit=True, file=nowhere)
         try:
-            return tried(job, config, reference, known, only_compile)
+            return task(config, known, only_compile)
         finally:
             faulthandler.cancel_dump_traceback_later()
