@@ -34,6 +34,7 @@ from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I1, I64
 from tessera_tools.passes.llvm.clusters import cluster_address, cluster_barrier, leader_address, leads
 from tessera_tools.passes.llvm.control import branch, branch_if
+from tessera_tools.passes.llvm.fences import fence_before, fence_behind
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT, is_completed_elsewhere, is_fenced_later
@@ -46,7 +47,7 @@ from tessera_tools.passes.llvm.releases import (
 )
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.tensor_maps import box_bytes
-from tessera_tools.passes.llvm.tensor_memory import commit_products, fence_before, fence_behind
+from tessera_tools.passes.llvm.tensor_memory import commit_products
 from tessera_tools.target import WARPS_OF_WARPGROUP, ExecutionUnit, Feature
 
 _BYTES = 8

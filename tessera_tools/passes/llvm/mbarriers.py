@@ -8,6 +8,7 @@ from tessera_tools.ir.builtin_attributes import TRUE
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I64
+from tessera_tools.passes.llvm.fences import fence_behind
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
@@ -95,3 +96,4 @@ def wait(low: Lowering, op: nv_tileas.MBarrierWait) -> None:
             f"waits with mbarrier.try_wait, which {low.target.name} does not support; it requires sm_90 or later"
         )
     e.nvvm("mbarrier.try_wait.parity", [address_of(low, op), low.scalar(op.parity), e.constant(LONGEST_WAIT)])
+    fence_behind(low, op)

@@ -26,11 +26,18 @@ from tessera_tools.ir.traits import OneRegionRuns
 from tessera_tools.passes.llvm.releases import is_arrival, pipeline_of_op, waits_for_empty
 from tessera_tools.records import dataclass, field
 
-ACCESSES = (nv_tileas.Umma, nv_tileas.TmemCopy, nv_tileas.TmemLoad, nv_tileas.TmemStore)
+ACCESSES = (
+    nv_tileas.Umma,
+    nv_tileas.TmemCopy,
+    nv_tileas.S2tCopy,
+    nv_tileas.TmemLoad,
+    nv_tileas.TmemStore,
+)
 _OF_THREADS = (nv_tileas.TmemLoad, nv_tileas.TmemStore)
 """Accesses that are complete in the program's order: a wait for them follows."""
-Side = tuple[Operation, bool]
-"""A pipeline, and whether a wait is for full stages, which a producer commits, or for empty ones."""
+Side = tuple[Operation | Value, bool]
+"""A pipeline, and whether a wait is for full stages, which a producer commits, or for empty ones; or mbarriers that no
+pipeline has."""
 Agent = Region | None
 """The code of an agent; None for that around them."""
 
@@ -55,7 +62,7 @@ class _State:
     """Buffers that they have used, and the agents that no arrival since has told so."""
     waits: frozenset[Operation] = frozenset()
     """Waits that no fence follows yet."""
-    acquired: frozenset[Operation] = frozenset()
+    acquired: frozenset[Operation | Value] = frozenset()
     """Pipelines of one stage that were acquired in this iteration on every path, with a fence since."""
 
     def joined(self, other: _State) -> _State:
@@ -118,11 +125,15 @@ def _waited(op: Operation) -> Side | None:
         return pipeline_of_op(op), True
     if isinstance(op, nv_tileas.ProducerAcquire) and waits_for_empty(op):
         return pipeline_of_op(op), False
+    if isinstance(op, nv_tileas.MBarrierWait):
+        return op.mbarrier, True
     return None
 
 
 def _completed(op: Operation) -> tuple[Side, bool] | None:
-    """What an arrival completes, and whether it is a commit of products; None if it is not one."""
+    """What an arrival completes, and whether it is a commit of products or copies; None if it is not one."""
+    if isinstance(op, nv_tileas.S2tCopy):
+        return (op.mbarrier, True), True
     if not is_arrival(op):
         return None
     if isinstance(op, nv_tileas.ProducerCommit):
@@ -182,6 +193,9 @@ class _Walk:
             buffers = buffers_of(op)
             told = {(buffer, agent) for buffer in buffers for agent in self.agents if agent is not self.agent}
             return _State(state.accessed | buffers, state.untold | told)
+        if isinstance(op, nv_tileas.S2tCopy) and not state.accessed.isdisjoint(buffers_of(op)):
+            self.found.before.add(op)  # Its threads meet.
+            return _State(untold=state.untold)
         done = _completed(op)
         if done is None or done[1]:
             return state
@@ -267,7 +281,7 @@ class _Walk:
         return state
 
 
-def _is_one(pipeline: Operation) -> bool:
+def _is_one(pipeline: Operation | Value) -> bool:
     return isinstance(pipeline, nv_tileas.CreatePipeline) and pipeline.stages.value == 1
 
 

@@ -28,7 +28,6 @@ from tessera_tools.dialects.nvvm.attributes import (
     CTAGroupAttr,
     Tcgen05CpMulticastAttr,
     Tcgen05CpShapeAttr,
-    Tcgen05FenceAttr,
     Tcgen05LdStShapeAttr,
     Tcgen05MMABlockScaleAttr,
     Tcgen05MMAKindAttr,
@@ -54,12 +53,12 @@ from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.tensor_memory import ATOM, LANES, WARP_LANES, are_atoms
 from tessera_tools.passes.llvm.clusters import cluster_barrier, leads, rank, with_peers
 from tessera_tools.passes.llvm.emitter import Emitter, Int
+from tessera_tools.passes.llvm.fences import fence, fence_before
 from tessera_tools.passes.llvm.instructions import in_any_lane, only_where
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.matrix_descriptors import Matrix, place_in, start_of
 from tessera_tools.passes.llvm.mbarriers import address_of
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
-from tessera_tools.passes.llvm.tensor_fences import ACCESSES
 from tessera_tools.passes.llvm.tied import tied
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
 from tessera_tools.records import dataclass
@@ -143,24 +142,6 @@ def _buffer(low: Lowering, value: Value) -> _TensorBuffer:
     found = low.values[value]
     assert isinstance(found, _TensorBuffer)
     return found
-
-
-def _fence(e: Emitter, side: str) -> None:
-    """Orders tcgen05 operations before or after a synchronization of threads."""
-    e.nvvm("tcgen05.fence", kind=Tcgen05FenceAttr(side))
-
-
-def fence_before(low: Lowering, op: Operation) -> None:
-    """A fence between accesses of tensor memory and the arrival `op`, or between a wait and the access `op`, if one is
-    needed."""
-    if op in low.fences.before:
-        _fence(low.e, "after" if isinstance(op, ACCESSES) else "before")
-
-
-def fence_behind(low: Lowering, op: Operation) -> None:
-    """A fence behind a wait, if one is needed there."""
-    if op in low.fences.after:
-        _fence(low.e, "after")
 
 
 def commit_products(
@@ -537,10 +518,15 @@ def s2t_copy(low: Lowering, op: nv_tileas.S2tCopy) -> None:
         )
     source, target = _Factor(low, low.buffer(op.source), 1, ()), _buffer(low, op.target)
     # What the threads have written to the source, and the mbarriers, are there before the copy.
+    is_fenced = op in low.fences.before
+    if is_fenced:
+        fence(e, "before")
     if in_pair:
         cluster_barrier(low)
     else:
         e.barrier()
+    if is_fenced:
+        fence(e, "after")
     columns = op.target.type.tile[1]
     bits = bit_width(op.target.type.element)
     step = op.atom.bits // bits
