@@ -10,7 +10,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from numbers import Integral
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -349,7 +348,10 @@ def compile(
             "raster": raster,
             "launches": launches,
         }
-        _check_given(given)
+        for one in TUNABLES:
+            one.check(given[one.name])
+        if hasattr(source, "__tessera_module__"):
+            given = {**getattr(source, "options", {}), **given_config(given)}
         if target is not None and not isinstance(target, str):
             raise error(None, f"target is {target!r}; expected the name of a GPU, such as 'sm_90a'")
         wanted = find_target(target) if target is not None else None
@@ -459,18 +461,6 @@ def _texts(read: bytes, label: str, options: Options, names: list[str]) -> Mappi
         module = _module(read, label)
         _name_parameters(module, names)
         return compile_module(module, options).stages
-
-
-def _check_given(given: Mapping[str, object]) -> None:
-    """Raises DiagnosticError for values that no option of the compiler has."""
-    for one in TUNABLES:
-        value = given[one.name]
-        if isinstance(one.default, int):
-            if isinstance(value, bool) or not isinstance(value, Integral):
-                raise error(None, f"{one.name} is {value!r}; expected one of 0, {', '.join(one.words)}")
-        elif not isinstance(value, str) or value not in one.words:
-            shown = value if isinstance(value, str) else repr(value)
-            raise error(None, f"{one.name} is '{shown}'; expected one of {', '.join(one.words)}")
 
 
 def _read(

@@ -23,6 +23,7 @@ from tessera_tools.dsl.interpreter import Interpreter
 from tessera_tools.dsl.source import Source, read_function
 from tessera_tools.dsl.types import ArrayType, Facts, Parameter, constexpr, parameter_type
 from tessera_tools.dsl.values import wrap
+from tessera_tools.emit.tunables import TUNABLES
 from tessera_tools.ir.builtin_attributes import StringAttr, TypeAttr
 from tessera_tools.ir.core import Block, Operation, Region
 from tessera_tools.ir.types import DYNAMIC, I32, FunctionType, IntegerType, bit_width
@@ -30,7 +31,7 @@ from tessera_tools.records import dataclass
 from tessera_tools.runtime import Device, Result
 
 if TYPE_CHECKING:
-    from tessera_tools.dsl.tuning import Tuning
+    from tessera_tools.dsl.tuning import Candidate, Tuning
 
 __all__ = ["Function", "kernel"]
 
@@ -52,10 +53,17 @@ class Signature:
 class Function:
     """A function with `@kernel`. `tt.compile(f, target)` compiles it, and `f[grid](…)` launches it."""
 
-    def __init__(self, function: Callable[..., Any], constants: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        constants: Mapping[str, Any] | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self._constants = dict(constants or {})
+        self.options = dict(options or {})
+        """How it is compiled, as keywords of `tessera_tools.compile`."""
         self._compiled: dict[Any, Kernel] = {}
 
     def __repr__(self) -> str:
@@ -77,45 +85,92 @@ class Function:
     def bind(self, **constants: Any) -> Function:
         """The kernel with values for its `constexpr` parameters. Raises DiagnosticError for another parameter."""
         with plain_errors():
-            found = Function(self.function, {**self._constants, **constants})
+            found = Function(self.function, {**self._constants, **constants}, self.options)
             found._parameters()
             return found
+
+    def with_options(self, **options: Any) -> Function:
+        """The kernel with options of the compiler, such as `num_warps=8`, for its launches and `tessera_tools.compile`,
+        which may be given others. Raises DiagnosticError for what is no option that tessera-tune chooses."""
+        with plain_errors():
+            known = {one.name: one for one in TUNABLES}
+            for name, value in options.items():
+                if name not in known:
+                    raise error(None, f"'{name}' is no option; expected some of {', '.join(known)}")
+                known[name].check(value)
+            return Function(self.function, self._constants, {**self.options, **options})
 
     def tune(
         self,
         args: Sequence[Any],
         grid: Callable[..., int | Sequence[int]],
         *,
+        search: str | Sequence[str] = (),
         checked: Sequence[Any] | None = None,
         target: str | None = None,
+        measure: str = "clock",
         most: int = 64,
         patience: int = 24,
         seed: int = 0,
         tolerance: float = 1e-2,
         file: str | os.PathLike[str] | None = None,
-        **values: Sequence[Any],
+        parallel: int | None = None,
+        ray: str | None = None,
+        time_limit: float = 300.0,
+        progress: bool | Callable[[Candidate], object] = False,
+        **values: Any,
     ) -> Tuning:
-        """Find the `constexpr` values with which the kernel is fastest, by the clock of the simulated GPU.
+        """Find the `constexpr` values and the options of the compiler with which the kernel is fastest.
 
         args: the arguments of the launch that is timed, without the constants. They stay as they are.
         grid: called with these arguments, and the constants by name; returns the grid.
+        search: the options of the compiler of which all values are searched, such as `("num_warps", "agents")`, or
+            `"all"`.
         checked: smaller arguments of the launch whose results are compared; by default `args`.
-        target: sm_80 by default. most, patience: stop after so many candidates, or so many without an improvement.
-        seed: of the order of the candidates. The first value of each constant is the first candidate.
+        target: sm_80 by default. measure: by the `clock` of the simulated GPU, or the median of launches on a `gpu`.
+        most, patience: stop after so many candidates, or so many programs without an improvement.
+        seed: of the order of the candidates. The first value of each constant and option is the first candidate.
         tolerance: how far floats may be from those of the first candidate, as a share of the greatest magnitude.
         file: a file of `tessera-tune`, made if it is missing, that keeps each candidate as soon as it is measured. A
             search that was interrupted, or one over the same program, arguments, target and compiler, measures only
             what the file does not have.
-        values: those to try for each constant.
+        parallel: candidates that are compiled side by side, by default one for each CPU. ray: the address of a Ray
+            cluster that runs them instead; empty for a local one. time_limit: seconds for a candidate.
+        progress: True shows a progress bar on a terminal; a function is called with each new candidate.
+        values: those to try for each constant, and for options of the compiler by their names in
+            `tessera_tools.compile`: `n=(64, 128), num_stages=(2, 3)`. A single value is fixed.
 
-        A candidate that is refused, has a finding or gives other results does not count. Raises DiagnosticError for a
-        parameter that is no `constexpr`, if the first candidate cannot run, and for a `file` that cannot be used;
-        FindingsError if the first candidate has findings.
+        The result does not depend on `parallel`. A candidate that is refused, has a finding or gives other results does
+        not count. Raises DiagnosticError for a parameter that is no `constexpr`, a value that an option does not have,
+        if the first candidate cannot run, and for a `file` that cannot be used; FindingsError if the first candidate
+        has findings.
         """
         from tessera_tools.dsl.tuning import tune
 
-        limits: dict[str, Any] = {"most": most, "patience": patience, "seed": seed, "tolerance": tolerance}
-        return tune(self, args, grid, values, checked=checked, target=target, file=file, **limits)
+        with plain_errors():
+            return tune(
+                self, args, grid, values, search=search, checked=checked, target=target, measure=measure, most=most,
+                patience=patience, seed=seed, tolerance=tolerance, file=file, parallel=parallel, ray=ray,
+                time_limit=time_limit, progress=progress,
+            )  # fmt: skip
+
+    def compiled(self, args: Sequence[Any], *, target: str | None = None) -> Kernel:
+        """The kernel that a launch with these arguments has. Raises DiagnosticError."""
+        with plain_errors():
+            return self._compiled_for(self._bound(args, {}), target)
+
+    def _compiled_for(self, bound: Mapping[str, Any], target: str | None) -> Kernel:
+        """The kernel for the arguments of a launch, compiled once."""
+        signature = self._signature(bound)
+        key = (signature, tuple((name, _identity(value)) for name, value in signature.constants), target)
+        try:
+            kernel = self._compiled.get(key)
+        except TypeError:
+            raise error(None, f"the constants of '{self.function.__name__}' cannot be compared") from None
+        if kernel is None:
+            kernel = compile(self._module(signature), target, name=self.file, **self.options)
+            self._compiled[key] = kernel
+        return kernel
 
     @property
     def source(self) -> Source:
@@ -298,17 +353,7 @@ class Launch:
             parameters = function._parameters()
             named = {name: options.pop(name) for name in list(options) if name in parameters}
             bound = function._bound(args, named)
-            signature = function._signature(bound)
-            key = (signature, tuple((name, _identity(value)) for name, value in signature.constants), target)
-            try:
-                kernel = function._compiled.get(key)
-            except TypeError:
-                raise error(
-                    None, f"the constants of '{function.function.__name__}' cannot be compared"
-                ) from None
-            if kernel is None:
-                kernel = compile(function._module(signature), target, name=function.file)
-                function._compiled[key] = kernel
+            kernel = function._compiled_for(bound, target)
             values: list[Any] = []
             for name, kind in parameters.items():
                 if isinstance(kind, ArrayType):

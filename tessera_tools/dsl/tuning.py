@@ -1,48 +1,56 @@
-"""`Function.tune`: the tile sizes and other constants with which a kernel is fastest, by the simulated GPU's clock.
+"""`Function.tune`: the constants and options with which a kernel is fastest. The search is that of `tessera-tune`.
 
-constants ──product──▶ first: reference │ others, shuffled ──compile, run, agree──▶ microseconds ──▶ the fastest
-                                         file ◀──each candidate, found again by its code and arguments──┘
+constants, options ──Search──▶ candidates ──processes──▶ lowered, compiled, run, compared ──▶ microseconds ──▶ fastest
+                                  file ◀──each candidate, found again by its program and arguments──┘
 """
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import hashlib
-import itertools
 import json
 import os
-import random
-from collections.abc import Callable, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tessera_tools.api.arrays import describe
 from tessera_tools.api.launching import FindingsError
-from tessera_tools.diagnostics import DiagnosticError, error
+from tessera_tools.diagnostics import DiagnosticError, closest, error
 from tessera_tools.emit.compile_cache import own_identity
+from tessera_tools.emit.tunables import TUNABLES, Config
+from tessera_tools.emit.tuned import CONSTANT, Database, Trial
 from tessera_tools.ir.printing import print_op
-from tessera_tools.records import dataclass
+from tessera_tools.records import dataclass, field, replace
+from tessera_tools.runtime.workers import wanted_processes
+from tessera_tools.tuning.exploration import Exploration, config_key, progress_bar
+from tessera_tools.tuning.pool import Local, Pool, RayPool
+from tessera_tools.tuning.search import Search
 
 if TYPE_CHECKING:
+    from tessera_tools.api.compiling import Kernel
     from tessera_tools.dsl.function import Function
-    from tessera_tools.emit.tunables import Value
 
 __all__ = ["Candidate", "Tuning", "tune"]
 
-GAIN = 0.002
-"""The least improvement that counts, as a share of the best time."""
+_WARM, _RUNS = 3, 20
+"""Launches on a GPU before, and of, a measurement."""
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """One combination of constants."""
+    """One combination of constants and options."""
 
     constants: dict[str, Any]
     microseconds: float | None
-    """The clock's estimate; None if the candidate does not count."""
+    """The clock's estimate, or the median of launches on the GPU; None if the candidate does not count."""
     why: str = ""
     """Why it does not count."""
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    """The options of the compiler that are not left to it."""
 
 
 @dataclass(frozen=True)
@@ -50,60 +58,150 @@ class Tuning:
     """What a search has found."""
 
     best: Function
-    """The kernel with the constants of the fastest candidate."""
+    """The kernel with the constants and options of the fastest candidate."""
     candidates: list[Candidate]
     """In the order in which they were tried."""
+    fastest: Candidate
 
     @property
     def constants(self) -> dict[str, Any]:
         """Those of the fastest candidate."""
-        return min(self.candidates, key=_cost).constants
+        return self.fastest.constants
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of the compiler of the fastest candidate."""
+        return self.fastest.options
+
+
+@dataclass(frozen=True)
+class _Dimension:
+    """A constant or an option whose first value is the reference's."""
+
+    name: str
+    first: Any
+    values: tuple[Any, ...]
+    """The others."""
+    excludes: tuple[str, ...] = ()
 
 
 def tune(
     function: Function,
     args: Sequence[Any],
     grid: Callable[..., int | Sequence[int]],
-    values: Mapping[str, Sequence[Any]],
+    given: Mapping[str, Any],
     *,
-    checked: Sequence[Any] | None,
-    target: str | None,
-    most: int,
-    patience: int,
-    seed: int,
-    tolerance: float,
+    search: str | Sequence[str] = (),
+    checked: Sequence[Any] | None = None,
+    target: str | None = None,
+    measure: str = "clock",
+    most: int = 64,
+    patience: int = 24,
+    seed: int = 0,
+    tolerance: float = 1e-2,
     file: str | os.PathLike[str] | None = None,
+    parallel: int | None = None,
+    ray: str | None = None,
+    time_limit: float = 300.0,
+    progress: bool | Callable[[Candidate], object] = False,
 ) -> Tuning:
     """As `Function.tune`."""
-    empty = [name for name, some in values.items() if not some]
-    if not values or empty:
-        named = f"'{empty[0]}' has no values" if empty else "no constants are given"
-        raise error(None, f"there is nothing to tune: {named}", "expected some values, as in n=(64, 128)")
-    points = [dict(zip(values, point, strict=True)) for point in itertools.product(*values.values())]
-    first, others = points[0], points[1:]
-    random.Random(seed).shuffle(others)
-    search = _Search(function, args, grid, checked, target, tolerance)
-    kept = _Kept(search, first, file) if file is not None else None
+    if measure not in ("clock", "gpu"):
+        raise error(None, f"measure is {measure!r}; expected clock or gpu")
+    for name, number in (
+        ("most", most),
+        ("patience", patience),
+        ("parallel", 1 if parallel is None else parallel),
+    ):
+        if not isinstance(number, int) or number < 1:
+            raise error(None, f"{name} is {number!r}; expected a number from 1")
+    space = _dimensions(function, given, search)
+    task = _Task(
+        function, args, grid, checked, target, measure, tolerance, {one.name: one.first for one in space}
+    )
+    kept = _Kept(task, file) if file is not None else None
+    exploration = Exploration(Search([one for one in space if one.values], seed, most, patience), kept)
+    pool: Pool = (
+        Local(task, parallel or wanted_processes(), time_limit)
+        if ray is None
+        else RayPool(task, ray, parallel, time_limit)
+    )
     try:
-        candidates = [search.first(first) if kept is None else kept.first(first)]
-        best, idle = _cost(candidates[0]), 0
-        for point in others[: most - 1]:
-            if idle >= patience:
-                break
-            idle += 1
-            candidates.append(
-                search.candidate(first, point) if kept is None else kept.candidate(first, point)
-            )
-            if _cost(candidates[-1]) < best * (1 - GAIN):
-                best, idle = _cost(candidates[-1]), 0
+        first = kept.find({}) if kept is not None else None
+        if first is None or first.cost is None:
+            first = task.first()
+        elif exploration.search.total > 1:
+            task.expect()
+        with _shown(exploration, task, progress) as show:
+            exploration.run(first, pool, task.measured if measure == "gpu" else None, show)
     finally:
+        pool.close()
         if kept is not None:
             kept.close()
-    return Tuning(function.bind(**min(candidates, key=_cost).constants), candidates)
+    best = exploration.ranked()[0]
+    found = task.candidate(best)
+    candidates = [task.candidate(trial) for trial in exploration.trials.values()]
+    return Tuning(task.function_of(best.config), candidates, found)
 
 
-class _Search:
-    """Compiles and runs candidates."""
+def _dimensions(
+    function: Function, given: Mapping[str, Any], search: str | Sequence[str]
+) -> list[_Dimension]:
+    """The constants and options, each with its values."""
+    tunables = {one.name: one for one in TUNABLES}
+    parameters = function._parameters()
+    found: list[_Dimension] = []
+    for name, some in given.items():
+        values = tuple(some) if isinstance(some, list | tuple | range) else (some,)
+        if not values:
+            raise error(
+                None,
+                f"there is nothing to tune: '{name}' has no values",
+                "expected some values, as in n=(64, 128)",
+            )
+        if name in tunables and name not in parameters:
+            one = tunables[name]
+            for value in values:
+                one.check(value)
+            found.append(_Dimension(name, values[0], values[1:], one.excludes))
+        else:
+            found.append(_Dimension(CONSTANT + name, values[0], values[1:]))
+    function.bind(**{one.name.removeprefix(CONSTANT): one.first for one in found if one.name not in tunables})
+    names = list(tunables) if search == "all" else [search] if isinstance(search, str) else list(search)
+    for name in names:
+        if name not in tunables:
+            near = closest(name, list(tunables))
+            notes = [f"did you mean '{near}'?"] if near else []
+            listed = ", ".join(tunables)
+            raise error(
+                None, f"search names the unknown option '{name}'; expected all, or some of {listed}", *notes
+            )
+        if name not in {one.name for one in found}:
+            one = tunables[name]
+            found.append(_Dimension(name, one.default, one.values, one.excludes))
+    if not found:
+        what = "there is nothing to tune: no constants are given"
+        raise error(None, what, "expected some values, as in n=(64, 128), or options to search")
+    return found
+
+
+@contextlib.contextmanager
+def _shown(
+    exploration: Exploration, task: _Task, progress: bool | Callable[[Candidate], object]
+) -> Iterator[Callable[[Trial | None], object]]:
+    """What is called with each new trial."""
+    if callable(progress):
+        tell = progress
+        yield lambda trial: None if trial is None else tell(task.candidate(trial))
+    elif progress:
+        with progress_bar(exploration) as show:
+            yield show
+    else:
+        yield lambda trial: None
+
+
+class _Task:
+    """Makes and measures the candidates of one kernel, as `tuning.pool.Task`."""
 
     def __init__(
         self,
@@ -112,113 +210,179 @@ class _Search:
         grid: Callable[..., int | Sequence[int]],
         checked: Sequence[Any] | None,
         target: str | None,
+        measure: str,
         tolerance: float,
+        start: Mapping[str, Any],
     ) -> None:
         self.function, self.args, self.grid, self.target = function, args, grid, target
         self.checked = args if checked is None else checked
-        self.tolerance = tolerance
-        self._expected: list[Any] | None = None
+        self.measure, self.tolerance, self.start = measure, tolerance, dict(start)
+        self.expected: list[Any] = []
+        """The arrays that the first candidate leaves."""
+        self._functions: dict[str, Function] = {}
 
-    def first(self, point: dict[str, Any]) -> Candidate:
-        """The first candidate, whose results are the reference. Raises DiagnosticError, FindingsError."""
-        self._reference(point)
-        return Candidate(point, self._time(point))
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was compiled, which other machines compile again."""
+        return {**self.__dict__, "function": self.function.bind(), "_functions": {}}
 
-    def candidate(self, first: dict[str, Any], point: dict[str, Any]) -> Candidate:
-        """Another candidate. Raises DiagnosticError, FindingsError if the first one cannot run."""
-        expected = self._reference(first)
+    def __call__(self, config: Config, known: Mapping[str, Trial], only_compile: bool) -> Trial:
+        """What a candidate gives. The expected arrays must be there."""
+        config = dict(config)
         try:
-            cost, found = self._time(point), self._results(point)
-        except (DiagnosticError, FindingsError) as failure:
-            return _refused(point, failure)
-        if not all(_agree(one, other, self.tolerance) for one, other in zip(found, expected, strict=True)):
-            return Candidate(point, None, "its results differ from those of the first candidate")
-        return Candidate(point, cost)
+            digest = self.digest(config)
+        except DiagnosticError as failure:
+            return Trial(config, "refused", message=_line(failure))
+        if digest in known:
+            return replace(known[digest], config=config)
+        trial = Trial(config, "compiled", None, digest)
+        return trial if only_compile else self.measured(trial)
 
-    def _time(self, point: dict[str, Any]) -> float:
-        launch = self.function.bind(**point)[self.grid(*self.args, **point)]
+    def measured(self, trial: Trial) -> Trial:
+        """The measurement of a candidate that can be compiled."""
+        try:
+            found = self.results(trial.config)
+            if not all(
+                _agree(one, other, self.tolerance) for one, other in zip(found, self.expected, strict=True)
+            ):
+                why = "its results differ from those of the first candidate"
+                return replace(trial, outcome="disagrees", message=why)
+            return replace(trial, outcome="measured", cost=self.time(trial.config))
+        except FindingsError as failure:
+            return replace(trial, outcome="finding", message=_line(failure))
+        except DiagnosticError as failure:
+            return replace(trial, outcome="failed", message=_line(failure))
+
+    def first(self) -> Trial:
+        """The first candidate, whose results are the reference. Raises DiagnosticError, FindingsError."""
+        self.expect()
+        return Trial({}, "measured", self.time({}), self.digest({}))
+
+    def expect(self) -> None:
+        """Run the first candidate for its results."""
+        found = self.results({})
+        before = [np.asarray(one) for one in self.checked if describe(one) is not None]
+        if all(np.array_equal(one, other) for one, other in zip(before, found, strict=True)):
+            raise error(
+                None, f"'{self.function.function.__name__}' changes no array, so that candidates cannot be "
+                "compared", "check the grid and the arguments",
+            )  # fmt: skip
+        self.expected = found
+
+    # -- one configuration
+
+    def constants_of(self, config: Config) -> dict[str, Any]:
+        """The constants, by their names."""
+        whole = {**self.start, **config}
+        return {n.removeprefix(CONSTANT): v for n, v in whole.items() if n.startswith(CONSTANT)}
+
+    def options_of(self, config: Config) -> dict[str, Any]:
+        """The options that are not left to the compiler."""
+        defaults = {one.name: one.default for one in TUNABLES}
+        whole = {**self.start, **config}
+        return {n: v for n, v in whole.items() if not n.startswith(CONSTANT) and v != defaults[n]}
+
+    def candidate(self, trial: Trial) -> Candidate:
+        """A trial as it is shown."""
+        config = trial.config
+        return Candidate(self.constants_of(config), trial.cost, trial.message, self.options_of(config))
+
+    def function_of(self, config: Config) -> Function:
+        """The kernel with the constants and options, which is compiled once."""
+        key = config_key(config)
+        if key not in self._functions:
+            bound = self.function.bind(**self.constants_of(config))
+            self._functions = {key: bound.with_options(**self.options_of(config))}
+        return self._functions[key]
+
+    def grid_of(self, config: Config, args: Sequence[Any]) -> int | Sequence[int]:
+        """The grid of a launch."""
+        return self.grid(*args, **self.constants_of(config))
+
+    def kernel(self, config: Config, args: Sequence[Any]) -> Kernel:
+        """The compiled kernel for some arguments."""
+        return self.function_of(config).compiled(args, target=self.target)
+
+    def digest(self, config: Config) -> str:
+        """What tells code apart: that of both launches, and their grids."""
+        parts: list[Any] = []
+        for args in (self.args, self.checked):
+            kernel = self.kernel(config, args)
+            code = kernel.cubin if self.measure == "gpu" else kernel.ptx.encode()
+            parts += [hashlib.sha256(code).hexdigest(), repr(self.grid_of(config, args))]
+        return _digest(parts)
+
+    def time(self, config: Config) -> float:
+        """Microseconds of the timed launch."""
+        launch = self.function_of(config)[self.grid_of(config, self.args)]
+        if self.measure == "gpu":
+            args = copy.deepcopy(tuple(self.args))
+            runs = [launch(*args, target=self.target, device="cuda") for _ in range(_WARM + _RUNS)]
+            return statistics.median(one.seconds for one in runs[_WARM:]) * 1e6
         estimate = launch(*self.args, target=self.target, timing=True).estimate
         assert estimate is not None
         return estimate.seconds * 1e6
 
-    def _results(self, point: dict[str, Any]) -> list[Any]:
+    def results(self, config: Config) -> list[Any]:
+        """The arrays that the launch that is compared leaves."""
         ours = copy.deepcopy(tuple(self.checked))
-        self.function.bind(**point)[self.grid(*ours, **point)](*ours, target=self.target)
+        device = "cuda" if self.measure == "gpu" else "sim"
+        launch = self.function_of(config)[self.grid_of(config, ours)]
+        launch(*ours, target=self.target, device=device)
         return [np.asarray(one) for one in ours if describe(one) is not None]
-
-    def _reference(self, first: dict[str, Any]) -> list[Any]:
-        if self._expected is None:
-            found = self._results(first)
-            before = [np.asarray(one) for one in self.checked if describe(one) is not None]
-            if all(np.array_equal(one, other) for one, other in zip(before, found, strict=True)):
-                raise error(
-                    None, f"'{self.function.function.__name__}' changes no array, so that candidates cannot be "
-                    "compared", "check the grid and the arguments",
-                )  # fmt: skip
-            self._expected = found
-        return self._expected
 
 
 class _Kept:
-    """The candidates of earlier searches, in a file of `tessera-tune`: those that have the same code and arguments."""
+    """The candidates of earlier searches, in a file of `tessera-tune`: those that have the same program, options and
+    arguments."""
 
-    def __init__(self, search: _Search, first: dict[str, Any], file: str | os.PathLike[str]) -> None:
-        from tessera_tools.emit.tuned import Database
-
-        self.search = search
-        tool = [own_identity(), search.target, search.tolerance]
-        self._same = [
-            tool,
-            self._code(first),
-            self._grids(first),
-            _digests(search.args),
-            _digests(search.checked),
-        ]
+    def __init__(self, task: _Task, file: str | os.PathLike[str]) -> None:
+        self.task = task
+        self.same: list[Any] = [own_identity(), task.target, task.measure, task.tolerance, self._code({})]
+        self.same += [_digests(task.args), _digests(task.checked), task.options_of({})]
         self.database = Database(os.fspath(file), create=True)
 
     def close(self) -> None:
         """Close the file."""
         self.database.close()
 
-    def first(self, point: dict[str, Any]) -> Candidate:
-        """As that of the search, which is asked if the file does not have it."""
-        return self._known(point, lambda: self.search.first(point))
+    def find(self, config: Config) -> Trial | None:
+        """What a candidate gave, if its program is the same."""
+        key = self._key(config)
+        return (
+            next((replace(one, config=dict(config)) for one in self.database.trials(key)), None)
+            if key
+            else None
+        )
 
-    def candidate(self, first: dict[str, Any], point: dict[str, Any]) -> Candidate:
-        """As that of the search, which is asked if the file does not have it."""
+    def add(self, trial: Trial) -> None:
+        """Write what a candidate gave."""
+        key = self._key(trial.config)
+        if key:
+            self.database.add(key, replace(trial, config=json.loads(config_key(trial.config))))
+
+    def _key(self, config: Config) -> str:
+        """The key of a candidate; empty if there is no program to know it by."""
         try:
-            self._code(point)
-        except DiagnosticError as failure:  # there is no code to know it by
-            return _refused(point, failure)
-        return self._known(point, lambda: self.search.candidate(first, point))
+            return _digest([self.same, self._code(config), self.task.options_of(config)])
+        except DiagnosticError:
+            return ""
 
-    def _known(self, point: dict[str, Any], make: Callable[[], Candidate]) -> Candidate:
-        from tessera_tools.emit.tuned import CONSTANT, Trial
-
-        parts = [*self._same, self._code(point), self._grids(point)]
-        run = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-        for trial in self.database.trials(run):
-            return Candidate(point, trial.cost, trial.message)
-        made = make()
-        config: dict[str, Value] = {f"{CONSTANT}{name}": repr(value)[:200] for name, value in point.items()}
-        outcome = "failed" if made.microseconds is None else "measured"
-        self.database.add(run, Trial(config, outcome, made.microseconds, message=made.why))
-        return made
-
-    def _code(self, point: dict[str, Any]) -> list[str]:
-        """The programs of the timed launch and of the one that is compared: arguments may decide them."""
-        bound = self.search.function.bind(**point)
-        return [
-            hashlib.sha256(print_op(bound.__tessera_module__(some)[0]).encode()).hexdigest()
-            for some in (self.search.args, self.search.checked)
-        ]
-
-    def _grids(self, point: dict[str, Any]) -> list[str]:
-        return [repr(self.search.grid(*some, **point)) for some in (self.search.args, self.search.checked)]
+    def _code(self, config: Config) -> list[str]:
+        """The programs of both launches, which arguments may decide, and their grids."""
+        task, found = self.task, list[str]()
+        bound = task.function.bind(**task.constants_of(config))
+        for some in (task.args, task.checked):
+            found.append(hashlib.sha256(print_op(bound.__tessera_module__(some)[0]).encode()).hexdigest())
+            found.append(repr(task.grid_of(config, some)))
+        return found
 
 
-def _refused(point: dict[str, Any], failure: Exception) -> Candidate:
-    return Candidate(point, None, str(failure).splitlines()[0])
+def _digest(parts: Sequence[Any]) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _line(failure: Exception) -> str:
+    return str(failure).splitlines()[0]
 
 
 def _digests(arguments: Sequence[Any]) -> list[str]:
@@ -232,10 +396,6 @@ def _digests(arguments: Sequence[Any]) -> list[str]:
         content = hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
         found.append(f"{array.dtype} {array.shape} {array.strides} {content}")
     return found
-
-
-def _cost(candidate: Candidate) -> float:
-    return float("inf") if candidate.microseconds is None else candidate.microseconds
 
 
 def _agree(found: Any, expected: Any, tolerance: float) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from tessera_tools.diagnostics import error
 from tessera_tools.records import dataclass
 
 __all__ = ["TUNABLES", "Config", "Tunable", "Value", "config_text", "given_config"]
@@ -49,6 +50,18 @@ class Tunable:
         """What it may be on command lines."""
         values = self.values if isinstance(self.default, int) else (self.default, *self.values)
         return tuple(map(str, values))
+
+    def check(self, value: object) -> None:
+        """Raises DiagnosticError for what it cannot be, from Python."""
+        if isinstance(self.default, int):
+            from numbers import Integral
+
+            known = isinstance(value, Integral) and not isinstance(value, bool)
+            if not known or value not in (self.default, *self.values):
+                raise error(None, f"{self.name} is {value!r}; expected one of 0, {', '.join(self.words)}")
+        elif not isinstance(value, str) or value not in self.words:
+            shown = value if isinstance(value, str) else repr(value)
+            raise error(None, f"{self.name} is '{shown}'; expected one of {', '.join(self.words)}")
 
 
 CLUSTERS = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Operation, Value
@@ -12,6 +12,16 @@ from tessera_tools.passes.tileas.box_stages import Pipeline
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import SIDES, BoxLoad
 from tessera_tools.planning.shared_memory import tile_text
+
+if TYPE_CHECKING:
+    from tessera_tools.passes.tileas.materialize_schedule import Kernel
+
+
+def explain_banned(function: nv_tileaa.Func, banned: Iterable[Missed], context: PassContext) -> None:
+    """Remarks on the tiles of products that the consumer loads itself."""
+    for refusal in banned:
+        text = f"TMA does not load the tile, the consumer does: {refusal.op.name} {refusal.why}"
+        context.failed(refusal.op, text, "tma", "memory", function=function)
 
 
 def explain_fillers(function: nv_tileaa.Func, pipelines: Iterable[Pipeline], context: PassContext) -> None:
@@ -39,14 +49,22 @@ def explain_staged(
     context.missed(dot, text, "staging", "memory", function=function)
 
 
-def explain_stages(
-    function: nv_tileaa.Func, pipelines: Iterable[Pipeline], why: str, context: PassContext
-) -> None:
-    """The stages of each pipeline in a loop."""
-    for pipeline in pipelines:
-        if pipeline.stages > 1:
-            text = f"pipeline of {pipeline.stages} stages of {pipeline.bytes} bytes: {why}"
-            context.passed(pipeline.user, text, "stages", "schedule", function=function)
+def explain_stages(kernel: Kernel, context: PassContext) -> None:
+    """The stages of each pipeline in a loop, and why it has as many."""
+    looped = [one for one in kernel.pipelines if one.stages > 1]
+    one_more = sum(one.bytes * (one.stages + 1) for one in looped)
+    if kernel.schedules.products:
+        deeper = "more than the schedule needs, because they fit"
+        why = deeper if kernel.deepened else "as many as the schedule needs"
+    elif looped and looped[0].stages >= kernel.choice.stages:
+        why = f"the maximum is {kernel.choice.stages}"
+    elif one_more > kernel.room:
+        why = f"one more would take {one_more} bytes of shared memory, and pipelines have {kernel.room}"
+    else:
+        why = "as many as are needed"
+    for pipeline in looped:
+        text = f"pipeline of {pipeline.stages} stages of {pipeline.bytes} bytes: {why}"
+        context.passed(pipeline.user, text, "stages", "schedule", function=kernel.function)
 
 
 def why_computed(factor: Value) -> str:

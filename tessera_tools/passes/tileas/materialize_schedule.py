@@ -39,6 +39,7 @@ from tessera_tools.passes.tileas.box_stages import (
 )
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.explain_agents import (
+    explain_banned,
     explain_fillers,
     explain_refusal,
     explain_refused_load,
@@ -63,10 +64,9 @@ from tessera_tools.passes.tileas.products import (
     Choice,
     check_exchanges,
     choose,
-    loops_around,
 )
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
-from tessera_tools.passes.tileas.streams import choose_streams
+from tessera_tools.passes.tileas.streams import choose_streams, has_loads_in_loops
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_reserve, pipeline_room
 from tessera_tools.records import dataclass
@@ -95,8 +95,7 @@ class MaterializeSchedule(Pass):
 
     agents: str = option(
         "auto",
-        "auto, or producer: also kernels without products whose loads would take fewer instructions in the consumer; "
-        "an error where there can be none",
+        "auto: where it is cheaper; producer: wherever there can be one, and otherwise an error",
         choices=("auto", "producer"),
     )
 
@@ -109,7 +108,7 @@ class MaterializeSchedule(Pass):
                 kernel, banned = _specialized(function, target, multiplies, begun, self.agents == "auto")
                 kernel.run()
             except Missed as refusal:
-                if self.agents == "producer" and (multiplies or _loads_in_loops(function)):
+                if self.agents == "producer" and (multiplies or has_loads_in_loops(function)):
                     raise refusal.op.error(
                         f"{refusal.why}, so that its kernel has no producer, for which agents=producer asks"
                     ) from None
@@ -117,23 +116,17 @@ class MaterializeSchedule(Pass):
                 continue
             for refusal in kernel.choice.refused:
                 explain(context.missed, function, refusal)
-            for refusal in banned if multiplies else ():
-                if refusal not in kernel.choice.refused:
-                    text = f"TMA does not load the tile, the consumer does: {refusal.op.name} {refusal.why}"
-                    context.failed(refusal.op, text, "tma", "memory", function=function)
+            if multiplies:
+                explain_banned(function, [one for one in banned if one not in kernel.choice.refused], context)
             context.count("agents")
             explain_fillers(function, kernel.pipelines, context)
             for (product, position), buffer in kernel.staged.items():
                 explain_staged(
                     function, product.dot, position, buffer, kernel.computed[product, position], context
                 )
-            explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
+            explain_stages(kernel, context)
             explain_registers(function, kernel.resident, kernel.registers, context)
         return bool(begun)
-
-
-def _loads_in_loops(function: nv_tileaa.Func) -> bool:
-    return any(isinstance(op, nv_tileas.TiledLoad) and loops_around(op) for op in function.walk())
 
 
 def _specialized(
@@ -275,22 +268,6 @@ class Kernel:
         """Whether the producer waits at its end until all stages are empty, because other CTAs may still arrive at
         their barriers then."""
         return False
-
-    def why_stages(self) -> str:
-        """Why the pipelines in loops have as many stages as they have."""
-        looped = [p for p in self.pipelines if p.stages > 1]
-        one_more = sum(p.bytes * (p.stages + 1) for p in looped)
-        if self.schedules.products:
-            return (
-                "more than the schedule needs, because they fit"
-                if self.deepened
-                else "as many as the schedule needs"
-            )
-        if looped and looped[0].stages >= self.choice.stages:
-            return f"the maximum is {self.choice.stages}"
-        if one_more > self.room:
-            return f"one more would take {one_more} bytes of shared memory, and pipelines have {self.room}"
-        return "as many as are needed"
 
     def begin(self) -> tuple[list[Operation], Builder]:
         """Split the kernel and declare its pipelines; what is not the producer's, and a builder before the end."""

@@ -118,7 +118,7 @@ class MaterializeTensorMemory(Pass):
             context.count("agents")
             context.count("products", len(kernel.choice.products))
             explain_fillers(function, kernel.pipelines, context)
-            explain_stages(function, kernel.pipelines, kernel.why_stages(), context)
+            explain_stages(kernel, context)
             explain_sums(function, context)
             explain_pairs(function, kernel.not_in_pairs, context)
             for corrector in kernel.correctors:

@@ -115,6 +115,11 @@ class Streams:
             )
 
 
+def has_loads_in_loops(function: nv_tileaa.Func) -> bool:
+    """Whether there is something that a producer could bring ahead."""
+    return any(isinstance(op, nv_tileas.TiledLoad) and loops_around(op) for op in function.walk())
+
+
 FEWEST_STAGES = 2
 """Tiles of a load in a loop that are in flight: one is brought while another is read."""
 
