@@ -59,6 +59,8 @@ class Instruction:
     a_scale: int = 0
     b_scale: int = 0
     """The first byte of the block scales in their column."""
+    reuse_shift: int = 0
+    """With .ws, by how many columns a product that reuses B may shift them."""
 
     @property
     def k(self) -> int:
@@ -116,7 +118,8 @@ def decode(descriptor: int, kind: str) -> Instruction | str:
         return "negates integers"
     if kind != "i8" and saturate:
         return "saturates floats"
-    return Instruction(kind, m, n, a, b, d, negative, saturate, *transposed)
+    reuse_shift = (0, 8, 16, 32)[descriptor >> 30]
+    return Instruction(kind, m, n, a, b, d, negative, saturate, *transposed, reuse_shift=reuse_shift)
 
 
 def encode(
@@ -132,6 +135,7 @@ def encode(
     saturate: bool = False,
     scale: str = "ue8m0",
     scale_bytes: tuple[int, int] = (0, 0),
+    reuse_shift: int = 0,
 ) -> int:
     """The descriptor of a dense product."""
     codes = {name: code for code, name in _FORMATS[kind].items()}
@@ -140,4 +144,4 @@ def encode(
     if kind in SCALED:
         return fields | scale_bytes[1] << 4 | (scale == "ue8m0") << 23 | scale_bytes[0] << 29
     results = {name: code for code, name in _RESULTS[kind].items()}
-    return fields | saturate << 3 | results[d] << 4
+    return fields | saturate << 3 | results[d] << 4 | (0, 8, 16, 32).index(reuse_shift) << 30

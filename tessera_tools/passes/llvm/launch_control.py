@@ -7,23 +7,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.nv_tileas.launch_control import RESPONSE_WORDS
+from tessera_tools.dialects.nvvm.attributes import ClusterLaunchControlQueryTypeAttr
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.passes.llvm.inline_asm import instruction
-from tessera_tools.passes.llvm.instructions import only_where
+from tessera_tools.ir.types import I1, I32, IntegerType
+from tessera_tools.passes.llvm.instructions import guarded, only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.target import Feature
 
 _BYTES = 4 * RESPONSE_WORDS
-_QUERY = (
-    "{{ .reg .b128 r; .reg .pred p; .reg .b32 x, y, z, n; ld.shared.b128 r, [{0}]; "
-    "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, r; mov.b32 n, -1; "
-    "@p clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {{x, y, z, _}}, r; "
-    "@p mad.lo.u32 y, z, {2}, y; @p mad.lo.u32 n, y, {1}, x; mov.b32 {d}, n; }}"
-)
-"""The result is written last: it may have the register of an operand."""
+_NONE = -1
+"""The number of the program where no cluster was left."""
 
 
 def _place(low: Lowering, buffer: Value) -> Value:
@@ -43,10 +41,7 @@ def cancel_launch(low: Lowering, op: Any) -> None:
     with only_where(e, e.is_first_thread):
         barrier = _place(low, op.mbarrier)
         e.nvvm("mbarrier.arrive.expect_tx", [barrier, e.constant(_BYTES)])
-        text = (
-            "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [{0}], [{1}]"
-        )
-        instruction(e, text, [_place(low, op.response), barrier], None)
+        e.nvvm("clusterlaunchcontrol.try.cancel", [_place(low, op.response), barrier])
 
 
 @lowers("nv_tileas.canceled_program_id")
@@ -54,5 +49,18 @@ def canceled_program_id(low: Lowering, op: nv_tileas.CanceledProgramId) -> None:
     """Every thread reads the answer; if it is that there is none left, there is no first CTA to ask for."""
     _check(low, op)
     e = low.e
-    operands = [_place(low, op.response), low.scalar(op.columns), low.scalar(op.rows)]
-    low.define(op.res, instruction(e, _QUERY, operands, None, e.constant(0)))
+    response = e.emit(llvm.Load(_place(low, op.response), i64(_BYTES), res=IntegerType(128))).results[0]
+
+    def query(what: str, type: Type) -> Value:
+        asked = ClusterLaunchControlQueryTypeAttr(what)
+        (found,) = e.nvvm("clusterlaunchcontrol.query.cancel", [response], (type,), query_type=asked).results
+        return found
+
+    def number() -> list[Value]:
+        x, y, z = (query(f"get_first_cta_id_{axis}", I32) for axis in "xyz")
+        row = e.add(e.mul(z, low.scalar(op.rows)), y)
+        return [e.constant(e.add(e.mul(row, low.scalar(op.columns)), x))]
+
+    canceled = query("is_canceled", I1)
+    (found,) = guarded(e, canceled, [e.constant(_NONE)], number)
+    low.define(op.res, found)

@@ -46,6 +46,8 @@ from tessera_tools.sim.tcgen05 import (
 from tessera_tools.sim.tensor_memory import Issued, Place, Use, tensor_memory
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.sim.zero_columns import ZeroColumns
+from tessera_tools.sim.zero_columns import decode as decode_zero_columns
 from tessera_tools.target import Feature
 
 _KINDS = ("f16", "tf32", "f8f6f4", "i8", *SCALED)
@@ -123,15 +125,19 @@ class _Product:
             self.block = _BLOCKS[self.kind, vector]
         elif vector:
             raise ctx.error(f"has .{vector}, which needs block scales")
-        if ctx.flag("ashift"):
-            raise ctx.error("shifts the rows of A (.ashift), which the simulated GPU does not")
+        self.shifts_a = ctx.flag("ashift")
+        if self.shifts_a and (scaled or stationary):
+            raise ctx.error(f"has .ashift, which {'.ws' if stationary else '.block_scale'} does not have")
+        self.collector = "discard"
         self._collector(ctx)
         self._operands(ctx, scaled)
+        if self.shifts_a and self.a_cells is None:
+            raise ctx.error("has .ashift with A in shared memory; expected [a-tmem]")
         self.what = f"'tcgen05.mma{'.ws' if stationary else ''}' at PTX line {ctx.inst.line}"
         self.pc = ctx.pc
 
     def _collector(self, ctx: Context) -> None:
-        """Take the hint for the collector buffer, which has no effect on values."""
+        """Take the use of the collector buffer, which has no effect on values."""
         for modifier in ctx.remaining():
             if not modifier.startswith("collector::"):
                 continue
@@ -141,6 +147,9 @@ class _Product:
                 raise ctx.error(
                     f"has .{modifier}; expected .collector::{allowed[0]} and ::fill, ::use, ::lastuse or ::discard"
                 )
+            if self.shifts_a and use[0] in ("fill", "use"):
+                raise ctx.error(f"has .{modifier} with .ashift; expected ::lastuse or ::discard")
+            self.collector = use[0]
             ctx.flag(modifier)
 
     def _operands(self, ctx: Context, scaled: bool) -> None:
@@ -167,9 +176,10 @@ class _Product:
             raise ctx.error("needs a predicate enable-input-d")
         self.enable, self.negated = ctx.predicate(rest.pop(0))
         self.shift = 0
+        self.zero_columns: int | None = None
         if rest and self.stationary:
-            raise ctx.error("has a mask of zero columns, which the simulated GPU does not support")
-        if rest and not scaled:
+            self.zero_columns = ctx.read(rest.pop(0), TYPES["b64"])
+        if rest and not scaled and not self.stationary:
             shift = ctx.number(rest.pop(0))
             if shift is None or not 0 <= shift <= 15:
                 raise ctx.error("needs a number from 0 to 15 as scale-input-d")
@@ -211,8 +221,12 @@ class _Product:
                     found.n in (8, 24) or found.n % 16 == 0,
                     "8, 24 or a multiple of 16, 16 to 256",
                 )
+        if self.shifts_a:
+            # In a pair, PTX does not say which of 64 rows is the last row of tensor memory.
+            rows = (128 * self.group,)
         if found.m not in rows:
-            return f"has M of {found.m}; expected {' or '.join(map(str, rows))}"
+            what = " with .ashift" if self.shifts_a else ""
+            return f"has M of {found.m}{what}; expected {' or '.join(map(str, rows))}"
         if not valid or not 8 <= found.n <= 256:
             return f"has N of {found.n}; expected {columns}"
         return None
@@ -267,22 +281,29 @@ class _Part:
         self.scale_places: list[tuple[Place, ...]] = []
         warp = use.warp
         self.accumulate = bool(warp.ports[product.enable][lane]) ^ product.negated
+        self.zero_columns: ZeroColumns | None = None
+        self.skipped = 0
+        """Columns of B in its first units that are not used."""
         self.disabled = [int(warp.ports[port][lane]) for port in product.disabled]
 
     def check(self, layout: _Layout, first: int, column: int, parts: int) -> bool:
         """Find and check all operands; False if one is invalid."""
         inst, product, use = self.inst, self.product, self.use
         rows, n = inst.m // product.group, inst.n
+        if product.zero_columns is not None and not self._decode_zero_columns(product.zero_columns):
+            return False
+        shift = self.zero_columns.shift if self.zero_columns is not None else 0
         for cta in self.ctas:
             if product.a is not None:
-                units = self._units(self._sum(product.a), inst.a, rows, inst.a_transposed, "A")
+                units = self._units(self._sum(product.a), inst.a, 0, rows, inst.a_transposed, "A")
                 if units is None or not in_shared(use, cta, units, "A"):
                     return False
                 self.a_units.append(units)
                 self.reads.append((cta, units))
             elif not self._check_a(cta, layout, rows, parts):
                 return False
-            units = self._units(self._sum(product.b), inst.b, n // product.group, inst.b_transposed, "B")
+            columns = n // product.group
+            units = self._units(self._sum(product.b), inst.b, shift, columns, inst.b_transposed, "B")
             if units is None or not in_shared(use, cta, units, "B"):
                 return False
             self.b_units.append(units)
@@ -303,6 +324,21 @@ class _Part:
             self.d_places.append((layout.lanes + first, layout.columns + column))
         return True
 
+    def _decode_zero_columns(self, port: int) -> bool:
+        inst, product, warp = self.inst, self.product, self.use.warp
+        bits = int(warp.ports[port][self.lane])
+        found = decode_zero_columns(bits, inst.m, inst.n)
+        if not isinstance(found, str):
+            self.zero_columns = found
+            if found.shift <= inst.reuse_shift or product.collector == "discard":
+                return True
+            found = (
+                f"shifts by {found.shift} columns of a B that is reused; bits 30 and 31 of the instruction descriptor "
+                f"allow {inst.reuse_shift}"
+            )
+        warp.report("illegal", f"the zero-column mask descriptor {bits:#018x} {found}", self.use.mask)
+        return False
+
     def _sum(self, source: tuple[int, int]) -> int:
         """A descriptor: what a register holds, plus a number."""
         port, number = source
@@ -313,12 +349,18 @@ class _Part:
         words = np.array(self.disabled[4 * number : 4 * number + 4], np.uint32)
         return np.unpackbits(words.view(np.uint8), bitorder="little")[place[0]] == 0
 
-    def _units(self, descriptor: int, name: str, rows: int, transposed: bool, what: str) -> Array | None:
+    def _units(
+        self, descriptor: int, name: str, first: int, rows: int, transposed: bool, what: str
+    ) -> Array | None:
+        """The units of `rows` rows of M or N from `first` on."""
         if not valid_descriptor(self.use, descriptor, what):
             return None
         if not transposed:
-            return k_major(descriptor, rows)
-        return mn_major(descriptor, rows, 8 if name in SUB_BYTE else ELEMENTS[name].bits)
+            return k_major(descriptor, first + rows)[first:]
+        bits = 8 if name in SUB_BYTE else ELEMENTS[name].bits
+        unit = 128 // bits
+        self.skipped = first % unit
+        return mn_major(descriptor, -(-(first + rows) // unit) * unit, bits)[:, first // unit :]
 
     def _check_a(self, cta: Cta, layout: _Layout, rows: int, parts: int) -> bool:
         product, use = self.product, self.use
@@ -333,6 +375,8 @@ class _Part:
         columns = np.arange(8)[None, :] + column
         memory = tensor_memory(cta)
         lanes = _a_rows(rows, parts) + first
+        if product.shifts_a:
+            lanes = np.minimum(lanes + 1, lanes[-1])
         for offset in layout.copies:
             if not memory.reads(use, (lanes + offset, columns)):
                 return False
@@ -397,6 +441,9 @@ class _Part:
             ],
             axis=1,
         )
+        if self.zero_columns is not None:
+            used = b[:, self.skipped : self.skipped + inst.n]
+            b = np.where(self.zero_columns.zero, 0.0, used)
         for number, cta in enumerate(self.ctas):
             memory = tensor_memory(cta)
             if self.a_units:
@@ -466,13 +513,14 @@ class _Part:
 
 @instruction("tcgen05.mma")
 def mma(ctx: Context) -> Execute:
-    """tcgen05.mma.cta_group.kind{.block_scale{.scale_vec}} [d], a, b, idesc{, [sa], [sb]}{, lanes}, enable{, shift}."""
+    """tcgen05.mma.cta_group.kind{.block_scale{.scale_vec}}{.ashift}{.collector} [d], a, b, idesc{, [sa], [sb]}
+    {, lanes}, enable{, shift}."""
     return _Product(ctx, stationary=False).execute
 
 
 @instruction("tcgen05.mma.ws")
 def mma_stationary(ctx: Context) -> Execute:
-    """tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, enable."""
+    """tcgen05.mma.ws.cta_group::1.kind{.collector} [d], a, b, idesc, enable{, zero-column mask}."""
     return _Product(ctx, stationary=True).execute
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from programs import assembled
 from sim.instructions.tensor_memory_kernel import A_AT, B_AT, kernel, run
 
 from tessera_tools import sim
@@ -135,11 +136,14 @@ class Case:
                  swizzles: tuple[int | str, int | str] = (128, 128), transposed: tuple[bool, bool] = (False, False),
                  from_tmem: bool = False, stationary: bool = False, accumulate: bool = True, shift: int = 0,
                  negate: tuple[bool, bool] = (False, False), disabled: bool = False, scale: str = "ue8m0",
-                 vector: str = "", lane: int = 0, saturate: bool = False,
+                 vector: str = "", lane: int = 0, saturate: bool = False, shifts_a: bool = False,
+                 zero_columns: tuple[int, list[int], int] | None = None,
                  instruction: int | None = None) -> None:  # fmt: skip
+        # zero_columns: descriptor, a 1 for each column of D that it makes zero, first column of B that is used
         rng = np.random.default_rng(SEED)
         k = {"f16": 16, "tf32": 8, "mxf4": 64, "mxf4nvf4": 64}.get(kind, 32)
-        (pa, va), (pb, vb) = draw(rng, a, (m, k)), draw(rng, b, (n, k))
+        first = zero_columns[2] if zero_columns is not None else 0
+        (pa, va), (pb, vb) = draw(rng, a, (m, k)), draw(rng, b, (n + first, k))
         self.image = np.zeros((group, 65536), np.uint8)
         self.words = np.zeros((group, 128, 128), np.uint32)
         self.group, self.d, self.lane = group, d, lane
@@ -153,7 +157,7 @@ class Case:
                 da = place(octets(mine.T, a, kind), A_AT, swizzles[0], self.image[cta], transposed=True)
             else:
                 da = place(octets(mine, a, kind), A_AT, swizzles[0], self.image[cta])
-            other = pb[columns * cta : columns * cta + columns]
+            other = pb[columns * cta : columns * cta + columns + first]
             other = octets(other.T if transposed[1] else other, b, kind)
             db = place(other, B_AT, swizzles[1], self.image[cta], transposed=transposed[1])
         before = self._before(rng, m, n)
@@ -162,6 +166,12 @@ class Case:
             self.words[cta][lanes + lane, at] = before[1][rows * cta : rows * cta + rows]
         if kind in SCALED:
             va, vb = self._scales(rng, kind, vector, scale, va, vb, rows, group)
+        if shifts_a:
+            # Each row is the next one, but for the last of each CTA.
+            following = [min(row + 1, row // rows * rows + rows - 1) for row in range(m)]
+            va = va[following]
+        if zero_columns is not None:
+            vb = vb[first:] * (1 - np.array(zero_columns[1]))[:, None]
         signs = (-1 if negate[0] else 1) * (-1 if negate[1] else 1)
         held = before[0] * 2.0**-shift if accumulate else 0
         self.exact = signs * (va @ vb.T) + held
@@ -173,9 +183,10 @@ class Case:
         name = instruction if instruction is not None else encode(
             kind, m, n, a, b, d, negate=negate, transposed=transposed, scale=scale, saturate=saturate
         )  # fmt: skip
-        self.parameters = (da, db, 0, int(accumulate))
+        self.parameters = (da, db, zero_columns[0] if zero_columns is not None else 0, int(accumulate))
         block = f".block_scale{'.' + vector if vector else ''}" if kind in SCALED else ""
-        text = f"tcgen05.mma{'.ws' if stationary else ''}.cta_group::{group}.kind::{kind}{block} [%t+{lane << 16}], "
+        text = f"tcgen05.mma{'.ws' if stationary else ''}.cta_group::{group}.kind::{kind}{block}"
+        text += f"{'.ashift' if shifts_a else ''} [%t+{lane << 16}], "
         text += f"{'[%t+96]' if from_tmem else '%x0'}, %x1, {name}"
         if kind in SCALED:
             text += ", [%t+112], [%t+116]"
@@ -184,7 +195,9 @@ class Case:
             self.mask = rng.random((group, 128)) < 0.3
             mask = np.packbits(self.mask.reshape(-1), bitorder="little").view(np.uint32)
             text += f", {{{', '.join(map(str, mask))}}}"
-        text += ", %p4" + (f", {shift}" if shift else "") + ";"
+        text += (
+            ", %p4" + (f", {shift}" if shift else "") + (", %x2" if zero_columns is not None else "") + ";"
+        )
         if disabled:
             moves = "".join(f"mov.u32 %d{i + 100}, {word};\n" for i, word in enumerate(map(int, mask)))
             named = ", ".join(f"%d{i + 100}" for i in range(len(mask)))
@@ -373,6 +386,28 @@ def test_disabled_lanes_keep_d(group: int) -> None:
     Case("f16", "f16", "f16", m=128 * group, group=group, disabled=True).check()
 
 
+@pytest.mark.parametrize(("m", "group"), [(128, 1), (256, 2)])
+@pytest.mark.parametrize("kind", ["f16", "tf32", "f8f6f4", "i8"])
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_ashift_takes_the_next_row_of_a(m: int, group: int, kind: str, mode: str) -> None:
+    name, d = {
+        "f16": ("bf16", "f32"),
+        "tf32": ("tf32", "f32"),
+        "f8f6f4": ("e4m3", "f16"),
+        "i8": ("s8", "s32"),
+    }[kind]
+    Case(kind, name, name, d, m=m, group=group, from_tmem=True, shifts_a=True).check(mode=mode)
+
+
+def test_ashift_needs_all_lanes() -> None:
+    refused(Case("f16", "f16", "f16", m=64, from_tmem=True, shifts_a=True), "illegal", "M of 64 with .ashift")
+    refused(
+        Case("f16", "f16", "f16", m=128, group=2, from_tmem=True, shifts_a=True),
+        "illegal",
+        "M of 128 with .ashift; expected 256",
+    )
+
+
 def refused(case: Case, kind: str, message: str) -> None:
     """The launch has this finding."""
     result, _ = run(case.text, case.image, case.words, case.parameters, group=case.group)
@@ -459,7 +494,43 @@ def test_sums_are_no_scale_factors() -> None:
     )
 
 
+def test_ptxas_takes_the_forms() -> None:
+    """Each form of the grammar that this simulates, in one kernel."""
+    descriptor = "[%t], %x0, %x1, %r10"
+    from_tmem = "[%t], [%t+96], %x1, %r10"
+    lanes = "{%d0, %d1, %d2, %d3}"
+    forms = [
+        f"tcgen05.mma{stationary}.cta_group::1.kind::{kind}{shift}{collector} {operands}{rest}, %p4{last};"
+        for kind in ("f16", "tf32", "f8f6f4", "i8")
+        for stationary, shift, collector, operands, rest, last in (
+            ("", "", "", descriptor, "", ""),
+            ("", "", "", descriptor, f", {lanes}", ", 3" if kind in ("f16", "tf32") else ""),
+            ("", "", ".collector::a::fill", from_tmem, f", {lanes}", ""),
+            ("", ".ashift", "", from_tmem, "", ""),
+            ("", ".ashift", ".collector::a::lastuse", from_tmem, f", {lanes}", ""),
+            (".ws", "", "", descriptor, "", ", %x2"),
+            (".ws", "", ".collector::b3::lastuse", from_tmem, "", ", %x2"),
+        )
+    ]
+    forms += [
+        f"tcgen05.mma.cta_group::1.kind::{kind}.block_scale{vector}.collector::a::use {operands}, [%t], [%t], %p4;"
+        for kind, vector in (
+            ("mxf8f6f4", ".scale_vec::1X"),
+            ("mxf4", ".block32"),
+            ("mxf4nvf4", ".scale_vec::4X"),
+        )
+        for operands in (descriptor, from_tmem)
+    ]
+    text = kernel("\n  ".join(forms), 8)
+    assembled(text, "sm_100a")
+    sim.load(text, file="k.ptx")
+
+
 INVALID = [
+    ("tcgen05.mma.cta_group::1.kind::f16.ashift [%t], %x0, %x1, %r10, %p4;", "A in shared memory"),
+    ("tcgen05.mma.cta_group::1.kind::f16.ashift.collector::a::fill [%t], [%t], %x1, %r10, %p4;", "expected ::lastuse"),
+    ("tcgen05.mma.ws.cta_group::1.kind::f16.ashift [%t], [%t], %x1, %r10, %p4;", ".ws does not have"),
+    ("tcgen05.mma.ws.cta_group::1.kind::f16 [%t], %x0, %x1, %r10, %p4, %x2, 3;", "operands too many"),
     ("tcgen05.mma.sp.cta_group::1.kind::f16 [%t], %x0, %x1, [%t], %r10, %p4;", "sparse"),
     ("tcgen05.mma.ws.cta_group::2.kind::f16 [%t], %x0, %x1, %r10, %p4;", "needs .cta_group::1"),
     ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::2X [%t], %x0, %x1, %r10, [%t], [%t], %p4;",
