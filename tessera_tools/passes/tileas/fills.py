@@ -155,12 +155,16 @@ class ThreadFill:
         """Bytes from one stage to the next."""
         return stage_stride(prod(self.tile) * element_bytes(self.type.element))
 
-    @property
-    def addresses(self) -> int:
+    def addresses(self, in_turn: bool) -> int:
         """Addresses in global memory that each thread of the producer keeps in registers, for a tile through
-        registers: the lanes of a warp load along rows, and the elements of a row are at constant offsets. Of a part
-        with many rows, those are the first one and the distance to the next."""
-        total, parts = 0, len(self.parts(WARPS_OF_WARPGROUP))
+        registers: the lanes of a warp load along rows, and the elements of a row are at constant offsets.
+
+        in_turn: there are registers for the elements of many rows, of which each has the address of the row before and
+        a distance. A tile that is computed from several others takes those for elements.
+        """
+        parts = self.parts(WARPS_OF_WARPGROUP)
+        shape, total = parts[0][1], 0
+        in_turn = in_turn and sum(isinstance(op, LOADS) for op in self.slices) == 1
         for op in self.slices:
             type = op.results[0].type
             if not isinstance(op, LOADS) or not isinstance(type, RankedTensorType):
@@ -168,9 +172,9 @@ class ThreadFill:
             along = contiguous_axis(op.view.defining_op) if isinstance(op, nv_tileas.TiledLoad) else None
             bits = padded_bits(type.element)
             wide = max(bits, op.atom.bits) if isinstance(op, nv_tileas.TiledLoad) else bits
-            row = max(1, type.shape[along] * bits // (wide * 32)) if along is not None else 1
-            rows = type.num_elements * bits // (wide * 32 * WARPS_OF_WARPGROUP * row)
-            total += rows if rows < MANY_ROWS * parts else 2 * parts
+            row = max(1, shape[along] * bits // (wide * 32)) if along is not None else 1
+            rows = max(1, prod(shape) * bits // (wide * 32 * WARPS_OF_WARPGROUP * row))
+            total += len(parts) * (2 if in_turn and rows >= MANY_ROWS else rows)
         return total
 
     @property
