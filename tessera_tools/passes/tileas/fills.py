@@ -41,7 +41,9 @@ REGISTER_BYTES = 2
 LOADS = (nv_tileas.TiledLoad, nv_tileaa.Load)
 """The ops that load a tile from global memory."""
 MOST_ELEMENTS = 32
-"""Elements that a thread of the producer holds at a time, of a tile that may come part by part."""
+FEW_ELEMENTS = 16
+"""Elements that a thread of the producer holds at a time, of a tile that may come part by part; and where the threads
+of the consumer need more registers."""
 _NARROWEST_COPY = 32
 """The fewest bits that a cp.async copies."""
 SIDES = ("left", "right")
@@ -133,6 +135,8 @@ class ThreadFill:
     """Why TMA does not bring it."""
     slices: list[Operation] = field(default_factory=list[Operation])
     """The ops, in order, that compute the tile from views alone, element by element: it may come part by part."""
+    most: int = MOST_ELEMENTS
+    """The most elements of such a part in a thread."""
 
     @property
     def value(self) -> Value:
@@ -155,16 +159,15 @@ class ThreadFill:
         """Bytes from one stage to the next."""
         return stage_stride(prod(self.tile) * element_bytes(self.type.element))
 
-    def addresses(self, in_turn: bool) -> int:
+    @property
+    def addresses(self) -> int:
         """Addresses in global memory that each thread of the producer keeps in registers, for a tile through
-        registers: the lanes of a warp load along rows, and the elements of a row are at constant offsets.
-
-        in_turn: there are registers for the elements of many rows, of which each has the address of the row before and
-        a distance. A tile that is computed from several others takes those for elements.
-        """
+        registers: the lanes of a warp load along rows, and the elements of a row are at constant offsets. Of a part
+        with many rows, those are the first one and the distance to the next, unless it is computed from several, whose
+        elements take the registers."""
         parts = self.parts(WARPS_OF_WARPGROUP)
         shape, total = parts[0][1], 0
-        in_turn = in_turn and sum(isinstance(op, LOADS) for op in self.slices) == 1
+        is_one = sum(isinstance(op, LOADS) for op in self.slices) == 1
         for op in self.slices:
             type = op.results[0].type
             if not isinstance(op, LOADS) or not isinstance(type, RankedTensorType):
@@ -174,7 +177,7 @@ class ThreadFill:
             wide = max(bits, op.atom.bits) if isinstance(op, nv_tileas.TiledLoad) else bits
             row = max(1, shape[along] * bits // (wide * 32)) if along is not None else 1
             rows = max(1, prod(shape) * bits // (wide * 32 * WARPS_OF_WARPGROUP * row))
-            total += len(parts) * (2 if in_turn and rows >= MANY_ROWS else rows)
+            total += len(parts) * (2 if is_one and rows >= MANY_ROWS else rows)
         return total
 
     @property
@@ -191,7 +194,7 @@ class ThreadFill:
             fast = next(axis for axis in range(len(shape)) if second[f"dim{axis}"])
             for axis in sorted(range(len(shape)), key=lambda axis: axis != fast):
                 least = width if axis == fast else 8
-                while prod(shape) > MOST_ELEMENTS * 32 * warps and shape[axis] > least:
+                while prod(shape) > self.most * 32 * warps and shape[axis] > least:
                     shape[axis] //= 2
         starts = product(*(range(0, n, m) for n, m in zip(self.tile, shape, strict=True)))
         return [(start, tuple(shape)) for start in starts]

@@ -31,6 +31,8 @@ from tessera_tools.passes.tileas.agent_registers import FEW_SUMS, registers_of_o
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.consumers import alternating_loop
 from tessera_tools.passes.tileas.fills import (
+    FEW_ELEMENTS,
+    MOST_ELEMENTS,
     REGISTER_BYTES,
     SIDES,
     BoxLoad,
@@ -221,7 +223,9 @@ def _check_addresses(found: Mapping[nv_tileas.Dot, _Factors], groups: int) -> No
     computes ahead of the loop."""
     fills = [load for factors in found.values() for load in factors.loads if isinstance(load, ThreadFill)]
     few = all(sums_of(dot, groups, _is_sliced(dot, groups)) <= FEW_SUMS for dot in found)
-    addresses, most = sum(fill.addresses(in_turn=few) for fill in fills), _MOST_ADDRESSES // groups
+    for fill in fills:
+        fill.most = MOST_ELEMENTS if few else FEW_ELEMENTS
+    addresses, most = sum(fill.addresses for fill in fills), _MOST_ADDRESSES // groups
     if addresses > most:
         raise Missed(
             fills[0].load,
