@@ -11,9 +11,11 @@ from tessera_tools.layout import LinearLayout, contiguous_elements
 SECTOR_BYTES = 32
 """Bytes of a sector, the unit of transfer of global memory. An access that fills its sectors wastes no bandwidth."""
 
-MANY_ROWS = 16
-"""So many rows of a tile that a thread loads or stores have hoisted addresses that take as many registers as the tile
+MANY_ROWS = 8
+"""So many rows of a tile that a thread of an agent loads have hoisted addresses that take as many registers as the tile
 needs. The address of each row is then computed from that of the row before."""
+MANY_STORED_ROWS = 16
+"""The same for the rows of a tile that a thread stores, whose registers are free behind it."""
 
 
 def access_vector(access: Operation, layout: LinearLayout) -> int:

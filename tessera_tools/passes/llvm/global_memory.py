@@ -35,7 +35,13 @@ from tessera_tools.passes.llvm.tiles import (
     scalar_attribute,
     stored,
 )
-from tessera_tools.planning.accesses import MANY_ROWS, access_layout, access_vector, layout_axis
+from tessera_tools.planning.accesses import (
+    MANY_ROWS,
+    MANY_STORED_ROWS,
+    access_layout,
+    access_vector,
+    layout_axis,
+)
 from tessera_tools.records import dataclass
 
 
@@ -148,13 +154,13 @@ class _Access:
                 return e.gep(pointer, distance)
         return self.address(group)
 
-    def in_turn(self, groups: list[Group]) -> Callable[[Group], Value]:
+    def in_turn(self, groups: list[Group], many: int) -> Callable[[Group], Value]:
         """What gives the address of each group in turn: of many rows at a dynamic stride in a loop, from that of the
         first group of the row before, and within a row at a constant from the first one (see `address_after`)."""
         rows = [d for d in range(self.rank) if not isinstance(self.view.strides[d], int)]
         places = {tuple(group.constants[d] for d in rows) for group in groups}
         strides = [stride for stride in self.view.strides if not isinstance(stride, int)]
-        if len(places) < MANY_ROWS or not all(map(self._moves, strides)):
+        if len(places) < many or not all(map(self._moves, strides)):
             return self.address
         head: tuple[Group, Value] | None = None
 
@@ -260,7 +266,7 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
     elements: list[Any] = [None] * layout.in_size("register")
     every = access.groups(_vector(op, layout))
     # Agents keep other values in registers meanwhile: their sums, or the tiles that they load next.
-    address_of = access.in_turn(every) if e.is_agent else access.address
+    address_of = access.in_turn(every, MANY_ROWS) if e.is_agent else access.address
     for condition, groups in _by_condition(access, every, None).values():
         # The next ones may follow from these, wherever the condition holds.
         places = [address_of(group) for group in groups] if address_of != access.address else []
@@ -326,7 +332,7 @@ def tiled_store(low: Lowering, op: nv_tileas.TiledStore) -> None:
     values = low.tile(op.value).elements(e)
     cache = op.cache.value if op.cache is not None else ""
     every = access.groups(_vector(op, layout))
-    address_of = access.in_turn(every)
+    address_of = access.in_turn(every, MANY_STORED_ROWS)
     for condition, groups in _by_condition(access, every, access.owner()).values():
         # The next ones may follow from these, wherever the condition holds.
         places = [address_of(group) for group in groups] if address_of != access.address else []
