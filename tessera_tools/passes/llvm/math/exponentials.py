@@ -78,7 +78,9 @@ def _exp_f32(x: Number) -> Number:
     shifted = _instruction("llvm.nvvm.fma.rm.f", part, float(_SPAN), above)
     whole = shifted - (above + _SPAN / 2)
     rest = x.fma(low, x.fma(high, -whole))
-    return _instruction("llvm.nvvm.ex2.approx.ftz.f32", rest) * (shifted.bits() << x.format.mantissa).as_float()
+    return (
+        _instruction("llvm.nvvm.ex2.approx.ftz.f32", rest) * (shifted.bits() << x.format.mantissa).as_float()
+    )
 
 
 def exp(x: Number) -> Number:
