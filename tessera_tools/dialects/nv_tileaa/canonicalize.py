@@ -8,8 +8,9 @@ from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
 from tessera_tools.dialects.nv_tileaa.counted_loops import CountedLoop
 from tessera_tools.dialects.nv_tileaa.reductions import Reduce
+from tessera_tools.dialects.nv_tileaa.structure import Return
 from tessera_tools.dialects.nv_tileaa.tensors import Reshape, Unsplat
-from tessera_tools.ir.core import Block, Region, Value
+from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.effects import is_left_early
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
@@ -55,6 +56,47 @@ class IfThatNothingLeaves(RewritePattern[If]):
                 rewriter.inline_block_before(old.entry, end)
         rewriter.replace_op(op, made)
         return True
+
+
+class WhatFollowsAReturn(RewritePattern[If]):
+    """Where one region returns, the rest of the block is the end of the other region: agents have no early exits."""
+
+    # if c {a; return}; b; return = if c {a} else {b}; return
+
+    def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
+        end = op.parent.last_op if op.parent is not None else None
+        if not _only_returns(end):
+            return "what its block ends with does not return without values"
+        lasts = [region.entry.last_op if region.blocks else None for region in op.regions]
+        returns = [isinstance(last, Return) for last in lasts]
+        if sum(returns) != 1:
+            return "not one of its regions returns"
+        stays = returns.index(False)
+        regions = [Region([Block()]), Region([Block()])]
+        made = rewriter.insert(
+            If(op.condition, results=[], then=regions[0], otherwise=regions[1], location=op.location)
+        )
+        for old, last, new in zip(op.regions, lasts, made.regions, strict=True):
+            yielded = new.entry.append(Yield([], location=(last or op).location))
+            if last is None:
+                continue
+            for result, value in zip(op.results, last.operands, strict=isinstance(last, Yield)):
+                rewriter.replace_all_uses(result, value)
+            rewriter.erase_op(last)
+            rewriter.inline_block_before(old.entry, yielded)
+        place = made.regions[stays].entry.last_op
+        assert place is not None
+        while (following := op.next_op) is not None and following is not end:
+            rewriter.move_before(following, place)
+        rewriter.erase_op(op)
+        return True
+
+
+def _only_returns(end: Operation | None) -> bool:
+    """Whether control reaches a return without values from the end of a block, with nothing between."""
+    while isinstance(end, Yield | scf.Yield) and isinstance(end.parent_op, If | scf.If):
+        end = end.parent_op.next_op
+    return isinstance(end, Return) and not end.operands
 
 
 class LoopOfOneIteration(RewritePattern[Loop]):
@@ -139,6 +181,7 @@ class ReductionOfSingleElements(RewritePattern[Reduce]):
 canonicalizers = (
     IfWithConstantCondition,
     IfThatNothingLeaves,
+    WhatFollowsAReturn,
     LoopOfOneIteration,
     CarriedValuesThatNothingNeeds,
     CountedLoop,

@@ -1,6 +1,7 @@
 """Agents and their pipelines: branches by warp, mbarriers by stage and parity.
 
-    create_pipeline     one thread: mbarrier.init of full and empty, each stage; fence.mbarrier_init
+    create_pipeline     one thread: prefetch.tensormap of each descriptor; mbarrier.init of full and empty, each stage;
+                        fence.mbarrier_init
     agent_switch        barrier; the warp's number by shfl.sync; setmaxnreg; each agent in the branch of its warps
     producer_acquire    mbarrier.try_wait.parity empty[stage], parity ^ 1; nothing in the first round
     producer_write      one thread: mbarrier.arrive.expect_tx full[stage], and the copies by TMA; all: cp.async, stores
@@ -46,7 +47,7 @@ from tessera_tools.passes.llvm.releases import (
     waits_for_empty,
 )
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
-from tessera_tools.passes.llvm.tensor_maps import box_bytes
+from tessera_tools.passes.llvm.tensor_maps import box_bytes, prefetch_tensor_maps
 from tessera_tools.passes.llvm.tensor_memory import commit_products
 from tessera_tools.target import WARPS_OF_WARPGROUP, ExecutionUnit, Feature
 
@@ -96,7 +97,7 @@ def _waits(pipeline: nv_tileas.CreatePipeline) -> Callable[[Lowering, Value, Val
 
 
 @lowers("nv_tileas.async.pipeline.create_pipeline")
-def createpipeline_of_op(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
+def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
     """One thread initializes the barriers; the agent_switch waits for it."""
     e = low.e
     if not low.target.has(Feature.MBARRIER_TRY_WAIT):
@@ -118,6 +119,7 @@ def createpipeline_of_op(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
     if not is_filled_once(op):
         phases.append((stages, op.consumers.value))
     with only_where(e, e.is_first_thread):
+        prefetch_tensor_maps(low)
         for first, count in phases:
             for stage in range(stages):
                 place = low.allocation.offsets[op] + (first + stage) * _BYTES

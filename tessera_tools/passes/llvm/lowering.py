@@ -155,6 +155,8 @@ class Lowering:
         self.tensor_maps: list[TensorMap] = []
         """The ops for which the launcher creates hidden parameters, after the declared ones."""
         self.hidden: list[Value] = []
+        self.prefetched = 0
+        """How many of them are brought into a cache."""
         self.reachable = True
         """The current position is reachable; code after a branch that always exits is not lowered."""
 

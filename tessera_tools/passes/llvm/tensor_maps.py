@@ -69,6 +69,17 @@ def hidden_parameters(low: Lowering, attributes: dict[str, Attribute], declared:
     return [_POINTER] * len(low.tensor_maps)
 
 
+def prefetch_tensor_maps(low: Lowering) -> None:
+    """Bring the tensor maps of the descriptors so far into the cache of TMA, each once, by the thread that comes here.
+
+    The first copy of each would wait for its 128 bytes of memory; they come while the CTA prepares its barriers.
+    """
+    for pointer in low.hidden[low.prefetched :]:
+        # Of a generic address, LLVM 22 makes two.
+        low.e.nvvm("prefetch", [pointer], tensormap=UNIT, in_param_space=UNIT)
+    low.prefetched = len(low.hidden)
+
+
 def _attribute(tensor_map: TensorMap, parameter: int) -> Attribute:
     def numbers(items: Any) -> Attribute:
         return ArrayAttr(tuple(i64(n) for n in items))

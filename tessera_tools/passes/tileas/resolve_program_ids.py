@@ -46,7 +46,15 @@ from tessera_tools.passes.tileas.cluster_programs import (
     programs_of,
     store_only_if,
 )
-from tessera_tools.passes.tileas.raster import GROUPED, ROWS, Numbers, Raster, program_at, read_raster
+from tessera_tools.passes.tileas.raster import (
+    GROUPED,
+    ROWS,
+    Numbers,
+    Raster,
+    priced_raster,
+    program_at,
+    read_raster,
+)
 from tessera_tools.planning.kernel import kernel_spec, kernels, target_of
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature
@@ -73,7 +81,7 @@ class ResolveProgramIds(Pass):
     raster: str = option(
         ROWS,
         "the order of programs: rows, reversed:N, grouped:N or hilbert:N; auto: grouped for kernels that plan-cta made "
-        "persistent",
+        "persistent, reversed where programs with higher numbers multiply more",
     )
 
     def run(self, op: Operation, context: PassContext) -> None:
@@ -86,7 +94,9 @@ class ResolveProgramIds(Pass):
         for function in kernels(op):
             loop = _loop_of(function)
             wanted = function.attributes.pop(WANTED, None) is not None
-            order = Raster(GROUPED, _WIDTH) if wanted and self.raster == AUTO else raster
+            order = raster
+            if self.raster == AUTO:
+                order = Raster(GROUPED, _WIDTH) if wanted else priced_raster(function)
             if loop is None and programs_of(function) is not None:
                 _once(function, order)
             elif loop is None:

@@ -57,6 +57,40 @@ nv_tileaa.func @not_left(%x: i32, %c: i1) {
   nv_tileaa.return
 }
 
+// What follows an early return is the other region, with the results of the branch. A return in a loop stays.
+// CHECK-LABEL: nv_tileaa.func @returns
+nv_tileaa.func @returns(%x: i32, %c: i1) {
+  // CHECK-NEXT: nv_tileaa.if %{{.*}} {
+  // CHECK-NEXT: "test.last"()
+  // CHECK-NEXT: } else {
+  // CHECK-NEXT: %[[Y:.*]] = arith.addi
+  // CHECK-NEXT: "test.use"(%[[Y]])
+  // CHECK-NEXT: nv_tileaa.if
+  // CHECK-NEXT: } else {
+  // CHECK-NEXT: nv_tileaa.loop
+  // CHECK-NEXT: nv_tileaa.if
+  // CHECK-NEXT: nv_tileaa.return
+  // CHECK: "test.effect"()
+  // CHECK-NEXT: }
+  // CHECK-NEXT: }
+  // CHECK-NEXT: nv_tileaa.return
+  %r = nv_tileaa.if %c -> (i32) {
+    "test.last"() : () -> ()
+    nv_tileaa.return
+  } else {
+    %y = arith.addi %x, %x : i32
+    nv_tileaa.yield %y : i32
+  }
+  "test.use"(%r) : (i32) -> ()
+  nv_tileaa.if %c { nv_tileaa.return }
+  nv_tileaa.loop {
+    nv_tileaa.if %c { nv_tileaa.return }
+    nv_tileaa.continue
+  }
+  "test.effect"() : () -> ()
+  nv_tileaa.return
+}
+
 // CHECK-LABEL: nv_tileaa.func @once
 nv_tileaa.func @once(%x: i32) {
   // CHECK-NEXT: %[[Y:.*]] = arith.addi %{{.*}}, %{{.*}} : i32
