@@ -115,7 +115,6 @@ class Function:
         tolerance: float = 1e-2,
         file: str | os.PathLike[str] | None = None,
         parallel: int | None = None,
-        ray: str | None = None,
         time_limit: float = 300.0,
         progress: bool | Callable[[Candidate], object] = False,
         **values: Any,
@@ -134,8 +133,8 @@ class Function:
         file: a file of `tessera-tune`, made if it is missing, that keeps each candidate as soon as it is measured. A
             search that was interrupted, or one over the same program, arguments, target and compiler, measures only
             what the file does not have.
-        parallel: candidates that are compiled side by side, by default one for each CPU. ray: the address of a Ray
-            cluster that runs them instead; empty for a local one. time_limit: seconds for a candidate.
+        parallel: candidates that are compiled side by side, by default one for each CPU.
+        time_limit: seconds for a candidate.
         progress: True shows a progress bar on a terminal; a function is called with each new candidate.
         values: those to try for each constant, and for options of the compiler by their names in
             `tessera_tools.compile`: `n=(64, 128), num_stages=(2, 3)`. A single value is fixed.
@@ -150,7 +149,7 @@ class Function:
         with plain_errors():
             return tune(
                 self, args, grid, values, search=search, checked=checked, target=target, measure=measure, most=most,
-                patience=patience, seed=seed, tolerance=tolerance, file=file, parallel=parallel, ray=ray,
+                patience=patience, seed=seed, tolerance=tolerance, file=file, parallel=parallel,
                 time_limit=time_limit, progress=progress,
             )  # fmt: skip
 

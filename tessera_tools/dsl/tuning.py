@@ -27,7 +27,7 @@ from tessera_tools.ir.printing import print_op
 from tessera_tools.records import dataclass, field, replace
 from tessera_tools.runtime.workers import wanted_processes
 from tessera_tools.tuning.exploration import Exploration, config_key, progress_bar
-from tessera_tools.tuning.pool import Local, Pool, RayPool
+from tessera_tools.tuning.pool import Local
 from tessera_tools.tuning.search import Search
 
 if TYPE_CHECKING:
@@ -101,7 +101,6 @@ def tune(
     tolerance: float = 1e-2,
     file: str | os.PathLike[str] | None = None,
     parallel: int | None = None,
-    ray: str | None = None,
     time_limit: float = 300.0,
     progress: bool | Callable[[Candidate], object] = False,
 ) -> Tuning:
@@ -121,11 +120,7 @@ def tune(
     )
     kept = _Kept(task, file) if file is not None else None
     exploration = Exploration(Search([one for one in space if one.values], seed, most, patience), kept)
-    pool: Pool = (
-        Local(task, parallel or wanted_processes(), time_limit)
-        if ray is None
-        else RayPool(task, ray, parallel, time_limit)
-    )
+    pool = Local(task, parallel or wanted_processes(), time_limit)
     try:
         first = kept.find({}) if kept is not None else None
         if first is None or first.cost is None:
@@ -220,10 +215,6 @@ class _Task:
         self.expected: list[Any] = []
         """The arrays that the first candidate leaves."""
         self._functions: dict[str, Function] = {}
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what was compiled, which other machines compile again."""
-        return {**self.__dict__, "function": self.function.bind(), "_functions": {}}
 
     def __call__(self, config: Config, known: Mapping[str, Trial], only_compile: bool) -> Trial:
         """What a candidate gives. The expected arrays must be there."""
