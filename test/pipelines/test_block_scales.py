@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -192,9 +193,9 @@ def test_every_synchronization_is_needed(atoms: bool) -> None:
     assert not is_found(made.ptx, made.manifest, product, extents)
     changed = list(chain(mutants(made.ptx), mutants(made.ptx, ("tcgen05.cp",))))
     missed = [what for what, ptx in changed if not is_found(ptx, made.manifest, product, extents)]
-    # The last fence of several pipelines is one for all; other CTAs need the permit; the sums' stage is filled once.
-    spare = {"fence.mbarrier_init", "tcgen05.relinquish_alloc_permit", "tcgen05.fence::before_thread_sync"}
-    assert {".".join(what.replace(";", "").split()[0].split(".")[:2]) for what in missed} <= spare
+    # Another CTA would need the permit; and the sums' stage is filled once, so that nothing follows its loads.
+    spare = {"tcgen05.relinquish_alloc_permit": 1, "tcgen05.fence::before_thread_sync": 1}
+    assert Counter(".".join(what.replace(";", "").split()[0].split(".")[:2]) for what in missed) == spare
 
 
 @pytest.mark.parametrize("target", ["sm_100a", "sm_103a", "sm_110a"])
