@@ -92,7 +92,7 @@ def of_corpus(name: str) -> Program:
     """A program of test/corpus; long: several rounds of each pipeline."""
 
     def case(rng: np.random.Generator, ragged: bool, long: bool) -> Case:
-        args, grid, compare, tolerance = corpus.CASES[name](rng, ragged, 9 if long else 2)
+        args, grid, compare, tolerance = corpus.CASES[name](rng, ragged, 9 if long else 2)  # type: ignore[operator]
         return Case(args, tuple(grid), lambda arrays: close(*compare(arrays), tolerance))
 
     path = ROOT / "test" / "corpus" / f"{name}.mlir"
