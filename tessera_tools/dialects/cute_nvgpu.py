@@ -1,4 +1,5 @@
-"""The `cute_nvgpu` dialect: the matrix-multiply atoms of NVIDIA's tensor cores, and the copy atoms of TMA.
+"""The `cute_nvgpu` dialect: the matrix-multiply atoms of NVIDIA's tensor cores, and the copy atoms of TMA and of
+tensor memory.
 
 `#cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>`: the instruction's shape and the types of A, B and the accumulator.
 Integers have an explicit signedness: `si8`, `ui8`.  Floats of 8 and 4 bits with a shape of f16 are converted to it
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 from tessera_tools.dialects.atoms import COPIES, CopyPrimitive, MmaAtom, element_named, read_shape
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.opdef import Dialect, by_word
+from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from tessera_tools.ir.scanner import Scanner
@@ -105,39 +107,82 @@ class TmaStoreAtomAttr(TmaAtom, name="cute_nvgpu.atom_copy_field_tmastore"):
 
 
 class S2tCopyAttr(Attribute, name="cute_nvgpu.s2t_copy"):
-    """`#cute_nvgpu.s2t_copy<shape_128x256b, ctas = 2>`: shared to tensor memory, the lanes and bits of an instruction;
-    the CTAs of a cluster that copy together."""
+    """`#cute_nvgpu.s2t_copy<shape_64x128b, warpx2_02_13, ctas = 2, b6x16_p32>`: shared to tensor memory, the rows of
+    the source and the bits of a row that an instruction copies; the warps whose lanes get each row, if they are
+    several; the CTAs of a cluster that copy together; the packed elements that become bytes, if any (PTX ISA,
+    "tcgen05.cp")."""
 
     shape: str
     ctas: int
+    multicast: str = "none"
+    source_format: str = ""
 
     def verify(self) -> None:
         if self.shape not in _S2T_SHAPES:
-            raise ValueError(f"unknown shape '{self.shape}' of a copy; expected {' or '.join(_S2T_SHAPES)}")
+            raise ValueError(
+                f"unknown shape '{self.shape}' of a copy; expected one of {', '.join(_S2T_SHAPES)}"
+            )
+        allowed = _S2T_SHAPES[self.shape].multicasts
+        if self.multicast not in allowed:
+            raise ValueError(
+                f"{self.shape} copies with multicast {self.multicast}; expected {' or '.join(allowed)}"
+            )
+        if self.source_format and self.source_format not in _S2T_FORMATS:
+            raise ValueError(
+                f"unknown format '{self.source_format}' of a copy; expected {' or '.join(_S2T_FORMATS)}"
+            )
         if self.ctas not in (1, 2, 4):
             raise ValueError(f"{self.ctas} CTAs cannot copy together; expected 1, 2 or 4")
 
     @property
+    def rows(self) -> int:
+        """The rows of the source."""
+        return _S2T_SHAPES[self.shape].rows
+
+    @property
     def bits(self) -> int:
-        """The bits of a lane that an instruction copies."""
-        return _S2T_SHAPES[self.shape]
+        """The bits of a row that an instruction copies."""
+        return _S2T_SHAPES[self.shape].bits
 
     @classmethod
     def parse(cls, s: Scanner) -> S2tCopyAttr:
         s.expect("<")
-        shape = s.word()
-        for word in (",", "ctas", "="):
-            s.expect(word)
+        shape, multicast, source_format = s.word(), "none", ""
+        s.expect(",")
+        word = s.word()
+        if word != "ctas":
+            multicast = word
+            s.expect(",")
+            s.expect("ctas")
+        s.expect("=")
         ctas = s.integer()
+        if s.optional(","):
+            source_format = s.word()
         s.expect(">")
-        return cls(shape, ctas)
+        return cls(shape, ctas, multicast, source_format)
 
     def text(self) -> str:
-        return f"#cute_nvgpu.s2t_copy<{self.shape}, ctas = {self.ctas}>"
+        multicast = f", {self.multicast}" if self.multicast != "none" else ""
+        source = f", {self.source_format}" if self.source_format else ""
+        return f"#cute_nvgpu.s2t_copy<{self.shape}{multicast}, ctas = {self.ctas}{source}>"
 
 
-_S2T_SHAPES = {"shape_128x256b": 256, "shape_128x128b": 128}
-"""Bits of a lane by shape, of the shapes in which all warps get different lanes."""
+@dataclass(frozen=True, slots=True)
+class _S2tShape:
+    rows: int
+    bits: int
+    multicasts: tuple[str, ...] = ("none",)
+
+
+_S2T_SHAPES = {
+    "shape_128x256b": _S2tShape(128, 256),
+    "shape_128x128b": _S2tShape(128, 128),
+    "shape_4x256b": _S2tShape(4, 256),
+    "shape_64x128b": _S2tShape(64, 128, ("warpx2_02_13", "warpx2_01_23")),
+    "shape_32x128b": _S2tShape(32, 128, ("warpx4",)),
+}
+_S2T_FORMATS = ("b6x16_p32", "b4x16_p64")
+"""16 elements of 6 or 4 bits, and 32 or 64 bits that are not used."""
 
 DIALECT = Dialect(
     "cute_nvgpu",

@@ -62,7 +62,10 @@ def _shortest(instructions: list[str], places: dict[str, int], start: int, end: 
         if place not in counts:
             continue
         branch = _BRANCH.match(instructions[place])
-        following = [] if branch and not branch[1] and "P" not in branch["condition"] else [place + 1]
+        leaves = instructions[place].split() == ["EXIT"] or (
+            branch and not branch[1] and "P" not in branch["condition"]
+        )
+        following = [] if leaves else [place + 1]
         if branch and place < places.get(branch["to"], -1) <= end:
             following.append(places[branch["to"]])
         for next in following:

@@ -47,6 +47,12 @@ COLUMNS = {
     "mma.sync": ("HMMA", "IMMA", "QMMA"),
 }
 """What is counted, by the beginnings of opcodes."""
+LOOPS = {
+    "TMA step": ("UTMALDG",),
+    "MMA step": COLUMNS["products"],
+    "sums step": ("LDTM",),
+}
+"""Loops whose instructions are counted, by what they hold."""
 UNIT = 32
 """Columns of tensor memory that an allocation counts in SASS."""
 HEAD = """<!-- Made by tools/bench/tensor_memory.py; do not edit. -->
@@ -57,7 +63,9 @@ compiler and of tileiras {version}, both for sm_100. The figures are counts of i
 (`UTC…MMA`), copies of scales to tensor memory (`UTCCP`), loads and stores of it (`LDTM`, `STTM`), commits (`UTCBAR`),
 waits for mbarriers, TMA, and `mma.sync` beside them. `columns` are those of the allocation of tensor memory. The
 products of nvfp4 have scales of e4m3 for blocks of 16, which lie by rows, or in atoms of 128 rows of four blocks.
-`ours, a pair` is the kernel with `--cluster=blocks:2x1`, two CTAs of which multiply together. The counts say how a
+A step is the shortest way around the innermost loop, along K or over the keys, that holds TMA loads, products, or loads
+of sums: so many instructions a warp of that kind executes, and `-` is no such loop (the sums of a GEMM are read after
+it). `ours, a pair` is the kernel with `--cluster=blocks:2x1`, two CTAs of which multiply together. The counts say how a
 kernel is built, not how fast it is: nothing has been measured on such a GPU.
 
 `python tools/bench/tensor_memory.py` makes this page.
@@ -73,7 +81,19 @@ def figures(sass: str, registers: int) -> list[str]:
     cells = [
         str(sum(n for name, n in counted.items() if name.startswith(words))) for words in COLUMNS.values()
     ]
-    return [*cells, str(columns(sass)), str(sum(counted.values())), str(registers)]
+    return [*cells, *steps(sass), str(columns(sass)), str(sum(counted.values())), str(registers)]
+
+
+def steps(sass: str) -> list[str]:
+    """What a warp executes in a step of each of the loops; of several, of the one that holds most."""
+    from pipelines.main_loops import main_loops
+
+    cells: list[str] = []
+    for words in LOOPS.values():
+        found = [loop for loop in main_loops(sass, words) if loop.shortest is not None]
+        most = max((loop.count(*words) for loop in found), default=0)
+        cells.append(min((str(loop.shortest) for loop in found if loop.count(*words) == most), default="-"))
+    return cells
 
 
 def columns(sass: str) -> int:
@@ -94,7 +114,7 @@ def main() -> None:
     )
     parser.add_argument("--tileiras", help="path of tileiras (default: on PATH)")
     options = parser.parse_args()
-    sys.path[:0] = [str(ROOT)]
+    sys.path[:0] = [str(ROOT), str(ROOT / "test")]
     from tessera_tools.emit.sass import Nvdisasm
 
     tileiras, disassembler = find(options.tileiras, "tileiras"), Nvdisasm.find()
@@ -125,7 +145,7 @@ def main() -> None:
                 subprocess.run(command, check=True, timeout=120)
                 data = made.read_bytes()
                 rows.append([name, who, *figures(disassembler.disassemble(data), registers_of(data))])
-    head = ["program", "by", *COLUMNS, "columns", "instructions", "registers"]
+    head = ["program", "by", *COLUMNS, *LOOPS, "columns", "instructions", "registers"]
     lines = [head, ["---", "---", *("--:" for _ in head[2:])], *rows]
     known = (number[1] or number[2]) if number else ""
     text = HEAD.format(version=known) + "".join(f"| {' | '.join(line)} |\n" for line in lines)

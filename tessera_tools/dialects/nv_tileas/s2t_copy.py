@@ -37,7 +37,10 @@ class S2tCopy(
         ),
     ),
 ):
-    """Starts to copy a tile of 128 rows from shared to tensor memory, row r to lane r.  The threads of all CTAs that
+    """Starts to copy a tile from shared to the 128 lanes of tensor memory.  Of 128 rows, row r is copied to lane r; of
+    64, to lanes r and r + 64 (warpx2_02_13), or to lanes r % 32 + 64 * (r / 32) and 32 more (warpx2_01_23); of 32, to
+    lanes r, r + 32, r + 64 and r + 96; of 4, to lane 32 * r, and the other lanes stay as they are.  With a format, the
+    16 elements that each 16 bytes of the source hold become the 16 bytes in their place.  The threads of all CTAs that
     copy together meet first.  One thread of a CTA, of a pair, or of each of two pairs starts the copies; the mbarrier
     of each CTA gets one arrival when its tile is complete."""
 
@@ -57,14 +60,22 @@ class S2tCopy(
             raise self.error(
                 f"has an operand of type {mbarrier}; an mbarrier is !nv_tileas.smem<stages x 1 x i64>"
             )
-        if old.stages != 1 or new.stages != 1 or (old.tile, old.element) != (new.tile, new.element):
+        rows = self.atom.rows
+        if (
+            old.stages != 1
+            or new.stages != 1
+            or old.element is not new.element
+            or len(old.tile) != len(new.tile)
+        ):
             raise self.error(f"copies {old} to {new}; expected one stage of the same tile")
-        bits = bit_width(new.element)
-        rows, columns = new.tile
-        if rows != LANES or columns * bits % self.atom.bits:
+        if old.tile != (rows, *new.tile[1:]) or len(new.tile) != 2 or new.tile[0] != LANES:
             raise self.error(
-                f"copies {rows} rows of {columns * bits} bits by {self.atom}; expected {LANES} rows, and a multiple of "
-                f"{self.atom.bits} bits"
+                f"copies {old} to {new} by {self.atom}; expected {rows} rows, {LANES} lanes, and the same columns"
+            )
+        bits = bit_width(new.element) * new.tile[1]
+        if bits % self.atom.bits:
+            raise self.error(
+                f"copies {bits} bits of a row by {self.atom}; expected a multiple of {self.atom.bits}"
             )
         if new.layout.layout not in (
             operand_layout(new.tile, LANES, new.element),

@@ -28,6 +28,7 @@ from tessera_tools.dialects.nvvm.attributes import (
     CTAGroupAttr,
     Tcgen05CpMulticastAttr,
     Tcgen05CpShapeAttr,
+    Tcgen05CpSrcFormatAttr,
     Tcgen05LdStShapeAttr,
     Tcgen05MMABlockScaleAttr,
     Tcgen05MMAKindAttr,
@@ -530,15 +531,21 @@ def s2t_copy(low: Lowering, op: nv_tileas.S2tCopy) -> None:
     columns = op.target.type.tile[1]
     bits = bit_width(op.target.type.element)
     step = op.atom.bits // bits
+    named = op.atom.source_format
+    source_format = {"srcFormat": Tcgen05CpSrcFormatAttr(named)} if named else {}
     with only_where(e, _issues(low, ctas)), only_where(e, e.icmp("eq", e.uniform_warp, 0)):
         with only_where(e, e.is_elected):
+            # Threads may have loaded or stored what the copy replaces.
+            _fence(e, "after")
             for first in range(0, columns, step):
                 at = e.add(target.address, target.column + first * bits // 32)
                 e.nvvm(
                     "tcgen05.cp",
                     [_pointer(e, at), source.descriptor(0, first)],
                     shape=Tcgen05CpShapeAttr(op.atom.shape),
+                    multicast=Tcgen05CpMulticastAttr(op.atom.multicast),
                     group=_GROUPS[in_pair],
+                    **source_format,
                 )
         commit_products(low, address_of(low, op), in_pair=in_pair)
 

@@ -24,13 +24,26 @@ from tessera_tools.target import lookup
 
 TARGET = "sm_100a"
 SHAPE = (128, 32)
+LANES = 128
+ROWS = {
+    "shape_128x256b": 128,
+    "shape_128x128b": 128,
+    "shape_64x128b, warpx2_02_13": 64,
+    "shape_64x128b, warpx2_01_23": 64,
+    "shape_32x128b, warpx4": 32,
+    "shape_4x256b": 4,
+}
+"""Shapes with their multicasts → rows of the source."""
+BITS = re.compile(r"x(\d+)b")
 KERNEL = """
 #threads = #nv_tileas.linear<{register = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]],
   lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], warp = [[32, 0], [64, 0]], block = []}>
+#few = #nv_tileas.linear<FEW>
 !smem = SMEM
 !tmem = TMEM
 !bar = !nv_tileas.smem<1x1xi64>
 !tile = tensor<128x32xf32, #threads>
+!few = tensor<ROWSx32xf32, #few>
 !view = !nv_tileaa.memref<?x32xf32>
 module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
   nv_tileaa.func @kernel(%p: !llvm.ptr<1>, %q: !llvm.ptr<1>, %rows: i32) attributes {
@@ -38,7 +51,9 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
     %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
     %zero = arith.constant 0 : i32
     %many = arith.constant 128 : i32
+    %rows_in = arith.constant ROWS : i32
     %x = nv_tileas.cta_rank : i32
+    %first = arith.muli %x, %rows_in : i32
     %begin = arith.muli %x, %many : i32
     %a = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>
     %b = nv_tileaa.assume %q {divisor = 16 : i64} : !llvm.ptr<1>
@@ -48,9 +63,10 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
     %tile = nv_tileas.alloc_tensor {nv_tileas.align = 1024 : i64} : !smem
     %d = nv_tileas.alloc_tmem PAIR : !tmem
     nv_tileas.async.mbarrier_init %bar[%zero], 1 : !bar
-    %v, %vt = nv_tileas.tiled_load %from[%begin, %zero], %t
-      {atom = #cute.copy_atom<sm80_ldg_128_f32>} : !view -> !tile, !nv_tileaa.mem_token
-    nv_tileas.store %v, %tile[%zero] {atom = #cute.copy_atom<sm80_sts_32_f32>} : !tile, !smem
+    %v, %vt = nv_tileas.tiled_load %from[%first, %zero], %t
+      {atom = #cute.copy_atom<sm80_ldg_128_f32>} : !view -> !few, !nv_tileaa.mem_token
+    nv_tileas.store %v, %tile[%zero] {atom = #cute.copy_atom<sm80_sts_32_f32>} : !few, !smem
+    BEFORE
     nv_tileas.fence_proxy
     nv_tileas.async.s2t_copy %tile, %d, %bar[%zero] {atom = #cute_nvgpu.s2t_copy<ATOM>} : !smem, !tmem, !bar
     nv_tileas.async.mbarrier_wait %bar[%zero], %zero : !bar
@@ -65,17 +81,35 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
 
 
 def text(
-    ctas: int, cluster: int | None = None, shape: str = "shape_128x256b", pair: bool | None = None
+    ctas: int,
+    cluster: int | None = None,
+    shape: str = "shape_128x256b",
+    pair: bool | None = None,
+    source_format: str = "",
 ) -> str:
-    """The kernel: each CTA copies its 128 rows."""
+    """The kernel: each CTA copies its rows, over ones."""
     cluster = ctas if cluster is None else cluster
-    smem = SmemType((1, *SHAPE), F32, SharedAttr(swizzled(SHAPE, 32, (1, 0), 128)))
+    rows = ROWS[shape]
+    smem = SmemType((1, rows, 32), F32, SharedAttr(swizzled((rows, 32), 32, (1, 0), 128)))
+    # A thread has a row; with fewer rows than threads, several have the same.
+    along = [[step, 0] if step < rows else [0, 0] for step in (1, 2, 4, 8, 16, 32, 64)]
+    along_row = "register = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]]"
+    few = f"{{{along_row}, lane = {along[:5]}, warp = {along[5:]}, block = []}}"
+    before = (
+        "%ones = arith.constant dense<1.0> : !tile\n    nv_tileas.tmem_store %ones, %d : !tile, !tmem"
+        if rows == 4
+        else ""
+    )
     words = {
         "SMEM": str(smem),
         "TMEM": str(TmemType((1, *SHAPE), F32, umma_layout(SHAPE, 128))),
         "CLUSTER": str(cluster),
         "PAIR": "pair" if (ctas > 1 if pair is None else pair) else "",
-        "ATOM": f"{shape}, ctas = {ctas}",
+        "ATOM": f"{shape}, ctas = {ctas}{', ' + source_format if source_format else ''}",
+        "FEW": few,
+        "ROWSx32xf32": f"{rows}x32xf32",
+        "ROWS": str(rows),
+        "BEFORE": before,
     }
     found = KERNEL
     for word, meaning in words.items():
@@ -99,20 +133,72 @@ def compiled(program: str) -> Compiled:
 
 
 @pytest.mark.parametrize(("ctas", "cluster"), [(1, 1), (2, 2), (2, 4), (4, 4)])
-@pytest.mark.parametrize("shape", ["shape_128x256b", "shape_128x128b"])
+@pytest.mark.parametrize("shape", ROWS)
 def test_each_cta_gets_its_own_tile(ctas: int, cluster: int, shape: str) -> None:
     made = compiled(text(ctas, cluster, shape))
     group = 2 if ctas > 1 else 1
-    bits = 256 if "256" in shape else 128
-    assert len(re.findall(rf"tcgen05\.cp\.cta_group::{group}\.128x{bits}b", made.ptx)) == 32 * 32 // bits
-    x = random("f32", (128 * cluster, 32), np.random.default_rng(fresh_seed()))
+    size, _, multicast = shape.removeprefix("shape_").partition(", ")
+    word = f"{size}.{multicast.replace('_', '::', 1)}" if multicast else size
+    bits = BITS.search(shape)
+    assert bits is not None
+    assert made.ptx.count(f"tcgen05.cp.cta_group::{group}.{word} ") == 32 * 32 // int(bits[1])
+    x = random("f32", (ROWS[shape] * cluster, 32), np.random.default_rng(fresh_seed()))
+    check(made, shape, cluster, x, x)
+
+
+def check(made: Compiled, shape: str, cluster: int, x: np.ndarray, copied: np.ndarray) -> None:
+    """Launch with the source `x`; each CTA stores the 128 lanes that its rows of `copied` are copied to."""
+    rows = ROWS[shape]
+    expected = np.ones((cluster, LANES, 32), np.float32)
+    for cta in range(cluster):
+        for row in range(rows):
+            expected[cta, lanes_of(shape, row)] = copied[rows * cta + row]
+    out = np.zeros((LANES * cluster, 32), np.float32)
     for mode in ("late", "early"):
         found, result = launch_ptx(
-            made, [x, np.zeros_like(x), np.int32(len(x))], TARGET, (cluster,), file="k.ptx", mode=mode,
+            made, [x, out, np.int32(LANES * cluster)], TARGET, (cluster,), file="k.ptx", mode=mode,
             seed=fresh_seed("schedule"),
         )  # fmt: skip
         assert not result.findings, result.findings.text("k")
-        np.testing.assert_array_equal(found[1], x)
+        np.testing.assert_array_equal(found[1].view(np.uint32), expected.reshape(out.shape).view(np.uint32))
+
+
+def lanes_of(shape: str, row: int) -> list[int]:
+    """The lanes that get a row (PTX ISA, "tcgen05.cp")."""
+    if "4x256b" in shape and ROWS[shape] == 4:
+        return [32 * row]
+    if "02_13" in shape:
+        return [row, row + 64]
+    if "01_23" in shape:
+        return [row % 32 + 64 * (row // 32) + part for part in (0, 32)]
+    return [row + 32 * part for part in range(4)] if "warpx4" in shape else [row]
+
+
+@pytest.mark.parametrize("shape", ["shape_128x128b", "shape_64x128b, warpx2_01_23", "shape_32x128b, warpx4"])
+@pytest.mark.parametrize(("source_format", "bits"), [("b6x16_p32", 6), ("b4x16_p64", 4)])
+@pytest.mark.parametrize("ctas", [1, 2])
+def test_packed_elements_become_bytes(shape: str, source_format: str, bits: int, ctas: int) -> None:
+    """16 elements lie in 16 bytes, the first in the lowest bits."""
+    made = compiled(text(ctas, shape=shape, source_format=source_format))
+    assert f".b8x16.{source_format} " in made.ptx
+    rng = np.random.default_rng(fresh_seed())
+    elements = rng.integers(0, 1 << bits, (ROWS[shape] * ctas, 8, 16)).astype(np.uint8)
+    packed = np.zeros((len(elements), 8, 16), np.uint8)
+    for number in range(16):
+        for bit in range(bits):
+            at = bits * number + bit
+            packed[:, :, at // 8] |= (elements[:, :, number] >> bit & 1) << at % 8
+    # A number of 4 bits lies in bits 2 to 5 of its byte.
+    unpacked = elements << 2 if bits == 4 else elements
+    words = [np.ascontiguousarray(v).reshape(len(v), 128).view(np.float32) for v in (packed, unpacked)]
+    check(made, shape, ctas, *words)
+
+
+@pytest.mark.parametrize("shape", ROWS)
+@pytest.mark.parametrize("source_format", ["", "b6x16_p32", "b4x16_p64"])
+def test_ptxas_takes_each_shape(shape: str, source_format: str) -> None:
+    used = assembled(compiled(text(1, shape=shape, source_format=source_format)).ptx, TARGET)
+    assert used.report is not None and used.warnings == []
 
 
 @pytest.mark.parametrize("ctas", [1, 2, 4])
