@@ -53,16 +53,16 @@ def _needs_fence(op: Operation | None) -> bool:
 def is_completed_elsewhere(pipeline: nv_tileas.CreatePipeline) -> bool:
     """Whether phases of a pipeline are completed through the async proxy, or by other CTAs, and not by arrivals of
     threads and their cp.async alone, which see the mbarriers behind a barrier of the CTA."""
-    if pipeline.peers is not None or pipeline.pair is not None:
-        return True
     used = list(pipeline.res.users)
     acquired = [user for op in used if isinstance(op, nv_tileas.ProducerAcquire) for user in op.res.users]
-    writes = [op for op in acquired if isinstance(op, nv_tileas.ProducerWrite)]
-    if pipeline.is_of_products or any(op.fills & {Fill.BOXES, Fill.PRODUCTS} for op in writes):
-        return True
     read = [user for op in used if isinstance(op, nv_tileas.ConsumerWait) for user in op.res.users]
     read += [user for op in read if isinstance(op, nv_tileas.ConsumerRead) for user in op.results[0].users]
-    return any(isinstance(op, nv_tileas.ConsumerRelease) and op.products is not None for op in read)
+    by_threads = bool(acquired) and all(
+        isinstance(op, nv_tileas.ProducerWrite) and op.fills <= {Fill.COPIES, Fill.TILES, Fill.NUMBERS}
+        for op in acquired
+    )
+    by_products = any(isinstance(op, nv_tileas.ConsumerRelease) and op.products is not None for op in read)
+    return not by_threads or by_products or pipeline.peers is not None or pipeline.pair is not None
 
 
 def is_fenced_later(op: Operation) -> bool:

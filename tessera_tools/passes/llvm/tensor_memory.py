@@ -518,7 +518,8 @@ def s2t_copy(low: Lowering, op: nv_tileas.S2tCopy) -> None:
             "for pairs; all tcgen05 instructions of a kernel have one cta_group"
         )
     source, target = _Factor(low, low.buffer(op.source), 1, ()), _buffer(low, op.target)
-    # What the threads have written to the source, and the mbarriers, are there before the copy.
+    # What the threads have written to the source, and the mbarriers, are there before the copy, and their accesses of
+    # what it replaces are over.
     is_fenced = op in low.fences.before
     if is_fenced:
         fence(e, "before")
@@ -535,8 +536,6 @@ def s2t_copy(low: Lowering, op: nv_tileas.S2tCopy) -> None:
     source_format = {"srcFormat": Tcgen05CpSrcFormatAttr(named)} if named else {}
     with only_where(e, _issues(low, ctas)), only_where(e, e.icmp("eq", e.uniform_warp, 0)):
         with only_where(e, e.is_elected):
-            # Threads may have loaded or stored what the copy replaces.
-            _fence(e, "after")
             for first in range(0, columns, step):
                 at = e.add(target.address, target.column + first * bits // 32)
                 e.nvvm(

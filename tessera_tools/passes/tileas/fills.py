@@ -42,8 +42,8 @@ LOADS = (nv_tileas.TiledLoad, nv_tileaa.Load)
 """The ops that load a tile from global memory."""
 MOST_ELEMENTS = 32
 FEW_ELEMENTS = 16
-"""Elements that a thread of the producer holds at a time, of a tile that may come part by part; and where the threads
-of the consumer need more registers."""
+"""Elements that a thread of the producer holds at a time, of a tile that may come part by part; and where what the
+elements are computed from, or the sums of the consumer, takes registers, too."""
 _NARROWEST_COPY = 32
 """The fewest bits that a cp.async copies."""
 SIDES = ("left", "right")
@@ -160,6 +160,16 @@ class ThreadFill:
         return stage_stride(prod(self.tile) * element_bytes(self.type.element))
 
     @property
+    def loaded(self) -> int:
+        """How many tiles are loaded for one that comes part by part."""
+        return sum(isinstance(op, LOADS) for op in self.slices)
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether a tile that comes part by part is computed from one that is loaded."""
+        return self.loaded == 1 < len(self.slices)
+
+    @property
     def addresses(self) -> int:
         """Addresses in global memory that each thread of the producer keeps in registers, for a tile through
         registers: the lanes of a warp load along rows, and the elements of a row are at constant offsets. Of a part
@@ -167,7 +177,6 @@ class ThreadFill:
         elements take the registers."""
         parts = self.parts(WARPS_OF_WARPGROUP)
         shape, total = parts[0][1], 0
-        is_one = sum(isinstance(op, LOADS) for op in self.slices) == 1
         for op in self.slices:
             type = op.results[0].type
             if not isinstance(op, LOADS) or not isinstance(type, RankedTensorType):
@@ -177,7 +186,7 @@ class ThreadFill:
             wide = max(bits, op.atom.bits) if isinstance(op, nv_tileas.TiledLoad) else bits
             row = max(1, shape[along] * bits // (wide * 32)) if along is not None else 1
             rows = max(1, prod(shape) * bits // (wide * 32 * WARPS_OF_WARPGROUP * row))
-            total += len(parts) * (2 if is_one and rows >= MANY_ROWS else rows)
+            total += len(parts) * (2 if self.loaded == 1 and rows >= MANY_ROWS else rows)
         return total
 
     @property

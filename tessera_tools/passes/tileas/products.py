@@ -224,7 +224,7 @@ def _check_addresses(found: Mapping[nv_tileas.Dot, _Factors], groups: int) -> No
     fills = [load for factors in found.values() for load in factors.loads if isinstance(load, ThreadFill)]
     few = all(sums_of(dot, groups, _is_sliced(dot, groups)) <= FEW_SUMS for dot in found)
     for fill in fills:
-        fill.most = MOST_ELEMENTS if few else FEW_ELEMENTS
+        fill.most = MOST_ELEMENTS if few and not fill.is_converted else FEW_ELEMENTS
     addresses, most = sum(fill.addresses for fill in fills), _MOST_ADDRESSES // groups
     if addresses > most:
         raise Missed(
