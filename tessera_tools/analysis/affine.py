@@ -15,9 +15,8 @@ from typing import Any
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.transfer import limits
 from tessera_tools.dialects import arith, nv_tileaa
-from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.folding import constant_value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.types import IntegerType, RankedTensorType
 from tessera_tools.records import dataclass, field
 
@@ -86,9 +85,9 @@ class AffineValues:
     def _affine_of(self, value: Value) -> Affine | None:
         if value is self.counter:
             return Affine(coefficient=1)
-        number = constant_value(value)
-        if isinstance(number, IntegerAttr):
-            return Affine(constant=number.value)
+        number = constant_integer(value)
+        if number is not None:
+            return Affine(constant=number)
         op: Any = value.defining_op
         if isinstance(op, nv_tileaa.Assume):
             inner = self._affine_of(op.source)

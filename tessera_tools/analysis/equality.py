@@ -16,8 +16,8 @@ from typing import Any
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, cf, memref
 from tessera_tools.dialects.llvm.intrinsics import Assume
-from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.types import DYNAMIC
 
 _EXACT_CASTS = (arith.IndexCast, arith.ExtSI)
@@ -50,9 +50,9 @@ class Equalities:
             value = op.operand(0)
             op = value.defining_op
         if isinstance(op, memref.Dim):
-            axis = op.index.defining_op
-            if isinstance(axis, arith.Constant) and isinstance(axis.value, IntegerAttr):
-                return _extent(op.source, axis.value.value)
+            axis = constant_integer(op.index)
+            if axis is not None:
+                return _extent(op.source, axis)
         fact = self.facts.fact(value) if self.facts.tracks(value) else None
         return fact.lower if fact is not None and fact.lower == fact.upper else value
 

@@ -17,9 +17,9 @@ from typing import Any
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.transfer import ZERO_DIVISOR
-from tessera_tools.dialects import arith, scf, tile
-from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.dialects import scf, tile
 from tessera_tools.ir.core import BlockArgument, Operation, Value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.records import dataclass
 
 WARP = 32
@@ -106,7 +106,7 @@ class LaneValues:
     def _collect(self, value: Value, parts: dict[Value, None]) -> bool:
         """Collect the parts that a value is computed from; False if it depends on anything else."""
         op = value.defining_op
-        if _number_of(op) is not None or self._threads_of(op) is not None:
+        if constant_integer(value) is not None or self._threads_of(op) is not None:
             return True
         if op is not None and (op.name in _OPERATIONS or op.name in _CASTS):
             return all(self._collect(v, parts) for v in op.operands)
@@ -119,7 +119,7 @@ class LaneValues:
         if value in environment:
             return (environment[value],) * self.threads
         op: Any = value.defining_op
-        constant = _number_of(op)
+        constant = constant_integer(value)
         if constant is not None:
             return (constant,) * self.threads
         own = self._threads_of(op)
@@ -154,7 +154,7 @@ class LaneValues:
 
     def _sum(self, value: Value) -> Sum | None:
         op = value.defining_op
-        constant = _number_of(op)
+        constant = constant_integer(value)
         if constant is not None:
             return Sum((constant,) * self.threads)
         own = self._threads_of(op)
@@ -176,12 +176,6 @@ class LaneValues:
             divisor = self.facts.divisor(part)
             step = gcd(step, abs(factor) * (divisor if divisor < ZERO_DIVISOR else 0))
         return step
-
-
-def _number_of(op: Any) -> int | None:
-    if isinstance(op, arith.Constant) and isinstance(op.value, IntegerAttr):
-        return op.value.value
-    return None
 
 
 def _applied(name: str, a: Row, b: Row) -> Row | None:
@@ -229,7 +223,7 @@ def iterations(value: Value) -> Sequence[int] | None:
     loop = value.owner_block.parent_op
     if not isinstance(loop, scf.For):
         return None
-    bounds = [_number_of(v.defining_op) for v in (loop.lower, loop.upper, loop.step)]
+    bounds = [constant_integer(v) for v in (loop.lower, loop.upper, loop.step)]
     if any(b is None for b in bounds):
         return None
     lower, upper, step = (b or 0 for b in bounds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, OpResult, Region, Value
 from tessera_tools.ir.traits import ConstantLike, IsolatedFromAbove, OwnsConstants
 
@@ -20,6 +21,12 @@ def constant_value(value: Value) -> Attribute | None:
     """The attribute of a value defined by a constant-like operation; None for other values."""
     op = value.defining_op
     return _attribute(op) if op is not None and op.has_trait(ConstantLike) else None
+
+
+def constant_integer(value: Value) -> int | None:
+    """The number of a value defined by a constant integer or index; None for other values."""
+    found = constant_value(value)
+    return found.value if isinstance(found, IntegerAttr) else None
 
 
 def _attribute(op: Operation) -> Attribute | None:

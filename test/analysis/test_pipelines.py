@@ -228,6 +228,18 @@ def test_a_stage_that_is_used_in_either_branch_is_used_once() -> None:
     assert unmatched(function) == []
 
 
+def test_a_stage_that_one_branch_reads_and_both_pass_on_is_used_on_every_path() -> None:
+    read = f"%r = {P}.consumer_read %t, %j {{ {consumer('dot', 'done')} }}"
+    token = "!nv_tileas.consumer_token"
+    function = kernel(
+        producer(),
+        consumer("wait")
+        + f"\n%cond = arith.cmpi eq, %x, %n : i32\n%u = scf.if %cond -> ({token}) {{ {read}\n"
+        f"scf.yield %r : {token} }} else {{ scf.yield %t : {token} }}\n{P}.consumer_release %u",
+    )
+    assert unmatched(function) == []
+
+
 def test_an_iterator_that_a_loop_does_not_advance_is_told() -> None:
     function = kernel(producer(), consumer(*ALL))
     [advance] = [op for op in function.walk() if isinstance(op, nv_tileas.IncIter) and unit_is(op, 0)]

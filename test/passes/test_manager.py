@@ -115,6 +115,12 @@ def test_any_runs_on_every_isolated_op() -> None:
     assert seen == ["f", "inner"]
 
 
+def test_any_leaves_out_ops_that_are_not_isolated() -> None:
+    text = "func.func @f(%b: i1) {\nscf.if %b {\n}\nreturn\n}"
+    PassManager(nest("builtin.module", nest("func.func", nest("any", Note())))).run(parse_module(text))
+    assert seen == []
+
+
 def test_neighboring_nested_pipelines_go_op_by_op() -> None:
     text = "func.func private @f()\nfunc.func private @g()\n"
     pipeline = nest("builtin.module", nest("func.func", Note()), nest("func.func", Note()))

@@ -10,15 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import assembled, compiled, fresh_seed, launch, stopped_by_findings
-
-from tessera_tools.diagnostics import DiagnosticError
-from tessera_tools.runtime import device
+from programs import assembled, compiled, fresh_seed, launch
+from trials import Trial, missed, mutants
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from programs_of_scales import Scaled
-from test_mutants import mutants
 
 TARGET = "sm_100a"
 NVFP4 = Scaled(n=64, k=128)
@@ -164,24 +161,6 @@ def test_tma_brings_factors_of_blocks_that_lie_in_atoms() -> None:
     assert "st.shared" not in ptx.split("tcgen05.ld")[0]
 
 
-@stopped_by_findings()
-def is_found(ptx: str, manifest: Any, product: Scaled, extents: tuple[int, int, int]) -> bool:
-    """True if the simulated GPU says that something is wrong, in one of its modes."""
-    rng = np.random.default_rng(fresh_seed())
-    for mode in ("late", "early"):
-        args, expected, bound = product.case(*extents, rng)
-        gpu = device("sim", gpu_name=TARGET, processes=1)
-        given = [gpu.buffer(a, f"argument {i}") if np.ndim(a) else a for i, a in enumerate(args)]
-        kernel = gpu.load(ptx, manifest, file="k.ptx").kernel()
-        try:
-            result = kernel.launch(product.grid(*extents[:2]), given, mode=mode, max_instructions=60_000)
-        except DiagnosticError:
-            return True
-        if result.findings or np.any(np.abs(given[8].array() - expected) > 1e-5 * bound):
-            return True
-    return False
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("atoms", [False, True], ids=["stored by the consumer", "in atoms"])
 def test_every_synchronization_is_needed(atoms: bool) -> None:
@@ -189,10 +168,15 @@ def test_every_synchronization_is_needed(atoms: bool) -> None:
     product = Scaled(k=64, atoms=atoms)
     extents = 128, 128, 64 * (9 if atoms else 5)
     made = compiled(product.text(), TARGET)
-    assert not is_found(made.ptx, made.manifest, product, extents)
+    args, expected, bound = product.case(*extents, np.random.default_rng(fresh_seed()))
+    trial = Trial(
+        args,
+        TARGET,
+        product.grid(*extents[:2]),
+        lambda arrays: bool(np.all(np.abs(arrays[4] - expected) <= 1e-5 * bound)),
+    )
     changed = list(chain(mutants(made.ptx), mutants(made.ptx, ("tcgen05.cp",))))
-    missed = [what for what, ptx in changed if not is_found(ptx, made.manifest, product, extents)]
-    assert missed == []
+    assert missed(made, changed, trial) == []
 
 
 @pytest.mark.parametrize("target", ["sm_100a", "sm_103a", "sm_110a"])

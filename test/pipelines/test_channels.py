@@ -7,15 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import assembled, compiled, fresh_seed, launch, stopped_by_findings
-
-from tessera_tools.diagnostics import DiagnosticError
-from tessera_tools.runtime import device
+from programs import assembled, compiled, fresh_seed, launch
+from trials import Trial, missed, mutants, near
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from programs_of_products import Product
-from test_mutants import mutants
 
 from oracles import require_tool
 
@@ -76,27 +73,13 @@ def test_each_arrival_and_each_wait_for_a_full_stage_is_needed() -> None:
     changed = [(what, ptx) for what, ptx in mutants(made.ptx) if "wait " in what or "mbarrier.arrive" in what]
     assert [what.split()[0] for what, _ in changed].count("wait") == 4
     assert len(changed) == 8
-    missed = [what for what, ptx in changed if not is_found(ptx, made.manifest)]
-    assert len(missed) <= 2 and all(what.startswith("wait ") for what in missed), missed
-
-
-@stopped_by_findings()
-def is_found(ptx: str, manifest: object) -> bool:
     rng = np.random.default_rng(fresh_seed())
-    for mode in ("late", "early"):
-        gpu = device("sim", gpu_name="sm_90a", processes=1)
-        arrays = [rng.standard_normal(s).astype(np.float16) for s in ((64, DEPTH), (DEPTH, 32))]
-        arrays.append(np.zeros((64, 32), np.float32))
-        buffers = [gpu.buffer(array, "array") for array in (np.zeros(1, np.int32), *arrays)]
-        args: list[object] = [buffers[0]]
-        for array, buffer in zip(arrays, buffers[1:], strict=True):
-            args += [buffer, *map(np.int32, array.shape), np.int32(array.shape[1])]
-        try:
-            kernel = gpu.load(ptx, manifest, file="k.ptx").kernel()
-            result = kernel.launch((1,), args, mode=mode, max_instructions=20_000)
-        except DiagnosticError:
-            return True
-        expected = arrays[0].astype(np.float64) @ arrays[1].astype(np.float64)
-        if result.findings or np.abs(buffers[3].array() - expected).max() > 0.1:
-            return True
-    return False
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((64, DEPTH), (DEPTH, 32)))
+    arrays = (a, b, np.zeros((64, 32), np.float32))
+    given = [v for array in arrays for v in (array, *map(np.int32, (*array.shape, array.shape[1])))]
+    right = near(3, a.astype(np.float64) @ b, 0.1)
+    trial = Trial(
+        [np.zeros(1, np.int32), *given], "sm_90a", (1,), right, options={"max_instructions": 20_000}
+    )
+    left = missed(made, changed, trial)
+    assert len(left) <= 2 and all(what.startswith("wait ") for what in left), left

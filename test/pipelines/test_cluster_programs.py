@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import assembled, compiled, empty, fresh_seed, launch, launch_ptx, random, stopped_by_findings
+from programs import assembled, compiled, empty, fresh_seed, launch, random
+from trials import Trial, changed_lines, missed, near, without_synchronization_of_cluster
 
 from tessera_tools.cli.run_input import fills
 from tessera_tools.diagnostics import DiagnosticError, collect
@@ -301,37 +302,14 @@ def test_every_synchronization_is_needed() -> None:
     given = arguments(a, b, empty("f16", (m, n)))
     expected = a.astype(np.float64) @ b.astype(np.float64)
 
-    @stopped_by_findings()
-    def is_found(ptx: str) -> bool:
-        for mode in ("early", "late"):
-            for seed in range(4):
-                options: dict[str, Any] = {
-                    "mode": mode,
-                    "seed": seed,
-                    "max_instructions": 400_000,
-                    "resident": 1,
-                }
-                changed = type(made)(ptx, made.manifest)
-                arrays, result = launch_ptx(changed, given, "sm_90a", (3, 2), file="mutant.ptx", **options)
-                if result.findings or not np.abs(arrays[2] - expected).max() < 0.5:
-                    return True
-        return False
-
-    assert not is_found(made.ptx)
-    lines = made.ptx.splitlines()
-    removed, missed = 0, list[str]()
-    for number, line in enumerate(lines):
-        text = line.strip()
-        if re.match(r"(barrier\.cluster|fence\.mbarrier_init|mbarrier\.arrive.*cluster)", text):
-            mutant = [*lines[:number], *lines[number + 1 :]]
-        elif waits := re.match(r"mbarrier\.try_wait\.parity\.acquire\.cluster\S* (%p\d+)", text):
-            mutant = [*lines[:number], f"setp.eq.u32 {waits[1]}, 0, 0;", *lines[number + 1 :]]
-        else:
-            continue
-        removed += 1
-        if not is_found("\n".join(mutant)):
-            missed.append(f"{number}: {text}")
-    assert removed >= 6 and missed == []
+    schedules = [(mode, seed) for mode in ("early", "late") for seed in range(4)]
+    trial = Trial(
+        given, "sm_90a", (3, 2), near(2, expected, 0.5), schedules,
+        {"max_instructions": 400_000, "resident": 1},
+    )  # fmt: skip
+    changed = list(changed_lines(made.ptx, without_synchronization_of_cluster()))
+    assert len(changed) >= 6
+    assert missed(made, changed, trial) == []
 
 
 # -- what the launcher knows, and what is refused

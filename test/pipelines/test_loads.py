@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from memory.view_programs import Case
 from programs import compiled, fresh_seed, launch, worker
+from trials import mutants
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from test_mutants import mutants
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import scf

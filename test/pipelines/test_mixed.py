@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from programs import assembled, compiled, fresh_seed, stopped_by_findings
 from reference.interpreter import interpret
+from trials import mutants
 
 from oracles import require_tool
 from tessera_tools.diagnostics import DiagnosticError
@@ -20,7 +21,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
 from random_products import Case, check, launched
-from test_mutants import mutants
 
 COPIED = Case.of("f16", "f32", (64, 32, 32), (64, 64, 192), "persistent", "partly")
 STORED = Case.of("f16", "f32", (64, 32, 32), (64, 64, 192), "persistent", "mixed")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -14,9 +13,10 @@ import numpy as np
 import pytest
 from dots.test_scaled import looped
 from programs import assembled, compiled, decode, fresh_seed, launch, launch_ptx
+from trials import Trial, changed_lines, missed, mutants, near, without_synchronization_of_cluster
 
 from oracles import require_tool
-from tessera_tools.diagnostics import DiagnosticError, collect
+from tessera_tools.diagnostics import collect
 from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.emit.sass import Nvdisasm, opcodes
 from tessera_tools.parser import parse_module
@@ -26,7 +26,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from programs_of_attention import Attention
 from programs_of_products import Product
-from test_mutants import mutants
 from test_products import check
 
 TARGET = "sm_100a"
@@ -305,20 +304,13 @@ def test_large_launches_have_no_pairs_where_they_are_as_fast() -> None:
 # -- synchronization
 
 
-def _of_pairs(ptx: str) -> Iterator[tuple[str, str]]:
-    """Each wait that is always true, arrival and copy that is not there, and signal to the other CTA."""
-    lines = ptx.split("\n")
-    for number, line in enumerate(lines):
-        text, changed = line.strip(), list[str]()
-        if wait := re.match(r"mbarrier\.try_wait\.parity\.acquire\.cluster\S* (%p\d+)", text):
-            changed = [f"setp.eq.u32 {wait[1]}, 0, 0;"]
-        elif mapped := re.match(r"(mapa\.\S+\s+\S+ \S+) 0;", text):
-            changed = [f"{mapped[1]} 1;"]
-        elif not re.match(
-            r"barrier\.cluster|mbarrier\.arrive.*cluster|cp\.async\.bulk\.tensor.*cta_group::2", text
-        ):
-            continue
-        yield f"{number}: {text}", "\n".join([*lines[:number], *changed, *lines[number + 1 :]])
+def _of_pairs(text: str) -> list[str] | None:
+    """Without a wait, an arrival or a copy; a signal goes to the other CTA."""
+    if mapped := re.match(r"(mapa\.\S+\s+\S+ \S+) 0;", text):
+        return [f"{mapped[1]} 1;"]
+    return without_synchronization_of_cluster(
+        r"barrier\.cluster|mbarrier\.arrive.*cluster|cp\.async\.bulk\.tensor.*cta_group::2"
+    )(text)
 
 
 def test_a_cta_waits_for_what_the_leader_does_to_its_barriers() -> None:
@@ -353,21 +345,10 @@ def test_every_synchronization_is_needed() -> None:
     arrays = (a, b, np.zeros((256, 128), np.float32))
     given = [v for array in arrays for v in (array, *map(np.int32, (*array.shape, array.shape[1])))]
 
-    def is_found(ptx: str) -> bool:
-        for mode, seed in (("early", 0), ("late", 0), ("late", 1), ("early", 1)):
-            try:
-                found, result = launch_ptx(
-                    replace(made, ptx=ptx), given, TARGET, (2, 1), file="mutant.ptx", mode=mode, seed=seed,
-                    max_instructions=60_000,
-                )  # fmt: skip
-            except DiagnosticError:
-                return True
-            if result.findings or not np.abs(found[2] - a.astype(np.float64) @ b).max() < 0.1:
-                return True
-        return False
-
-    assert not is_found(made.ptx)
-    changed = list(chain(_of_pairs(made.ptx), mutants(made.ptx)))
-    missed = [what for what, ptx in changed if not is_found(ptx)]
-    assert missed == []
+    trial = Trial(
+        given, TARGET, (2, 1), near(2, a.astype(np.float64) @ b, 0.1),
+        [("early", 0), ("late", 0), ("late", 1), ("early", 1)],
+    )  # fmt: skip
+    changed = list(chain(changed_lines(made.ptx, _of_pairs), mutants(made.ptx)))
+    assert missed(made, changed, trial) == []
     assert len(changed) > 40

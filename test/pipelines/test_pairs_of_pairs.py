@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 from dots.test_scaled import looped
-from programs import assembled, compiled, decode, fresh_seed, launch, launch_ptx, stopped_by_findings
+from programs import assembled, compiled, decode, fresh_seed, launch
+from trials import Trial, changed_lines, missed, mutants, near, without_synchronization_of_cluster
 
 from oracles import require_tool
-from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.emit.sass import Nvdisasm, opcodes
 from tessera_tools.passes.tileas import cluster_price
 from tessera_tools.target import Target
@@ -26,7 +24,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from programs_of_attention import Attention
 from programs_of_products import Product
-from test_mutants import mutants
 from test_pairs import TARGET, is_paired, remarks
 from test_products import check
 
@@ -225,20 +222,13 @@ def test_several_pairs_are_chosen_where_l2_bounds_a_pair(monkeypatch: pytest.Mon
 # -- synchronization
 
 
-def _of_pairs(ptx: str) -> Iterator[tuple[str, str]]:
-    """Each wait that is always true, arrival and copy that is not there, and signal that does not get to a pair."""
-    lines = ptx.split("\n")
-    for number, line in enumerate(lines):
-        text, changed = line.strip(), list[str]()
-        if wait := re.match(r"mbarrier\.try_wait\.parity\.acquire\.cluster\S* (%p\d+)", text):
-            changed = [f"setp.eq.u32 {wait[1]}, 0, 0;"]
-        elif mask := re.search(r"\.multicast::cluster\S*\s.*(%rs\d+);", text):
-            changed = [f"and.b16 {mask[1]}, {mask[1]}, 3;", line]
-        elif not re.match(
-            r"barrier\.cluster|mbarrier\.arrive.*cluster|cp\.async\.bulk\.tensor.*cta_group::2", text
-        ):
-            continue
-        yield f"{number}: {text}", "\n".join([*lines[:number], *changed, *lines[number + 1 :]])
+def _of_pairs(text: str) -> list[str] | None:
+    """Without a wait, an arrival or a copy; a signal does not get to a pair."""
+    if mask := re.search(r"\.multicast::cluster\S*\s.*(%rs\d+);", text):
+        return [f"and.b16 {mask[1]}, {mask[1]}, 3;", text]
+    return without_synchronization_of_cluster(
+        r"barrier\.cluster|mbarrier\.arrive.*cluster|cp\.async\.bulk\.tensor.*cta_group::2"
+    )(text)
 
 
 @pytest.mark.slow
@@ -247,7 +237,6 @@ def _of_pairs(ptx: str) -> Iterator[tuple[str, str]]:
     [("blocks:2x2", (2, 6), "static"), ("blocks:4x1", (4, 1), "never")],
     ids=["2x2", "4x1"],
 )
-@stopped_by_findings()
 def test_every_synchronization_is_needed(cluster: str, grid: tuple[int, int], persistent: str) -> None:
     """2x2: two pairs with the same rows; 4x1: with the same columns.  Several tiles one after the other, of one cluster
     that stays, or in a loop of the program."""
@@ -257,21 +246,11 @@ def test_every_synchronization_is_needed(cluster: str, grid: tuple[int, int], pe
     made = compiled(text, TARGET, cluster=cluster, persistent=persistent)
     given, expected = arguments(rng, 128 * grid[0], 128 if product.outer else 32 * grid[1], 192)
 
-    def is_found(ptx: str) -> bool:
-        for mode, seed in (("early", 0), ("late", 0), ("late", 1), ("early", 1)):
-            try:
-                found, result = launch_ptx(
-                    replace(made, ptx=ptx), given, TARGET, grid, file="mutant.ptx", mode=mode, seed=seed,
-                    max_instructions=80_000, resident=1,
-                )  # fmt: skip
-            except DiagnosticError:
-                return True
-            if result.findings or not np.abs(found[2] - expected).max() < 0.1:
-                return True
-        return False
-
-    assert not is_found(made.ptx)
-    changed = list(chain(_of_pairs(made.ptx), mutants(made.ptx)))
-    missed = [what for what, ptx in changed if not is_found(ptx)]
-    assert missed == []
+    trial = Trial(
+        given, TARGET, grid, near(2, expected, 0.1),
+        [("early", 0), ("late", 0), ("late", 1), ("early", 1)],
+        {"max_instructions": 80_000, "resident": 1},
+    )  # fmt: skip
+    changed = list(chain(changed_lines(made.ptx, _of_pairs), mutants(made.ptx)))
+    assert missed(made, changed, trial) == []
     assert len(changed) > 35

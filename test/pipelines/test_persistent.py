@@ -11,16 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 from programs import (
-    Compiled,
     assembled,
     compiled,
     empty,
     fresh_seed,
     launch,
-    launch_ptx,
     random,
-    stopped_by_findings,
 )
+from trials import Trial, changed_lines, missed, near, without
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.emit.driver import Options, compile_module
@@ -262,13 +260,6 @@ def test_rows_with_an_exchange(cluster: str) -> None:
 # -- synchronization
 
 
-def _without(made: Compiled, names: str) -> Iterator[tuple[str, Compiled]]:
-    lines = made.ptx.splitlines()
-    for number, line in enumerate(lines):
-        if re.match(names, line.strip()):
-            yield line.strip(), type(made)("\n".join([*lines[:number], *lines[number + 1 :]]), made.manifest)
-
-
 @pytest.mark.parametrize("persistent", ["static", "counter"])
 def test_every_barrier_between_programs_is_needed(persistent: str) -> None:
     """All programs of a row use the same shared memory, and the number of the next one goes through it, too."""
@@ -276,21 +267,11 @@ def test_every_barrier_between_programs_is_needed(persistent: str) -> None:
     x = random("f32", (5, 1024), np.random.default_rng(fresh_seed()))
     args = arguments(x, empty("f32", x.shape))
 
-    @stopped_by_findings()
-    def is_found(one: Compiled) -> bool:
-        for mode in ("late", "early"):
-            for seed in range(4):
-                _, result = launch_ptx(
-                    one, args, "sm_80", (5,), file="mutant.ptx", seed=seed, mode=mode, resident=2
-                )
-                if result.findings:
-                    return True
-        return False
-
-    assert not is_found(made)
-    removed = list(_without(made, r"bar\.sync|barrier\.sync"))
+    schedules = [(mode, seed) for mode in ("late", "early") for seed in range(4)]
+    trial = Trial(args, "sm_80", (5,), lambda _: True, schedules, {"resident": 2})
+    removed = list(changed_lines(made.ptx, without(r"bar\.sync|barrier\.sync")))
     assert len(removed) == (2 if persistent == "static" else 3)
-    assert [text for text, one in removed if not is_found(one)] == []
+    assert missed(made, removed, trial) == []
 
 
 def test_every_synchronization_of_a_canceled_launch_is_needed() -> None:
@@ -301,29 +282,17 @@ def test_every_synchronization_of_a_canceled_launch_is_needed() -> None:
     args = arguments(a, b, empty("f16", (64, 320)))
     expected = a.astype(np.float64) @ b
 
-    @stopped_by_findings()
-    def is_found(one: Compiled) -> bool:
-        for mode in ("late", "early"):
-            for seed in range(4):
-                options: dict[str, Any] = {"seed": seed, "mode": mode, "max_instructions": 200_000}
-                try:
-                    arrays, result = launch_ptx(one, args, "sm_100a", (1, 5), file="mutant.ptx", **options)
-                except DiagnosticError:
-                    return True
-                if result.findings or np.abs(arrays[2] - expected).max() > 0.1:
-                    return True
-        return False
-
-    assert not is_found(made)
+    schedules = [(mode, seed) for mode in ("late", "early") for seed in range(4)]
+    trial = Trial(args, "sm_100a", (1, 5), near(2, expected, 0.1), schedules, {"max_instructions": 200_000})
     # The fence between the reads of an answer and the write of the next one is CUTLASS's: none of the rules by which
     # the simulated GPU finds defects asks for it.
     names = r"mbarrier\.(init|arrive)|clusterlaunchcontrol\.(try|query_cancel\.is)|fence\.mbarrier|bar\.sync"
-    removed = list(_without(made, names))
+    removed = list(changed_lines(made.ptx, without(names)))
     waits = re.search(r"\t\{\n(?:(?!\t\}).*\n)*?.*mbarrier\.try_wait(?:(?!\t\}).*\n)*\t\}\n", made.ptx)
     assert waits is not None
-    removed.append(("the wait", type(made)(made.ptx.replace(waits[0], ""), made.manifest)))
+    removed.append(("the wait", made.ptx.replace(waits[0], "")))
     assert len(removed) >= 8
-    assert [text for text, one in removed if not is_found(one)] == []
+    assert missed(made, removed, trial) == []
     assembled(made.ptx, "sm_100a")
 
 

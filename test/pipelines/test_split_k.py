@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import compiled, empty, fresh_seed, launch, launch_ptx, random, worker
+from programs import compiled, empty, fresh_seed, launch, random, worker
+from trials import Trial, changed_lines, missed, near, without_synchronization_of_cluster
 
 import tessera_tools as tt
 from tessera_tools.diagnostics import DiagnosticError, collect
@@ -187,30 +188,12 @@ def test_every_synchronization_is_needed() -> None:
     given = arguments(a, b, empty("f16", (64, 64)))
     expected = a.astype(np.float64) @ b.astype(np.float64)
 
-    def is_found(ptx: str) -> bool:
-        for mode in ("late", "early"):
-            for seed in range(6):
-                changed = type(made)(ptx, made.manifest)
-                options: dict[str, Any] = {"mode": mode, "seed": seed, "max_instructions": 200_000}
-                arrays, result = launch_ptx(changed, given, "sm_90a", (1,), file="mutant.ptx", **options)
-                if result.findings or not np.abs(arrays[2] - expected).max() < 0.5:
-                    return True
-        return False
-
-    lines = made.ptx.splitlines()
-    removed = 0
-    assert not is_found(made.ptx)
-    for number, line in enumerate(lines):
-        text = line.strip()
-        if re.match(r"(barrier\.cluster|mbarrier\.arrive.*cluster)", text):
-            mutant = [*lines[:number], *lines[number + 1 :]]
-        elif waits := re.match(r"mbarrier\.try_wait\.parity\.acquire\.cluster\S* (%p\d+)", text):
-            mutant = [*lines[:number], f"setp.eq.u32 {waits[1]}, 0, 0;", *lines[number + 1 :]]
-        else:
-            continue
-        removed += 1
-        assert is_found("\n".join(mutant)), text
-    assert removed == 6
+    schedules = [(mode, seed) for mode in ("late", "early") for seed in range(6)]
+    trial = Trial(given, "sm_90a", (1,), near(2, expected, 0.5), schedules, {"max_instructions": 200_000})
+    change = without_synchronization_of_cluster(r"barrier\.cluster|mbarrier\.arrive.*cluster")
+    changed = list(changed_lines(made.ptx, change))
+    assert len(changed) == 6
+    assert missed(made, changed, trial) == []
 
 
 # -- by price

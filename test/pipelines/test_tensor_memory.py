@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from programs import assembled, compiled, fresh_seed, launch
+from trials import missed, mutants
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from programs_of_products import Product
-from test_mutants import is_found, mutants
+from test_mutants import trial_of
 from test_products import check
 
 TARGET = "sm_100a"
@@ -136,17 +137,14 @@ def test_every_synchronization_is_needed() -> None:
     made = compiled(
         product.text().replace("%columns = constant <i32: 2>", "%columns = constant <i32: 4>"), TARGET
     )
-    assert not is_found(made.ptx, made.manifest, product, TARGET)
-    missed = [what for what, ptx in mutants(made.ptx) if not is_found(ptx, made.manifest, product, TARGET)]
-    assert missed == []
+    assert missed(made, mutants(made.ptx), trial_of(product, TARGET)) == []
 
 
 def test_every_synchronization_of_a_store_is_needed() -> None:
     product = Product(m=64, n=32, k=16, out="f16", outer=True, d_assumed=True, steps=1)
     made = compiled(product.text(), TARGET)
-    assert not is_found(made.ptx, made.manifest, product, TARGET)
     changed = list(
         mutants(made.ptx, ("bar.sync \t3", "fence.proxy", "cp.async.bulk.commit", "cp.async.bulk.wait"))
     )
     assert len(changed) == 6
-    assert [what for what, ptx in changed if not is_found(ptx, made.manifest, product, TARGET)] == []
+    assert missed(made, changed, trial_of(product, TARGET)) == []

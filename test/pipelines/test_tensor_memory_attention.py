@@ -6,12 +6,12 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import numpy as np
 import pytest
 from programs import (
+    Array,
     Compiled,
     assembled,
     compiled,
@@ -19,20 +19,18 @@ from programs import (
     fresh_seed,
     launch,
     launch_ptx,
-    stopped_by_findings,
 )
+from trials import Trial, missed, mutants
 
-from tessera_tools.diagnostics import DiagnosticError, collect
+from tessera_tools.diagnostics import collect
 from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.tileas import umma_warpgroups
-from tessera_tools.runtime import device
 from tessera_tools.target import lookup
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from programs_of_attention import Attention
-from test_mutants import mutants
 
 TARGET = "sm_100a"
 
@@ -98,36 +96,22 @@ def test_sums_that_are_multiplied_by_one_stay_as_they_are() -> None:
     np.testing.assert_array_equal(*found)
 
 
-@stopped_by_findings()
-def is_found(ptx: str, manifest: Any, kernel: Attention, blocks: int = 11) -> bool:
-    """True if the simulated GPU says that something is wrong, in one of its modes, with so many blocks of keys."""
-    rng = np.random.default_rng(fresh_seed())
-    for mode in ("late", "early"):
-        gpu = device("sim", gpu_name=TARGET, processes=1)
-        programs = 5 if kernel.causal else 1
-        args, expected = kernel.case(programs * kernel.rows, max(blocks, 1) * kernel.keys, rng)
-        args[3] = np.int32(blocks * kernel.keys)
-        buffers = {i: gpu.buffer(a, f"argument {i}") for i, a in enumerate(args) if isinstance(a, np.ndarray)}
-        given = [buffers.get(i, a) for i, a in enumerate(args)]
-        try:
-            run = gpu.load(ptx, manifest, file="k.ptx").kernel()
-            result = run.launch((programs,), given, mode=mode, max_instructions=40_000 * programs)
-        except DiagnosticError:
-            return True
-        found = decode(kernel.element, buffers[6].array())
-        if result.findings or (blocks and not np.allclose(found, expected, rtol=2e-2, atol=2e-2)):
-            return True
-    return False
-
-
 def missed_mutants(made: Compiled, kernel: Attention) -> list[str]:
     """The instructions whose removal is not found, with many blocks of keys and with none."""
-    assert not is_found(made.ptx, made.manifest, kernel) and not is_found(made.ptx, made.manifest, kernel, 0)
-    return [
-        what
-        for what, ptx in mutants(made.ptx)
-        if not is_found(ptx, made.manifest, kernel) and not is_found(ptx, made.manifest, kernel, 0)
-    ]
+    programs = 5 if kernel.causal else 1
+    rng = np.random.default_rng(fresh_seed())
+
+    def trial(blocks: int) -> Trial:
+        args, expected = kernel.case(programs * kernel.rows, max(blocks, 1) * kernel.keys, rng)
+        args[3] = np.int32(blocks * kernel.keys)
+
+        def is_right(arrays: list[Array]) -> bool:
+            found = decode(kernel.element, arrays[3])
+            return not blocks or np.allclose(found, expected, rtol=2e-2, atol=2e-2)
+
+        return Trial(args, TARGET, (programs,), is_right, options={"max_instructions": 40_000 * programs})
+
+    return missed(made, mutants(made.ptx), trial(11), trial(0))
 
 
 @pytest.mark.slow

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from programs import assembled, compiled, fresh_seed, launch, launch_ptx, stopped_by_findings
+from programs import assembled, compiled, fresh_seed, launch
+from trials import Trial, changed_lines, missed, mutants, near, without
 
 from tessera_tools.diagnostics import DiagnosticError
 
@@ -20,7 +20,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from programs_of_attention import Attention
 from programs_of_products import Product
-from test_mutants import mutants
 from test_turns import translated
 
 Array = np.ndarray[Any, Any]
@@ -289,34 +288,15 @@ def test_every_synchronization_is_needed() -> None:
     made = compiled(SMALL.text(), "sm_90a", 3, "tiles", "auto", "static")
     rng = np.random.default_rng(fresh_seed())
 
-    def cases() -> Iterator[tuple[list[Any], Array]]:
-        for k in (192, 0):
-            a, b = (rng.standard_normal(s).astype(np.float16) for s in ((64, k), (k, 160)))
-            yield arguments(a, b, np.ones((64, 160), np.float16)), a.astype(np.float64) @ b
+    def trial(k: int) -> Trial:
+        a, b = (rng.standard_normal(s).astype(np.float16) for s in ((64, k), (k, 160)))
+        given = arguments(a, b, np.ones((64, 160), np.float16))
+        right = near(2, a.astype(np.float64) @ b, 0.1)
+        return Trial(
+            given, "sm_90a", (1, 5), right, [("late", 0), ("early", 1), ("late", 2)], {"resident": 1}
+        )
 
-    given = list(cases())
-
-    @stopped_by_findings()
-    def is_found(ptx: str) -> bool:
-        one = type(made)(ptx, made.manifest)
-        for args, expected in given:
-            for mode, seed in (("late", 0), ("early", 1), ("late", 2)):
-                options: dict[str, Any] = {"mode": mode, "seed": seed, "resident": 1}
-                try:
-                    arrays, result = launch_ptx(
-                        one, args, "sm_90a", (1, 5), file="mutant.ptx", max_instructions=60_000, **options
-                    )
-                except DiagnosticError:
-                    return True
-                if result.findings or np.abs(arrays[2] - expected).max() > 0.1:
-                    return True
-        return False
-
-    assert not is_found(made.ptx)
     changed = [*mutants(made.ptx), *mutants(made.ptx, ("bar.arrive",))]
-    lines = made.ptx.split("\n")
-    for number, line in enumerate(lines):
-        if re.match(r"\s*@%p\d+ bar\.", line):
-            changed.append((line, "\n".join([*lines[:number], *lines[number + 1 :]])))
+    changed += changed_lines(made.ptx, without(r"@%p\d+ bar\."))
     assert len([what for what, _ in changed if "bar." in what]) >= 10
-    assert [what for what, ptx in changed if not is_found(ptx)] == []
+    assert missed(made, changed, trial(192), trial(0)) == []

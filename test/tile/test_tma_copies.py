@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import Compiled, assembled, empty, fresh_seed, launch_ptx, random, stopped_by_findings
+from programs import Compiled, assembled, empty, fresh_seed, launch_ptx, random
 from tile.kernels import compiled, example, launch, strided
+from trials import Trial, missed, mutants, near
 
-from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import func, tile
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.manager import PassManager
@@ -23,7 +23,6 @@ from tessera_tools.target import lookup
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "pipelines"))
 
-from test_mutants import mutants
 
 BY_TMA = {"gemm_tile", "gemm_ring", "attention", "attention_causal", "flash_attention_listing"}
 OTHERS = {"copy_bounds", "histogram", "layer_norm", "rms_norm", "softmax"}
@@ -165,26 +164,11 @@ def test_every_synchronization_is_needed(name: str, case: Any) -> None:
     args, grid, place, expected = case(np.random.default_rng(fresh_seed()))
     made = compiled(example(name), "sm_90a")
 
-    @stopped_by_findings()
-    def is_found(ptx: str) -> bool:
-        for mode in ("late", "early"):
-            for seed in range(3):
-                options: dict[str, Any] = {"mode": mode, "seed": seed, "max_instructions": 100_000}
-                one = Compiled(ptx, made.manifest, made.lower)
-                try:
-                    arrays, result = launch_ptx(one, args, "sm_90a", grid, file="k.ptx", **options)
-                except DiagnosticError:
-                    return True
-                got = arrays[place]
-                if got.dtype != np.float32:
-                    got = (got.astype(np.uint32) << 16).view(np.float32)
-                if result.findings or not np.abs(got.reshape(expected.shape) - expected).max() < 0.05:
-                    return True
-        return False
-
-    assert not is_found(made.ptx)
-    left = [what for what, ptx in mutants(made.ptx) if "bar.sync" not in what and not is_found(ptx)]
-    assert left == []
+    right = near(place, expected, 0.05, "bf16" if name == "attention" else "")
+    schedules = [(mode, seed) for mode in ("late", "early") for seed in range(3)]
+    trial = Trial(args, "sm_90a", grid, right, schedules, {"max_instructions": 100_000})
+    changed = [(what, ptx) for what, ptx in mutants(made.ptx) if "bar.sync" not in what]
+    assert missed(Compiled(made.ptx, made.manifest, made.lower), changed, trial) == []
 
 
 # -- names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from typing import Any
 
@@ -30,9 +31,15 @@ LARGER = {
 """Programs whose small cases would be those of another size or type once more."""
 
 
+@functools.cache
+def compiled(program: str) -> Any:
+    """The kernel of a program, which the launches in both modes share."""
+    return tt.compile(export(program), "sm_90a", name=f"{program}.tileirbc", lineinfo=False)
+
+
 def launched(case: gpu_cases.Case, seed: int, mode: str) -> tuple[dict[str, Any], Any]:
     """(inputs in float64 by name, the output in float64) of a launch in the simulated GPU."""
-    kernel = tt.compile(export(case.program), "sm_90a", name=f"{case.program}.tileirbc", lineinfo=False)
+    kernel = compiled(case.program)
     device = runtime.device("sim", gpu_name="sm_90a", mode=mode)
     values: dict[str, Any] = {}
     buffers: dict[str, Any] = {}

@@ -17,9 +17,10 @@ from tessera_tools.dialects import arith, scf
 from tessera_tools.dialects.arith.attributes import INVERSE_PREDICATE
 from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
-from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr
+from tessera_tools.ir.builtin_attributes import UNIT
 from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.effects import is_left_early, is_pure
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import bit_width
 from tessera_tools.records import dataclass
@@ -142,11 +143,11 @@ def _is_known(value: Value, op: Operation) -> bool:
 def _never_wraps(upper: Value, step: Value, unsigned: bool) -> bool:
     """True if a counter below `upper` fits its type with the step, a positive constant."""
     width = bit_width(step.type)
-    by, bound = constant_of(step), constant_of(upper)
-    if not isinstance(by, IntegerAttr) or by.value < 1:
+    by, bound = constant_integer(step), constant_integer(upper)
+    if by is None or by < 1:
         return False
-    if by.value == 1 or not isinstance(bound, IntegerAttr):
-        return by.value == 1
+    if by == 1 or bound is None:
+        return by == 1
     if unsigned:
-        return bound.value % (1 << width) - 1 + by.value < 1 << width
-    return bound.value - 1 + by.value < 1 << (width - 1)
+        return bound % (1 << width) - 1 + by < 1 << width
+    return bound - 1 + by < 1 << (width - 1)

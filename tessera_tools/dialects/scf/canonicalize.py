@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from tessera_tools.dialects.arith.attributes import INVERSE_PREDICATE
 from tessera_tools.dialects.arith.constant_op import Constant, replace_by_constant
-from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.arith.integers import AddI, CmpI, defined_by
 from tessera_tools.dialects.cf.ops import Branch
 from tessera_tools.dialects.scf import carried, conditionals, parallel_patterns
 from tessera_tools.dialects.scf.ops import ExecuteRegion, For, While, Yield
-from tessera_tools.ir.builtin_attributes import FALSE, TRUE, IntegerAttr
+from tessera_tools.ir.builtin_attributes import FALSE, TRUE
 from tessera_tools.ir.core import Value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
 
@@ -25,16 +25,16 @@ def trip_count(op: For) -> int | None:
     if op.trip_count is not None:
         return op.trip_count
     # From x to x + c, which does not wrap: c steps of 1.
-    add, step = defined_by(op.upper, AddI), constant_of(op.step)
-    if add is None or not isinstance(step, IntegerAttr) or step.value <= 0:
+    add, step = defined_by(op.upper, AddI), constant_integer(op.step)
+    if add is None or step is None or step <= 0:
         return None
     if ("nuw" if op.unsigned_cmp else "nsw") not in add.overflow_flags.flags:
         return None
     for one, other in ((add.lhs, add.rhs), (add.rhs, add.lhs)):
-        distance = constant_of(other)
-        if one is op.lower and isinstance(distance, IntegerAttr):
-            whole = distance.value if not op.unsigned_cmp else max(distance.value, 0)
-            return max(0, -(-whole // step.value)) if whole == distance.value else None
+        distance = constant_integer(other)
+        if one is op.lower and distance is not None:
+            whole = distance if not op.unsigned_cmp else max(distance, 0)
+            return max(0, -(-whole // step)) if whole == distance else None
     return None
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.scf.ops import RESULT_TYPES, output_types, write_outputs
-from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument
-from tessera_tools.ir.folding import constant_value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.types import INDEX, IndexType
 from tessera_tools.opdef import (
@@ -155,8 +154,8 @@ class Parallel(
         if len(self.lower) != count or len(self.upper) != count:
             raise self.error("expects as many lower and upper bounds as steps")
         for step in self.step:
-            number = constant_value(step)
-            if isinstance(number, IntegerAttr) and number.value <= 0:
+            number = constant_integer(step)
+            if number is not None and number <= 0:
                 raise self.error("constant step operand must be positive")
         arguments = self.body.entry.arguments if self.body.blocks else []
         if len(arguments) != count:

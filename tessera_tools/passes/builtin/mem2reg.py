@@ -16,10 +16,9 @@ from typing import Any, ClassVar
 
 from tessera_tools.dialects.ub import Poison
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.dominance import DominanceInfo
-from tessera_tools.ir.folding import constant_value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.interfaces import BranchLike
 from tessera_tools.ir.types import FloatType, IndexType, IntegerType, ShapedType, VectorType
 from tessera_tools.opdef.dialect import find_op
@@ -54,10 +53,8 @@ def _element(slot: Operation) -> Type | None:
             return None
         element = type.element
         return element if isinstance(element, IntegerType | IndexType | FloatType | VectorType) else None
-    if slot.name == "llvm.alloca":
-        count = constant_value(slot.operand(0))
-        if isinstance(count, IntegerAttr) and count.value == 1:
-            return slot.elem_type.value  # type: ignore[attr-defined]
+    if slot.name == "llvm.alloca" and constant_integer(slot.operand(0)) == 1:
+        return slot.elem_type.value  # type: ignore[attr-defined]
     return None
 
 

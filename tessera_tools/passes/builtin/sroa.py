@@ -16,9 +16,9 @@ from typing import ClassVar
 
 from tessera_tools.dialects import llvm, memref
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, TypeAttr
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, TypeAttr
 from tessera_tools.ir.core import Operation, OpResult, Value
-from tessera_tools.ir.folding import constant_value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.types import I32, MemRefType
 from tessera_tools.passes.base import Pass, PassContext
 
@@ -96,10 +96,10 @@ def _place(op: memref.Load | memref.Store, type: MemRefType) -> tuple[int, ...] 
     """The element that an access names; None if it is not constant, or does not exist."""
     place: list[int] = []
     for value, extent in zip(op.indices, type.shape, strict=True):
-        found = constant_value(value)
-        if not isinstance(found, IntegerAttr) or not 0 <= found.value < extent:
+        found = constant_integer(value)
+        if found is None or not 0 <= found < extent:
             return None
-        place.append(found.value)
+        place.append(found)
     return tuple(place)
 
 
@@ -110,8 +110,7 @@ def _split_aggregate(slot: llvm.Alloca) -> Sequence[Operation]:
     """The new variables; none if a use does not allow it."""
     type = slot.elem_type.value
     fields = _fields(type)
-    count = constant_value(slot.array_size)
-    if not isinstance(count, IntegerAttr) or count.value != 1 or slot.inalloca is not None or not fields:
+    if constant_integer(slot.array_size) != 1 or slot.inalloca is not None or not fields:
         return ()
     if not _stays_inside(slot.res, type):
         return ()

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
-from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.types import I32, IntegerType
 from tessera_tools.layout import LinearLayout, as_xor_expression
 from tessera_tools.layout.conversion import register_move
@@ -158,7 +158,5 @@ def insert(low: Lowering, op: nv_tileaa.Insert) -> None:
 
 def _index(low: Lowering, value: Value) -> Int:
     """An index, as a Python int if it is constant."""
-    source = value.defining_op
-    if isinstance(source, arith.Constant) and isinstance(source.value, IntegerAttr):
-        return source.value.value
-    return low.scalar(value)
+    number = constant_integer(value)
+    return number if number is not None else low.scalar(value)

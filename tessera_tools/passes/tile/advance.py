@@ -8,29 +8,19 @@ scf.for %i = %c0 to %n step %c4      %a = arith.muli %i, %c8 : advances by 32
 
 from __future__ import annotations
 
-from typing import Any
-
-from tessera_tools.dialects import arith, tile
-from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.dialects import arith, scf, tile
 from tessera_tools.ir.core import BlockArgument, Operation, Value
+from tessera_tools.ir.folding import constant_integer
 
 LINEAR = "linear"
 """By a constant but unknown step."""
 Advance = int | str | None
 
 
-def constant_of(value: Value) -> int | None:
-    """The value of a constant integer or index; None if it is not constant."""
-    op = value.defining_op
-    if isinstance(op, arith.Constant) and isinstance(op.value, IntegerAttr):
-        return op.value.value
-    return None
-
-
-def advance(value: Value, loop: Any) -> Advance:
+def advance(value: Value, loop: scf.For) -> Advance:
     """The increment of a value per iteration of a loop: a number, LINEAR, or None."""
     if value is loop.induction[0]:
-        step = constant_of(loop.step)
+        step = constant_integer(loop.step)
         return step if step is not None else LINEAR
     if not _is_inside(value, loop):
         return 0
@@ -47,7 +37,7 @@ def advance(value: Value, loop: Any) -> Advance:
     if isinstance(op, arith.MulI):
         for moving, factor in ((op.operands[0], op.operands[1]), (op.operands[1], op.operands[0])):
             if advance(factor, loop) == 0:
-                moved, number = advance(moving, loop), constant_of(factor)
+                moved, number = advance(moving, loop), constant_integer(factor)
                 if moved == 0 or moved is None:
                     return moved
                 return moved * number if isinstance(moved, int) and number is not None else LINEAR

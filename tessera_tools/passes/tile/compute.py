@@ -135,7 +135,7 @@ def _depth(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma) -> int:
     return low.fragments.shape(op.lhs)[0 if op.transposes_a else 1]
 
 
-def fused_accumulate(op: Any) -> Any:
+def fused_accumulate(op: Product) -> Any:
     """The tile.accumulate that is the only use of a product, if the product can use its destination as accumulator."""
     if op.acc is not None or not op.res.has_one_use:
         return None

@@ -8,8 +8,8 @@ from typing import Any
 from tessera_tools.dialects import arith, cf, memref, nv_tileaa, nv_tileas, scf, tile
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.types import I32, MemRefType
-from tessera_tools.passes.tile.advance import constant_of
 from tessera_tools.passes.tile.groups import wait_for_boxes
 from tessera_tools.passes.tile.ignored import remark_ignored
 from tessera_tools.passes.tile.lowering import Lowering, handles, writes_of
@@ -264,7 +264,7 @@ def profile_marker(low: Lowering, op: tile.ProfileMarker) -> None:
 def extent(low: Lowering, op: memref.Dim) -> None:
     """The extent that the caller passed."""
     tensor = low.tensors.get(op.source)
-    number, type = constant_of(op.index), op.source.type
+    number, type = constant_integer(op.index), op.source.type
     if tensor is None or number is None or not isinstance(type, MemRefType):
         raise op.error("queries an extent; expected a kernel parameter and a constant dimension")
     if not 0 <= number < type.rank:

@@ -12,6 +12,7 @@ A branch on a divergent condition may only modify fragments: it becomes a select
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.analysis.divergence import divergent_values
@@ -71,7 +72,7 @@ class ConvertTileToTileAS(Pass):
         op.attributes["nv_tileaa.compute_capability"] = i32(target.compute_capability)
         op.attributes["nv_tileaa.target_spec"] = StringAttr(target.cpu)
 
-    def groups(self, function: Any, target: Target, context: PassContext) -> Groups:
+    def groups(self, function: func.Func, target: Target, context: PassContext) -> Groups:
         """The copies of a function by TMA; remarks say why others are not."""
         if self.abi == "plain" or not has_boxes(target):
             return Groups()
@@ -83,7 +84,7 @@ class ConvertTileToTileAS(Pass):
             context.missed(op, f"TMA does not copy the tile: {why}", "tma", "memory", function=function)
         return found
 
-    def target(self, functions: list[Any]) -> Target:
+    def target(self, functions: Sequence[Operation]) -> Target:
         """The target of the option, or of the functions."""
         name = self.gpu_name
         for function in functions:
@@ -103,7 +104,7 @@ def is_kernel(function: Operation) -> bool:
     )
 
 
-def _convert(function: Any, target: Target, groups: Groups) -> Any:
+def _convert(function: func.Func, target: Target, groups: Groups) -> Any:
     fragments = fragments_of(function)
     if function.signature.results:
         raise function.error("is a kernel that returns values; a kernel must return nothing")

@@ -35,9 +35,9 @@ from tessera_tools.dialects.tile.asynchronous import WaitLike
 from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.effects import Effect, Kind, Reach, Resource, accesses
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.interfaces import LoopLike, MemoryAccess
 from tessera_tools.ir.types import IndexType
-from tessera_tools.passes.tile.advance import constant_of
 
 _VIEWS = (tile.ComputeTensorSlice, ViewLike)
 
@@ -345,11 +345,11 @@ def _digit(index: Value, divergent: set[Value]) -> tuple[Any, int]:
             if other in divergent:
                 continue
             digit, spacing = _digit(own, divergent)
-            factor = constant_of(other) if isinstance(op, arith.MulI) else 1
+            factor = constant_integer(other) if isinstance(op, arith.MulI) else 1
             if digit is not None and factor:
                 return digit, spacing * abs(factor)
     if isinstance(op, arith.DivUI | arith.RemUI) and isinstance(op.lhs.defining_op, tile.ThreadId):
-        by = constant_of(op.rhs)
+        by = constant_integer(op.rhs)
         if by:
             return ("quotient" if isinstance(op, arith.DivUI) else "remainder", by), 1
     return None, 0

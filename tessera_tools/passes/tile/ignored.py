@@ -83,7 +83,7 @@ def _of_copy(op: Any, bits: int, box: tuple[int, ...] | None) -> Iterator[tuple[
         yield "tile_size", "the copy is compiled as cp.async"
 
 
-def _of_product(op: Any, instruction: str | None) -> Iterator[tuple[str, str]]:
+def _of_product(op: Product, instruction: str | None) -> Iterator[tuple[str, str]]:
     if op.accumulate is TRUE and op.acc is None:
         yield (
             "accumulate",

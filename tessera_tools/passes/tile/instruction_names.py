@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.fragments import Fragments, is_fragment
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
+from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import BF16, F16, F32, I8, I32, TF32, FloatType, IntegerType
 
@@ -40,7 +40,7 @@ def ptx_type(type: Type) -> str:
     return _PTX.get(type.keyword, type.keyword)
 
 
-def warpgroup_instruction(op: Any, fragments: Fragments) -> str | None:
+def warpgroup_instruction(op: Product, fragments: Fragments) -> str | None:
     """The wgmma instruction for a product, e.g. wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16; None
     if there is none.  PTX ISA, "Asynchronous warpgroup-level matrix instructions".
 

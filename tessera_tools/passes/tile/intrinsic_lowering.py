@@ -103,7 +103,7 @@ def _lower(function: Operation, target: Target, context: PassContext) -> bool:
 # -- products
 
 
-def _product(op: Any, fragments: Fragments, target: Target) -> tuple[Any, dict[str, Any]] | None:
+def _product(op: Product, fragments: Fragments, target: Target) -> tuple[Any, dict[str, Any]] | None:
     """The op for a product, and its instruction; None if the product is unchanged."""
     if any(tile.space_of(v.type) == 0 for v in (op.lhs, op.rhs)):
         return None  # operands in global memory must be copied to shared memory first

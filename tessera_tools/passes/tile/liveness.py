@@ -18,12 +18,12 @@ from typing import Any
 
 from tessera_tools.analysis.fragments import is_fragment
 from tessera_tools.analysis.storage import storage_bits
-from tessera_tools.dialects import scf, tile
+from tessera_tools.dialects import func, scf, tile
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.core import Block, Operation, Value
-from tessera_tools.ir.effects import Kind, Reach, accesses
+from tessera_tools.ir.effects import Kind, Reach
 from tessera_tools.passes.tile.compute import fused_accumulate
-from tessera_tools.passes.tile.lowering import writes_of
+from tessera_tools.passes.tile.lowering import fragment_accesses
 
 Live = frozenset[Value]
 _NONE: Live = frozenset()
@@ -47,16 +47,16 @@ def read(op: Operation) -> list[Value]:
 
 
 def _overwritten(op: Operation) -> list[Value]:
-    found = list(accesses(op)) if op.effects() is not None else []
+    found = fragment_accesses(op)
     # Writes at an index by thread do not overwrite the whole fragment.
     kept = {id(v) for effect, v in found if effect.kind is Kind.READ or effect.reach is Reach.BY_THREAD}
-    return [v for v in writes_of(op) if id(v) not in kept]
+    return [v for effect, v in found if effect.kind is Kind.WRITE and id(v) not in kept]
 
 
 class Liveness:
     """The live fragments of a function before and after each op."""
 
-    def __init__(self, function: Any) -> None:
+    def __init__(self, function: func.Func) -> None:
         self.before: dict[Operation, Live] = {}
         self.after: dict[Operation, Live] = {}
         self._block(function.body.entry, _NONE)

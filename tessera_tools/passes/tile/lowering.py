@@ -14,7 +14,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.builtin_attributes import index as index_attribute
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
-from tessera_tools.ir.effects import Kind, Resource, accesses
+from tessera_tools.ir.effects import Effect, Kind, Resource, accesses
 from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.types import (
     DYNAMIC,
@@ -323,12 +323,17 @@ def index_of(value: int) -> Any:
     return i32(value)
 
 
-def writes_of(op: Operation) -> list[Value]:
-    """The fragments that an op modifies in place."""
+def fragment_accesses(op: Operation) -> list[tuple[Effect, Value]]:
+    """The effects of an op on fragments that it accesses in place; none if it declares no effects."""
     if op.effects() is None:
         return []
     return [
-        value
+        (effect, value)
         for effect, value in accesses(op)
-        if effect.kind is Kind.WRITE and effect.resource is Resource.REGISTERS and value is not None
+        if effect.resource is Resource.REGISTERS and value is not None
     ]
+
+
+def writes_of(op: Operation) -> list[Value]:
+    """The fragments that an op modifies in place."""
+    return [value for effect, value in fragment_accesses(op) if effect.kind is Kind.WRITE]

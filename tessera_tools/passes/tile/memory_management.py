@@ -9,7 +9,7 @@ A buffer with an unknown access is not changed, and a remark reports it.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.bank_conflicts import NOTHING, Wavefronts, touches_neighbors
 from tessera_tools.analysis.divergence import divergent_values
@@ -82,7 +82,9 @@ class TileMemoryManagement(Pass):
             self.shared_memory(function, accesses, context)
             _coalesce(function, accesses, context)
 
-    def registers(self, function: Any, accesses: Accesses, module: Operation, context: PassContext) -> None:
+    def registers(
+        self, function: func.Func, accesses: Accesses, module: Operation, context: PassContext
+    ) -> None:
         """Merge fragments with disjoint live ranges, and spill others until the rest fits and ptxas does not spill
         itself."""
         context.count("shared", share(function, accesses.fragments))
@@ -112,7 +114,7 @@ class TileMemoryManagement(Pass):
                 source=self.name, rule="registers", kind="failed", function=name,
             )  # fmt: skip
 
-    def shared_memory(self, function: Any, accesses: Accesses, context: PassContext) -> None:
+    def shared_memory(self, function: func.Func, accesses: Accesses, context: PassContext) -> None:
         """Choose the swizzle of each buffer, and annotate the accesses with their wavefronts."""
         predictions: dict[Operation, Wavefronts | None] = {}
         for alloc in [op for op in function.walk() if isinstance(op, tile.AllocShared)]:

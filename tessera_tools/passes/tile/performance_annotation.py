@@ -94,7 +94,7 @@ def _annotate(function: Operation, context: PassContext) -> None:
 # -- unrolling
 
 
-def unroll_factor(loop: Any, threads: int = DEFAULT_THREADS) -> int:
+def unroll_factor(loop: scf.For, threads: int = DEFAULT_THREADS) -> int:
     """The unroll factor, for a body of at most `INSTRUCTIONS`.
 
     A loop with a known trip count is unrolled fully if it fits, otherwise by a power of two that divides the trip
@@ -206,7 +206,7 @@ def _is_predictable(op: Operation) -> bool:
 # -- markers
 
 
-def _mark(function: Any) -> int:
+def _mark(function: func.Func) -> int:
     """Add markers at entry and exit, and around products; returns their number.  A function with markers is not
     changed."""
     if not function.body.blocks or not is_kernel(function):

@@ -15,7 +15,7 @@ from typing import Any
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.fragments import Fragments, declared_threads, fragments_of, is_fragment
 from tessera_tools.analysis.storage import storage_bits
-from tessera_tools.dialects import tile
+from tessera_tools.dialects import func, tile
 from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.core import Operation, Value
@@ -163,7 +163,7 @@ class Resources:
         return flops / copied if copied else None
 
 
-def resources_of(function: Any, target: Target, measured: Measured | None = None) -> Resources:
+def resources_of(function: func.Func, target: Target, measured: Measured | None = None) -> Resources:
     """Count the resources of a kernel; occupancy is computed from measured resources if the kernel was compiled.
 
     Raises the errors of the analyses: fragments of unknown tiles, barriers that not all threads reach.
@@ -217,7 +217,7 @@ def resources_of(function: Any, target: Target, measured: Measured | None = None
     )
 
 
-def _buffer(op: Any) -> Buffer:
+def _buffer(op: tile.AllocShared) -> Buffer:
     type = op.res.type
     swizzle = op.swizzle.value if op.swizzle is not None else "none"
     return Buffer(_name(op.res), str(type), type.num_elements * storage_bits(type.element) // 8, swizzle)
@@ -245,7 +245,7 @@ def _loops(op: Operation) -> list[Operation]:
     return found
 
 
-def _product(op: Any, fragments: Fragments, target: Target) -> ProductUse:
+def _product(op: Product, fragments: Fragments, target: Target) -> ProductUse:
     m, n = fragments.shape(op.res)
     source, axis = (op.lhs, 0 if op.transposes_a else 1)
     k = (fragments.shape(source) if is_fragment(source) else source.type.shape)[axis]

@@ -16,8 +16,8 @@ from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.transfer import ZERO_DIVISOR
 from tessera_tools.dialects import memref, tile
 from tessera_tools.ir.core import BlockArgument, Operation, Value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.types import DYNAMIC, MemRefType
-from tessera_tools.passes.tile.advance import constant_of
 from tessera_tools.records import dataclass
 
 Number = Value | int
@@ -97,4 +97,4 @@ def _is_last_extent(number: Number) -> bool:
     if not isinstance(op, memref.Dim) or not isinstance(op.source, BlockArgument):
         return False
     type = op.source.type
-    return isinstance(type, MemRefType) and constant_of(op.index) == type.rank - 1
+    return isinstance(type, MemRefType) and constant_integer(op.index) == type.rank - 1

@@ -15,12 +15,12 @@ from typing import Any
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.transfer import ZERO_DIVISOR
-from tessera_tools.dialects import arith, memref, tile, vector
+from tessera_tools.dialects import arith, func, memref, tile, vector
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i64
 from tessera_tools.ir.core import Block, BlockArgument, Operation, Value
 from tessera_tools.ir.effects import Resource, accesses
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.types import DYNAMIC, I64, FloatType, IntegerType, Type, VectorType, bit_width
-from tessera_tools.passes.tile.advance import constant_of
 from tessera_tools.passes.tile.alignment import alignment_of
 from tessera_tools.passes.tile.interference import dominates
 from tessera_tools.records import dataclass, field
@@ -37,7 +37,7 @@ class _Run:
     members: dict[int, Any] = field(default_factory=dict)
 
 
-def vectorize(function: Any) -> int:
+def vectorize(function: func.Func) -> int:
     """Vectorize accesses in a function; returns the number of vectors."""
     alignment = alignment_of(function)
     blocks = [function.body.entry, *(b for op in function.walk() for r in op.regions for b in r.blocks)]
@@ -81,15 +81,15 @@ def _split(value: Value) -> tuple[Value | None, int]:
     """An index as a value plus a constant."""
     constant = 0
     while True:
-        number = constant_of(value)
+        number = constant_integer(value)
         if number is not None:
             return None, constant + number
         op = value.defining_op
-        if isinstance(op, arith.AddI) and (number := constant_of(op.rhs)) is not None:
+        if isinstance(op, arith.AddI) and (number := constant_integer(op.rhs)) is not None:
             value, constant = op.lhs, constant + number
-        elif isinstance(op, arith.AddI) and (number := constant_of(op.lhs)) is not None:
+        elif isinstance(op, arith.AddI) and (number := constant_integer(op.lhs)) is not None:
             value, constant = op.rhs, constant + number
-        elif isinstance(op, arith.SubI) and (number := constant_of(op.rhs)) is not None:
+        elif isinstance(op, arith.SubI) and (number := constant_integer(op.rhs)) is not None:
             value, constant = op.lhs, constant - number
         else:
             return value, constant

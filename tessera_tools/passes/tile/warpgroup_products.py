@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.analysis.fragments import Fragments, is_fragment
 from tessera_tools.dialects import tile
+from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.types import F32, FloatType
 from tessera_tools.passes.tile.instruction_names import ROWS, WARPGROUP, warpgroup_instruction
 from tessera_tools.passes.tile.swizzles import swizzle_of
@@ -16,7 +15,7 @@ MOST_ACCUMULATOR = 96
 _SWIZZLES = (32, 64, 128)
 
 
-def by_warpgroups(op: Any, fragments: Fragments, target: Target) -> str | None:
+def by_warpgroups(op: Product, fragments: Fragments, target: Target) -> str | None:
     """The wgmma instruction that a product becomes; None if it becomes mma.sync.
 
     Buffers that are parameters of a function, which cannot be compiled alone, are taken to be as wgmma needs them.

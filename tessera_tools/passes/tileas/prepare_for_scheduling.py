@@ -19,9 +19,9 @@ from tessera_tools.analysis.storage import element_bytes, storage_bits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32
 from tessera_tools.ir.core import Builder, Operation, Value
-from tessera_tools.ir.folding import constant_value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout.shared import swizzled
 from tessera_tools.passes.base import Pass, PassContext, option
@@ -143,10 +143,10 @@ def compact_mem_layout(function: nv_tileaa.Func, target: Target, context: PassCo
         stages: dict[Operation, int] = {}
         for use in alloc.res.uses:
             stage = getattr(use.owner, "stage", None)
-            number = constant_value(stage) if isinstance(stage, Value) else None
-            if not isinstance(number, IntegerAttr):
+            number = constant_integer(stage) if isinstance(stage, Value) else None
+            if number is None:
                 break
-            stages[use.owner] = number.value
+            stages[use.owner] = number
         else:
             type = alloc.res.type
             used = sorted(set(stages.values()))

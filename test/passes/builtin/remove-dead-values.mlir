@@ -1,4 +1,5 @@
 // RUN: tessera-opt %s --remove-dead-values | filecheck %s
+// RUN: tessera-opt %s --remove-dead-values --mlir-print-op-generic | filecheck %s --check-prefix=GENERIC
 // RUN: tessera-opt %s --remove-dead-values=canonicalize=false | filecheck %s --check-prefix=POISON
 
 // The loop stays as it is, with poison for what nobody needs.
@@ -21,6 +22,19 @@ func.func @caller(%x: i32, %y: i32) -> i32 {
   %z = arith.addi %y, %y : i32
   %r:2 = call @callee(%x, %z) : (i32, i32) -> (i32, i32)
   return %r#0 : i32
+}
+
+// Where no parameter with attributes is left, there is no list of empty ones.
+// CHECK: func.func private @bare(%{{[^:]*}}: i32) -> i32 {
+// CHECK: return
+// GENERIC: "func.func"() <{function_type = (i32) -> i32, sym_name = "bare", sym_visibility = "private"}>
+func.func private @bare(%a: i32, %b: i32 {x.gone}) -> i32 {
+  %c = arith.addi %a, %a : i32
+  return %c : i32
+}
+func.func @calls_bare(%x: i32) -> i32 {
+  %r = call @bare(%x, %x) : (i32, i32) -> i32
+  return %r : i32
 }
 
 // What only a recursive call passes on is not needed.
