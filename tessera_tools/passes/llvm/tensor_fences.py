@@ -6,7 +6,9 @@
 An arrival has a fence if its threads have loaded or stored a buffer since their last fence which those that wait for
 it use, too.  A commit needs none: it has the effect of one.  An access has a fence if its threads have waited, since
 their last one, for arrivals behind accesses of the same buffer; one fence is for several waits.  If all of these waits
-stand outside of a loop around the access, the fence stands behind them.
+stand outside of a loop around the access, the fence stands behind them.  A thread's products are in order, but its
+copies are not in order with its earlier ones, nor with the products that read these: the wait for the stage that is
+copied orders them, because the stage was filled behind their commit.
 
 A wait of an earlier fence may have ordered all that another wait orders: if products leave their sums right behind
 the release of a factor that they have read, threads that have waited to replace the factor need no fence to load
@@ -157,6 +159,8 @@ class _Walk:
         self.agent = region if isinstance(region.parent, nv_tileas.AgentSwitch) else None
         self.guarded: dict[tuple[Side, Agent], set[Value]] = {}
         """By side, and agent that waits: the buffers that the agent has used before arrivals."""
+        self.copied: dict[Side, set[Value]] = {}
+        """By side: the buffers that the agent has copied to before a stage was filled again."""
         self.together: set[tuple[Side, Side]] = set()
         """Commits with no product between them."""
         self.orders: dict[tuple[Side, Agent], set[Value]] = {}
@@ -174,12 +178,16 @@ class _Walk:
             if isinstance(op, ACCESSES) and not isinstance(op, _OF_THREADS)
             for buffer in buffers_of(op)
         }
+        copies = {buffer for op in own if isinstance(op, nv_tileas.TmemCopy) for buffer in buffers_of(op)}
         for op in own:
             done = _completed(op)
             if done is None or not done[1]:
                 continue
             for agent in self.waiting.get(done[0], ()):
                 self.guarded.setdefault((done[0], agent), set()).update(products)
+            if not done[0][1]:
+                # The stage is filled again behind this commit.
+                self.copied.setdefault((done[0][0], True), set()).update(copies)
             behind = op.next_op
             while behind is not None and not isinstance(behind, ACCESSES) and not behind.regions:
                 other = _completed(behind)
@@ -226,10 +234,9 @@ class _Walk:
 
     def _wait(self, op: Operation, state: _State) -> _State:
         if isinstance(op, ACCESSES):
-            buffers = buffers_of(op)
-            if not any(self._orders(wait, buffers) for wait in state.waits):
+            needed = {wait for wait in state.waits if self._orders(wait, op)}
+            if not needed:
                 return state
-            needed = {wait for wait in state.waits if self._orders(wait, buffers)}
             self.pending.setdefault(op, set()).update(needed)
             acquired = {
                 side[0]
@@ -242,9 +249,14 @@ class _Walk:
             return state
         return _State(waits=state.waits | {op}, acquired=state.acquired)
 
-    def _orders(self, wait: Operation, buffers: set[Value]) -> bool:
+    def _orders(self, wait: Operation, access: Operation) -> bool:
         side = _waited(wait)
-        return side is not None and not buffers.isdisjoint(self.orders.get((side, self.agent), ()))
+        if side is None:
+            return False
+        buffers = buffers_of(access)
+        return not buffers.isdisjoint(self.orders.get((side, self.agent), ())) or (
+            isinstance(access, nv_tileas.TmemCopy) and not buffers.isdisjoint(self.copied.get(side, ()))
+        )
 
     def _is_covered(self, op: Operation, side: Side, state: _State) -> bool:
         """Whether a fence of this iteration has ordered what a wait for sums of the iteration before orders."""
