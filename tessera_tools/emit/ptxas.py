@@ -56,6 +56,9 @@ _DETAILS_KEPT = 64 << 10
 """Characters of a long output that an error keeps."""
 _CUBIN_LIMIT = 1 << 30
 """Limit of a cubin, in bytes; the largest kernels have a few million."""
+_ELF_HEADER = 64
+_NOBITS = 8
+"""The type of a section without bytes in the file."""
 
 
 def max_ptx_of_release(major: int, minor: int) -> int:
@@ -172,6 +175,15 @@ class Ptxas:
         if not cubin.startswith(b"\x7fELF"):
             raise ToolError(
                 "the output of ptxas is not a cubin: it is not an ELF file", details=finished.text
+            )
+        missing = elf_size(cubin) - len(cubin)
+        if missing > 0:
+            # ptxas does not report that it could not write.
+            whole = len(cubin) + missing
+            raise ToolError(
+                f"ptxas succeeded, but wrote only {len(cubin)} of the {whole} bytes of its cubin",
+                "set TMPDIR to a directory with more free space",
+                details=finished.text,
             )
         return Assembled(cubin, report, command, finished.seconds, finished.text)
 
@@ -299,3 +311,26 @@ def _remember_release(path: str, release: tuple[int, int]) -> None:
             os.close(descriptor)
     except OSError:
         pass
+
+
+def elf_size(data: bytes) -> int:
+    """The bytes that the headers of a 64-bit ELF file of this byte order describe; the length of a whole header, if
+    there is none (elf(5))."""
+    if len(data) < _ELF_HEADER:
+        return _ELF_HEADER
+
+    def number(at: int, size: int) -> int:
+        return int.from_bytes(data[at : at + size], "little")
+
+    segments, sections = number(32, 8), number(40, 8)
+    end = max(
+        _ELF_HEADER,
+        segments + number(54, 2) * number(56, 2) if segments else 0,
+        sections + number(58, 2) * number(60, 2) if sections else 0,
+    )
+    if len(data) < end:
+        return end
+    for at in range(sections, sections + number(58, 2) * number(60, 2), number(58, 2) or 1):
+        if number(at + 4, 4) != _NOBITS:
+            end = max(end, number(at + 24, 8) + number(at + 32, 8))
+    return end

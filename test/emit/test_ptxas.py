@@ -12,7 +12,7 @@ from emit import fakes
 from oracles import require_tool
 from tessera_tools.diagnostics import Position
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.emit.ptxas import Ptxas, locate, max_ptx_of_release
+from tessera_tools.emit.ptxas import Ptxas, elf_size, locate, max_ptx_of_release
 
 PTX = """\
 .version 8.0
@@ -325,3 +325,20 @@ def test_an_inlined_location_is_the_innermost():
 
 def test_a_file_that_is_not_declared_gives_no_location():
     assert locate(".loc 7 1 1\nret;\n", 2) is None
+
+
+def test_every_cut_of_a_cubin_is_seen(ptxas: Ptxas):
+    cubin = ptxas.assemble(PTX, arch="sm_80").cubin
+    assert elf_size(cubin) == len(cubin)
+    assert all(elf_size(cubin[:size]) > size for size in range(len(cubin)))
+
+
+def test_a_cubin_that_ptxas_could_not_write_whole_is_refused(ptxas: Ptxas, tmp_path: Path):
+    """A full disk: ptxas ends as if it had written everything."""
+    whole = tmp_path / "whole"
+    whole.write_bytes(ptxas.assemble(PTX, arch="sm_80").cubin)
+    cut = fakes.program(tmp_path, f'head -c 1000 {whole} > "$OUT"; exit 0')
+    with pytest.raises(ToolError, match=rf"wrote only 1000 of the {whole.stat().st_size} bytes of its cubin"):
+        Ptxas(cut).assemble(PTX, arch="sm_80")
+    copies = fakes.program(tmp_path, f'cat {whole} > "$OUT"; exit 0', "copies")
+    assert Ptxas(copies).assemble(PTX, arch="sm_80").cubin == whole.read_bytes()

@@ -202,8 +202,10 @@ def test_the_kernels_of_the_tests_run_by_both_compilers(
     driver_of(pack, monkeypatch)
     record = measured(pack, f"--only=^test {TEST}$")["tests"][TEST]
     assert record["ours"]["outcome"] == "measured" and record["ours"]["times_us"]
+    assert len(record["clocks"]) == 2
     if TILEIRAS:
         assert record["tileiras"]["outcome"] == "measured"
+        assert len(record["tileiras"]["times_us"]) == len(record["ours"]["times_us"])  # in turn
         assert "geometric mean of tileiras's time / ours: 1.00" in capsys.readouterr().out
 
 
@@ -268,3 +270,33 @@ def test_a_page_of_results_names_device_date_and_figures(pack: Path, monkeypatch
     text = gpu_page.page(measured(pack, f"--only=^{CASES[0]}$"))
     assert "Measured on Fake GPU on 20" in text and "Nothing has been measured" not in text
     assert f"| {CASES[0]} | 1500.0 | 100% of a copy |" in text
+
+
+def test_a_page_of_results_lists_the_test_kernels() -> None:
+    head = {"device": "G", "date": "2026-01-01", "driver": 1, "torch": "", "triton": "", "cases": {}}
+    tests = {
+        "right": {
+            "ours": {"outcome": "measured", "times_us": [2.0]},
+            "tileiras": {"outcome": "measured", "times_us": [3.0]},
+        },
+        "alone": {"ours": {"outcome": "measured", "times_us": [4.0]}, "tileiras": {"outcome": "refused"}},
+        "bad": {"ours": {"outcome": "wrong"}, "tileiras": {"outcome": "measured", "times_us": [5.0]}},
+    }
+    text = gpu_page.page({**head, "pack": {"commit": "", "tileiras": ""}, "tests": tests})
+    for row in ("| right | 2.0 | 1.50 |", "| alone | 4.0 | refused |", "| bad | wrong | 5.0 µs |"):
+        assert row in text
+
+
+def test_without_numpy_an_error_names_it(made: Path, tmp_path: Path) -> None:
+    """torch may be installed without NumPy."""
+    command = [sys.executable, "-I", "-S", str(made / "gpu_run.py"), "--output", str(tmp_path / "r.json")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: gpu_run.py needs NumPy, which torch does not always install: pip install numpy\n"
+    )
+
+
+def test_every_family_that_memory_bounds_is_compared_with_a_copy() -> None:
+    families = {case.family for case in gpu_cases.CASES if not case.flops}
+    assert families == set(gpu_run.BANDWIDTH)

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from clock_estimates import CORPUS_TABLE, GOALS_TABLE, corpus_rows, goal_rows
-from gpu_run import HEADS, rows, test_counts
+from gpu_run import HEADS, TEST_HEADS, rows, test_counts, test_rows
 from measure import ROOT
 
 RESULTS = ROOT / "docs" / "performance.json"
@@ -45,7 +45,7 @@ python tools/bench/gpu_page.py                   # writes this page
 
 The machine with the GPU needs Python, NumPy and `cuda-bindings`. torch and Triton are measured if they are installed.
 `gpu_run.py` measures products of f16, bf16 and f8, attention, softmax, layer normalization, sums, scans, vector
-addition and transposition, and the kernels of `test/corpus` and `test/cutile`.
+addition and transposition, and the kernels of `test/corpus` and `test/cutile` by both compilers.
 
 - The inputs are random normal numbers. Before a contender is timed, rows of each tile of its result are compared with
   float64. If torch is installed, all of its result is compared with torch's. A wrong result is reported and not timed.
@@ -142,7 +142,13 @@ def page(results: Mapping[str, Any] | None, estimates: Mapping[str, Any] | None 
         "",
     ]
     if results["tests"]:
-        lines += [f"{test_counts(results)}.", ""]
+        lines += [
+            f"{test_counts(results)}.",
+            "",
+            "| " + " | ".join(TEST_HEADS) + " |",
+            "| --- | ---: | ---: |",
+        ]
+        lines += [*("| " + " | ".join(row) + " |" for row in test_rows(results)), ""]
     return HEAD + "\n".join(lines) + "\n" + HOW + estimated
 
 

@@ -47,6 +47,8 @@ def _torch(torch: Any, case: Case, t: Mapping[str, Any]) -> dict[str, Callable[[
         work.output = output  # type: ignore[attr-defined]
         return work
 
+    if family.startswith("gemm") and hasattr(torch.backends.cuda, "preferred_blas_library"):
+        torch.backends.cuda.preferred_blas_library("cublaslt")
     if family == "gemm":
         return {"torch": lambda: lambda: torch.matmul(t["a"], t["b"], out=t["d"])}
     if family == "gemm_tn":

@@ -11,6 +11,7 @@ is written after each case. A kernel that crashes takes the process with it: --r
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import math
 import os
@@ -25,15 +26,22 @@ HERE = Path(__file__).resolve().parent
 if (HERE / "tessera_tools.zip").exists():
     sys.path.insert(0, str(HERE / "tessera_tools.zip"))
 sys.path.insert(0, str(HERE))
+if importlib.util.find_spec("numpy") is None:
+    sys.exit("error: gpu_run.py needs NumPy, which torch does not always install: pip install numpy")
 
 from gpu_cases import CASES, Array, Case, Index, difference, expected_of  # noqa: E402
-from gpu_device import Gpu, Memory, median, optional, run_test  # noqa: E402
+from gpu_device import Gpu, Memory, check_test, median, optional  # noqa: E402
 
 CRASHED = 3
 """Exit status: a kernel crashed, and --resume goes on."""
 OURS, THEIRS = "ours", "tileiras"
+COPY = "copy"
+"""The driver's copy of as many bytes."""
 FOLDERS = {OURS: "ours", THEIRS: "theirs"}
-BANDWIDTH = ("softmax", "layer_norm", "row_sum", "row_scan", "vector_add", "transpose")
+BANDWIDTH = (
+    "softmax", "layer_norm", "rms_norm", "cross_entropy", "gather_rows", "column_sum", "row_sum", "row_scan",
+    "copy", "vector_add", "transpose",
+)  # fmt: skip
 """Families whose limit is the memory."""
 
 
@@ -110,8 +118,8 @@ class Session:
             if work is not None:
                 works[name] = work
         if case.family in BANDWIDTH:
-            works["copy"] = self.gpu.copy_work(case.nbytes)
-            record["contenders"]["copy"] = {"outcome": "measured"}
+            works[COPY] = self.gpu.copy_work(case.nbytes)
+            record["contenders"][COPY] = {"outcome": "measured"}
         if works:
             before = self.gpu.clocks()
             for name, times in self.gpu.times(works, self.seconds).items():
@@ -200,11 +208,14 @@ class Session:
     # -- tests
 
     def test(self, name: str) -> None:
-        """A kernel of test/corpus or test/cutile, by both compilers."""
+        """A kernel of test/corpus or test/cutile, by both compilers: checked, then timed in turn."""
         record: dict[str, Any] = self.results["tests"].setdefault(name, {})
+        if record.get("clocks"):
+            return
+        works: dict[str, Callable[[], Any]] = {}
         for who, folder in FOLDERS.items():
             why = self.pack["programs"].get(f"test_{name}", {}).get(folder, "it is not in the pack")
-            if who in record:
+            if record.get(who, {}).get("outcome") == "crashed":
                 continue
             if why:
                 record[who] = {"outcome": "refused", "why": why}
@@ -212,13 +223,19 @@ class Session:
             record[who] = {"outcome": "crashed"}
             self.save()
             try:
-                record[who] = run_test(self.gpu, self.folder, folder, name)
+                record[who], work = check_test(self.gpu, self.folder, folder, name)
+                if work is not None:
+                    works[who] = work
             except Exception as failure:
                 what = " ".join(str(failure).split())[:300] or type(failure).__name__
                 if not self.gpu.works():
                     raise Crash(what) from None
                 record[who] = {"outcome": "refused", "why": what}
-            self.save()
+        before = self.gpu.clocks()
+        for who, times in (self.gpu.times(works, 0.02 * len(works)) if works else {}).items():
+            record[who]["times_us"] = times
+        record["clocks"] = [before, self.gpu.clocks()]
+        self.save()
 
 
 # -- the table
@@ -228,7 +245,7 @@ def rate(record: Mapping[str, Any], microseconds: float) -> str:
     """TFLOP/s, or the share of the bandwidth of a copy."""
     if record["flops"]:
         return f"{record['flops'] / microseconds / 1e6:.0f} TFLOP/s"
-    copied = record["contenders"].get("copy", {}).get("times_us")
+    copied = record["contenders"].get(COPY, {}).get("times_us")
     if not copied:
         return f"{record['bytes'] / microseconds / 1e3:.0f} GB/s"
     return f"{median(copied) / microseconds:.0%} of a copy"
@@ -242,7 +259,7 @@ def rows(results: Mapping[str, Any]) -> list[list[str]]:
         mine = median(ours["times_us"]) if ours.get("times_us") else None
         others: list[str] = []
         for other, one in record["contenders"].items():
-            if other in (OURS, "copy"):
+            if other in (OURS, COPY):
                 continue
             if one.get("times_us") and mine:
                 others.append(f"{other} {median(one['times_us']) / mine:.2f}")
@@ -285,13 +302,32 @@ def test_counts(results: Mapping[str, Any]) -> str:
     return f"{told}; geometric mean of tileiras's time / ours: {mean:.2f}" if ratios else told
 
 
+TEST_HEADS = ("test kernel", "ours, µs", "time of tileiras / ours")
+
+
+def test_rows(results: Mapping[str, Any]) -> list[list[str]]:
+    """Test kernel, our time, that of tileiras relative to ours."""
+    found: list[list[str]] = []
+    for name, record in results["tests"].items():
+        ours, theirs = (record.get(who, {"outcome": "missing"}) for who in FOLDERS)
+        mine = median(ours["times_us"]) if ours.get("times_us") else None
+        other = theirs["outcome"]
+        if theirs.get("times_us"):
+            other = (
+                f"{median(theirs['times_us']) / mine:.2f}" if mine else f"{median(theirs['times_us']):.1f} µs"
+            )
+        found.append([name, f"{mine:.1f}" if mine else ours["outcome"], other])
+    return found
+
+
 def show(results: Mapping[str, Any]) -> None:
-    """Print the table."""
-    table = [list(HEADS), *rows(results)]
-    widths = [max(len(row[column]) for row in table) for column in range(len(HEADS))]
+    """Print the tables."""
     print(f"{results['device']}, {results['date']}, medians with a cold L2 cache")
-    for row in table:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    for heads, found in ((HEADS, rows(results)), (TEST_HEADS, test_rows(results))):
+        table = [list(heads), *found]
+        widths = [max(len(row[column]) for row in table) for column in range(len(heads))]
+        for row in table if found else ():
+            print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
     if results["tests"]:
         print(test_counts(results))
 

@@ -165,7 +165,11 @@ def triton_peer(case: Case, t: Mapping[str, Any]) -> Callable[[], Callable[[], A
         return lambda: kernel[(count,)](*args, N=size, num_warps=8 if size > 2048 else warps)
 
     def product() -> Callable[[], Any]:
-        a, b, d = t["a"], t["b"].t() if case.family == "gemm_nt" else t["b"], t["d"]
+        a, b = (
+            t[name].t() if case.family == form else t[name]
+            for name, form in (("a", "gemm_tn"), ("b", "gemm_nt"))
+        )
+        d = t["d"]
         (m, k), n = a.shape, b.shape[1]
 
         def grid(meta: Mapping[str, int]) -> tuple[int]:
@@ -184,6 +188,7 @@ def triton_peer(case: Case, t: Mapping[str, Any]) -> Callable[[], Callable[[], A
     prepared: dict[str, Callable[[], Callable[[], Any]]] = {
         "gemm": product,
         "gemm_nt": product,
+        "gemm_tn": product,
         "attention": attention,
         "softmax": lambda: rows(row_softmax, t["x"], t["y"], n),
         "layer_norm": lambda: rows(row_layer_norm, t["x"], t["w"], t["b"], t["y"], n, 1e-5),
