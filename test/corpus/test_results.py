@@ -4,6 +4,7 @@ both modes of the simulator, eight schedules; and no register spilled.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +23,10 @@ from programs import (
     launch,
     random,
 )
+
+from oracles import require_tool
+from tessera_tools.emit.driver import Options, compile_text
+from tessera_tools.target import lookup
 
 CORPUS = Path(__file__).parent
 NAMES = sorted(path.stem for path in CORPUS.glob("*.mlir"))
@@ -167,6 +172,38 @@ def test_nothing_is_spilled_or_serialized(name: str, target: str) -> None:
     assert [text for text in (*made.warnings, *(m.text for m in made.report.messages)) if "C75" in text] == []
     for resources in made.report.entries.values():
         assert (resources.spill_stores, resources.spill_loads) == (0, 0), resources
+
+
+def test_ptxas_warns_of_a_product_that_is_not_waited_for() -> None:
+    """What the test above looks for: without a wait, ptxas inserts one (C7517)."""
+    ptx = compiled((CORPUS / "gemm_f16_64x64x32.mlir").read_text(), "sm_90a").ptx
+    changed = re.sub(r"\twgmma\.wait_group.*\n", "", ptx)
+    assert changed != ptx
+    made = assembled(changed, "sm_90a")
+    assert made.report is not None
+    assert any("C75" in text for text in (*made.warnings, *(m.text for m in made.report.messages)))
+
+
+INSTRUCTIONS = {
+    "attention_causal_bf16_d128": (32, 6, 2),
+    "attention_causal_f16_d64": (16, 3, 1),
+    "gemm_f16_128x256x64": (8, 5, 4),
+    "gemm_f16_64x64x32": (4, 2, 1),
+    "gemm_nt_bias_f16_128x128x64": (8, 2, 16),
+}
+"""HGMMA, UTMALDG and UTMASTG in the SASS of a program for sm_90a; the other programs have none of them."""
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_products_are_hgmma_on_tiles_that_tma_brings(name: str) -> None:
+    ptx = compiled((CORPUS / f"{name}.mlir").read_text(), "sm_90a").ptx
+    options = Options(
+        lookup("sm_90a"), until="sass", ptxas=require_tool("ptxas"), nvdisasm=require_tool("nvdisasm")
+    )
+    sass = compile_text(ptx, "ptx", options).text("sass")
+    found = tuple(len(re.findall(rf"\b{word}\b", sass)) for word in ("HGMMA", "UTMALDG", "UTMASTG"))
+    assert found == INSTRUCTIONS.get(name, (0, 0, 0))
+    assert "HMMA." not in sass.replace("HGMMA", "")
 
 
 def test_upstream_tools_take_every_program() -> None:

@@ -144,6 +144,8 @@ def test_a_choice_is_invertible_and_its_counts_are_true(
     write: LinearLayout, read: LinearLayout, bits: int
 ) -> None:
     choice = choose_swizzle((32, 32), bits, Access(write), Access(read))
+    assert Access(write).least(bits) <= choice.write.total
+    assert Access(read).least(bits) <= choice.read.total
     assert choice.layout.is_invertible()
     assert simulated(Access(write).plan(choice.layout, bits), bits) == choice.write.total
     assert simulated(Access(read).plan(choice.layout, bits), bits) == choice.read.total

@@ -272,9 +272,10 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
         places = [address_of(group) for group in groups] if address_of != access.address else []
 
         def loads(groups: list[Group] = groups, places: list[Value] = places) -> list[Value]:
-            at = places or [access.address(group) for group in groups]
-            found = (_load(e, access, group, place, cache) for group, place in zip(groups, at, strict=True))
-            return [v for values in found for v in values]
+            found: list[Value] = []
+            for number, group in enumerate(groups):
+                found += _load(e, access, group, places[number] if places else access.address(group), cache)
+            return found
 
         width = sum(len(g.registers) for g in groups)
         values = iter(guarded(e, condition, [filler] * width, loads))
