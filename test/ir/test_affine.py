@@ -110,6 +110,13 @@ def test_composition_applies_the_inner_map_first() -> None:
     assert both.evaluate([3, 4], [5, 6]) == outer.evaluate(inner.evaluate([3, 4], [6]), [5])
 
 
+def test_symbols_of_a_composition_are_those_of_both_maps() -> None:
+    outer = AffineMap(1, 2, (D0 + S0 * S1,))
+    inner = AffineMap(1, 2, (D0 * S0 - S1,))
+    assert str(outer.compose(inner)).startswith("(d0)[s0, s1, s2, s3] -> ")
+    assert outer.compose(inner).evaluate([3], [5, 7, 11, 13]) == (3 * 11 - 13 + 5 * 7,)
+
+
 def test_composition_checks_the_ranks() -> None:
     with pytest.raises(ValueError, match="takes 2 dimensions"):
         AffineMap.identity(2).compose(AffineMap.identity(1))

@@ -18,7 +18,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ import numpy as np
 
 from oracles import require_tool
 from tessera_tools import sim
+from tessera_tools.sim.program import Program
+from tessera_tools.sim.reader import read
 
 FOLDER = Path(__file__).parent / "cuda"
 NAMES = sorted(path.stem for path in FOLDER.glob("*.cu"))
@@ -94,8 +96,14 @@ def ptx(name: str) -> str:
     return kept.read_text()
 
 
+@lru_cache(maxsize=2)
+def program(name: str) -> Program:
+    """What `sim.load` reads. The modules of all mutants share it: it takes longer to read than to run most of them."""
+    return read(ptx(name), f"{name}.ptx")
+
+
 @cache
-def _program(name: str) -> Any:
+def _spec(name: str) -> Any:
     return importlib.util.spec_from_file_location(f"sim_cuda_{name}", FOLDER / f"{name}.py")
 
 
@@ -104,7 +112,7 @@ class Launcher:
 
     def __init__(self, name: str, mutant: str = "", seed: int = 0, mode: str = "late") -> None:
         self.entry = f"{name}__{mutant}" if mutant else name
-        self.module = sim.load(ptx(name), file=f"{name}.ptx")
+        self.module = sim.Module(program(name))
         self.seed = seed
         self.mode = mode
         self.findings = sim.Findings()
@@ -142,7 +150,7 @@ class Launcher:
 def run(name: str, mutant: str = "", seed: int = 0, mode: str = "late") -> Launcher:
     """Run a kernel, or a mutant of it; the launcher with its findings and wrong results."""
     launch = Launcher(name, mutant, seed, mode)
-    spec = _program(name)
+    spec = _spec(name)
     program = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(program)
     program.run(launch)
