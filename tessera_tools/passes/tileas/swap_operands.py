@@ -27,8 +27,8 @@ from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import REGISTER_BYTES, BoxLoad, Filler
-from tessera_tools.passes.tileas.products import AsyncProduct, choose
-from tessera_tools.passes.tileas.umma_products import choose_umma
+from tessera_tools.passes.tileas.products import AsyncProduct, Choice, choose
+from tessera_tools.passes.tileas.umma_products import UmmaChoice, choose_umma
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.target import Feature, Target
 
@@ -208,14 +208,16 @@ def _accepted(
     return found, why
 
 
-def _chosen(trial: nv_tileaa.Func, target: Target) -> tuple[dict[int, AsyncProduct], dict[int, str]]:
+def _chosen(function: nv_tileaa.Func, target: Target) -> tuple[dict[int, AsyncProduct], dict[int, str]]:
     """The products that agents compute, and why not the others, by their number in the function.  Raises Missed."""
+    trial: Any = function
+    choice: Choice | UmmaChoice
     if target.has(Feature.TCGEN05):
         # The choice changes factors of 4 bits.
-        trial = trial.clone()
-    dots = _dots(trial)
+        trial = function.clone()
+    dots: list[Operation] = list(_dots(trial))
     choice = choose_umma(trial, target) if target.has(Feature.TCGEN05) else choose(trial)
-    products = {dots.index(product.dot): product for product in choice.products}
+    products: dict[int, AsyncProduct] = {dots.index(product.dot): product for product in choice.products}
     return products, {dots.index(one.op): one.why for one in choice.refused if one.op in dots}
 
 
