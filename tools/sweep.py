@@ -62,6 +62,10 @@ ASYNCHRONOUS = re.compile(r"mbarrier\.|cp\.async\.bulk|wgmma|tcgen05")
 """What the programs that are mutated have one of."""
 
 
+Row = tuple[str, int, int, list[str]]
+"""A line to print, the number of programs, that of launches or mutants, and what is wrong."""
+
+
 @dataclass(frozen=True)
 class Case:
     """One launch: arguments, grid, and what is wrong with the arrays afterwards (an AssertionError)."""
@@ -268,15 +272,15 @@ def wrong(made: Compiled, case: Case, target: str, mode: str, schedule: int) -> 
     return ""
 
 
-def swept(job: tuple[str, str, int, int]) -> tuple[str, int, list[str]]:
-    """(a line on a program, its launches, what was wrong)."""
+def swept(job: tuple[str, str, int, int]) -> Row:
+    """(a line on a program, 1, its launches, what was wrong)."""
     name, target, seed, schedules = job
     program = next(one for one in programs() if one.name == name)
     begin, launches, problems = time.process_time(), 0, list[str]()
     try:
         made = compile_program(program, target)
     except DiagnosticError as refusal:
-        return f"{name:40} refused: {str(refusal).splitlines()[0]}", 0, [f"{name}: refused"]
+        return f"{name:40} refused: {str(refusal).splitlines()[0]}", 1, 0, [f"{name}: refused"]
     rng = np.random.default_rng([seed, *name.encode()])
     for ragged in (False, True):
         case = program.case(rng, ragged, False)
@@ -289,7 +293,7 @@ def swept(job: tuple[str, str, int, int]) -> tuple[str, int, list[str]]:
                     problems.append(f"{name} {'ragged' * ragged} {mode} {schedule}: {problem}")
     has = [word for word in ("wgmma", "tcgen05", "mma.sync", "cp.async.bulk", "mbarrier") if word in made.ptx]
     line = f"{name:40} {launches} launches, {len(problems)} wrong, {time.process_time() - begin:.1f} s {' '.join(has)}"
-    return line, launches, problems
+    return line, 1, launches, problems
 
 
 @functools.cache
@@ -298,8 +302,8 @@ def support_cases() -> list[prove.Case]:
     return prove.cases()
 
 
-def proven(job: tuple[str, str, int, int]) -> tuple[str, int, list[str]]:
-    """(a line on an op of the table of supported ops, its launches, what was wrong).
+def proven(job: tuple[str, str, int, int]) -> Row:
+    """(a line on an op of the table of supported ops, its programs, their launches, what was wrong).
 
     A refusal that docs/support.md does not have is wrong.
     """
@@ -326,27 +330,27 @@ def proven(job: tuple[str, str, int, int]) -> tuple[str, int, list[str]]:
         f"{name:40} {len(every)} programs, {refused} refused as documented, {launches} launches, "
         f"{len(problems)} wrong, {time.process_time() - begin:.1f} s"
     )
-    return line, launches, problems
+    return line, len(every), launches, problems
 
 
-def launched(job: tuple[str, str, int, int]) -> tuple[str, int, list[str]]:
+def launched(job: tuple[str, str, int, int]) -> Row:
     """As `swept`, or `proven` for an op of the table."""
     return (proven if job[0].startswith("support/") else swept)(job)
 
 
-def mutated(job: tuple[str, str, int, int]) -> tuple[str, int, list[str]]:
-    """(a line on a program, its mutants, those with which all is well)."""
+def mutated(job: tuple[str, str, int, int]) -> Row:
+    """(a line on a program, 1, its mutants, those with which all is well)."""
     name, target, seed, sites = job
     program = next(one for one in programs() if one.name == name)
     made = compile_program(program, target)
     if not ASYNCHRONOUS.search(made.ptx):
-        return f"{name:40} nothing asynchronous", 0, []
+        return f"{name:40} nothing asynchronous", 1, 0, []
     begin, rng = time.process_time(), np.random.default_rng([seed, *name.encode()])
     found = ((program.case(rng, ragged, long)) for long in (False, True) for ragged in (False, True))
     cases = [case for case in found if case is not None]
     for case in cases:
         if problem := wrong(made, case, target, "late", 0):
-            return f"{name:40} wrong without a change", 0, [f"{name}: {problem}"]
+            return f"{name:40} wrong without a change", 1, 0, [f"{name}: {problem}"]
     changed = list(mutants(made.ptx))
     total = len(changed)
     if 0 < sites < total:
@@ -362,7 +366,7 @@ def mutated(job: tuple[str, str, int, int]) -> tuple[str, int, list[str]]:
 
     alive = [what for what, ptx in changed if not is_noticed(ptx)]
     line = f"{name:40} {len(changed)} of {total} mutants, {len(alive)} alive, {time.process_time() - begin:.1f} s"
-    return line, len(changed), [f"{name}: {what}" for what in alive]
+    return line, 1, len(changed), [f"{name}: {what}" for what in alive]
 
 
 def main() -> int:
@@ -386,16 +390,16 @@ def main() -> int:
         names += [f"support/{op}" for op in dict.fromkeys(case.op for case in support_cases())]
     names = [name for name in names if not options.only or any(word in name for word in options.only)]
     count = options.sites if options.mutants else options.schedules
-    total, bad = 0, list[str]()
+    programs_run, total, bad = 0, 0, list[str]()
     with ProcessPoolExecutor(options.jobs) as pool:
         work = mutated if options.mutants else launched
-        for line, number, problems in pool.map(
+        for line, count_of, number, problems in pool.map(
             work, [(name, options.gpu_name, seed, count) for name in names]
         ):
-            total, bad = total + number, bad + problems
+            programs_run, total, bad = programs_run + count_of, total + number, bad + problems
             print("\n  ".join([line, *problems]), flush=True)
     what = "mutants, {} alive" if options.mutants else "launches, {} wrong"
-    print(f"{len(names)} programs, {total} {what.format(len(bad))}")
+    print(f"{programs_run} programs, {total} {what.format(len(bad))}")
     return 1 if bad else 0
 
 

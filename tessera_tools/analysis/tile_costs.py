@@ -89,12 +89,18 @@ class Cost:
     """The warps continue before the result is available: loads from global memory, wgmma products."""
 
 
-def async_product_cost(op: Any, columns: int, target: Target) -> Cost:
-    """The cost of a wgmma product with `columns` columns per instruction; its warps start it without waiting."""
+_ROWS = {"wgmma": 64, "tcgen05": 128}
+"""Rows of an instruction, or of what takes as long."""
+
+
+def async_product_cost(op: Any, columns: int, target: Target, primitive: str = "wgmma") -> Cost:
+    """The cost of a product by wgmma or tcgen05, of `columns` columns an instruction; it is started without waiting."""
     rates = throughput(target)
     a, b, c = op.a.type, op.b.type, op.c.type
-    tensor = _over(prod(c.shape) * a.shape[-1], rates.tensor("wgmma", storage_bits(a.element)))
-    read = _bytes(a) * _over(c.shape[-1], columns) + _bytes(b) * _over(c.shape[-2], 64)
+    steps = _over(c.shape[-2], _ROWS[primitive])
+    work = steps * _ROWS[primitive] * prod(c.shape[:-2]) * c.shape[-1] * a.shape[-1]
+    tensor = _over(work, rates.tensor(primitive, storage_bits(a.element)))
+    read = _bytes(a) * _over(c.shape[-1], columns) + _bytes(b) * steps
     return Cost(
         {"tensor": tensor, "shared": _over(read, rates.shared_bytes)}, tensor + rates.mma_latency, True
     )

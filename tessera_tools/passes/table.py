@@ -194,7 +194,7 @@ PASSES: dict[str, Row] = {
         "compute the tiles of products in parts where an SM has no room for them",
     ),
     "tileas-swap-operands": Row(
-        "tileas.swap_operands:SwapOperands", "compute products of few rows transposed, by wgmma"
+        "tileas.swap_operands:SwapOperands", "compute products of few rows transposed, by wgmma or tcgen05"
     ),
     "tileas-promote-accumulators": Row(
         "tileas.promote_accumulators:PromoteAccumulators",
@@ -332,7 +332,7 @@ def _blackwell(steps: Sequence[str]) -> Sequence[str]:
     bounds, and TMA stores after the pipelines of operands."""
     cut, first, place = (steps.index(name) + 1 for name in ("tileas-slicing", _PROGRAMS, _PIPELINE))
     return (
-        *steps[:cut], _CUT, *steps[cut:first], TENSOR_MEMORY, _UNITS, _BOUNDARY, *steps[first:place], TMA_STORES,
+        *steps[:cut], _CUT, _SWAP, *steps[cut:first], TENSOR_MEMORY, _UNITS, _BOUNDARY, *steps[first:place], TMA_STORES,
         *steps[place:],
     )  # fmt: skip
 

@@ -1,7 +1,14 @@
 """Properties of the GPU architectures. Call `lookup("sm_90")` to get a target."""
 
 from tessera_tools.target.occupancy import Occupancy, launched_registers, max_registers_for, occupancy
-from tessera_tools.target.table import Feature, Target, UnknownTargetError, lookup, targets
+from tessera_tools.target.table import (
+    Feature,
+    Target,
+    UnknownTargetError,
+    lookup,
+    targets,
+    targets_with,
+)
 from tessera_tools.target.unit import MOST_WARPS, WARPS_OF_WARPGROUP, ExecutionUnit
 
 __all__ = [
@@ -17,4 +24,5 @@ __all__ = [
     "launched_registers",
     "occupancy",
     "targets",
+    "targets_with",
 ]

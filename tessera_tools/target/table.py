@@ -51,6 +51,7 @@ class Feature(Enum):
     PACKED_F32X2 = "f32x2 arithmetic"
     LAUNCH_CONTROL = "clusterlaunchcontrol"
     GLOBAL_256BIT = "256-bit global loads and stores"
+    KNOB_BUSY_XU64 = "the knob SchedResBusyXU64 of OCG"
 
 
 class UnknownTargetError(ValueError):
@@ -136,7 +137,8 @@ _FROM_HOPPER = _ADA | {
 }
 _HOPPER = _FROM_HOPPER | {_F.WGMMA, _F.TMA_MULTICAST}
 _FROM_BLACKWELL = _FROM_HOPPER | {_F.PACKED_F32X2, _F.GLOBAL_256BIT, _F.CVT_FP4, _F.LAUNCH_CONTROL}
-_BLACKWELL_DATACENTER = _FROM_BLACKWELL | {_F.TCGEN05, _F.TMA_MULTICAST}
+_BLACKWELL_DATACENTER = _FROM_BLACKWELL | {_F.TCGEN05, _F.TMA_MULTICAST, _F.KNOB_BUSY_XU64}
+_RUBIN = _BLACKWELL_DATACENTER - {_F.KNOB_BUSY_XU64}
 _BLACKWELL_CONSUMER = _FROM_BLACKWELL | {_F.MMA_SYNC_BLOCK_SCALE}
 
 
@@ -179,7 +181,7 @@ _TABLE: dict[str, Target] = {
         _target(90, "a", 80, _HOPPER, 228, 2048, 32),
         _target(100, "a", 86, _BLACKWELL_DATACENTER | {_F.TCGEN05_INT8}, 228, 2048, 32),
         _target(103, "a", 88, _BLACKWELL_DATACENTER | {_F.TCGEN05_LD_RED}, 228, 2048, 32),
-        _target(107, "a", 94, _BLACKWELL_DATACENTER | {_F.TCGEN05_LD_RED}, 328, 2048, 32, stand_in=103),
+        _target(107, "a", 94, _RUBIN | {_F.TCGEN05_LD_RED}, 328, 2048, 32, stand_in=103),
         _target(110, "a", 90, _BLACKWELL_DATACENTER | {_F.TCGEN05_INT8, _F.TCGEN05_LD_RED}, 228, 1536, 24),
         _target(120, "a", 87, _BLACKWELL_CONSUMER, 100, 1536, 24),
         _target(121, "a", 88, _BLACKWELL_CONSUMER, 100, 1536, 24),
@@ -230,6 +232,11 @@ def _product(name: str) -> str:
 def targets() -> tuple[Target, ...]:
     """Every supported target, oldest first."""
     return tuple(_TABLE.values())
+
+
+def targets_with(feature: Feature) -> tuple[Target, ...]:
+    """Every target that has a feature, oldest first."""
+    return tuple(target for target in targets() if target.has(feature))
 
 
 _FIRST_FAMILY = 100

@@ -1,4 +1,4 @@
-"""Products of fewer than 64 rows, which wgmma computes transposed."""
+"""Products of fewer than 64 rows, which wgmma and tcgen05.mma compute transposed."""
 
 from __future__ import annotations
 
@@ -61,3 +61,40 @@ def test_the_columns_of_wgmma_are_the_rows_of_the_product(name: str) -> None:
 def test_a_loop_carries_the_sums_transposed() -> None:
     """So that a product is in flight while the next one starts."""
     assert re.search(r"wgmma\.wait_group\.sync\.aligned\s+1", compiled(CASES["f16"].text(), "sm_90a").ptx)
+
+
+BY_TCGEN05 = {
+    "f16": CASES["f16"],
+    "128 rows": Case.of("bf16", "f32", (32, 128, 32), (40, 300, 100)),
+    "two instructions": Case.of("bf16", "f32", (16, 256, 32), (20, 300, 100)),
+    "no loop": CASES["no loop"],
+    "integers": CASES["integers"],
+    "8-bit floats along N": CASES["8-bit floats along N"],
+    "in a branch": CASES["in a branch"],
+}
+
+
+@pytest.mark.parametrize("name", BY_TCGEN05)
+def test_results_by_tcgen05(name: str) -> None:
+    """Those of NumPy, in both modes, without a finding; the columns of the instruction are the rows of the product."""
+    problem, fast = check(BY_TCGEN05[name], fresh_seed(), "sm_100a")
+    assert problem is None, problem
+    assert fast
+    ptx = compiled(BY_TCGEN05[name].text(), "sm_100a").ptx
+    assert "tcgen05.mma" in ptx and "mma.sync" not in ptx
+    assert [w for w in assembled(ptx, "sm_100a").warnings if "C75" in w or "spill" in w] == []
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        Case.of("tf32", "f32", (16, 64, 32), (40, 150, 100)),
+        Case.of("f8E4M3FN", "f32", (8, 128, 64), (20, 200, 200)),
+        CASES["by threads"],
+    ],
+    ids=["tf32 along N", "128 rows with 8 columns", "by threads"],
+)
+def test_other_products_stay_with_mma_sync(case: Case) -> None:
+    """tcgen05.mma reads factors of 32 bits along K only, and with 128 rows takes 16 columns."""
+    ptx = compiled(case.text(), "sm_100a").ptx
+    assert "tcgen05" not in ptx and "mma.sync" in ptx

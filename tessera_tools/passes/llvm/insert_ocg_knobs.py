@@ -1,6 +1,6 @@
 """tileas-insert-OCG-knobs: pragmas for OCG, the compiler behind ptxas, as inline assembly.
 
-    .pragma "global knob SchedResBusyXU64=1";    at the entry of a function with products, sm_100 to sm_103 and sm_110
+    .pragma "global knob SchedResBusyXU64=1";    at the entry of a function with products, on targets that have it
     .pragma "next knob FenceCode";               before each fence, mbarrier and cluster barrier
 
 The assembly has side effects, so that nothing removes or moves it.  The releases of ptxas that the project knows report
@@ -16,11 +16,10 @@ from tessera_tools.ir.builtin_attributes import UNIT, StringAttr
 from tessera_tools.ir.core import Builder, Operation
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.planning.kernel import target_of
+from tessera_tools.target import Feature
 
 BUSY = '.pragma "global knob SchedResBusyXU64=1";\n'
 FENCE = '.pragma "next knob FenceCode";\n'
-_BUSY_TARGETS = (100, 101, 102, 103, 110)
-"""Compute capabilities on which products keep the unit of 64-bit integers busy."""
 _PRODUCTS = ("nvvm.mma.sync", "nvvm.wgmma.mma_async", "nvvm.tcgen05.mma")
 _PRODUCT_TEXTS = ("mma.sync", "wgmma.mma_async", "tcgen05.mma")
 _FENCES = ("nvvm.fence.", "nvvm.mbarrier.", "nvvm.cp.async.mbarrier.", "nvvm.cluster.")
@@ -44,7 +43,7 @@ class InsertOCGKnobs(Pass):
         functions = [f for f in op.walk() if isinstance(f, llvm.LLVMFunc) and f.body.blocks]
         if not functions:
             return False
-        busy = target_of(op).compute_capability in _BUSY_TARGETS
+        busy = target_of(op).has(Feature.KNOB_BUSY_XU64)
         before = context.counters["knobs"]
         for function in functions:
             if busy and any(_is_product(inner) for inner in function.walk()):

@@ -63,7 +63,7 @@ from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.tied import tied
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
 from tessera_tools.records import dataclass
-from tessera_tools.target import WARPS_OF_WARPGROUP, Feature
+from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, targets_with
 
 TENSOR_SPACE = 6
 """LLVM's address space of tensor memory."""
@@ -99,8 +99,9 @@ def alloc_tmem(low: Lowering, op: nv_tileas.AllocTmem) -> None:
     """The address passes through shared memory."""
     e = low.e
     if not low.target.has(Feature.TCGEN05):
+        having = ", ".join(target.name for target in targets_with(Feature.TCGEN05))
         raise op.error(
-            f"needs tensor memory, which {low.target.name} does not have; sm_100, sm_103, sm_107 and sm_110 do"
+            f"needs tensor memory, which {low.target.name} does not have; expected one of {having}"
         )
     types = [result.type for result in op.results]
     assert all(isinstance(type, TmemType) for type in types)

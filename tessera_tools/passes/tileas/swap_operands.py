@@ -1,12 +1,14 @@
-"""tileas-swap-operands: a product of few rows is computed transposed, by wgmma.
+"""tileas-swap-operands: a product of few rows is computed transposed, by wgmma or tcgen05.mma.
 
     d = dot a, b, c        16x128x64  ──▶  dᵀ = dot bᵀ, aᵀ, cᵀ        128x16x64
 
-wgmma has 64 rows, and from 8 columns on.  The transpositions cost nothing: wgmma reads factors of 16 bits in both
-orders, and the sums have the transposed layout, also around loops and in what follows.  A loop that only adds to the
-sums carries them transposed, so that a product need not wait for the one before.
+wgmma has 64 rows, tcgen05.mma 64 or 128, and from 8 columns on.  The transpositions cost nothing: the instructions read
+factors of 16 bits in both orders, tcgen05.mma also those of 8 bits, and the sums have the transposed layout, also
+around loops and in what follows.  A loop that only adds to the sums carries them transposed, so that a product need not
+wait for the one before.
 
-A product is swapped if agents can compute it then (products.py), and if that costs no more than `mma.sync`.
+A product is swapped if agents can compute it then (products.py, umma_products.py), and if that costs no more than
+`mma.sync`.
 """
 
 from __future__ import annotations
@@ -25,12 +27,15 @@ from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import REGISTER_BYTES, BoxLoad, Filler
-from tessera_tools.passes.tileas.products import AsyncProduct, choose
+from tessera_tools.passes.tileas.products import AsyncProduct, Choice, choose
+from tessera_tools.passes.tileas.umma_products import UmmaChoice, choose_umma
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.target import Feature, Target
 
 ROWS = 64
-"""Rows of a wgmma."""
+"""The fewest rows of an instruction."""
+_INSTRUCTIONS = {Feature.WGMMA: ("wgmma", "64"), Feature.TCGEN05: ("tcgen05.mma", "64 or 128")}
+"""The name of the instruction, and its rows."""
 _FEWEST_COLUMNS = 8
 
 
@@ -38,33 +43,42 @@ class SwapOperands(Pass):
     """Compute products of few rows transposed."""
 
     name: ClassVar = "tileas-swap-operands"
-    summary: ClassVar = "compute products of few rows transposed, by wgmma"
+    summary: ClassVar = "compute products of few rows transposed, by wgmma or tcgen05"
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops without layouts"
-    ensures: ClassVar = "a product that is transposed runs on wgmma"
+    ensures: ClassVar = "a product that is transposed runs on wgmma or tcgen05.mma"
     statistics: ClassVar = {"swapped": "products that are computed transposed"}
 
     def run(self, op: Operation, context: PassContext) -> bool:
         changed = False
-        for function, target in kernels_with(op, Feature.WGMMA, Feature.TMA):
+        for function, target in kernels_with(op, Feature.TMA):
+            found = next((one for feature, one in _INSTRUCTIONS.items() if target.has(feature)), None)
+            if found is None:
+                continue
+            name, rows = found
             numbers = [n for n, dot in enumerate(_dots(function)) if _may_swap(dot)]
             while numbers:
                 trial, made = _swapped(function, numbers)
                 left, why = _accepted(trial, made, target)
                 if left == numbers:
-                    self.replace(function, trial, made, context)
+                    self.replace(function, trial, made, f"{name} has {rows} rows", context)
                     changed = True
                     break
                 for number in set(numbers) - set(left):
                     dot = _dots(function)[number]
-                    text = f"not computed transposed by wgmma: {why[number].text}"
+                    text = f"not computed transposed by {name}: {why[number].text}"
                     tell = context.failed if why[number].fails else context.missed
                     tell(dot, text, "product", "tensorcore", function=function)
                 numbers = left
         return changed
 
     def replace(
-        self, function: nv_tileaa.Func, trial: nv_tileaa.Func, made: Sequence[Any], context: PassContext
+        self,
+        function: nv_tileaa.Func,
+        trial: nv_tileaa.Func,
+        made: Sequence[Any],
+        why: str,
+        context: PassContext,
     ) -> None:
         """Put the function with swapped products in place of the other."""
         assert function.parent is not None
@@ -72,7 +86,7 @@ class SwapOperands(Pass):
         function.erase()
         for dot in made:
             n, m = dot.c.type.shape
-            text = f"computed transposed, as {n}x{m}x{dot.a.type.shape[1]}: wgmma has {ROWS} rows"
+            text = f"computed transposed, as {n}x{m}x{dot.a.type.shape[1]}: {why}"
             context.passed(dot, text, "product", "tensorcore", function=trial)
         context.count("swapped", len(made))
 
@@ -82,7 +96,7 @@ def _dots(function: nv_tileaa.Func) -> list[nv_tileas.Dot]:
 
 
 def _may_swap(dot: nv_tileas.Dot) -> bool:
-    """Whether a product has too few rows for wgmma, and enough columns."""
+    """Whether a product has too few rows for an instruction, and enough columns."""
     type = dot.c.type
     if type.rank != 2 or dot.scales or dot.atom.primitive != MMA or dot.warps is not None:
         return False
@@ -163,7 +177,7 @@ class _Reason(NamedTuple):
 
     text: str
     fails: bool = True
-    """Whether wgmma cannot compute it; otherwise it takes longer."""
+    """Whether agents cannot compute it; otherwise it takes longer."""
 
 
 def _accepted(
@@ -174,16 +188,15 @@ def _accepted(
     found: list[int] = []
     why: dict[int, _Reason] = {}
     try:
-        choice = choose(trial)
+        products, refused = _chosen(trial, target)
     except Missed as refusal:
         return [], {dots.index(dot): _Reason(f"{refusal.op.name} {refusal.why}") for dot in made}
-    products = {product.dot: product for product in choice.products}
-    refused = {refusal.op: refusal.why for refusal in choice.refused}
     for dot in made:
-        number, product = dots.index(dot), products.get(dot)
-        wide = element_bytes(dot.a.type.element) != REGISTER_BYTES
+        number = dots.index(dot)
+        product = products.get(number)
+        wide = target.has(Feature.TCGEN05) or element_bytes(dot.a.type.element) != REGISTER_BYTES
         if product is None:
-            why[number] = _Reason(refused.get(dot, "its operands cannot be brought to shared memory"))
+            why[number] = _Reason(refused.get(number, "its operands cannot be brought to shared memory"))
         elif wide and not all(
             isinstance(load, BoxLoad) or _is_read(load, product) for load in (product.a, product.b)
         ):
@@ -195,13 +208,26 @@ def _accepted(
     return found, why
 
 
+def _chosen(function: nv_tileaa.Func, target: Target) -> tuple[dict[int, AsyncProduct], dict[int, str]]:
+    """The products that agents compute, and why not the others, by their number in the function.  Raises Missed."""
+    trial: Any = function
+    choice: Choice | UmmaChoice
+    if target.has(Feature.TCGEN05):
+        # The choice changes factors of 4 bits.
+        trial = function.clone()
+    dots: list[Operation] = list(_dots(trial))
+    choice = choose_umma(trial, target) if target.has(Feature.TCGEN05) else choose(trial)
+    products: dict[int, AsyncProduct] = {dots.index(product.dot): product for product in choice.products}
+    return products, {dots.index(one.op): one.why for one in choice.refused if one.op in dots}
+
+
 def _is_read(load: Filler | None, product: AsyncProduct) -> bool:
     """Whether the consumer transposes bytes that TMA brings."""
     return load is None and bool(product.read) and element_bytes(product.dot.a.type.element) == 1
 
 
 def _price(dot: nv_tileas.Dot, target: Target) -> tuple[int, int]:
-    """(cycles of a swapped product by wgmma, cycles of the product by mma.sync)."""
+    """(cycles of a swapped product by wgmma or tcgen05.mma, cycles of the product by mma.sync)."""
     columns = dot.c.type.shape[1]
-    fast = async_product_cost(dot, columns, target)
+    fast = async_product_cost(dot, columns, target, "tcgen05" if target.has(Feature.TCGEN05) else "wgmma")
     return max(fast.cycles.values()), max(cost_of(dot, target).cycles.values())

@@ -23,7 +23,7 @@ from tessera_tools.sim.program import Operand, Vector
 from tessera_tools.sim.rounding import FORMATS, decode
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp
-from tessera_tools.target import Feature
+from tessera_tools.target import Feature, targets_with
 
 __all__ = ["scaled"]
 
@@ -43,7 +43,8 @@ _BLOCKS = {
 def _require_target(ctx: Context) -> None:
     name = architecture_without(ctx, Feature.MMA_SYNC_BLOCK_SCALE)
     if name is not None:
-        raise ctx.error(f"scales blocks, which mma.sync of {name} does not; expected sm_120a or sm_121a")
+        having = " or ".join(target.cpu for target in targets_with(Feature.MMA_SYNC_BLOCK_SCALE))
+        raise ctx.error(f"scales blocks, which mma.sync of {name} does not; expected {having}")
 
 
 def scaled(ctx: Context) -> Execute:

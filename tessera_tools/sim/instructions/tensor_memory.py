@@ -39,7 +39,7 @@ from tessera_tools.sim.tensor_memory import (
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Wait, Warp, mask_of
 from tessera_tools.sim.warpgroup import Register, registers_of
-from tessera_tools.target import Feature, targets
+from tessera_tools.target import Feature, targets_with
 
 __all__ = ["cta_group", "require_target", "uniform"]
 
@@ -52,7 +52,7 @@ def require_target(ctx: Context, feature: Feature = Feature.TCGEN05) -> None:
     name = architecture_without(ctx, feature)
     if name is not None:
         what = "tensor memory" if feature is Feature.TCGEN05 else feature.value
-        having = ", ".join(other.cpu for other in targets() if other.has(feature))
+        having = ", ".join(other.cpu for other in targets_with(feature))
         raise ctx.error(f"needs {what}, which {name} does not have; expected one of {having}")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from programs import assembled, compiled
 
 from tessera_tools.ir.printing import print_op
@@ -14,17 +15,20 @@ from tessera_tools.passes.llvm.insert_ocg_knobs import InsertOCGKnobs
 GEMM = Path(__file__).parents[2] / "corpus" / "gemm_f16_64x64x32.mlir"
 
 
-def test_the_knobs_reach_ptx_and_change_no_instruction() -> None:
-    before = compiled(GEMM.read_text(), "sm_90a")
+@pytest.mark.parametrize(("target", "busy"), [("sm_90a", 0), ("sm_100a", 1), ("sm_103a", 1), ("sm_107a", 0)])
+def test_the_knobs_reach_ptx_and_change_no_instruction(target: str, busy: int) -> None:
+    before = compiled(GEMM.read_text(), target)
     module = parse_module(before.llvm, "gemm.mlir")
     assert InsertOCGKnobs().run(module, context := PassContext())
-    after = compiled(print_op(module), "sm_90a")
+    after = compiled(print_op(module), target)
     pragma = '.pragma "next knob FenceCode";'
-    assert after.ptx.count(pragma) == context.counters["knobs"] > 4
+    assert after.ptx.count('.pragma "global knob SchedResBusyXU64=1";') == busy
+    assert after.ptx.count(pragma) == context.counters["knobs"] - busy
+    assert after.ptx.count(pragma) > 4
 
     def instructions(ptx: str) -> list[str]:
         lines = [line.strip() for line in ptx.splitlines() if line.startswith("\t")]
         return [line.split()[0] for line in lines if line and not line.startswith((".", "//", "{", "}"))]
 
     assert sorted(instructions(after.ptx)) == sorted(instructions(before.ptx))
-    assert assembled(after.ptx, "sm_90a").stages["cubin"]
+    assert assembled(after.ptx, target).stages["cubin"]
