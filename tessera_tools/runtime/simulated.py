@@ -135,13 +135,14 @@ class SimulatedKernel(interface.Kernel):
         """Launch with the clock: in one process, with operations that complete at once, and perhaps only a sample."""
         from tessera_tools.runtime.timing import MOST_STEPS, TimedLaunch, check_timed, estimate
         from tessera_tools.sim.clock.record import Recorder
+        from tessera_tools.sim.clock.steady import Skips
 
         target, table = check_timed(self.owner.target, settings.pop("clock_mhz", None))
         seed = int(settings.pop("seed", 0))
         begin = time.perf_counter()
         limit = min(int(settings.pop("max_instructions", MAX_INSTRUCTIONS)), MOST_STEPS)
         time_limit, watch = settings.pop("time_limit", None), settings.pop("watch", None)
-        least = 1
+        skips = Skips()
         while True:
             recorder = Recorder()
             launch = TimedLaunch(
@@ -160,12 +161,12 @@ class SimulatedKernel(interface.Kernel):
             )
             if watch is not None:
                 watch(launch)
-            launch.watch(recorder, least)
+            launch.watch(recorder, skips)
             result = launch.run()
             again = launch.skips_again(recorder, result)
             if again is None:
                 break
-            least = again
+            skips = again
         if launch.max_instructions == MOST_STEPS and result.instructions > MOST_STEPS:
             raise error(
                 None,

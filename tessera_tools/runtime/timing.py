@@ -20,8 +20,8 @@ from tessera_tools.runtime.workers import PartialLaunch
 from tessera_tools.sim.clock.cost import Cost, costs, product_rate
 from tessera_tools.sim.clock.record import Recorder, Trace, may_poll, may_write
 from tessera_tools.sim.clock.replay import replay
-from tessera_tools.sim.clock.sample import alike, representatives, residents
-from tessera_tools.sim.clock.steady import Steady
+from tessera_tools.sim.clock.sample import alike, representatives, residents, shape
+from tessera_tools.sim.clock.steady import Skips, Steady
 from tessera_tools.sim.clock.stretch import missing_operations, steps_of, stretched
 from tessera_tools.sim.clock.survey import MOST_SURVEYED, Load, Surveyor, fresh, plan
 from tessera_tools.sim.clock.timeline import Timeline
@@ -125,9 +125,9 @@ class TimedLaunch(PartialLaunch):
             yield self.cluster_at(number)
         self.stopped = False
 
-    def watch(self, recorder: Recorder, least: int) -> None:
-        """Tell the recorder which instructions poll global memory, and which write it; and let it skip laps of loops
-        by windows of a multiple of `least`, or none with 0."""
+    def watch(self, recorder: Recorder, skips: Skips) -> None:
+        """Tell the recorder which instructions poll global memory, and which write it; and let it skip laps of
+        loops."""
         instructions = [
             (pc, self.module.program.instructions[pc])
             for function in self.functions
@@ -136,24 +136,24 @@ class TimedLaunch(PartialLaunch):
         recorder.polls = frozenset(pc for pc, inst in instructions if may_poll(inst))
         if recorder.polls:
             recorder.writes = frozenset(pc for pc, inst in instructions if may_write(inst))
-        elif least:
-            recorder.steady = Steady(self.module.program, self.functions, least)
+        elif skips.least:
+            recorder.steady = Steady(self.module.program, self.functions, skips)
 
-    def skips_again(self, recorder: Recorder, result: Result) -> int | None:
-        """None if the launch has run as it should; else how it may skip laps the next time, as for `watch`."""
+    def skips_again(self, recorder: Recorder, result: Result) -> Skips | None:
+        """None if the launch has run as it should; else what it may skip the next time."""
         steady = recorder.steady
         if steady is None:
             return None
         if steady.failed:
-            return steady.again if steady.again <= _MOST_WINDOW else 0
+            return steady.again if steady.again.least <= _MOST_WINDOW else Skips(0)
         traces = recorder.traces.values()
         if not any(trace.cuts for trace in traces):
             return None
         if result.findings.of("error") and self.executed <= self.max_instructions:
             # Without the laps, the kernel may go another way.
-            return 0
+            return Skips(steady.skips.least if steady.turned else 0, turns=False)
         steady.check(traces, alike=self.sampled is None)
-        return 0 if steady.failed else None
+        return steady.again if steady.failed else None
 
     def survey(self, traces: list[Trace], numbers: range) -> Surveyor:
         """Run the clusters with these numbers until their first loads, those of the given cluster's `traces`."""
@@ -236,10 +236,18 @@ def _extrapolated(
     parts, count, sampled = _fresh(made, launch, of_longest, at_once, sampled)
     active, at_once = min(active, count), min(at_once, count)
 
+    known: dict[Any, Timeline] = {}
+
     def run(some: Sequence[Trace], number: int, copies: int, active: int) -> Timeline:
         group = min(together, active)
-        held = residents(some, number, copies * group, parts)
-        return replay(held, found, made.table, resident=fits, l1_bytes=l1_bytes, share=group / active)
+        # The clusters of a persistent kernel often differ only in how many tiles have been skipped.
+        key = copies, active, shape(some, number)
+        if key not in known:
+            held = residents(some, number, copies * group, parts)
+            known[key] = replay(
+                held, found, made.table, resident=fits, l1_bytes=l1_bytes, share=group / active
+            )
+        return known[key]
 
     def wave(number: int, copies: int, active: int) -> Timeline:
         some = [trace for trace in traces if trace.cluster == number]
@@ -261,6 +269,10 @@ def _extrapolated(
     left = count % (active * copies)
     last = wave(replayed[-1], -(-left // active), min(active, left)).cycles if left else 0.0
     made.timeline = timelines[len(timelines) // 2]
+    if active * copies == count:
+        # All run at once, until the last one ends.
+        made.timeline = max(timelines, key=lambda one: one.cycles)
+        mean = made.timeline.cycles
     made.cycles = mean + further * (whole - 1) + last * further / mean if whole else last
     made.waves = count / (active * copies)
     made.simulated = len(launch.sampled or sampled) * launch.size

@@ -57,6 +57,10 @@ class Counters:
         """True if the launch is timed, and some of its warps may poll global memory."""
         return False
 
+    def parity(self, warp: Any, pc: int, address: int, wanted: int) -> int:
+        """The parity that a warp waits for, in place of `wanted`, if it has skipped laps (sim/clock/steady.py)."""
+        return wanted
+
     def recorded(self, code: list[Any]) -> list[Any]:
         """The closures of a module as the launch runs them."""
         return code

@@ -16,8 +16,9 @@ import tessera_tools as tt
 from tessera_tools import runtime
 from tessera_tools.runtime.timing import Estimate, TimedLaunch
 from tessera_tools.runtime.timing_report import as_data, summary
+from tessera_tools.sim.clock.cuts import Cut
 from tessera_tools.sim.clock.record import Recorder, Trace
-from tessera_tools.sim.clock.steady import Cut, Steady
+from tessera_tools.sim.clock.steady import Skips, Steady
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = """.version 8.0
@@ -59,9 +60,9 @@ def time_of(code: str, count: int, *, threads: int = 64, grid: int = 1, data: An
 @pytest.mark.parametrize(("second", "fails"), [(4, False), (5, True)])
 def test_clusters_that_should_be_alike_skip_the_same_laps(second: int, fails: bool) -> None:
     traces = [Trace(cta=0, cluster=0, warp=0), Trace(cta=1, cluster=1, warp=0)]
-    steady = Steady(SimpleNamespace(instructions=[]), ())  # type: ignore[arg-type]
+    steady = Steady(SimpleNamespace(instructions=[]), (), Skips())  # type: ignore[arg-type]
     for trace, times in zip(traces, (4, second), strict=True):
-        trace.cuts.append(Cut(at=8, steps=4, laps=1, times=times, phases={}, first={}, kind=0))
+        trace.cuts.append(Cut(number=0, at=8, steps=4, laps=1, times=times, phases={}, first={}, kind=0))
         steady.agreed[trace.cluster].append(trace.cuts[0])
     steady.check(traces, alike=False)
     assert not steady.failed
@@ -72,7 +73,7 @@ def test_clusters_that_should_be_alike_skip_the_same_laps(second: int, fails: bo
 def without_skips(monkeypatch: pytest.MonkeyPatch) -> None:
     """From now on, every lap is simulated."""
     watch = TimedLaunch.watch
-    monkeypatch.setattr(TimedLaunch, "watch", lambda self, recorder, least: watch(self, recorder, 0))
+    monkeypatch.setattr(TimedLaunch, "watch", lambda self, recorder, skips: watch(self, recorder, Skips(0)))
 
 
 def check(monkeypatch: pytest.MonkeyPatch, call: Any, tolerance: float = 0.03) -> Estimate:
@@ -212,6 +213,96 @@ WAIT:
   bar.sync 0;
 {LAP.format(head="L")}"""
     check(monkeypatch, lambda: time_of(code, 400))
+
+
+RING = """  mov.u32 %r6, buffer;
+  mov.u32 %r7, 0;
+  mov.u32 %r8, 0;
+  setp.ne.u32 %p2, %r1, 0;
+  @%p2 bra READY;
+  mbarrier.init.shared.b64 [buffer], 1;
+  mbarrier.init.shared.b64 [buffer+8], 1;
+  mbarrier.init.shared.b64 [buffer+16], 1;
+  mbarrier.init.shared.b64 [buffer+32], 1;
+  mbarrier.init.shared.b64 [buffer+40], 1;
+  mbarrier.init.shared.b64 [buffer+48], 1;
+READY:
+  bar.sync 0;
+  setp.lt.u32 %p1, %r1, 32;
+  @!%p1 bra CONSUMER;
+PRODUCER:
+  mov.u32 %r4, 0;
+FILL:
+  xor.b32 %r9, %r8, 1;
+EMPTY:
+  mbarrier.try_wait.parity.shared.b64 %p3, [%r6+32], %r9;
+  @!%p3 bra EMPTY;
+  ex2.approx.ftz.f32 %f0, %f0;
+  @!%p2 mbarrier.arrive.shared.b64 _, [%r6];
+{advance}
+  setp.lt.u32 %p4, %r4, {laps};
+  @%p4 bra FILL;
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p0, %r2, %r0;
+  @%p0 bra PRODUCER;
+  bra END;
+CONSUMER:
+  setp.ne.u32 %p2, %r1, 32;
+TILE:
+  mov.u32 %r4, 0;
+DRAIN:
+FULL:
+  mbarrier.try_wait.parity.shared.b64 %p3, [%r6], %r8;
+  @!%p3 bra FULL;
+{work}
+  @!%p2 mbarrier.arrive.shared.b64 _, [%r6+32];
+{advance}
+  setp.lt.u32 %p4, %r4, {laps};
+  @%p4 bra DRAIN;
+  {tile}
+  add.u32 %r2, %r2, 1;
+  setp.lt.u32 %p0, %r2, %r0;
+  @%p0 bra TILE;
+END:
+"""
+ADVANCE = """  add.u32 %r4, %r4, 1;
+  add.u32 %r7, %r7, 1;
+  setp.eq.u32 %p5, %r7, 3;
+  selp.b32 %r7, 0, %r7, %p5;
+  selp.b32 %r9, 1, 0, %p5;
+  xor.b32 %r8, %r8, %r9;
+  mad.lo.u32 %r6, %r7, 8, buffer_address;
+"""
+
+
+def ring(laps: int, tile: str = "") -> str:
+    """A producer and a consumer of a persistent kernel, which share a ring of three stages; tiles of `laps`."""
+    advance = ADVANCE.replace("mad.lo.u32 %r6, %r7, 8, buffer_address", "mad.lo.u32 %r6, %r7, 8, %r10")
+    work = "  ex2.approx.ftz.f32 %f0, %f0;\n" * 30
+    code = RING.format(advance=advance, laps=laps, work=work, tile=tile)
+    return code.replace("  mov.u32 %r6, buffer;", "  mov.u32 %r10, buffer;\n  mov.u32 %r6, buffer;", 1)
+
+
+@pytest.mark.parametrize("laps", [50, 49, 48])
+def test_tiles_that_begin_at_other_stages_are_extrapolated(
+    monkeypatch: pytest.MonkeyPatch, laps: int
+) -> None:
+    """Eleven tiles of 50 laps have a period of three tiles, and of six with their parities: four tiles are enough."""
+    found = check(monkeypatch, lambda: time_of(ring(laps), 11))
+    assert found.executed < 0.5 * found.instructions
+
+
+def test_tiles_of_which_some_do_more_are_not_taken_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    heavy = "  ex2.approx.ftz.f32 %f0, %f0;\n" * 500
+    tile = f"setp.lt.u32 %p6, %r2, 6;\n  @%p6 bra LIGHT;\n{heavy}LIGHT:"
+    found = time_of(ring(50, tile), 11)
+    without_skips(monkeypatch)
+    assert found.cycles == pytest.approx(time_of(ring(50, tile), 11).cycles, rel=0.03)
+
+
+def test_tiles_whose_barriers_depend_on_data_are_not_extrapolated() -> None:
+    tile = "ld.global.u32 %r11, [%rd2];\n  add.u32 %r7, %r7, %r11;"
+    check_not_skipped(lambda: time_of(ring(48, tile), 11, data=np.zeros(1 << 16, np.uint32)))
 
 
 def test_warps_with_other_trip_counts_at_one_barrier_are_simulated_whole(

@@ -21,7 +21,8 @@ from tessera_tools.sim.program import Instruction
 from tessera_tools.sim.warp import CONVERGE, Mask, Warp
 
 if TYPE_CHECKING:
-    from tessera_tools.sim.clock.steady import Cut, Steady
+    from tessera_tools.sim.clock.cuts import Cut
+    from tessera_tools.sim.clock.steady import Steady
     from tessera_tools.sim.decode import Execute
 
 __all__ = ["Recorder", "Step", "Trace", "Umma", "may_poll", "may_write"]
@@ -204,6 +205,9 @@ class Recorder(Counters):
             phase = ("write", trace.cta, sector, before[3] + 1 if before is not None else 0)
             self.written[sector] = phase
             step.arrives += (phase,)
+
+    def parity(self, warp: Warp, pc: int, address: int, wanted: int) -> int:
+        return wanted if self.steady is None else self.steady.parity(warp, pc, address, wanted)
 
     def shared_access(self, line: int, addresses: Array, width: int) -> int:
         found = Counters.shared_access(self, line, addresses, width)

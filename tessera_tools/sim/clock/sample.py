@@ -13,7 +13,7 @@ import numpy as np
 from tessera_tools.sim.clock.record import Phase, Step, Trace
 from tessera_tools.sim.clock.survey import Load
 
-__all__ = ["alike", "representatives", "residents"]
+__all__ = ["alike", "representatives", "residents", "shape"]
 
 _APART = np.uint64(1 << 45)
 """Sectors between the data of CTAs that stand for different ones."""
@@ -43,6 +43,19 @@ def alike(traces: Sequence[Trace], clusters: Sequence[int]) -> bool:
         for number in clusters
     }
     return len(shapes) == 1
+
+
+def shape(traces: Sequence[Trace], cluster: int) -> int:
+    """Stands for the instructions of a cluster, with the amounts of data that they access."""
+    chosen = [trace for trace in traces if trace.cluster == cluster]
+    first = min((trace.cta for trace in chosen), default=0)
+    return hash(
+        tuple(
+            (trace.cta - first, trace.warp, step.pc, step.count, step.wavefronts, step.bytes)
+            for trace in sorted(chosen, key=lambda one: (one.cta, one.warp))
+            for step in trace.steps
+        )
+    )
 
 
 def residents(traces: Sequence[Trace], cluster: int, copies: int, fresh: Mapping[Load, float]) -> list[Trace]:

@@ -8,6 +8,10 @@ from. If no value of the slice comes from memory, the slice alone tells how the 
 like those before. The warp skips a multiple of their period: its registers become those of a later lap. All warps of a
 cluster that share barriers skip as many phases of each, so that the rest of the launch is that of a smaller problem.
 
+Few laps of much work, as the tiles of a persistent kernel, often have no period: each begins at another stage of a
+ring. Those that are alike but for the barriers that they use are skipped, too, if all warps skip the same laps: from
+then on, a warp turns the parity that it waits for wherever it has skipped an odd number of phases.
+
 A loop whose way depends on data is not cut, and neither are kernels that poll global memory.
 """
 
@@ -15,29 +19,29 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.clock.cost import Register, registers
+from tessera_tools.sim.clock.cuts import Cut, first_of, phases_of, same_phases, turned_phases
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.machine import StopLaunch
-from tessera_tools.sim.program import Address, Function, Instruction, Name, Operand, Program
+from tessera_tools.sim.program import Address, Function, Immediate, Instruction, Name, Operand, Program
 from tessera_tools.sim.warp import CHANGED, Split, Warp
 
 if TYPE_CHECKING:
-    from tessera_tools.sim.clock.record import Phase, Step, Trace
+    from tessera_tools.sim.clock.record import Trace
 
-__all__ = ["Cut", "Steady", "shortened", "weights"]
-
-Place = tuple[str, int, int]
-"""A barrier: kind, CTA, and number or shared byte."""
+__all__ = ["Skips", "Steady"]
 
 _SEEN = (3, 12, 48, 192, 768)
 """Arrivals at the head of a loop at which its rest is examined: rare instructions may come later."""
+_SEEN_OF_TILES = (2, 3, 4, 6, 12)
+"""Of a loop whose laps are tiles."""
+_TILE_STEPS = 300
+"""Steps that a lap of loops in a loop has at least, so that it is a window of its own."""
 _MOST_PERIOD = 64
 _WINDOW_STEPS = 1500
 """Steps that a window has at least, unless it has `_WINDOW_LAPS` laps."""
@@ -58,31 +62,24 @@ _ENDS = frozenset({"exit", "ret", "trap", "call", "brkpt"})
 _CLOCKS = ("%clock", "%globaltimer")
 
 
-@dataclass(slots=True)
-class Cut:
-    """A place in a trace at which laps are missing. The `steps` before it are a window that stands for them."""
+class Skips(NamedTuple):
+    """Which laps a launch may skip."""
 
-    at: int
-    """The number of steps of the trace before it."""
-    steps: int
-    laps: int
-    """Of the window."""
-    times: int
-    """How often the window is missing."""
-    phases: dict[Place, int]
-    """Phases of each barrier in the window."""
-    first: dict[Place, int]
-    """The first of them."""
-    kind: int
-    """Stands for the instructions of the window: windows of one kind take as long as each other."""
+    least: int = 1
+    """All windows are multiples of this number of laps; 0 if none may be skipped."""
+    turns: bool = True
+    """Laps that use other barriers than those before may be skipped."""
 
 
-def weights(trace: Trace) -> Array:
-    """How often each step of a trace happens, with those that are missing."""
-    found = np.ones(len(trace.steps))
-    for cut in trace.cuts:
-        found[cut.at - cut.steps : cut.at] *= 1 + cut.times
-    return found
+class _Wait(NamedTuple):
+    """A wait for a parity."""
+
+    base: Register | None
+    """Of the address; None for a variable."""
+    offset: int
+    wanted: Register | None
+    value: int
+    """The parity, if no register has it."""
 
 
 @dataclass(slots=True)
@@ -99,6 +96,7 @@ class _Slice:
     """Registers that identify a barrier."""
     results: dict[int, tuple[Register, ...]]
     """Predicates that say whether a wait is over."""
+    parities: dict[int, _Wait]
 
 
 @dataclass(slots=True)
@@ -110,6 +108,7 @@ class _Loop:
     """Laps; 0 if no steady state has been found."""
     left: int = 0
     """Laps of the steady state."""
+    turns: bool = False
     begin: int = 0
     """Arrivals before it."""
     cut: _Slice | None = None
@@ -121,22 +120,43 @@ class _NotSteady(Exception):
     """The slice cannot run any further."""
 
 
+class _Plan(NamedTuple):
+    """What the first warp of a cluster that skips tiles does, and the others do too."""
+
+    depth: int
+    """Of the loop in loops."""
+    total: int
+    """Its laps."""
+    begin: int
+    """Arrivals before the first window."""
+    window: int
+
+
 @dataclass(slots=True)
 class _Ahead:
     period: int
     laps: int
+    turns: bool = False
+    """The laps are alike but for the barriers that they use."""
 
 
 class Steady:
     """Finds the steady state of loops while a launch runs, and skips its laps."""
 
-    def __init__(self, program: Program, functions: Sequence[Function], least: int = 1) -> None:
+    def __init__(self, program: Program, functions: Sequence[Function], skips: Skips) -> None:
         self.instructions = program.instructions
-        self.least = least
-        """All windows are multiples of this number of laps."""
-        self.again = 0
-        """After a launch that has failed: the `least` with which it may succeed; 0 if it must not skip."""
+        self.skips = skips
+        self.again = Skips(0)
+        """After a launch that has failed: with which it may succeed."""
         self.failed = False
+        self.turned = False
+        """Laps that use other barriers than those before have been skipped."""
+        self.waited: dict[tuple[int, int, int], int] = {}
+        """By CTA, warp and address of a barrier: the parity that the warp has last waited for."""
+        self.constant: dict[int, int] = {}
+        """By wait: its last address."""
+        self.turns: dict[tuple[int, int, int], int] = {}
+        """By the same: 1 if the warp has skipped an odd number of phases."""
         self.ends: dict[int, int] = {}
         """By head of a loop: its last branch back."""
         for function in functions:
@@ -150,9 +170,11 @@ class Steady:
         self.loops: dict[tuple[int, int, int], _Loop] = {}
         self.agreed: defaultdict[int, list[Cut]] = defaultdict(list)
         """By cluster: what its warps skip, in order."""
+        self.plans: dict[int, _Plan] = {}
+        """By cluster."""
         self.slices: dict[tuple[int, frozenset[int]], _Slice | None] = {}
-        self.examined: dict[Any, _Ahead | None] = {}
-        self.skipped: dict[Any, list[Array]] = {}
+        self.examined: dict[Any, list[_Ahead]] = {}
+        self.skipped: dict[Any, tuple[list[Array], dict[int, int]]] = {}
         self.spent = 0
 
     # -- laps
@@ -171,8 +193,13 @@ class Steady:
             return
         marks = loop.marks
         marks.append(len(trace.steps))
-        if not loop.window and len(marks) in _SEEN:
-            self._examine(loop, warp, head, trace)
+        if not loop.window:
+            lap = _lap(marks)
+            tiles = lap >= (_TILE_STEPS if self.inner[head] else _WINDOW_STEPS)
+            plan = self.plans.get(trace.cluster)
+            follows = plan is not None and len(marks) == plan.begin
+            if follows or len(marks) in (_SEEN_OF_TILES if tiles else _SEEN):
+                self._examine(loop, warp, head, trace, lap, tiles=tiles)
         if loop.window and (len(marks) - loop.begin) % loop.window == 0:
             loop.held.append(
                 {bits: warp.registers[bits].copy() for bits in (32, 64) if bits in warp.registers}
@@ -181,7 +208,14 @@ class Steady:
                 # What follows may be another steady state.
                 self.loops[key] = _Loop(dead=not self._cut(loop, warp, head, trace))
 
-    def _examine(self, loop: _Loop, warp: Warp, head: int, trace: Trace) -> None:
+    def parity(self, warp: Warp, pc: int, address: int, wanted: int) -> int:
+        """The parity that a warp waits for at a barrier, in place of `wanted`, by the phases that it has skipped."""
+        key = warp.cta.number, warp.index, address
+        self.constant[pc] = address
+        self.waited[key] = wanted
+        return wanted ^ self.turns.get(key, 0)
+
+    def _examine(self, loop: _Loop, warp: Warp, head: int, trace: Trace, lap: int, *, tiles: bool) -> None:
         """Find out how many laps are like those before, and how many make a window."""
         steps = trace.steps[loop.marks[0] :]
         body = frozenset(pc for step in steps for pc in range(step.pc, step.pc + step.count))
@@ -192,23 +226,40 @@ class Steady:
         if loop.cut is None:
             loop.dead = True
             return
-        state = key, b"".join(_row(warp, register).tobytes() for register in loop.cut.registers), warp.live
+        modes = (False,)
+        if self.skips.turns and (tiles or trace.cluster in self.plans):
+            modes = (True, False)
+        rows = b"".join(_row(warp, register).tobytes() for register in loop.cut.registers)
+        state = key, modes, rows, warp.live
         if state not in self.examined:
-            self.examined[state] = self._ahead(warp, head, loop.cut)
-        ahead = self.examined[state]
-        if ahead is None:
+            self.examined[state] = self._ahead(warp, head, loop.cut, modes)
+        for ahead in self.examined[state]:
+            unit = math.lcm(ahead.period, self.skips.least)
+            wanted = min(_WINDOW_LAPS, -(-_WINDOW_STEPS // lap))
+            window, begin = unit * -(-wanted // unit), len(loop.marks)
+            if ahead.turns:
+                plan = self.plans.get(trace.cluster)
+                window = unit
+                depth = sum(outer < head <= end for outer, end in self.ends.items())
+                total = ahead.laps + begin
+                if plan is not None and (plan.depth, plan.total) == (depth, total):
+                    # Warps with less work in each tile do as the others.
+                    window = plan.window
+                    if begin != plan.begin or window % unit:
+                        continue
+                elif not tiles or ahead.laps < 4 * window:
+                    continue
+                else:
+                    self.plans[trace.cluster] = _Plan(depth, total, begin, window)
+            elif begin not in _SEEN or ahead.laps < 5 * window:
+                continue
+            loop.window, loop.left, loop.begin, loop.turns = window, ahead.laps, begin, ahead.turns
             return
-        lap = max(1, (loop.marks[-1] - loop.marks[0]) // (len(loop.marks) - 1))
-        unit = math.lcm(ahead.period, self.least)
-        wanted = min(_WINDOW_LAPS, -(-_WINDOW_STEPS // lap))
-        window = unit * -(-wanted // unit)
-        if ahead.laps >= 5 * window:
-            loop.window, loop.left, loop.begin = window, ahead.laps, len(loop.marks)
 
-    def _ahead(self, warp: Warp, head: int, cut: _Slice) -> _Ahead | None:
-        """The period of the laps that follow, and how many there are."""
+    def _ahead(self, warp: Warp, head: int, cut: _Slice, modes: Sequence[bool]) -> list[_Ahead]:
+        """The periods of the laps that follow, and how many there are, by whether they turn."""
         runner = _Runner(self, warp, head, cut, examines=True)
-        found: list[int] = []
+        found: list[tuple[int, int]] = []
         try:
             while (lap := runner.lap()) is not None:
                 found.append(lap)
@@ -216,29 +267,49 @@ class Steady:
             pass
         finally:
             runner.restore()
-        best: _Ahead | None = None
-        for period in range(1, min(_MOST_PERIOD, len(found) // 4) + 1):
-            same = period
-            while same < len(found) and found[same] == found[same - period]:
-                same += 1
-            if same >= 5 * period and (best is None or same > best.laps):
-                best = _Ahead(period, same)
-        return best
+        made: list[_Ahead] = []
+        for turns in modes:
+            best: _Ahead | None = None
+            ways = [lap[turns] for lap in found]
+            for period in range(1, min(_MOST_PERIOD, len(ways) // 4) + 1):
+                same = period
+                while same < len(ways) and ways[same] == ways[same - period]:
+                    same += 1
+                if same >= (4 if turns else 5) * period and (best is None or same > best.laps):
+                    best = _Ahead(period, same, turns)
+            if best is not None:
+                made.append(best)
+        return made
 
     def _cut(self, loop: _Loop, warp: Warp, head: int, trace: Trace) -> bool:
         """Skip laps, as many as the other warps of the cluster; False if the trace is not that of a steady state."""
         window, marks = loop.window, loop.marks
         begin, middle, end = marks[-1 - 2 * window], marks[-1 - window], marks[-1]
-        phases = _phases(trace.steps[begin:middle], trace.steps[middle:end])
+        compared = turned_phases if loop.turns else same_phases
+        phases = compared(trace.steps[begin:middle], trace.steps[middle:end])
         if phases is None:
             return False
         left = loop.left - 2 * window
-        agreed, number = self.agreed[trace.cluster], len(trace.cuts)
-        first = {place: phase for place, phase in _first(trace.steps[middle:end]).items() if place in phases}
+        times = (left if loop.turns else left - window) // window
+        agreed = self.agreed[trace.cluster]
+        first = {
+            place: phase for place, phase in first_of(trace.steps[middle:end]).items() if place in phases
+        }
         kind = hash(tuple(step.pc for step in trace.steps[middle:end]))
-        made = Cut(end, end - middle, window, (left - window) // window, phases, first, kind)
+        number = trace.cuts[-1].number + 1 if trace.cuts else 0
+        if loop.turns:
+            # Warps may have no other loops within their tiles.
+            while number < len(agreed) and not agreed[number].turns:
+                number += 1
+        made = Cut(number, end, end - middle, window, times, phases, first, kind, len(marks) - 1, loop.turns)
         if number < len(agreed):
             other = agreed[number]
+            if (made.turns or other.turns) and (made.turns, window, made.lap) != (
+                other.turns,
+                other.laps,
+                other.lap,
+            ):
+                self._fail(0)
             for place in phases.keys() & other.phases.keys():
                 if phases[place] != other.phases[place]:
                     self._fail(math.lcm(window, other.laps))
@@ -251,18 +322,17 @@ class Steady:
         else:
             if made.times < 2:
                 return False
-            agreed.append(Cut(end, 0, window, made.times, {**phases}, {**first}, kind))
+            agreed.append(replace(made, phases={**phases}, first={**first}))
         assert loop.cut is not None
-        self._skip(loop, warp, head, loop.cut, made.times)
+        self._skip(loop, warp, head, loop.cut, made.times, trace)
         trace.cuts.append(made)
         return True
 
-    def _skip(self, loop: _Loop, warp: Warp, head: int, cut: _Slice, times: int) -> None:
+    def _skip(self, loop: _Loop, warp: Warp, head: int, cut: _Slice, times: int, trace: Trace) -> None:
         """Give a warp the registers of a later lap."""
         laps = times * loop.window
         key = head, laps, warp.live, b"".join(_row(warp, register).tobytes() for register in cut.registers)
-        rows = self.skipped.get(key)
-        if rows is None:
+        if key not in self.skipped:
             runner = _Runner(self, warp, head, cut, examines=False)
             try:
                 for _ in range(laps):
@@ -270,8 +340,19 @@ class Steady:
                         self._fail(0)
             except _NotSteady:
                 self._fail(0)
-            rows = self.skipped[key] = [_row(warp, register).copy() for register in cut.registers]
+            rows = [_row(warp, register).copy() for register in cut.registers]
+            self.skipped[key] = rows, runner.waited
             runner.restore()
+        rows, waited = self.skipped[key]
+        if loop.turns:
+            self.turned = True
+            for address, parity in waited.items():
+                place = trace.cta, trace.warp, address
+                if place not in self.waited:
+                    self._fail(0)
+                # The next phase is the one after that which the warp has last waited for.
+                self.turns[place] = self.turns.get(place, 0) ^ self.waited[place] ^ parity
+                self.waited[place] = parity
         # What grows by the same amount in each window grows on: addresses, mostly.
         for bits, now in warp.registers.items():
             if bits not in (32, 64):
@@ -284,8 +365,12 @@ class Steady:
             _row(warp, register)[...] = row
 
     def _fail(self, again: int) -> None:
-        # With the same windows, the launch would fail again.
-        self.failed, self.again = True, again if again > self.least else 0
+        if any(cut.turns for cuts in self.agreed.values() for cut in cuts):
+            self.again = Skips(self.skips.least, turns=False)
+        else:
+            # With the same windows, the launch would fail again.
+            self.again = Skips(again if again > self.skips.least else 0, self.skips.turns)
+        self.failed = True
         raise StopLaunch
 
     def check(self, traces: Iterable[Trace], *, alike: bool) -> None:
@@ -294,10 +379,15 @@ class Steady:
         if alike:
             agreed = {tuple(cut.times for cut in self.agreed[trace.cluster]) for trace in traces}
             self.failed = len(agreed) > 1
+        if self.turned:
+            self.again = Skips(self.skips.least, turns=False)
         for trace in traces:
-            for cut in self.agreed[trace.cluster][len(trace.cuts) :]:
+            skipped = {cut.number for cut in trace.cuts}
+            for cut in self.agreed[trace.cluster]:
+                if cut.number in skipped:
+                    continue
                 for step in trace.steps:
-                    for phase in _of(step):
+                    for phase in phases_of(step):
                         if phase[3] >= cut.first.get(phase[:3], 1 << 62):
                             self.failed = True
                             return
@@ -311,6 +401,7 @@ class Steady:
         wanted: set[Register] = set()
         reads: dict[int, tuple[Register, ...]] = {}
         results: dict[int, tuple[Register, ...]] = {}
+        parities: dict[int, _Wait] = {}
         for pc, inst in instructions.items():
             guard = _named(inst, (inst.predicate,)) if inst.predicate is not None else ()
             if inst.opcode in _ENDS:
@@ -328,6 +419,8 @@ class Steady:
                 wanted.update((*reads[pc], *guard))
                 if waits:
                     results[pc] = registers(inst)[1]
+                    if (parity := _parity(inst)) is not None:
+                        parities[pc] = parity
             elif inst.opcode not in _PURE and guard:
                 actions[pc] = "effect"
                 wanted.update(guard)
@@ -351,7 +444,7 @@ class Steady:
                 following[pc] = pc
             else:
                 following[pc] = following.get(after, after)
-        return _Slice(tuple(sorted(wanted)), actions, following, reads, results)
+        return _Slice(tuple(sorted(wanted)), actions, following, reads, results, parities)
 
 
 class _Runner:
@@ -363,6 +456,8 @@ class _Runner:
         self.split = warp.split
         self.before = self.split.mask, self.split.stack, self.split.laps
         self.saved = {bits: rows.copy() for bits, rows in warp.registers.items()}
+        self.waited: dict[int, int] = {}
+        """By address of a barrier: the parity that the warp has last waited for."""
 
     def restore(self) -> None:
         """The warp is as it was, at the head of the loop."""
@@ -376,11 +471,13 @@ class _Runner:
         split.mask, split.stack, split.laps = self.before
         self.warp.splits = [split]
 
-    def lap(self) -> int | None:
-        """Run one lap; a number that stands for its way and its barriers, or None if it leaves the loop."""
+    def lap(self) -> tuple[int, int] | None:
+        """Run one lap; numbers that stand for its way and its barriers, and for its way, or None if it leaves the
+        loop."""
         self._converged()
         warp = self.warp
         way: list[object] = []
+        barriers: list[object] = []
         begun = False
         while True:
             splits = warp.splits = _merged(warp.splits)
@@ -389,13 +486,15 @@ class _Runner:
             if begun and split.pc == self.head:
                 if len(splits) > 1:
                     raise _NotSteady
-                return hash(tuple(way))
+                return hash((*way, *barriers)), hash(tuple(way))
             stop = min((one.pc for one in splits if one.pc > split.pc), default=1 << 60)
-            if not self._advance(split, stop, way, begun):
+            if not self._advance(split, stop, way, barriers, begun):
                 return None
             begun = True
 
-    def _advance(self, split: Split, stop: int, way: list[object], begun: bool) -> bool:
+    def _advance(
+        self, split: Split, stop: int, way: list[object], barriers: list[object], begun: bool
+    ) -> bool:
         """Run a split to its next branch, to `stop` or to the head; False if it leaves the loop."""
         warp, cut, owner, mask, pc = self.warp, self.cut, self.owner, split.mask, split.pc
         while True:
@@ -429,11 +528,23 @@ class _Runner:
                 if action == "end" and bits:
                     return False
                 way += pc, bits
-                way += (_row(warp, register)[mask.array].tobytes() for register in cut.reads.get(pc, ()))
+                barriers += (_row(warp, register)[mask.array].tobytes() for register in cut.reads.get(pc, ()))
+                if bits and pc in cut.parities:
+                    self._wait(pc, (bits & -bits).bit_length() - 1)
                 for register in cut.results.get(pc, ()):
                     _row(warp, register)[mask_of(bits).array] = True
             pc += 1
             split.pc = pc
+
+    def _wait(self, pc: int, lane: int) -> None:
+        wait = self.cut.parities[pc]
+        if wait.base is not None:
+            address = int(_row(self.warp, wait.base)[lane]) + wait.offset
+        else:
+            address = self.owner.constant.get(pc, -1)
+        self.waited[address] = (
+            wait.value if wait.wanted is None else int(_row(self.warp, wait.wanted)[lane])
+        ) & 1
 
     def _lanes(self, pc: int, mask: Mask) -> int:
         """The lanes that execute an instruction."""
@@ -443,6 +554,11 @@ class _Runner:
         (register,) = _named(self.owner.instructions[pc], (guard,))
         chosen = mask_of(_row(self.warp, register)).bits
         return mask.bits & (~chosen if guard.negated else chosen)
+
+
+def _lap(marks: Sequence[int]) -> int:
+    """Steps of a lap, by the length of the trace at each."""
+    return max(1, (marks[-1] - marks[0]) // max(1, len(marks) - 1))
 
 
 def _merged(splits: list[Split]) -> list[Split]:
@@ -495,6 +611,17 @@ def _barrier(inst: Instruction) -> tuple[Register, ...]:
     return _named(inst, (*places, *parity))
 
 
+def _parity(inst: Instruction) -> _Wait | None:
+    """What a wait for a parity waits for; None for another wait."""
+    if "parity" not in inst.modifiers:
+        return None
+    address, parity = inst.operands[1:3]
+    base, wanted = _named(inst, (address,)), _named(inst, (parity,))
+    value = int(parity.value) if isinstance(parity, Immediate) else 0
+    offset = address.offset if isinstance(address, Address) else 0
+    return _Wait(base[0] if base else None, offset, wanted[0] if wanted else None, value)
+
+
 def _written(inst: Instruction) -> tuple[Register, ...]:
     """The registers that an instruction writes, also later."""
     found = registers(inst)[1]
@@ -507,71 +634,3 @@ def _written(inst: Instruction) -> tuple[Register, ...]:
 def _timed(inst: Instruction) -> bool:
     """True if an instruction reads a clock."""
     return any(isinstance(operand, Name) and operand.name.startswith(_CLOCKS) for operand in inst.operands)
-
-
-# -- phases
-
-
-def _of(step: Step) -> tuple[Phase, ...]:
-    return step.arrives if step.waits is None else (*step.arrives, step.waits)
-
-
-def _first(steps: Iterable[Step]) -> dict[Place, int]:
-    found: dict[Place, int] = {}
-    for step in steps:
-        for phase in _of(step):
-            found[phase[:3]] = min(phase[3], found.get(phase[:3], phase[3]))
-    return found
-
-
-def _phases(before: Sequence[Step], after: Sequence[Step]) -> dict[Place, int] | None:
-    """How many phases of each barrier a window has; None if two windows differ in more than phases."""
-    if len(before) != len(after):
-        return None
-    found: dict[Place, int] = {}
-    for one, other in zip(before, after, strict=True):
-        if (one.pc, one.count, one.bytes) != (other.pc, other.count, other.bytes):
-            return None
-        ones, others = _of(one), _of(other)
-        if len(ones) != len(others):
-            return None
-        for phase, later in zip(ones, others, strict=True):
-            change = later[3] - phase[3]
-            if phase[:3] != later[:3] or found.setdefault(phase[:3], change) != change:
-                return None
-    return found
-
-
-def shortened(traces: Sequence[Trace], chosen: Mapping[int, object]) -> list[Trace]:
-    """The traces without one window of each cut with a number among `chosen`."""
-    return [_shortened(trace, chosen) for trace in traces]
-
-
-def _shortened(trace: Trace, chosen: Mapping[int, object]) -> Trace:
-    from tessera_tools.sim.clock.record import Trace
-
-    found = Trace(trace.cta, trace.cluster, trace.warp)
-    less: defaultdict[Place, int] = defaultdict(int)
-    at = 0
-    for number, cut in enumerate(trace.cuts):
-        if number in chosen:
-            found.steps += _renumbered(trace.steps[at : cut.at - cut.steps], less)
-            at = cut.at
-            for place, count in cut.phases.items():
-                less[place] += count
-    found.steps += _renumbered(trace.steps[at:], less)
-    return found
-
-
-def _renumbered(steps: list[Step], less: Mapping[Place, int]) -> list[Step]:
-    if not less:
-        return steps
-    found: list[Step] = []
-    for step in steps:
-        if step.arrives or step.waits is not None:
-            step = step.like()
-            step.arrives = tuple((*phase[:3], phase[3] - less.get(phase[:3], 0)) for phase in step.arrives)
-            if (wait := step.waits) is not None and wait[3] >= 0:
-                step.waits = (*wait[:3], wait[3] - less.get(wait[:3], 0))
-        found.append(step)
-    return found

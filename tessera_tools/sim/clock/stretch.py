@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 
+from tessera_tools.sim.clock.cuts import Cut, shortened, weights
 from tessera_tools.sim.clock.record import Trace
-from tessera_tools.sim.clock.steady import shortened, weights
 from tessera_tools.sim.clock.timeline import Timeline, WarpTime
 
 __all__ = ["missing_operations", "steps_of", "stretched"]
@@ -18,18 +18,20 @@ __all__ = ["missing_operations", "steps_of", "stretched"]
 
 def stretched(traces: Sequence[Trace], run: Callable[[Sequence[Trace]], Timeline]) -> Timeline:
     """The timeline of the whole launch, by `run` for traces; its slices are those of what was simulated."""
-    cuts = max((trace.cuts for trace in traces), key=len, default=[])
+    cuts: defaultdict[int, list[Cut]] = defaultdict(list)
+    for trace in traces:
+        for cut in trace.cuts:
+            cuts[cut.number].append(cut)
     found = run(traces)
     loops: defaultdict[frozenset[int], list[int]] = defaultdict(list)
-    for number in range(len(cuts)):
-        kinds = frozenset(trace.cuts[number].kind for trace in traces if number < len(trace.cuts))
-        loops[kinds].append(number)
+    for number, those in sorted(cuts.items()):
+        loops[frozenset(cut.kind for cut in those)].append(number)
     whole = found
     for numbers in loops.values():
         times = 0
         for number in numbers:
             # A window of an outer loop stands for its inner loops, and for what they lack.
-            times += cuts[number].times * _within(traces, number)
+            times += cuts[number][0].times * _within(traces, number)
         part = run(shortened(traces, dict.fromkeys(numbers)))
         whole = _more(whole, found, part, times / len(numbers))
     return whole
@@ -37,12 +39,16 @@ def stretched(traces: Sequence[Trace], run: Callable[[Sequence[Trace]], Timeline
 
 def _within(traces: Sequence[Trace], number: int) -> int:
     """How often a cut happens, by the cuts of outer loops around it."""
-    longest = max(traces, key=lambda trace: len(trace.cuts))
-    cut = longest.cuts[number]
     times = 1
-    for outer in longest.cuts[number + 1 :]:
-        if outer.at - outer.steps < cut.at <= outer.at:
-            times *= 1 + outer.times
+    for trace in traces:
+        cut = next((cut for cut in trace.cuts if cut.number == number), None)
+        if cut is None:
+            continue
+        here = 1
+        for outer in trace.cuts:
+            if outer.number > number and outer.at - outer.steps < cut.at <= outer.at:
+                here *= 1 + outer.times
+        times = max(times, here)
     return times
 
 

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.sim.clock.cuts import weights
 from tessera_tools.sim.clock.record import Trace
-from tessera_tools.sim.clock.steady import weights
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.warp import CHANGED, CONVERGE, Mask, Wait, Warp
 

@@ -204,7 +204,10 @@ def wait(ctx: Context) -> Execute:
                     _check_state(warp, group, barrier, wanted >> 32)
                 elif wanted > 1:
                     warp.report("mbarrier", f"the parity is {wanted}; expected 0 or 1", group)
-                tests.append((group.lanes, barrier, wanted & 1 if by_parity else wanted >> 32))
+                wanted = wanted & 1 if by_parity else wanted >> 32
+                if by_parity and warp.stats is not None:
+                    wanted = warp.stats.parity(warp, pc, int(addresses[first]), wanted)
+                tests.append((group.lanes, barrier, wanted))
 
         def passed(barrier: MBarrier, wanted: int) -> bool:
             if warp.stats is not None and warp.stats.passing:
