@@ -70,7 +70,7 @@ def hidden_parameters(low: Lowering, attributes: dict[str, Attribute], declared:
 
 
 def prefetch_tensor_maps(low: Lowering) -> None:
-    """Bring the tensor maps of the descriptors so far into the cache of TMA, by the thread that comes here; each map once.
+    """Bring the tensor maps of the descriptors so far into the cache of TMA, each once, by the thread that comes here.
 
     The first copy of each would wait for its 128 bytes of memory; they come while the CTA prepares its barriers.
     """

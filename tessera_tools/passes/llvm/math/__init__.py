@@ -11,8 +11,8 @@ Errors in units of the last place, measured for 2^28 numbers of f32 and 2^21 of 
 
 The functions of inverses.py and errors.py have errors of up to 4 units in the tests.
 
-In f32, exp2 and rsqrt are instructions, whose errors are at most 2 units, and exp and tanh use them: 1 and 2 units (CUDA
-C++ Programming Guide, "Mathematical Functions": exp2f, rsqrtf, expf, tanhf, which compute the same).
+In f32, exp2 and rsqrt are instructions, whose errors are at most 2 units, and exp and tanh use them: 1 and 2 units
+(CUDA C++ Programming Guide, "Mathematical Functions": exp2f, rsqrtf, expf, tanhf, which compute the same).
 """
 
 from __future__ import annotations
