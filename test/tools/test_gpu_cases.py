@@ -30,9 +30,11 @@ LARGER = {
 """Programs whose small cases would be those of another size or type once more."""
 
 
-def launched(case: gpu_cases.Case, seed: int, mode: str) -> tuple[dict[str, Any], Any]:
+def launched(case: gpu_cases.Case, seed: int, mode: str, launches: str = "any") -> tuple[dict[str, Any], Any]:
     """(inputs in float64 by name, the output in float64) of a launch in the simulated GPU."""
-    kernel = tt.compile(export(case.program), "sm_90a", name=f"{case.program}.tileirbc", lineinfo=False)
+    kernel = tt.compile(
+        export(case.program), "sm_90a", launches=launches, name=f"{case.program}.tileirbc", lineinfo=False
+    )
     device = runtime.device("sim", gpu_name="sm_90a", mode=mode)
     values: dict[str, Any] = {}
     buffers: dict[str, Any] = {}
@@ -59,6 +61,18 @@ def test_a_program_computes_its_reference(name: str, mode: str, monkeypatch: pyt
     monkeypatch.setattr(gpu_cases, "SAMPLE", 1)
     case, seed = SMALL[name], fresh_seed()
     values, found = launched(case, seed, mode)
+    inputs = {name: np.asarray(value, np.float64) for name, value in values.items()}
+    error, allowed = gpu_cases.difference(case, found, gpu_cases.expected_of(case, inputs.__getitem__, seed))
+    assert error <= allowed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_the_longest_programs_of_attention_come_first(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large launches go through the grid of causal attention from its end."""
+    monkeypatch.setattr(gpu_cases, "SAMPLE", 1)
+    case, seed = SMALL["attention f16 d64 causal 2x256"], fresh_seed()
+    values, found = launched(case, seed, mode, "large")
     inputs = {name: np.asarray(value, np.float64) for name, value in values.items()}
     error, allowed = gpu_cases.difference(case, found, gpu_cases.expected_of(case, inputs.__getitem__, seed))
     assert error <= allowed
