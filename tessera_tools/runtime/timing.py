@@ -7,7 +7,7 @@ PTX ──ptxas, nvdisasm──▶ SASS of each line ──▶ costs ┴──re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from tessera_tools.sim.clock.replay import replay
 from tessera_tools.sim.clock.sample import alike, representatives, residents, shape
 from tessera_tools.sim.clock.steady import Skips, Steady
 from tessera_tools.sim.clock.stretch import missing_operations, steps_of, stretched
-from tessera_tools.sim.clock.survey import MOST_SURVEYED, Load, Surveyor, fresh, plan
+from tessera_tools.sim.clock.survey import MOST_SURVEYED, Load, Surveyor, fresh, plan, reached
 from tessera_tools.sim.clock.timeline import Timeline
 from tessera_tools.sim.launch import Result
 from tessera_tools.target import Target, occupancy, targets
@@ -34,6 +34,8 @@ __all__ = ["MOST_STEPS", "Estimate", "TimedLaunch", "check_timed", "estimate"]
 MOST_STEPS = 4_000_000
 """Warp instructions that are recorded, a quarter of a kilobyte each."""
 _MOST_SURVEY_STEPS = 400_000
+_MOST_WAITING = 264
+"""CTAs of which all warps run until their first loads."""
 _MOST_WINDOW = 256
 """Laps of a window that all windows are multiples of."""
 _MOST_TOGETHER = 8
@@ -158,14 +160,34 @@ class TimedLaunch(PartialLaunch):
     def survey(self, traces: list[Trace], numbers: range) -> Surveyor:
         """Run the clusters with these numbers until their first loads, those of the given cluster's `traces`."""
         loads = self._loads()
+        found = Surveyor(plan=plan(traces, loads), loads=loads, expected=reached(traces, loads))
+        if not found.plan:
+            return found
+        self._surveyed(found, numbers)
+        if not found.lacks() and not self._reads_shared(traces, found.plan):
+            return found
+        again = Surveyor(plan=found.plan, loads=loads, expected=found.expected, whole=True, ended=found.ended)
+        self._surveyed(
+            again, range(numbers.start, min(numbers.stop, numbers.start + _MOST_WAITING // self.size))
+        )
+        return again if not again.lacks() else found
+
+    def _reads_shared(self, traces: list[Trace], plan: Mapping[tuple[int, int], int]) -> bool:
+        """Whether a warp of a survey reads shared memory before its loads: maybe where they are."""
+        instructions = self.module.program.instructions
+        ranks = {number: rank for rank, number in enumerate(sorted({trace.cta for trace in traces}))}
+        return any(
+            instructions[step.pc].opcode == "ld" and "shared" in instructions[step.pc].modifiers
+            for trace in traces
+            for step in trace.steps[: plan.get((ranks[trace.cta], trace.warp), 0)]
+        )
+
+    def _surveyed(self, survey: Surveyor, numbers: range) -> None:
         args, options = self.given
-        found = Surveyor(plan=plan(traces, loads), loads=loads)
-        if found.plan:
-            limit = {"max_instructions": _MOST_SURVEY_STEPS, "stats": found, "time_limit": None}
-            launch = TimedLaunch(*args, **{**options, **limit})
-            launch.sampled = tuple(numbers)
-            launch.run()
-        return found
+        limit = {"max_instructions": _MOST_SURVEY_STEPS, "stats": survey, "time_limit": None}
+        launch = TimedLaunch(*args, **{**options, **limit})
+        launch.sampled = tuple(numbers)
+        launch.run()
 
     def _loads(self) -> frozenset[int]:
         """The instructions that read global memory."""
@@ -291,6 +313,7 @@ def _fresh(
     surveyed = min(launch.count, most // at_once * at_once)
     survey = launch.survey(traces, range(surveyed))
     waves = [range(begin, min(begin + at_once, surveyed)) for begin in range(0, surveyed, at_once)]
+    waves = [wave for wave in waves if not survey.places.keys().isdisjoint(wave)] or waves
     each = fresh(traces, survey.places, waves, made.table.value("l2_bytes"))
     made.surveyed = surveyed * launch.size
     # The waves that are not surveyed are like the last one that is.

@@ -495,6 +495,8 @@ L:
         ("  mov.u32 %r2, %r1;", 1.0),
         ("  and.b32 %r2, %r1, 7;", 8 / 512),
         ("  shr.u32 %r2, %r1, 1;", 1 / 2),
+        # Windows, each of which starts in the middle of the one before.
+        ("  shl.b32 %r5, %r1, 9;  add.u32 %r0, %r0, %r5;  mov.u32 %r2, 0;", 1 / 2),
     ],
 )
 def test_what_several_ctas_read_comes_from_dram_once(place: str, part: float) -> None:

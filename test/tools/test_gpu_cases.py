@@ -32,14 +32,16 @@ LARGER = {
 
 
 @functools.cache
-def compiled(program: str) -> Any:
+def compiled(program: str, launches: str) -> Any:
     """The kernel of a program, which the launches in both modes share."""
-    return tt.compile(export(program), "sm_90a", name=f"{program}.tileirbc", lineinfo=False)
+    return tt.compile(
+        export(program), "sm_90a", launches=launches, name=f"{program}.tileirbc", lineinfo=False
+    )
 
 
-def launched(case: gpu_cases.Case, seed: int, mode: str) -> tuple[dict[str, Any], Any]:
+def launched(case: gpu_cases.Case, seed: int, mode: str, launches: str = "any") -> tuple[dict[str, Any], Any]:
     """(inputs in float64 by name, the output in float64) of a launch in the simulated GPU."""
-    kernel = compiled(case.program)
+    kernel = compiled(case.program, launches)
     device = runtime.device("sim", gpu_name="sm_90a", mode=mode)
     values: dict[str, Any] = {}
     buffers: dict[str, Any] = {}
@@ -66,6 +68,18 @@ def test_a_program_computes_its_reference(name: str, mode: str, monkeypatch: pyt
     monkeypatch.setattr(gpu_cases, "SAMPLE", 1)
     case, seed = SMALL[name], fresh_seed()
     values, found = launched(case, seed, mode)
+    inputs = {name: np.asarray(value, np.float64) for name, value in values.items()}
+    error, allowed = gpu_cases.difference(case, found, gpu_cases.expected_of(case, inputs.__getitem__, seed))
+    assert error <= allowed
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_the_longest_programs_of_attention_come_first(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Large launches go through the grid of causal attention from its end."""
+    monkeypatch.setattr(gpu_cases, "SAMPLE", 1)
+    case, seed = SMALL["attention f16 d64 causal 2x256"], fresh_seed()
+    values, found = launched(case, seed, mode, "large")
     inputs = {name: np.asarray(value, np.float64) for name, value in values.items()}
     error, allowed = gpu_cases.difference(case, found, gpu_cases.expected_of(case, inputs.__getitem__, seed))
     assert error <= allowed

@@ -4,7 +4,11 @@ trace of one cluster ──plan()──▶ warps and steps that reach the first 
 launch of many clusters ──Surveyor──▶ the first sector of each load, by cluster and CTA
 places ──fresh()──▶ the part of each load that comes from DRAM, wave after wave, from the order of the CTAs
 
-A load of one CTA is taken to read as far from its first access as the same load of another CTA does from its own.
+A load of one CTA is taken to read as far from its first access as the same load of another CTA does from its own. In a
+loop that reads at equal distances, each lap is looked up on its own: windows of neighboring CTAs overlap.
+
+If a CTA reads at places that it has loaded, and passes them from one warp to another, warps that do not wait do not
+find them. Some clusters run again then as they would, until all their loads have begun.
 """
 
 from __future__ import annotations
@@ -12,7 +16,8 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tessera_tools.sim.clock.cuts import weights
 from tessera_tools.sim.clock.record import Trace
@@ -22,16 +27,29 @@ from tessera_tools.sim.warp import CHANGED, CONVERGE, Mask, Wait, Warp
 if TYPE_CHECKING:
     from tessera_tools.sim.decode import Execute
 
-__all__ = ["MOST_SURVEYED", "Load", "Surveyor", "fresh", "plan"]
+__all__ = ["MOST_SURVEYED", "Load", "Surveyor", "fresh", "plan", "reached"]
 
 MOST_SURVEYED = 600
 """CTAs that are surveyed."""
 _FIRST = 1500
 """Steps of a warp in which first accesses are searched."""
 _SECTOR = 32
+_MOST_LAPS = 32
+"""Laps of a loop that are looked up: some of more, the same of all CTAs."""
 
 Load = tuple[int, int]
 """A load of a cluster: the rank of the CTA, and the instruction."""
+
+
+def reached(traces: Sequence[Trace], loads: frozenset[int]) -> frozenset[Load]:
+    """The loads among the first steps of a cluster."""
+    ranks = {number: rank for rank, number in enumerate(sorted({trace.cta for trace in traces}))}
+    return frozenset(
+        (ranks[trace.cta], step.pc)
+        for trace in traces
+        for step in trace.steps[:_FIRST]
+        if step.pc in loads and step.sectors is not None
+    )
 
 
 def plan(traces: Sequence[Trace], loads: frozenset[int]) -> dict[tuple[int, int], int]:
@@ -58,10 +76,14 @@ def plan(traces: Sequence[Trace], loads: frozenset[int]) -> dict[tuple[int, int]
 
 @dataclass(slots=True)
 class Surveyor(Counters):
-    """The counters of a survey: it stops each warp after the planned steps, and no warp waits."""
+    """The counters of a survey: it stops each warp after the planned steps, and no warp waits; or, if `whole`, each
+    cluster when all loads that are planned have begun."""
 
     plan: Mapping[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
     loads: frozenset[int] = frozenset()
+    whole: bool = False
+    expected: frozenset[Load] = frozenset()
+    """The loads of a cluster."""
     places: dict[int, dict[Load, int]] = field(default_factory=dict[int, dict[Load, int]])
     """By cluster: the first sector of each load."""
     ended: set[int] = field(default_factory=set[int])
@@ -75,11 +97,35 @@ class Surveyor(Counters):
 
     @property
     def passing(self) -> bool:
-        return True
+        return not self.whole
+
+    def lacks(self) -> bool:
+        """Whether most clusters lack a load."""
+        found = Counter(load for places in self.places.values() for load in places)
+        return any(2 * found[load] < len(self.places) for load in self.expected)
 
     def recorded(self, code: list[Execute]) -> list[Execute]:
         """The closures of a module, each of which ends its warp after the planned steps."""
-        return [self._recorded(pc, execute) for pc, execute in enumerate(code)]
+        record = self._whole if self.whole else self._recorded
+        return [record(pc, execute) for pc, execute in enumerate(code)]
+
+    def _whole(self, pc: int, execute: Execute) -> Execute:
+        def run(warp: Warp, mask: Mask) -> Any:
+            number = self._cluster(warp)
+            if len(self.places.get(number, ())) >= len(self.expected):
+                warp.live = 0
+                warp.splits.clear()
+                return CHANGED
+            self.current = (number, warp.cta.rank, pc)
+            return execute(warp, mask)
+
+        return run
+
+    @staticmethod
+    def _cluster(warp: Warp) -> int:
+        x, y, _ = warp.cta.cluster.launch.clusters
+        i, j, k = warp.cta.cluster.index
+        return i + x * (j + y * k)
 
     def _recorded(self, pc: int, execute: Execute) -> Execute:
         def run(warp: Warp, mask: Mask) -> Any:
@@ -90,9 +136,7 @@ class Surveyor(Counters):
                 warp.live = 0
                 warp.splits.clear()
                 return CHANGED
-            x, y, _ = warp.cta.cluster.launch.clusters
-            i, j, k = warp.cta.cluster.index
-            self.current = (i + x * (j + y * k), warp.cta.rank, pc)
+            self.current = (self._cluster(warp), warp.cta.rank, pc)
             result = execute(warp, mask)
             if result is not CONVERGE:
                 warp.state["survey"] = left - 1
@@ -132,33 +176,67 @@ def fresh(
 
     traces: of one cluster. capacity: bytes of L2 that hold what earlier waves have read.
     """
-    ranks = {number: rank for rank, number in enumerate(sorted({trace.cta for trace in traces}))}
-    sizes: Counter[Load] = Counter()
-    for trace in traces:
-        for step, times in zip(trace.steps, weights(trace), strict=True):
-            if step.sectors is not None:
-                sizes[ranks[trace.cta], step.pc] += _SECTOR * len(step.sectors) * int(times)
-    held: OrderedDict[tuple[int, int], int] = OrderedDict()
-    total = 0
+    sizes, laps = _laps(traces)
+    held: OrderedDict[tuple[int, int], float] = OrderedDict()
+    total = 0.0
     result: list[dict[Load, float]] = []
     for wave in waves:
         seen: set[tuple[int, int]] = set()
-        counts: Counter[Load] = Counter()
+        read: Counter[Load] = Counter()
         news: Counter[Load] = Counter()
         for number in wave:
             for load, place in places.get(number, {}).items():
-                counts[load] += 1
-                key = load[1], place
-                if key in seen:
-                    continue
-                seen.add(key)
-                if key in held:
-                    held.move_to_end(key)
-                    continue
-                news[load] += 1
-                held[key] = sizes[load]
-                total += sizes[load]
+                found = laps[load].of(place) if load in laps else [place]
+                size = sizes[load] / len(found)
+                read[load] += len(found)
+                for one in found:
+                    key = load[1], one
+                    if key in seen:
+                        continue
+                    seen.add(key)
+                    if key in held:
+                        held.move_to_end(key)
+                        continue
+                    news[load] += 1
+                    held[key] = size
+                    total += size
         while total > capacity and held:
             total -= held.popitem(last=False)[1]
-        result.append({load: news[load] / count for load, count in counts.items()})
+        result.append({load: news[load] / count for load, count in read.items()})
     return result
+
+
+class _Laps(NamedTuple):
+    """The distance in sectors between the laps of a loop, and how many there are."""
+
+    step: int
+    count: int
+
+    def of(self, place: int) -> list[int]:
+        """The first sectors of the laps from a place on; of more than can be looked up, those at multiples."""
+        every = -(-self.count // _MOST_LAPS)
+        skipped = -(place // self.step) % every if every <= self.count else 0
+        return [place + lap * self.step for lap in range(skipped, self.count, every)] or [place]
+
+
+def _laps(traces: Sequence[Trace]) -> tuple[Counter[Load], dict[Load, _Laps]]:
+    """The bytes of each load, and the laps of those that read at equal distances."""
+    ranks = {number: rank for rank, number in enumerate(sorted({trace.cta for trace in traces}))}
+    sizes: Counter[Load] = Counter()
+    places: dict[Load, dict[int, list[int]]] = {}
+    times: Counter[tuple[Load, int]] = Counter()
+    for trace in traces:
+        for step, weight in zip(trace.steps, weights(trace), strict=True):
+            if step.sectors is not None and len(step.sectors):
+                load = ranks[trace.cta], step.pc
+                sizes[load] += _SECTOR * len(step.sectors) * int(weight)
+                places.setdefault(load, {}).setdefault(trace.warp, []).append(int(step.sectors[0]))
+                times[load, trace.warp] += int(weight)
+    found: dict[Load, _Laps] = {}
+    for load, by_warp in places.items():
+        warp, firsts = max(by_warp.items(), key=lambda item: len(item[1]))
+        apart = Counter(b - a for a, b in pairwise(firsts))
+        (step, often), *_ = apart.most_common(1) or [(0, 0)]
+        if step > 0 and 2 * often > len(firsts) - 1:
+            found[load] = _Laps(step, times[load, warp])
+    return sizes, found
