@@ -13,23 +13,43 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tessera_tools.cache import cache_folder
+from tessera_tools import cache as caches
 
-__all__ = ["FORMAT", "Rule", "build", "build_lark", "digest", "grammar_folder", "load", "make_table"]
+if TYPE_CHECKING:
+    from pathlib import Path  # its import takes milliseconds
+
+__all__ = [
+    "FORMAT",
+    "Rule",
+    "build",
+    "build_lark",
+    "digest",
+    "grammar_folder",
+    "grammar_path",
+    "load",
+    "make_table",
+]
 
 FORMAT = 5
 """Version of the JSON's shape."""
 
-_PACKAGED = Path(__file__).resolve().parent / "_grammar"
-_CHECKOUT = Path(__file__).resolve().parent.parent / "grammar"
+_PACKAGE = os.path.dirname(os.path.realpath(__file__))
+_PACKAGED = os.path.join(_PACKAGE, "_grammar")
+_CHECKOUT = os.path.join(os.path.dirname(_PACKAGE), "grammar")
+
+
+def grammar_path(*parts: str) -> str:
+    """A path in the folder of the grammars: in the package of a wheel, or at the root of a checkout."""
+    return os.path.join(_PACKAGED if os.path.isdir(_PACKAGED) else _CHECKOUT, *parts)
 
 
 def grammar_folder() -> Path:
-    """The folder of the grammars: in the package of a wheel, or at the root of a checkout."""
-    return _PACKAGED if _PACKAGED.is_dir() else _CHECKOUT
+    """The folder of the grammars."""
+    from pathlib import Path
+
+    return Path(grammar_path())
 
 
 class Rule:
@@ -159,39 +179,40 @@ def _reduced_rules(parse_table: Any) -> list[Any]:
     return sorted(rules, key=lambda r: (str(r.origin.name), r.order, str(r.expansion)))
 
 
-def digest(paths: Iterable[Path]) -> str:
+def digest(paths: Iterable[str]) -> str:
     """The key of a table: a digest of its grammars.  The versions of Lark and Python do not affect the
     table, and querying Lark's version would take longer than loading the table."""
-    import hashlib
-
-    made = hashlib.sha256(f"{FORMAT}".encode())
+    parts = [f"{FORMAT}".encode()]
     for path in paths:
-        made.update(path.read_bytes())
-    return made.hexdigest()[:32]
+        with open(path, "rb") as file:
+            parts.append(file.read())
+    return caches.digest(b"".join(parts), 16).hex()
 
 
 def build(path: Path | str, table: dict[str, Any]) -> None:
     """Write a table to a file, whole or not at all. Raises OSError."""
-    path = Path(path)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
     try:
-        temporary.write_text(json.dumps(table, separators=(",", ":")), "utf-8")
+        with open(temporary, "w", encoding="utf-8") as file:
+            file.write(json.dumps(table, separators=(",", ":")))
         os.replace(temporary, path)
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
 
 
 def load(name: str, key: Callable[[], str], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """The table `name`: from the wheel, otherwise from the cache by `key`, otherwise built and cached."""
-    folder = grammar_folder()
-    shipped = folder / f"{name}.json"
-    if folder.name == "_grammar" and shipped.exists():
-        return json.loads(shipped.read_bytes())
-    cache = cache_folder()
-    cached = Path(cache) / f"{name}-{key()}.json" if cache is not None else None
+    shipped = os.path.join(_PACKAGED, f"{name}.json")
+    if os.path.exists(shipped):
+        with open(shipped, "rb") as file:
+            return json.loads(file.read())
+    cache = caches.cache_folder()
+    cached = os.path.join(cache, f"{name}-{key()}.json") if cache is not None else None
     if cached is not None:
         try:
-            table = json.loads(cached.read_bytes())
+            with open(cached, "rb") as file:
+                table = json.loads(file.read())
             if isinstance(table, dict) and table.get("format") == FORMAT:
                 return table
         except (OSError, ValueError):

@@ -9,12 +9,15 @@ number of grammar rules grows with the shapes, not with the ops (cuda_tile: abou
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tessera_tools.lalr import grammar_folder
 from tessera_tools.opdef.dialect import Dialect, all_dialects, find_dialect
 from tessera_tools.opdef.elements import Helpers
 from tessera_tools.opdef.registry import added_dialects
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEADER = """// Generated from tessera_tools/dialects/{dialect} by `python -m tessera_tools.parser.grammar`; do not edit.
 """

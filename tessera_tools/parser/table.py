@@ -10,12 +10,13 @@ in the user's cache folder, keyed by the grammar's text.
 
 from __future__ import annotations
 
-import hashlib
+import os
 import re
 from typing import Any
 
+from tessera_tools import cache as caches
 from tessera_tools import lalr
-from tessera_tools.lalr import grammar_folder
+from tessera_tools.lalr import grammar_path
 from tessera_tools.parser.grammar import added_grammars, read_grammar
 
 
@@ -61,8 +62,9 @@ def _smallest_conflict(structure: str, rules: list[str]) -> list[str]:
 
 def key() -> str:
     """The digest of the table's inputs."""
-    folder = grammar_folder()
-    return lalr.digest([folder / "structure.lark", *sorted((folder / "ops").glob("*.lark"))])
+    ops = grammar_path("ops")
+    names = sorted(name for name in os.listdir(ops) if name.endswith(".lark"))
+    return lalr.digest([grammar_path("structure.lark"), *(os.path.join(ops, name) for name in names)])
 
 
 def load() -> dict[str, Any]:
@@ -71,7 +73,7 @@ def load() -> dict[str, Any]:
     if not added:
         return lalr.load("table", key, make)
     # With the ops of plugins it is another table, which no wheel has.
-    return lalr.load("plugins", lambda: f"{key()}-{hashlib.sha256(added.encode()).hexdigest()[:16]}", make)
+    return lalr.load("plugins", lambda: f"{key()}-{caches.digest(added.encode(), 8).hex()}", make)
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def _grammar() -> str:
 
 @cache
 def _table() -> _Table:
-    return _Table(lalr.load("ptx", lambda: lalr.digest([lalr.grammar_folder() / "ptx.lark"]), make))
+    return _Table(lalr.load("ptx", lambda: lalr.digest([lalr.grammar_path("ptx.lark")]), make))
 
 
 def _blank(match: re.Match[str]) -> str:

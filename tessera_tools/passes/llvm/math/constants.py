@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import math
-from fractions import Fraction
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fractions import Fraction  # its import takes milliseconds
 
 BITS = 1300
 
@@ -20,18 +23,25 @@ def _inverse(value: int, one: int, *, alternating: bool) -> int:
     return total
 
 
+def ratio(numerator: int, denominator: int) -> Fraction:
+    """A rational number."""
+    from fractions import Fraction
+
+    return Fraction(numerator, denominator)
+
+
 @functools.cache
 def pi() -> Fraction:
     """π, by Machin's formula: 16 atan(1/5) - 4 atan(1/239)."""
     one = 1 << BITS + 20
-    return Fraction(16 * _inverse(5, one, alternating=True) - 4 * _inverse(239, one, alternating=True), one)
+    return ratio(16 * _inverse(5, one, alternating=True) - 4 * _inverse(239, one, alternating=True), one)
 
 
 @functools.cache
 def ln2() -> Fraction:
     """log 2 = 2 atanh(1/3)."""
     one = 1 << BITS + 20
-    return Fraction(2 * _inverse(3, one, alternating=False), one)
+    return ratio(2 * _inverse(3, one, alternating=False), one)
 
 
 @functools.cache

@@ -8,11 +8,10 @@ s = f / (2 + f)          log(1 + f) = 2 · atanh(s) = 2 s · (1 + s²/3 + s⁴ �
 from __future__ import annotations
 
 import math
-from fractions import Fraction
 
 from tessera_tools.ir.types import FloatType, IntegerType
 from tessera_tools.passes.llvm.math import coefficients
-from tessera_tools.passes.llvm.math.constants import ln2
+from tessera_tools.passes.llvm.math.constants import ln2, ratio
 from tessera_tools.passes.llvm.math.exponentials import near_one
 from tessera_tools.passes.llvm.math.numbers import (
     FORMATS,
@@ -74,7 +73,7 @@ def _log2_pair(x: Number) -> Pair:
     # u = s²; series = u / 3 + u² · ATANH(u)
     u, u_low = two_product(s, s)
     u_low = (s + s).fma(s_low, u_low)
-    third = times(Pair(u, u_low), constant_pair(Fraction(1, 3), precision))
+    third = times(Pair(u, u_low), constant_pair(ratio(1, 3), precision))
     series = two_sum(third.high, (u * u).fma(polynomial(coefficients.ATANH, u), third.low))
     # atanh(s) = s + s · series
     product, product_low = two_product(s, series.high)

@@ -10,8 +10,7 @@ cost nothing if their branch is not taken. LLVM performs CSE and hoists invarian
 from __future__ import annotations
 
 from collections.abc import Sequence
-from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES, CMPI_PREDICATES
@@ -22,6 +21,9 @@ from tessera_tools.ir.types import F32, F64, I1, I32, I64, FloatType, IntegerTyp
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.math.coefficients import Table
 from tessera_tools.records import dataclass
+
+if TYPE_CHECKING:
+    from fractions import Fraction  # its import takes milliseconds
 
 
 @dataclass(frozen=True)
@@ -247,7 +249,7 @@ def _nearest(value: Fraction, precision: int) -> Fraction:
     if not value:
         return value
     exponent = abs(value.numerator).bit_length() - value.denominator.bit_length()
-    unit = Fraction(2) ** (exponent - precision)
+    unit = type(value)(2) ** (exponent - precision)
     scaled = round(value / unit)
     while abs(scaled) >= 1 << precision:
         unit *= 2
