@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from programs import assembled, compiled, fresh_seed, stopped_by_findings
+from programs import assembled, compiled, fresh_seed, launch, stopped_by_findings
 from reference.interpreter import interpret
 from trials import mutants
 
@@ -20,6 +20,7 @@ from tessera_tools.parser import parse_module
 sys.path.insert(0, str(Path(__file__).parent))
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
 
+from programs_of_products import Product
 from random_products import Case, check, launched
 
 COPIED = Case.of("f16", "f32", (64, 32, 32), (64, 64, 192), "persistent", "partly")
@@ -86,7 +87,36 @@ def test_the_instructions_of_each_kind() -> None:
         assert re.search(r"bar\.sync \t1", ptx) is None
 
 
-@pytest.mark.parametrize("case", [COPIED, STORED], ids=["cp.async", "registers"])
+def test_mbarriers_of_threads_alone_need_no_fence() -> None:
+    """The barrier behind their initialization orders it for all threads of the CTA, and TMA does not use them."""
+    assert "fence.mbarrier_init" not in made(CASES["neither"]).ptx
+    assert all(made(case).ptx.count("fence.mbarrier_init") == 1 for case in (COPIED, STORED))
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_a_converted_factor_of_which_nothing_is_known(name: str, mode: str) -> None:
+    """The producer's threads load bytes, one at a time, convert them and store them; nothing spills."""
+    product = Product(m=128, n=128, k=64, a_in="i8" * (name == "a"), b_in="i8" * (name == "b"))
+    text = re.sub(r"div_by<\d+>", "div_by<1>", product.text())
+    ptx = compiled(text, "sm_90a").ptx
+    assert "wgmma.mma_async" in ptx and "mma.sync" not in ptx and "cp.async" not in ptx
+    rng = np.random.default_rng(fresh_seed())
+    m, n, k = (int(rng.integers(1, most)) for most in (128, 128, 300))
+    a, b = rng.integers(-4, 5, (m, k)).astype(np.float16), rng.integers(-4, 5, (k, n)).astype(np.float16)
+    given = [v.astype(np.int8) if name == which else v for which, v in (("a", a), ("b", b))]
+    args = [
+        x for v in (*given, np.zeros((m, n), np.float32)) for x in (v, *map(np.int32, (*v.shape, v.shape[1])))
+    ]
+    arrays = launch(text, *args, target="sm_90a", mode=mode)[0]
+    np.testing.assert_array_equal(arrays[2], a.astype(np.float64) @ b.astype(np.float64))
+    require_tool("ptxas")
+    assert [w for w in assembled(ptx, "sm_90a").warnings if "C75" in w or "spill" in w] == []
+
+
+@pytest.mark.parametrize(
+    "case", [COPIED, STORED, CASES["neither"]], ids=["cp.async", "registers", "registers alone"]
+)
 def test_every_synchronization_is_needed(case: Case) -> None:
     found = made(case)
     rng = np.random.default_rng(fresh_seed())
