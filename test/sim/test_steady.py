@@ -326,6 +326,24 @@ DONE:
     assert 2 * 10 * 30 < found.instructions < 2 * 12 * 45
 
 
+def test_a_grid_that_runs_at_once_takes_as_long_as_its_longest_ctas() -> None:
+    def code(half: int) -> str:
+        """CTAs below `half` have a quarter of the laps."""
+        return f"""  mov.u32 %r3, %ctaid.x;
+  setp.ge.u32 %p1, %r3, {half};
+  shr.u32 %r4, %r0, 2;
+  selp.b32 %r0, %r0, %r4, %p1;
+L:
+  ex2.approx.ftz.f32 %f0, %f0;
+{LAP.format(head="L")}"""
+
+    longest = time_of(code(0), 400, grid=100).cycles
+    assert time_of(code(50), 400, grid=100).cycles == pytest.approx(longest, rel=0.02)
+    # Of more CTAs than run at once, the mean counts.
+    longest = time_of(code(0), 400, grid=10_000, threads=64).cycles
+    assert time_of(code(5_000), 400, grid=10_000, threads=64).cycles < 0.9 * longest
+
+
 def test_warps_with_other_trip_counts_at_one_barrier_are_simulated_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
