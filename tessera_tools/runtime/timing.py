@@ -130,6 +130,8 @@ class TimedLaunch(PartialLaunch):
     def watch(self, recorder: Recorder, skips: Skips) -> None:
         """Tell the recorder which instructions poll global memory, and which write it; and let it skip laps of
         loops."""
+        if self.sampled is not None:
+            recorder.clusters = self.count
         instructions = [
             (pc, self.module.program.instructions[pc])
             for function in self.functions

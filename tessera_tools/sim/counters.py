@@ -61,6 +61,10 @@ class Counters:
         """The parity that a warp waits for, in place of `wanted`, if it has skipped laps (sim/clock/steady.py)."""
         return wanted
 
+    def counted(self, warp: Any, place: int, seen: Array, amount: Array) -> Array:
+        """What an atomic addition of one thread returns, in place of `seen`, if only a part of the grid runs."""
+        return seen
+
     def recorded(self, code: list[Any]) -> list[Any]:
         """The closures of a module as the launch runs them."""
         return code

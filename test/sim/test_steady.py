@@ -305,6 +305,45 @@ def test_tiles_whose_barriers_depend_on_data_are_not_extrapolated() -> None:
     check_not_skipped(lambda: time_of(ring(48, tile), 11, data=np.zeros(1 << 16, np.uint32)))
 
 
+def test_ctas_of_a_sample_take_their_part_of_the_tiles_from_a_counter() -> None:
+    """As if the others of the grid took theirs: 640 tiles of 64 CTAs are ten for each, of 30 instructions a tile."""
+    work = "  ex2.approx.ftz.f32 %f0, %f0;\n" * 30
+    code = f"""  setp.ne.u32 %p2, %r1, 0;
+NEXT:
+  @%p2 bra MEET;
+  atom.global.add.u32 %r3, [%rd0], 1;
+  st.shared.u32 [buffer], %r3;
+MEET:
+  bar.sync 0;
+  ld.shared.u32 %r3, [buffer];
+  bar.sync 0;
+  setp.ge.u32 %p0, %r3, %r0;
+  @%p0 bra DONE;
+{work}  bra NEXT;
+DONE:
+"""
+    found = time_of(code, 640, threads=32, grid=64)
+    assert 2 * 10 * 30 < found.instructions < 2 * 12 * 45
+
+
+def test_a_grid_that_runs_at_once_takes_as_long_as_its_longest_ctas() -> None:
+    def code(half: int) -> str:
+        """CTAs below `half` have a quarter of the laps."""
+        return f"""  mov.u32 %r3, %ctaid.x;
+  setp.ge.u32 %p1, %r3, {half};
+  shr.u32 %r4, %r0, 2;
+  selp.b32 %r0, %r0, %r4, %p1;
+L:
+  ex2.approx.ftz.f32 %f0, %f0;
+{LAP.format(head="L")}"""
+
+    longest = time_of(code(0), 400, grid=100).cycles
+    assert time_of(code(50), 400, grid=100).cycles == pytest.approx(longest, rel=0.02)
+    # Of more CTAs than run at once, the mean counts.
+    longest = time_of(code(0), 400, grid=10_000, threads=64).cycles
+    assert time_of(code(5_000), 400, grid=10_000, threads=64).cycles < 0.9 * longest
+
+
 def test_warps_with_other_trip_counts_at_one_barrier_are_simulated_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -119,6 +119,12 @@ class Recorder(Counters):
     """By sector: its last write."""
     steady: Steady | None = None
     """What skips laps of long loops, if anything does."""
+    clusters: int = 0
+    """Of the grid, if only some of them run."""
+    counters: dict[int, Array] = field(default_factory=dict[int, Array])
+    """By address of a counter: its first value."""
+    counts: Counter[tuple[int, int]] = field(default_factory=Counter[tuple[int, int]])
+    """By address of a counter and cluster: how often the cluster has counted."""
     operations: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
     """By instruction: the unit and the number of floating-point operations of one execution."""
 
@@ -208,6 +214,18 @@ class Recorder(Counters):
 
     def parity(self, warp: Warp, pc: int, address: int, wanted: int) -> int:
         return wanted if self.steady is None else self.steady.parity(warp, pc, address, wanted)
+
+    def counted(self, warp: Warp, place: int, seen: Array, amount: Array) -> Array:
+        """As if the clusters of the grid had counted in turn: of a sample, each would else take the tiles of many."""
+        if not self.clusters:
+            return seen
+        first = self.counters.setdefault(place, seen.copy())
+        x, y, _ = warp.cta.cluster.launch.clusters
+        i, j, k = warp.cta.cluster.index
+        number = i + x * (j + y * k)
+        before = self.counts[place, number] * self.clusters + number
+        self.counts[place, number] += 1
+        return first + amount * amount.dtype.type(before)
 
     def shared_access(self, line: int, addresses: Array, width: int) -> int:
         found = Counters.shared_access(self, line, addresses, width)

@@ -24,11 +24,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tessera_tools.sim.arrays import Array
-from tessera_tools.sim.clock.cost import Register, registers
+from tessera_tools.sim.clock.cost import Register
 from tessera_tools.sim.clock.cuts import Cut, first_of, phases_of, same_phases, turned_phases
+from tessera_tools.sim.clock.slices import Slice, named, slice_of, targets
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.machine import StopLaunch
-from tessera_tools.sim.program import Address, Function, Immediate, Instruction, Name, Operand, Program
+from tessera_tools.sim.program import Function, Program
 from tessera_tools.sim.warp import CHANGED, Split, Warp
 
 if TYPE_CHECKING:
@@ -49,18 +50,6 @@ _WINDOW_LAPS = 12
 _MOST_AHEAD = 4_000_000
 """Instructions that all examinations of a launch execute; skips do not execute more."""
 
-_PURE = frozenset({
-    "add", "sub", "mul", "mad", "fma", "min", "max", "abs", "neg", "and", "or", "xor", "not", "shl", "shr", "shf",
-    "lop3", "prmt", "bfe", "bfi", "bmsk", "szext", "fns", "setp", "set", "selp", "slct", "mov", "cvt", "cvta", "mad24",
-    "mul24", "sad", "div", "rem", "popc", "clz", "bfind", "brev", "cnot", "addc", "subc", "madc", "dp4a", "dp2a",
-    "isspacep", "testp", "copysign", "rcp", "sqrt", "rsqrt", "sin", "cos", "lg2", "ex2", "tanh", "mapa", "getctarank",
-    "shfl", "vote", "match", "redux", "elect", "activemask",
-})  # fmt: skip
-"""Instructions that change only registers, by values of registers."""
-_CONTROL = frozenset({"bra", "brx"})
-_ENDS = frozenset({"exit", "ret", "trap", "call", "brkpt"})
-_CLOCKS = ("%clock", "%globaltimer")
-
 
 class Skips(NamedTuple):
     """Which laps a launch may skip."""
@@ -69,34 +58,6 @@ class Skips(NamedTuple):
     """All windows are multiples of this number of laps; 0 if none may be skipped."""
     turns: bool = True
     """Laps that use other barriers than those before may be skipped."""
-
-
-class _Wait(NamedTuple):
-    """A wait for a parity."""
-
-    base: Register | None
-    """Of the address; None for a variable."""
-    offset: int
-    wanted: Register | None
-    value: int
-    """The parity, if no register has it."""
-
-
-@dataclass(slots=True)
-class _Slice:
-    """What decides the way of a warp through a loop."""
-
-    registers: tuple[Register, ...]
-    """All of the slice."""
-    actions: dict[int, str]
-    """By instruction: `run`, `branch`, `wait`, `sync`, `effect`; others do not matter."""
-    following: dict[int, int]
-    """By instruction of the loop: the next one that matters, or whose successor is not in the loop."""
-    reads: dict[int, tuple[Register, ...]]
-    """Registers that identify a barrier."""
-    results: dict[int, tuple[Register, ...]]
-    """Predicates that say whether a wait is over."""
-    parities: dict[int, _Wait]
 
 
 @dataclass(slots=True)
@@ -111,7 +72,7 @@ class _Loop:
     turns: bool = False
     begin: int = 0
     """Arrivals before it."""
-    cut: _Slice | None = None
+    cut: Slice | None = None
     held: list[dict[int, Array]] = field(default_factory=list[dict[int, Array]])
     """Registers at the begin of each window."""
 
@@ -161,7 +122,7 @@ class Steady:
         """By head of a loop: its last branch back."""
         for function in functions:
             for pc in range(function.start, function.end):
-                for target in _targets(self.instructions[pc]):
+                for target in targets(self.instructions[pc]):
                     if target <= pc:
                         self.ends[target] = max(pc, self.ends.get(target, 0))
         self.inner = {
@@ -172,7 +133,7 @@ class Steady:
         """By cluster: what its warps skip, in order."""
         self.plans: dict[int, _Plan] = {}
         """By cluster."""
-        self.slices: dict[tuple[int, frozenset[int]], _Slice | None] = {}
+        self.slices: dict[tuple[int, frozenset[int]], Slice | None] = {}
         self.examined: dict[Any, list[_Ahead]] = {}
         self.skipped: dict[Any, tuple[list[Array], dict[int, int]]] = {}
         self.spent = 0
@@ -221,7 +182,7 @@ class Steady:
         body = frozenset(pc for step in steps for pc in range(step.pc, step.pc + step.count))
         key = head, body
         if key not in self.slices:
-            self.slices[key] = self._slice(head, body)
+            self.slices[key] = slice_of(self.instructions, head, body)
         loop.cut = self.slices[key]
         if loop.cut is None:
             loop.dead = True
@@ -256,7 +217,7 @@ class Steady:
             loop.window, loop.left, loop.begin, loop.turns = window, ahead.laps, begin, ahead.turns
             return
 
-    def _ahead(self, warp: Warp, head: int, cut: _Slice, modes: Sequence[bool]) -> list[_Ahead]:
+    def _ahead(self, warp: Warp, head: int, cut: Slice, modes: Sequence[bool]) -> list[_Ahead]:
         """The periods of the laps that follow, and how many there are, by whether they turn."""
         runner = _Runner(self, warp, head, cut, examines=True)
         found: list[tuple[int, int]] = []
@@ -328,7 +289,7 @@ class Steady:
         trace.cuts.append(made)
         return True
 
-    def _skip(self, loop: _Loop, warp: Warp, head: int, cut: _Slice, times: int, trace: Trace) -> None:
+    def _skip(self, loop: _Loop, warp: Warp, head: int, cut: Slice, times: int, trace: Trace) -> None:
         """Give a warp the registers of a later lap."""
         laps = times * loop.window
         key = head, laps, warp.live, b"".join(_row(warp, register).tobytes() for register in cut.registers)
@@ -392,65 +353,11 @@ class Steady:
                             self.failed = True
                             return
 
-    # -- the slice
-
-    def _slice(self, head: int, body: frozenset[int]) -> _Slice | None:
-        """The slice of the instructions of a loop; None if it depends on memory or on time."""
-        instructions = {pc: self.instructions[pc] for pc in sorted(body)}
-        actions: dict[int, str] = {}
-        wanted: set[Register] = set()
-        reads: dict[int, tuple[Register, ...]] = {}
-        results: dict[int, tuple[Register, ...]] = {}
-        parities: dict[int, _Wait] = {}
-        for pc, inst in instructions.items():
-            guard = _named(inst, (inst.predicate,)) if inst.predicate is not None else ()
-            if inst.opcode in _ENDS:
-                if inst.opcode == "call":
-                    return None
-                actions[pc] = "end"
-                wanted.update(guard)
-            elif inst.opcode in _CONTROL:
-                actions[pc] = "branch"
-                wanted.update(registers(inst)[0])
-            elif inst.opcode in ("mbarrier", "bar", "barrier") and inst.modifiers[:1] != ("warp",):
-                waits = inst.modifiers[:1] in (("try_wait",), ("test_wait",))
-                actions[pc] = "wait" if waits else "sync"
-                reads[pc] = _barrier(inst)
-                wanted.update((*reads[pc], *guard))
-                if waits:
-                    results[pc] = registers(inst)[1]
-                    if (parity := _parity(inst)) is not None:
-                        parities[pc] = parity
-            elif inst.opcode not in _PURE and guard:
-                actions[pc] = "effect"
-                wanted.update(guard)
-        growing = True
-        while growing:
-            growing = False
-            for pc, inst in instructions.items():
-                if actions.get(pc) in ("run", "branch", "wait"):
-                    continue
-                if not wanted.isdisjoint(_written(inst)):
-                    constant = inst.opcode == "ld" and {"param", "const"} & {*inst.modifiers}
-                    if (inst.opcode not in _PURE and not constant) or _timed(inst):
-                        return None
-                    actions[pc] = "run"
-                    wanted.update(registers(inst)[0])
-                    growing = True
-        following: dict[int, int] = {}
-        for pc in sorted(body, reverse=True):
-            after = pc + 1
-            if pc in actions or pc == head:
-                following[pc] = pc
-            else:
-                following[pc] = following.get(after, after)
-        return _Slice(tuple(sorted(wanted)), actions, following, reads, results, parities)
-
 
 class _Runner:
     """Runs the slice of a loop for one warp."""
 
-    def __init__(self, owner: Steady, warp: Warp, head: int, cut: _Slice, *, examines: bool) -> None:
+    def __init__(self, owner: Steady, warp: Warp, head: int, cut: Slice, *, examines: bool) -> None:
         self.owner, self.warp, self.head, self.cut, self.examines = owner, warp, head, cut, examines
         self.code = warp.cta.cluster.launch.module.code
         self.split = warp.split
@@ -551,7 +458,7 @@ class _Runner:
         guard = self.owner.instructions[pc].predicate
         if guard is None:
             return mask.bits
-        (register,) = _named(self.owner.instructions[pc], (guard,))
+        (register,) = named(self.owner.instructions[pc], (guard,))
         chosen = mask_of(_row(self.warp, register)).bits
         return mask.bits & (~chosen if guard.negated else chosen)
 
@@ -573,64 +480,3 @@ def _merged(splits: list[Split]) -> list[Split]:
 
 def _row(warp: Warp, register: Register) -> Array:
     return warp.registers[register[0]][register[1]]
-
-
-# -- instructions
-
-
-def _targets(inst: Instruction) -> list[int]:
-    """Where a branch may go to."""
-    scope = inst.scope
-    names = [operand.name for operand in inst.operands if isinstance(operand, Name)]
-    if inst.opcode == "bra":
-        found = [scope.label(names[-1])] if names else []
-    elif inst.opcode == "brx":
-        found = [scope.label(label) for name in names for label in scope.target_list(name) or ()]
-    else:
-        return []
-    return [target for target in found if target is not None]
-
-
-def _named(inst: Instruction, operands: Iterable[Operand]) -> tuple[Register, ...]:
-    """The registers among the operands, and those in addresses."""
-    found: list[Register] = []
-    for operand in operands:
-        name = operand.base if isinstance(operand, Address) else operand
-        register = inst.scope.register(name.name) if isinstance(name, Name) else None
-        if register is not None:
-            found.append((register.type.bits, register.slot))
-    return tuple(found)
-
-
-def _barrier(inst: Instruction) -> tuple[Register, ...]:
-    """The registers that tell which barrier, and which of its phases, an instruction means."""
-    if inst.opcode != "mbarrier":
-        return _named(inst, inst.operands)
-    places = [operand for operand in inst.operands if isinstance(operand, Address)]
-    parity = inst.operands[2:3] if "parity" in inst.modifiers else ()
-    return _named(inst, (*places, *parity))
-
-
-def _parity(inst: Instruction) -> _Wait | None:
-    """What a wait for a parity waits for; None for another wait."""
-    if "parity" not in inst.modifiers:
-        return None
-    address, parity = inst.operands[1:3]
-    base, wanted = _named(inst, (address,)), _named(inst, (parity,))
-    value = int(parity.value) if isinstance(parity, Immediate) else 0
-    offset = address.offset if isinstance(address, Address) else 0
-    return _Wait(base[0] if base else None, offset, wanted[0] if wanted else None, value)
-
-
-def _written(inst: Instruction) -> tuple[Register, ...]:
-    """The registers that an instruction writes, also later."""
-    found = registers(inst)[1]
-    if inst.opcode == "wgmma" and inst.operands:
-        accumulators = inst.operands[0]
-        found = _named(inst, getattr(accumulators, "elements", ()))
-    return found
-
-
-def _timed(inst: Instruction) -> bool:
-    """True if an instruction reads a clock."""
-    return any(isinstance(operand, Name) and operand.name.startswith(_CLOCKS) for operand in inst.operands)

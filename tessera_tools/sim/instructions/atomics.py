@@ -82,6 +82,7 @@ def atom(ctx: Context) -> Execute:
     total = type.bytes * vector
     acquire, release = sem in ("acquire", "acq_rel"), sem in ("release", "acq_rel")
     ufunc = _associative(operation, type)
+    counts = returns and operation == "add" and type.kind in "bus" and vector == 1 and space == "global"
 
     def execute(warp: Warp, mask: Mask) -> None:
         ports = warp.ports
@@ -96,6 +97,8 @@ def atom(ctx: Context) -> Execute:
             places = _places(warp, mask, space, where)
             seen, new = _serially(places, old, values, expected, combine, ufunc)
             store(warp, mask, space, where, type.bytes, new, True)
+            if counts and warp.stats is not None and len(values) == 1:
+                seen = warp.stats.counted(warp, int(places[0]), seen, values)
             if destinations is not None:
                 ports[destinations[element]][mask.array] = seen
         strong_write(warp, mask, space, base, release)
