@@ -23,6 +23,7 @@ from programs import (
 )
 
 from tessera_tools.diagnostics import DiagnosticError, collect
+from tessera_tools.dialects import nv_tileas
 from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.tileas import umma_warpgroups
@@ -42,6 +43,7 @@ KERNELS = {
     "d64, many keys": Attention(keys=128),
     "d128": Attention(keys=128, width=128, element="bf16"),
     "d64, causal": Attention(keys=128, causal=True),
+    "d64, 256 rows": Attention(rows=256),
 }
 
 
@@ -81,6 +83,21 @@ def test_an_agent_of_its_own_changes_the_sums_between_products() -> None:
     (text,) = (one.message for one in told if said in one.message)
     with_agent, without = map(int, re.findall(r"(\d+) (?:cycles an iteration|if they carry)", text))
     assert with_agent < without
+
+
+def test_two_warpgroups_take_turns() -> None:
+    """Each has the products of its own rows, from 256 rows on; probabilities are in the columns of their scores."""
+    with collect():
+        options = Options(lookup(TARGET), until="nv_tileas")
+        module = parse_module(KERNELS["d64, 256 rows"].text(), "program.mlir")
+        compile_module(module, options)
+    ops = list(module.walk())
+    products = [op for op in ops if isinstance(op, nv_tileas.Umma)]
+    assert sorted(op.row.value for op in products) == [0, 0, 128, 128]
+    (alloc,) = (op for op in ops if isinstance(op, nv_tileas.AllocTmem))
+    assert alloc.shares.values == (-1, -1, 0) and alloc.columns == 256
+    (switch,) = (op for op in ops if isinstance(op, nv_tileas.AgentSwitch))
+    assert switch.attributes["registers"].values == (32, 32, 32, 64, 208)
 
 
 def test_sums_that_are_multiplied_by_one_stay_as_they_are() -> None:
@@ -136,6 +153,12 @@ def test_every_synchronization_is_needed(causal: bool) -> None:
     """Also each fence: the one behind the wait for a stage of the probabilities is also for the sums that products have
     left right behind its release."""
     kernel = Attention(rows=64, keys=32, width=32, causal=causal)
+    assert missed_mutants(compiled(kernel.text(), TARGET), kernel) == []
+
+
+@pytest.mark.slow
+def test_every_synchronization_of_parts_of_rows_is_needed() -> None:
+    kernel = Attention(rows=256, keys=64, width=64)
     assert missed_mutants(compiled(kernel.text(), TARGET), kernel) == []
 
 

@@ -73,9 +73,9 @@ _MOST_AGENTS = 3
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (40, 112)}
 """Registers of the threads of producer and multipliers, which share a warpgroup, and of a consumer, by number of
 consumer warpgroups; 0 where there are enough for all."""
-_CORRECTED = {1: (40, 232), 2: (40, 200)}
+_CORRECTED = {1: (40, 232), 2: (32, 208)}
 """The same where an agent changes sums in tensor memory, which has a warpgroup as each part of the consumer has."""
-_CORRECTOR = {1: 160, 2: 72}
+_CORRECTOR = {1: 160, 2: 64}
 """Registers of its threads."""
 
 
