@@ -23,7 +23,6 @@ from programs import (
 )
 
 from tessera_tools.diagnostics import DiagnosticError, collect
-from tessera_tools.dialects import nv_tileas
 from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.tileas import umma_warpgroups
@@ -86,18 +85,11 @@ def test_an_agent_of_its_own_changes_the_sums_between_products() -> None:
 
 
 def test_two_warpgroups_take_turns() -> None:
-    """Each has the products of its own rows, from 256 rows on; probabilities are in the columns of their scores."""
-    with collect():
-        options = Options(lookup(TARGET), until="nv_tileas")
-        module = parse_module(KERNELS["d64, 256 rows"].text(), "program.mlir")
-        compile_module(module, options)
-    ops = list(module.walk())
-    products = [op for op in ops if isinstance(op, nv_tileas.Umma)]
-    assert sorted(op.row.value for op in products) == [0, 0, 128, 128]
-    (alloc,) = (op for op in ops if isinstance(op, nv_tileas.AllocTmem))
-    assert alloc.shares.values == (-1, -1, 0) and alloc.columns == 256
-    (switch,) = (op for op in ops if isinstance(op, nv_tileas.AgentSwitch))
-    assert switch.attributes["registers"].values == (32, 32, 32, 64, 208)
+    """Each has the rows of one instruction; probabilities are in the columns of their scores: 128, and 128 of sums."""
+    made = compiled(KERNELS["d64, 256 rows"].text(), TARGET).ptx
+    assert re.findall(r"setmaxnreg\S+ \t(\d+)", made) == ["32", "64", "208"]
+    (columns,) = re.findall(r"tcgen05.alloc\S+ \t\[\S+\], (%r\d+);", made)
+    assert re.findall(rf"mov.b32 \t{columns}, (\d+);", made) == ["256"]
 
 
 def test_sums_that_are_multiplied_by_one_stay_as_they_are() -> None:
