@@ -31,12 +31,13 @@ BEGINS = (nv_tileas.ProducerAcquire, nv_tileas.ConsumerWait)
 
 def out_of_order(function: Operation) -> Iterator[DiagnosticError]:
     """Yields an error for each side of a pipeline that leaves out a stage or begins one twice: the first such op."""
-    sides: dict[tuple[Value, type[Operation], Region], list[Any]] = {}
+    sides: dict[tuple[Value, type[Operation], Region, int], list[Any]] = {}
     for op in function.walk():
         if isinstance(op, BEGINS) and not nv_tileas.is_unwrapped(op):
             agent = nv_tileas.agent_of(op) or function.regions[0]
-            sides.setdefault((op.pipeline, type(op), agent), []).append(op)
-    for (_, _, agent), begins in sides.items():
+            part = 0 if op.part is None else op.part.value
+            sides.setdefault((op.pipeline, type(op), agent, part), []).append(op)
+    for (_, _, agent, _), begins in sides.items():
         try:
             _Side(agent, begins).block(agent.entry)
         except DiagnosticError as failure:

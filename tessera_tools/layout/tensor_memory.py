@@ -44,9 +44,10 @@ def accumulator(shape: Sequence[int], m: int) -> LinearLayout:
     return LinearLayout({"lane": lanes, "column": along}, [("dim0", rows), ("dim1", columns)])
 
 
-def operand(shape: Sequence[int], m: int, bits: int) -> LinearLayout:
+def operand(shape: Sequence[int], m: int, bits: int, step: int = 0) -> LinearLayout:
     """Returns which element of a tile (M, K) of elements of so many bits each (part, lane, column) holds, for
-    instructions of `m` rows; part 0 is in the low bits.
+    instructions of `m` rows; part 0 is in the low bits.  The rows of each further instruction follow `step` columns
+    after those of the one before, or directly.
 
     Raises LayoutError unless the tile has whole instructions along M, and whole columns.
     """
@@ -55,7 +56,9 @@ def operand(shape: Sequence[int], m: int, bits: int) -> LinearLayout:
     along = whole.bases["column"]
     if shape[1] * bits % 32:
         raise LayoutError(f"rows of {shape[1]} elements of {bits} bits are no whole columns of 32 bits")
-    bases = {"part": along[:parts], "lane": whole.bases["lane"], "column": along[parts:]}
+    inside, rows = along[parts : len(_steps(shape[1]))], along[len(_steps(shape[1])) :]
+    gaps = [(0, 0)] * max(0, len(_steps(step)) - len(inside)) if step and rows else []
+    bases = {"part": along[:parts], "lane": whole.bases["lane"], "column": [*inside, *gaps, *rows]}
     return LinearLayout(bases, whole.outs)
 
 

@@ -24,6 +24,7 @@ from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
     from tessera_tools.dialects.nv_tileaa import Func
+    from tessera_tools.dialects.nv_tileas import CreatePipeline
     from tessera_tools.ir.core import Operation, Value
     from tessera_tools.ir.types import RankedTensorType
 
@@ -290,7 +291,7 @@ def arrivals(contents: Contents) -> Iterator[DiagnosticError]:
                 fills = write.fills if isinstance(write, ProducerWrite) else set[Fill]()
                 if isinstance(write, ProducerCommit):
                     fills = {Fill.PRODUCTS}
-                count = sum(fill.arrivals(_warps_around(write, function)) for fill in fills)
+                count = sum(fill.arrivals(_warps_of_part(op, write, function)) for fill in fills)
                 if op.pair is not None and fills == {Fill.TILES}:
                     count *= 2
                 if fills and op.producers.value != count:
@@ -301,7 +302,7 @@ def arrivals(contents: Contents) -> Iterator[DiagnosticError]:
                     failure.diagnostics[0].note("the stage is filled here", write.location)
                     yield failure
             readers = {agent_of(user): user for user in op.res.users if isinstance(user, ConsumerWait)}
-            each = [_warps_around(user, function) for user in readers.values()]
+            each = [_warps_of_part(op, user, function) for user in readers.values()]
             warps = sum(each) if op.in_turn is None else max(each, default=0)
             warps *= 1 + (len(op.peers.values) if op.peers is not None else 0)
             if op.pair is not None and op.is_of_products:
@@ -311,6 +312,16 @@ def arrivals(contents: Contents) -> Iterator[DiagnosticError]:
                     f"has {op.consumers.value} consumers, but {warps} warps release its stages; expected "
                     f"consumers = {warps}"
                 )
+
+
+def _warps_of_part(pipeline: CreatePipeline, user: Operation, function: Func) -> int:
+    """The warps that arrive at one barrier of a pipeline: of several parts, those of a warpgroup."""
+    from tessera_tools.target import WARPS_OF_WARPGROUP
+
+    warps = _warps_around(user, function)
+    if pipeline.parts is not None and warps == WARPS_OF_WARPGROUP * pipeline.parts.value:
+        return WARPS_OF_WARPGROUP
+    return warps
 
 
 def _warps_around(op: Operation, function: Func) -> int:

@@ -394,7 +394,7 @@ def _conversion(op: nv_tileas.ConvertLayout, size: int) -> Scratch:
 @scratch("nv_tileas.async.pipeline.create_pipeline")
 def _barrier_scratch(op: nv_tileas.CreatePipeline, target: Target) -> Scratch | None:
     """Two mbarriers of 8 bytes a stage."""
-    return Scratch(16 * op.stages.value, f"the barriers of {op.stages.value} stages")
+    return Scratch(16 * op.barriers, f"the barriers of {op.stages.value} stages")
 
 
 @scratch("nv_tileas.alloc_tmem")

@@ -40,6 +40,7 @@ KERNELS = {
     "d64, many keys": Attention(keys=128),
     "d128": Attention(keys=128, width=128, element="bf16"),
     "d64, causal": Attention(keys=128, causal=True),
+    "d64, 256 rows": Attention(rows=256),
 }
 
 
@@ -81,6 +82,14 @@ def test_an_agent_of_its_own_changes_the_sums_between_products() -> None:
     assert with_agent < without
 
 
+def test_two_warpgroups_take_turns() -> None:
+    """Each has the rows of one instruction; probabilities are in the columns of their scores: 128, and 128 of sums."""
+    made = compiled(KERNELS["d64, 256 rows"].text(), TARGET).ptx
+    assert re.findall(r"setmaxnreg\S+ \t(\d+)", made) == ["32", "64", "208"]
+    (columns,) = re.findall(r"tcgen05.alloc\S+ \t\[\S+\], (%r\d+);", made)
+    assert re.findall(rf"mov.b32 \t{columns}, (\d+);", made) == ["256"]
+
+
 def test_sums_that_are_multiplied_by_one_stay_as_they_are() -> None:
     """A warp whose rows keep their maximum has nothing to do; the results are those of a warp that multiplies."""
     rng = np.random.default_rng(fresh_seed())
@@ -120,6 +129,12 @@ def test_every_synchronization_is_needed(causal: bool) -> None:
     """Also each fence: the one behind the wait for a stage of the probabilities is also for the sums that products have
     left right behind its release."""
     kernel = Attention(rows=64, keys=32, width=32, causal=causal)
+    assert missed_mutants(compiled(kernel.text(), TARGET), kernel) == []
+
+
+@pytest.mark.slow
+def test_every_synchronization_of_parts_of_rows_is_needed() -> None:
+    kernel = Attention(rows=256, keys=64, width=64)
     assert missed_mutants(compiled(kernel.text(), TARGET), kernel) == []
 
 

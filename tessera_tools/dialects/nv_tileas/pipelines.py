@@ -118,6 +118,9 @@ class CreatePipeline(
     out.  They have turns (create_order).
     With `implied`, nobody waits for releases: a stage is filled again only behind the waits for another pipeline that
     say that it has been read.
+    With `parts`, each stage is as many stages with barriers of their own, for the row parts of a tile, and the numbers
+    of arrivals are those of one part.  A warpgroup of an agent of several uses the part of its number; agents of one
+    say which they use.
     With `pair`, products of two CTAs read or fill the stages of both, and a thread of the CTA of the even rank, the
     leader, starts them.  What it waits for arrives at the barriers of the leader, from both CTAs; what it completes
     arrives in both.  Peers are CTAs of other pairs then: TMA completes the barriers of the leader of each CTA that gets
@@ -133,11 +136,18 @@ class CreatePipeline(
     pair = attribute(UNIT_ATTR, "products of a pair of CTAs use the stages of both", optional=True)
     in_turn = attribute(UNIT_ATTR, "the agents that read stages take turns", optional=True)
     implied = attribute(UNIT_ATTR, "other pipelines say when a stage is empty", optional=True)
+    parts = attribute(I32_ATTR, "row parts of a stage", optional=True)
     res = result(PIPELINE)
     assembly = (
         "`stages` `=` $stages `,` custom<Arrivals>($producers, $consumers) (`,` `peers` `=` $peers^)? "
-        "(`pair` $pair^)? (`in_turn` $in_turn^)? (`implied` $implied^)? attr-dict `:` type($res)"
+        "(`pair` $pair^)? (`in_turn` $in_turn^)? (`implied` $implied^)? (`parts` `=` $parts^)? "
+        "attr-dict `:` type($res)"
     )
+
+    @property
+    def barriers(self) -> int:
+        """Barriers of the full stages, of which there are as many of the empty ones."""
+        return self.stages.value * (1 if self.parts is None else self.parts.value)
 
     @property
     def is_of_products(self) -> bool:
@@ -146,8 +156,8 @@ class CreatePipeline(
         return any(isinstance(user, ProducerCommit) for op in acquires for user in op.res.users)
 
     def verify_op(self) -> None:
-        for word in ("stages", "producers", "consumers"):
-            value = getattr(self, word).value
+        for word in ("stages", "producers", "consumers", "parts"):
+            value = 1 if getattr(self, word) is None else getattr(self, word).value
             if not 1 <= value < 1 << 20:
                 raise self.error(f"has {word} = {value}; expected at least 1")
         if self.peers is not None and (min(self.peers.values, default=0) < 1 or max(self.peers.values) > 15):
@@ -250,8 +260,9 @@ class ProducerAcquire(
     """Waits until the consumers have released the stage.  A slot without a phase has never been filled."""
 
     phase = optional_operand(exactly(I32))
+    part = attribute(I32_ATTR, "which part of a stage that has several", optional=True)
     res = result(PRODUCER)
-    assembly = "$pipeline `,` custom<Place>($iter, $phase) attr-dict `:` type($res)"
+    assembly = "$pipeline `,` custom<Place>($iter, $phase) (`part` $part^)? attr-dict `:` type($res)"
 
     def verify_op(self) -> None:
         _verify_once(self, self.res, (ProducerWrite, ProducerCommit), "is acquired, but not written")
@@ -266,7 +277,8 @@ class ProducerTail(
     barriers of this one is complete when the producer has waited for all stages."""
 
     phase = optional_operand(exactly(I32))
-    assembly = "$pipeline `,` custom<Place>($iter, $phase) attr-dict"
+    part = attribute(I32_ATTR, "which part of a stage that has several", optional=True)
+    assembly = "$pipeline `,` custom<Place>($iter, $phase) (`part` $part^)? attr-dict"
 
 
 class Fill(Enum):
@@ -389,10 +401,11 @@ class ConsumerWait(
     consumer_idx = attribute(I32_ATTR)
     deferred = attribute(UNIT_ATTR, "filled in the iteration before", optional=True)
     phase = optional_operand(exactly(I32))
+    part = attribute(I32_ATTR, "which part of a stage that has several", optional=True)
     res = result(CONSUMER)
     assembly = (
-        "$pipeline `,` custom<Place>($iter, $phase) `,` $consumer_idx (`deferred` $deferred^)? attr-dict `:` "
-        "type($res)"
+        "$pipeline `,` custom<Place>($iter, $phase) `,` $consumer_idx (`part` $part^)? "
+        "(`deferred` $deferred^)? attr-dict `:` type($res)"
     )
 
     def verify_op(self) -> None:

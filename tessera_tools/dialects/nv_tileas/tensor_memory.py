@@ -14,7 +14,7 @@ that products read.  PTX ISA, "Tensorcore 5th Generation Instructions".
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import Refusal
@@ -23,6 +23,7 @@ from tessera_tools.dialects.nv_tileas.base import SMEM, LayoutAttr, StagedType
 from tessera_tools.dialects.nv_tileas.pipeline_types import STAGE
 from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I1, I8, FloatType, IntegerType, RankedTensorType, Type, bit_width
+from tessera_tools.layout import LinearLayout
 from tessera_tools.layout.tensor_memory import (
     ATOM,
     LANES,
@@ -34,6 +35,7 @@ from tessera_tools.layout.tensor_memory import (
 from tessera_tools.layout.tensor_memory import operand as layout_of_operand
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
+    I64_ARRAY,
     I64_ATTR,
     PURE,
     UNIT_ATTR,
@@ -57,7 +59,6 @@ from tessera_tools.opdef import (
 if TYPE_CHECKING:
     from tessera_tools.ir.builtin_attributes import IntegerAttr
     from tessera_tools.ir.scanner import Scanner
-    from tessera_tools.layout import LinearLayout
 
 FEWEST_COLUMNS = 32
 """The smallest number of columns that tcgen05.alloc gives; it gives powers of two."""
@@ -153,10 +154,16 @@ class TmemType(StagedType, name="nv_tileas.tmem"):
 TMEM = of(TmemType, summary="nv_tileas.tmem")
 
 
-def allocated_columns(types: list[TmemType]) -> int:
+def allocated_columns(types: Sequence[TmemType]) -> int:
     """The columns of one allocation for these buffers: a power of two."""
     needed = max(sum(type.columns for type in types), FEWEST_COLUMNS)
     return 1 << (needed - 1).bit_length()
+
+
+def _without_gaps(layout: LinearLayout) -> LinearLayout:
+    """The layout without the columns that are left free between row parts."""
+    columns = [step for step in layout.bases["column"] if step != (0, 0)]
+    return LinearLayout({**layout.bases, "column": columns}, layout.outs)
 
 
 class AllocTmem(Op, name="nv_tileas.alloc_tmem", traits=(MemoryEffects(allocate(Resource.TENSOR)),)):
@@ -164,12 +171,60 @@ class AllocTmem(Op, name="nv_tileas.alloc_tmem", traits=(MemoryEffects(allocate(
     threads of the CTA execute it, and synchronize.  With `pair`, both CTAs of a pair get the same columns."""
 
     pair = attribute(UNIT_ATTR, "for products of a pair of CTAs", optional=True)
+    shares = attribute(
+        I64_ARRAY, "for each buffer, the number of an earlier one whose columns it has, or -1", optional=True
+    )
     buffers = variadic_result(TMEM)
-    assembly = "(`pair` $pair^)? attr-dict `:` type($buffers)"
+    assembly = "(`pair` $pair^)? (`shares` `=` $shares^)? attr-dict `:` type($buffers)"
+
+    @property
+    def places(self) -> list[int]:
+        """The first column of each buffer in the allocation."""
+        found: list[int] = []
+        free = 0
+        for number, buffer in enumerate(self.results):
+            type, other = buffer.type, self.shared_with(number)
+            assert isinstance(type, TmemType)
+            found.append(free if other is None else found[other])
+            free += type.columns if other is None else 0
+        return found
+
+    @property
+    def columns(self) -> int:
+        """The columns of the allocation."""
+        own = [buffer.type for number, buffer in enumerate(self.results) if self.shared_with(number) is None]
+        return allocated_columns([type for type in own if isinstance(type, TmemType)])
+
+    def shared_with(self, number: int) -> int | None:
+        """The buffer whose columns another one has; None if it has its own."""
+        other = -1 if self.shares is None else self.shares.values[number]
+        return None if other < 0 else other
 
     def verify_op(self) -> None:
         if not self.results:
             raise self.error("allocates nothing; expected one buffer at least")
+        if self.shares is None:
+            return
+        if len(self.shares.values) != len(self.results):
+            raise self.error(
+                f"has {len(self.shares.values)} numbers of shared buffers for {len(self.results)} buffers"
+            )
+        for number, other in enumerate(self.shares.values):
+            if not -1 <= other < number or (other >= 0 and self.shared_with(other) is not None):
+                raise self.error(
+                    f"lets buffer {number} share the columns of buffer {other}; expected an earlier one that has its "
+                    "own"
+                )
+            one, of = self.results[number].type, self.results[other].type
+            if (
+                other >= 0
+                and isinstance(one, TmemType)
+                and isinstance(of, TmemType)
+                and one.columns > of.columns
+            ):
+                raise self.error(
+                    f"lets {one.columns} columns of buffer {number} share the {of.columns} of buffer {other}"
+                )
 
 
 class DeallocTmem(Op, name="nv_tileas.dealloc_tmem", traits=(MemoryEffects(free("buffers")),)):
@@ -181,8 +236,14 @@ class DeallocTmem(Op, name="nv_tileas.dealloc_tmem", traits=(MemoryEffects(free(
     @property
     def pair(self) -> bool:
         """Whether both CTAs of a pair free them."""
+        return self.allocation.pair is not None
+
+    @property
+    def allocation(self) -> AllocTmem:
+        """What allocated them."""
         made = self.operands[0].defining_op
-        return isinstance(made, AllocTmem) and made.pair is not None
+        assert isinstance(made, AllocTmem)
+        return made
 
     def verify_op(self) -> None:
         made = self.operands[0].defining_op if self.operands else None
@@ -221,9 +282,10 @@ class Umma(
     negate_a = attribute(UNIT_ATTR, "the instruction inverts the sign of a", optional=True)
     negate_b = attribute(UNIT_ATTR, "the instruction inverts the sign of b", optional=True)
     pair = attribute(UNIT_ATTR, "a product of a pair of CTAs, of which each has half of b", optional=True)
+    row = attribute(I64_ATTR, "the first of the rows of one instruction; all of them without", optional=True)
     assembly = (
         "$a `,` $b `,` $d `,` custom<Place>($iter) `accumulate` $accumulate (`scales` $scales^)? (`pair` $pair^)? "
-        "attr-dict `:` "
+        "(`row` $row^)? attr-dict `:` "
         "type($a) `,` type($b) `,` type($d) (`scales` type($scales)^)?"
     )
 
@@ -265,6 +327,10 @@ class Umma(
             raise self.error(
                 f"multiplies tiles of {d[0]}x{d[1]}x{self.terms} with {m}x{n}x{k}: expected whole instructions"
             )
+        if self.row is not None and (self.pair is not None or not _is_instruction(self.row, d[0], m)):
+            raise self.error(
+                f"has rows from {self.row.value} on of {d[0]}; expected a multiple of {m}, and no pair"
+            )
         if self.pair is not None and (m != LANES or d[1] != n or n % _STEP_OF_PAIR):
             raise self.error(
                 f"multiplies in a pair into {d[0]}x{d[1]} with {self.atom}; expected instructions of {LANES} rows of "
@@ -273,7 +339,7 @@ class Umma(
         if self.d.type.layout.layout != accumulator(d, m):
             raise self.error(f"leaves its sums in {self.d.type}, which is not where {UMMA} of {m} rows does")
         in_tensor = self.a.type
-        if isinstance(in_tensor, TmemType) and in_tensor.layout.layout != operand_layout(
+        if isinstance(in_tensor, TmemType) and _without_gaps(in_tensor.layout.layout) != operand_layout(
             a, m, in_tensor.element
         ):
             raise self.error(
@@ -380,17 +446,19 @@ class TmemLoad(Op, name="nv_tileas.tmem_load", traits=(MemoryEffects(read("sourc
 
     source = operand(TMEM)
     iter = operand(STAGE)
+    row = attribute(I64_ATTR, "the first of the rows of one instruction; all of them without", optional=True)
     column = attribute(
         I64_ATTR, "the first of the columns of the tile; the result is all of it without", optional=True
     )
     res = result(ANY_RANKED_TENSOR)
     assembly = (
-        "$source `,` custom<Place>($iter) (`column` $column^)? attr-dict `:` type($source) `->` type($res)"
+        "$source `,` custom<Place>($iter) (`row` $row^)? (`column` $column^)? attr-dict `:` type($source) `->` "
+        "type($res)"
     )
 
     def verify_op(self) -> None:
         old, new = self.source.type, self.res.type
-        if not _is_part(new, old, self.column):
+        if not _is_part(new, old, self.row, self.column):
             raise self.error(f"loads {new} from one stage of {old}")
         if old.layout.parts > 1:
             raise self.error(f"loads {old}, whose elements share columns; only products read it")
@@ -402,14 +470,17 @@ class TmemStore(Op, name="nv_tileas.tmem_store", traits=(MemoryEffects(write("bu
 
     value = operand(ANY_RANKED_TENSOR)
     buffer = operand(TMEM)
+    row = attribute(I64_ATTR, "the first of the rows of one instruction; all of them without", optional=True)
     column = attribute(
         I64_ATTR, "the first of the columns of the tile; the value is all of it without", optional=True
     )
-    assembly = "$value `,` $buffer (`column` $column^)? attr-dict `:` type($value) `,` type($buffer)"
+    assembly = (
+        "$value `,` $buffer (`row` $row^)? (`column` $column^)? attr-dict `:` type($value) `,` type($buffer)"
+    )
 
     def verify_op(self) -> None:
         old, new = self.value.type, self.buffer.type
-        if new.stages != 1 or not _is_part(old, new, self.column):
+        if new.stages != 1 or not _is_part(old, new, self.row, self.column):
             raise self.error(f"stores {old} to {new}; expected one stage of it")
         bits = bit_width(new.element)
         if bits * new.layout.parts != 32 or (new.rows != LANES and new.layout.parts > 2):
@@ -429,21 +500,37 @@ class AnyInWarp(Op, name="nv_tileas.any_in_warp", traits=(PURE,)):
 
     def verify_op(self) -> None:
         source, buffer = self.source.type, self.buffer.type
-        if source.element is not I1 or source.shape != (buffer.tile[0], 1) or buffer.rows != LANES:
+        if (
+            source.element is not I1
+            or buffer.rows != LANES
+            or source.shape not in ((buffer.tile[0], 1), (LANES, 1))
+        ):
             raise self.error(
                 f"looks for true elements of {source} in the rows of {buffer}; expected a column of i1, and "
                 f"instructions of {LANES} rows"
             )
 
 
-def _is_part(part: RankedTensorType, whole: TmemType, column: IntegerAttr | None) -> bool:
-    """Whether a tile is one stage of a buffer, or so many columns of it from one on."""
+def _is_part(
+    part: RankedTensorType, whole: TmemType, row: IntegerAttr | None, column: IntegerAttr | None
+) -> bool:
+    """Whether a tile is one stage of a buffer, or the rows of one instruction, or so many columns from one on."""
+    rows, columns = whole.tile
+    if row is not None:
+        if not _is_instruction(row, rows, whole.rows):
+            return False
+        rows = whole.rows
     if part.element is not whole.element or column is None:
-        return part.element is whole.element and part.shape == whole.tile
-    (rows, columns), first = whole.tile, column.value
+        return part.element is whole.element and part.shape == (rows, columns)
+    first = column.value
     if part.rank != 2 or part.shape[0] != rows or whole.layout.parts > 1:
         return False
     return first >= 0 and first % part.shape[1] == 0 and first + part.shape[1] <= columns
+
+
+def _is_instruction(row: IntegerAttr, rows: int, step: int) -> bool:
+    """Whether the rows of an instruction begin at one of so many."""
+    return 0 <= row.value < rows and row.value % step == 0
 
 
 def scales_layout(shape: tuple[int, ...], axis: int, width: int) -> TensorAttr:
@@ -451,9 +538,10 @@ def scales_layout(shape: tuple[int, ...], axis: int, width: int) -> TensorAttr:
     return TensorAttr(scale_factors(shape, axis, width))
 
 
-def operand_layout(shape: tuple[int, ...], rows: int, element: Type) -> LinearLayout:
-    """Where a product of so many rows an instruction reads its left operand.  Raises LayoutError if it cannot."""
-    return layout_of_operand(shape, rows, bit_width(element))
+def operand_layout(shape: tuple[int, ...], rows: int, element: Type, step: int = 0) -> LinearLayout:
+    """Where a product of so many rows an instruction reads its left operand, with so many columns from one instruction
+    to the next.  Raises LayoutError if it cannot."""
+    return layout_of_operand(shape, rows, bit_width(element), step)
 
 
 def umma_layout(shape: tuple[int, ...], rows: int) -> TensorAttr:

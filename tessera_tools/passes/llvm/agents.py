@@ -42,6 +42,7 @@ from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT, is_completed_elsew
 from tessera_tools.passes.llvm.releases import (
     is_arrival,
     is_filled_once,
+    part_of,
     peers_of,
     pipeline_of_op,
     waits_for_empty,
@@ -56,7 +57,7 @@ _BYTES = 8
 
 def full_barrier(low: Lowering, op: Any) -> Value:
     """The mbarrier for the full stage that an op is on."""
-    return _barrier(low, pipeline_of_op(op), low.scalar(op.iter), 0)
+    return _barrier(low, pipeline_of_op(op), low.scalar(op.iter), 0, part_of(op))
 
 
 def is_in_pair(op: Operation) -> bool:
@@ -64,14 +65,21 @@ def is_in_pair(op: Operation) -> bool:
     return pipeline_of_op(op).pair is not None
 
 
-def _empty_barrier(low: Lowering, pipeline: nv_tileas.CreatePipeline, stage: Value) -> Value:
-    return _barrier(low, pipeline, stage, pipeline.stages.value)
+def _empty_barrier(low: Lowering, op: Any, pipeline: nv_tileas.CreatePipeline, stage: Value) -> Value:
+    return _barrier(low, pipeline, stage, pipeline.barriers, part_of(op))
 
 
-def _barrier(low: Lowering, pipeline: nv_tileas.CreatePipeline, stage: Value, first: int) -> Value:
+def _barrier(
+    low: Lowering, pipeline: nv_tileas.CreatePipeline, stage: Value, first: int, part: int | None
+) -> Value:
+    """The mbarrier of a stage behind the first ones; of several parts, that of the warpgroup if no other is named."""
     e = low.e
     base = e.gep(e.address_of(GLOBAL_SMEM), low.allocation.offsets[pipeline] + first * _BYTES)
-    return e.gep(base, e.mul(stage, _BYTES))
+    number: Any = stage
+    if pipeline.parts is not None:
+        own = e.lshr(e.uniform_warp, WARPS_OF_WARPGROUP.bit_length() - 1) if part is None else part
+        number = e.add(e.mul(stage, pipeline.parts.value), own)
+    return e.gep(base, e.mul(number, _BYTES))
 
 
 def wait_for_phase(low: Lowering, barrier: Value, parity: Value) -> None:
@@ -114,7 +122,7 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
             f"Failed to init mbarrier: its stages are filled together with those of peers {far}, but the kernel has "
             f"clusters of {low.ctas} CTA{'s' if low.ctas > 1 else ''}; expected peers below that number"
         )
-    stages = op.stages.value
+    stages = op.barriers
     phases = [(0, op.producers.value)]
     if not is_filled_once(op):
         phases.append((stages, op.consumers.value))
@@ -151,7 +159,7 @@ def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
     if waits_for_empty(op):
         e = low.e
         assert op.phase is not None
-        barrier = _empty_barrier(low, pipeline_of_op(op), low.scalar(op.iter))
+        barrier = _empty_barrier(low, op, pipeline_of_op(op), low.scalar(op.iter))
         empty = e.constant(e.xor(low.scalar(op.phase), 1))
         # Only threads that arrive wait: for another one, which comes later, two rounds may have passed.
         fills = {f for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite) for f in user.fills}
@@ -169,8 +177,9 @@ def producer_tail(low: Lowering, op: nv_tileas.ProducerTail) -> None:
         return
     e = low.e
     assert op.phase is not None
-    barrier = _empty_barrier(low, pipeline, low.scalar(op.iter))
+    barrier = _empty_barrier(low, op, pipeline, low.scalar(op.iter))
     _waits(pipeline)(low, barrier, e.constant(e.xor(low.scalar(op.phase), 1)))
+    fence_behind(low, op)
 
 
 def _who(low: Lowering, fills: set[Fill]) -> Value | None:
@@ -264,7 +273,7 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
         return
     fence_before(low, op)
     (stage,) = low.stage(op.token)
-    barrier = _empty_barrier(low, pipeline, stage)
+    barrier = _empty_barrier(low, op, pipeline, stage)
     if op.products is not None:
         commit_products(low, barrier, peers_of(pipeline), in_pair=pipeline.pair is not None)
     else:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
@@ -28,8 +30,20 @@ def waits_for_empty(op: nv_tileas.ProducerAcquire) -> bool:
 
 def is_filled_once(pipeline: nv_tileas.CreatePipeline) -> bool:
     """Whether nobody waits until a stage is empty."""
-    acquires = [user for user in pipeline.res.users if isinstance(user, nv_tileas.ProducerAcquire)]
-    return not any(map(waits_for_empty, acquires))
+    users = list(pipeline.res.users)
+    if pipeline.implied is not None and any(isinstance(user, nv_tileas.ProducerTail) for user in users):
+        return False
+    return not any(isinstance(user, nv_tileas.ProducerAcquire) and waits_for_empty(user) for user in users)
+
+
+def part_of(op: Any) -> int | None:
+    """The part of a stage that an op names, itself or by the op that gives its token; None if it names none."""
+    while not isinstance(op, nv_tileas.ProducerAcquire | nv_tileas.ConsumerWait | nv_tileas.ProducerTail):
+        token = getattr(op, "token", None)
+        if token is None or token.defining_op is None:
+            return None
+        op = token.defining_op
+    return None if op.part is None else op.part.value
 
 
 def is_arrival(op: Operation) -> bool:

@@ -116,9 +116,14 @@ def buffers_of(op: Operation) -> set[Value]:
 
 
 def _origin(value: Value) -> Value:
-    """The buffer of which a copy gives a stage."""
+    """The buffer of which a copy gives a stage, or whose columns another one shares."""
     made = value.defining_op
-    return made.target if isinstance(made, nv_tileas.TmemCopy) else value
+    if isinstance(made, nv_tileas.TmemCopy):
+        return _origin(made.target)
+    if isinstance(made, nv_tileas.AllocTmem):
+        other = made.shared_with(list[Value](made.results).index(value))
+        return value if other is None else made.results[other]
+    return value
 
 
 def _waited(op: Operation) -> Side | None:
@@ -129,6 +134,8 @@ def _waited(op: Operation) -> Side | None:
         return pipeline_of_op(op), False
     if isinstance(op, nv_tileas.MBarrierWait):
         return op.mbarrier, True
+    if isinstance(op, nv_tileas.ProducerTail):
+        return pipeline_of_op(op), False
     return None
 
 

@@ -22,7 +22,7 @@ from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.atoms import MmaAtom
 from tessera_tools.dialects.llvm.types import pointer as pointer_in
-from tessera_tools.dialects.nv_tileas import TmemType, allocated_columns
+from tessera_tools.dialects.nv_tileas import TmemType
 from tessera_tools.dialects.nvvm.attributes import (
     BlockScaleKindAttr,
     CTAGroupAttr,
@@ -103,9 +103,7 @@ def alloc_tmem(low: Lowering, op: nv_tileas.AllocTmem) -> None:
         raise op.error(
             f"needs tensor memory, which {low.target.name} does not have; expected one of {having}"
         )
-    types = [result.type for result in op.results]
-    assert all(isinstance(type, TmemType) for type in types)
-    columns = allocated_columns([type for type in types if isinstance(type, TmemType)])
+    columns = op.columns
     if columns > low.target.tmem_columns:
         raise op.error(
             f"allocates {columns} columns of tensor memory, but {low.target.name} has {low.target.tmem_columns}"
@@ -117,11 +115,9 @@ def alloc_tmem(low: Lowering, op: nv_tileas.AllocTmem) -> None:
         e.nvvm("tcgen05.relinquish_alloc_permit", group=group)
     e.barrier()
     address = e.emit(llvm.Load(place, res=I32)).results[0]
-    column = 0
-    for result, type in zip(op.results, types, strict=True):
-        assert isinstance(type, TmemType)
-        low.define(result, _TensorBuffer(address, column, type))
-        column += type.columns
+    for result, column in zip(op.results, op.places, strict=True):
+        assert isinstance(result.type, TmemType)
+        low.define(result, _TensorBuffer(address, column, result.type))
 
 
 @lowers("nv_tileas.dealloc_tmem")
@@ -129,7 +125,7 @@ def dealloc_tmem(low: Lowering, op: nv_tileas.DeallocTmem) -> None:
     """Each thread has waited for its loads.  The threads of a pair have met behind its agents."""
     e = low.e
     buffers = [_buffer(low, value) for value in op.operands]
-    columns = allocated_columns([buffer.type for buffer in buffers])
+    columns = op.allocation.columns
     if not (op.pair and isinstance(op.prev_op, nv_tileas.AgentSwitch)):
         e.barrier()
     with only_where(e, e.icmp("eq", e.uniform_warp, 0)):
@@ -172,19 +168,23 @@ def _pointer(e: Emitter, address: Int) -> Value:
 
 
 def _columns(layout: LinearLayout) -> dict[tuple[int, int], int]:
-    """The column of each tile element of the first lane, by its coordinates."""
+    """The first column of each tile element of the first lane, by its coordinates."""
     found: dict[tuple[int, int], int] = {}
     for column in range(layout.in_size("column")):
         at = layout.apply({"lane": 0, "column": column})
-        found[at["dim0"], at["dim1"]] = column
+        found.setdefault((at["dim0"], at["dim1"]), column)
     return found
 
 
-def _from(columns: dict[tuple[int, int], int], first: IntegerAttr | None) -> dict[tuple[int, int], int]:
-    """The columns of the part of a tile that begins at one of its columns."""
+def _from(
+    columns: dict[tuple[int, int], int], row: IntegerAttr | None, first: IntegerAttr | None
+) -> dict[tuple[int, int], int]:
+    """The columns of the part of a tile that begins at one of its rows or columns."""
+    if row is not None:
+        columns = {(0, at): column for (up, at), column in columns.items() if up == row.value}
     if first is None:
         return columns
-    return {(row, at - first.value): column for (row, at), column in columns.items() if at >= first.value}
+    return {(up, at - first.value): column for (up, at), column in columns.items() if at >= first.value}
 
 
 # -- products
@@ -303,7 +303,7 @@ def umma(low: Lowering, op: nv_tileas.Umma) -> None:
             (row, column, start),
         )
         for start in range(0, op.terms, k)
-        for row in range(0, rows, m)
+        for row in (range(0, rows, m) if op.row is None else [op.row.value])
         for column in range(0, width, n)
     ]  # fmt: skip
     fence_before(low, op)
@@ -382,7 +382,7 @@ def tmem_load(low: Lowering, op: nv_tileas.TmemLoad) -> None:
     buffer, address = _stage(low, op.source, op.iter)
     columns = _columns(buffer.type.layout.layout)
     base = _of_warp(low, layout, columns, address)
-    columns = _from(columns, op.column)
+    columns = _from(columns, op.row, op.column)
     fence_before(low, op)
     words: list[Value] = []
     for column, count, shape in _pieces(layout, buffer.type, columns):
@@ -404,7 +404,7 @@ def tmem_store(low: Lowering, op: nv_tileas.TmemStore) -> None:
     buffer = _buffer(low, op.buffer)
     columns = _columns(type.layout.layout)
     base = _of_warp(low, layout, columns, e.add(buffer.address, buffer.column))
-    columns = _from(columns, op.column)
+    columns = _from(columns, op.row, op.column)
     words = low.tile(op.value).words(e)
     fence_before(low, op)
     start = 0

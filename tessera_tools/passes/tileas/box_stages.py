@@ -15,7 +15,7 @@ from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType, peers_of
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, i32, i64
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import I32, I64, RankedTensorType
@@ -196,13 +196,18 @@ def _begin(load: BoxLoad, value_of: Callable[[Value], Value], builder: Builder) 
 
 
 def fill_with(
-    pipeline: Value, iterator: Value, write: Callable[[Builder], None], builder: Builder, location: Location
+    pipeline: Value,
+    iterator: Value,
+    write: Callable[[Builder], None],
+    builder: Builder,
+    location: Location,
+    part: IntegerAttr | None = None,
 ) -> None:
-    """Acquire a stage, write it, and commit it."""
+    """Acquire a stage, or a part of it, write it, and commit it."""
     one = nv_tileas.ProduceOne.create([pipeline, iterator], [], {}, [Region([Block()])], location=location)
     builder.insert(one)
     inside = Builder.at_end(one.regions[0].entry, location)
-    acquired = nv_tileas.ProducerAcquire(pipeline, iterator, res=nv_tileas.ProducerTokenType())
+    acquired = nv_tileas.ProducerAcquire(pipeline, iterator, part=part, res=nv_tileas.ProducerTokenType())
     token = inside.insert(acquired).res
     written = nv_tileas.ProducerWrite.create(
         [token, iterator], [nv_tileas.ProducerTokenType()], {}, [Region([Block()])], location=location

@@ -27,6 +27,7 @@ from typing import Any, ClassVar, cast
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.nv_tileas import TmemType
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I64, FloatType, RankedTensorType
@@ -55,7 +56,9 @@ from tessera_tools.passes.tileas.fills import BoxLoad, Filler
 from tessera_tools.passes.tileas.materialize_schedule import Kernel
 from tessera_tools.passes.tileas.packed_factors import unpack_factors
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
+from tessera_tools.passes.tileas.umma_columns import scales_type
 from tessera_tools.passes.tileas.umma_corrections import Corrector, hoist
+from tessera_tools.passes.tileas.umma_handovers import before_which, handed_pipelines, last_in
 from tessera_tools.passes.tileas.umma_multipliers import Multiplier
 from tessera_tools.passes.tileas.umma_pairs import CTAS
 from tessera_tools.passes.tileas.umma_products import (
@@ -64,7 +67,6 @@ from tessera_tools.passes.tileas.umma_products import (
     UmmaChoice,
     UmmaProduct,
     choose_umma,
-    scales_type,
 )
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.records import dataclass
@@ -146,6 +148,8 @@ class TensorKernel(Kernel):
         self.in_pairs, self.not_in_pairs = choice.in_pairs, choice.not_in_pairs
         super().__init__(function, choice, target)
         self.corrector_registers = choice.corrector_registers
+        self.parts = choice.parts
+        """Parts of the rows with pipelines of their own."""
         self.ctas = CTAS if choice.in_pairs else 1
         """CTAs that do the products together."""
         self.sums = [Sums(one) for one in choice.accumulations]
@@ -157,12 +161,12 @@ class TensorKernel(Kernel):
             pipeline
             for product in choice.products
             if isinstance(product, UmmaProduct)
-            for pipeline in _handed(product)
+            for pipeline in handed_pipelines(product)
         ]
         """The pipelines of factors that the consumer computes."""
         self.handed_before: dict[Operation, list[Pipeline]] = {}
         for pipeline in self.handed:
-            before = _before(pipeline)
+            before = before_which(pipeline)
             self.places[pipeline] = _around(before) if before.regions else before
             self.handed_before.setdefault(before, []).append(pipeline)
         self.copies: dict[Filler, Value] = {}
@@ -233,17 +237,40 @@ class TensorKernel(Kernel):
                     in_tensor.append(factor)
                 else:
                     pipeline.brought[factor] = declare(factor, pipeline.stages, before)
-            arrivals = pipeline.arrivals(self.warps) * self.ctas
-            pipeline.token = self.create(pipeline.stages, arrivals, 1, pipeline.user, before)
+            arrivals = pipeline.arrivals(self.warps) // self.parts * self.ctas
+            pipeline.token = self.create(
+                pipeline.stages,
+                arrivals,
+                1,
+                pipeline.user,
+                before,
+                implied=any(isinstance(f, Handed) and f.shares is not None for f in pipeline.loads),
+                parts=self.parts,
+            )
         for one in self.sums:
             arrivals = Corrector.warps if one in self.corrected else 1
-            one.token = self.create(one.of.stages, arrivals, self.warps * self.ctas, one.of.end, before)
+            parts = 1 if one in self.corrected else self.parts
+            shared = any(factor.shares is one.of for factor in in_tensor)
+            one.token = self.create(
+                one.of.stages,
+                arrivals,
+                self.warps // parts * self.ctas,
+                one.of.end,
+                before,
+                implied=shared,
+                parts=parts,
+            )
         for corrector in self.correctors:
             corrector.declare(before)
         copied = self.copied()
         types = [one.of.type for one in self.sums] + [factor.tensor_type for factor in in_tensor]
         types += copied.values()
-        attributes = {"pair": UNIT} if self.in_pairs else {}
+        attributes: dict[str, Attribute] = {"pair": UNIT} if self.in_pairs else {}
+        if any(factor.shares is not None for factor in in_tensor):
+            numbers = {one.of: number for number, one in enumerate(self.sums)}
+            shares = [numbers.get(factor.shares, -1) for factor in in_tensor]
+            rest = [-1] * (len(types) - len(self.sums) - len(in_tensor))
+            attributes["shares"] = DenseArrayAttr(I64, (*(-1 for _ in self.sums), *shares, *rest))
         alloc = nv_tileas.AllocTmem.create([], types, attributes, [], location=location)
         before.insert(alloc)
         for one, buffer in zip(self.sums, alloc.results, strict=False):
@@ -306,6 +333,7 @@ class TensorKernel(Kernel):
         builder: Builder,
         *,
         implied: bool = False,
+        parts: int = 1,
     ) -> Value:
         """A pipeline with so many arrivals."""
         made = nv_tileas.CreatePipeline(
@@ -315,6 +343,7 @@ class TensorKernel(Kernel):
             None,
             UNIT if self.in_pairs else None,
             implied=UNIT if implied else None,
+            parts=i32(parts) if parts > 1 else None,
             res=nv_tileas.PipelineTokenType(),
             location=user.location,
         )
@@ -359,7 +388,7 @@ class TensorKernel(Kernel):
         for op in list(block):
             for pipeline in self.handed_before.get(op, ()):
                 place = Builder.before(op)
-                if isinstance(op, nv_tileas.Dot) and (last := _last_in(block, pipeline)) is not None:
+                if isinstance(op, nv_tileas.Dot) and (last := last_in(block, pipeline)) is not None:
                     # As soon as it is computed.
                     place = Builder.after(last)
                 self.hand_over(pipeline, place, state)
@@ -543,41 +572,6 @@ class TensorKernel(Kernel):
         zero = otherwise.insert(arith.Constant(DenseElementsAttr.of(type, [0]), location=location)).results[0]
         otherwise.insert(scf.Yield([zero]))
         return branch.results[0]
-
-
-def _handed(product: UmmaProduct) -> list[Pipeline]:
-    """The pipelines of what the consumer hands over for a product.  Factors of blocks that it hands over at the same
-    place share one."""
-    together: dict[tuple[Operation, int], list[Filler]] = {}
-    found: list[list[Filler]] = []
-    for factor in product.handed.values():
-        if not factor.is_copied_on:
-            found.append([factor])
-            continue
-        place = factor.before, factor.stages
-        if place not in together:
-            found.append(together.setdefault(place, []))
-        together[place].append(factor)
-    return [Pipeline(loads, product, stages=_stages(loads)) for loads in found]
-
-
-def _stages(loads: list[Filler]) -> int:
-    return next(factor.stages for factor in loads if isinstance(factor, Handed))
-
-
-def _before(pipeline: Pipeline) -> Operation:
-    """The op before which the consumer fills a pipeline."""
-    return next(factor.before for factor in pipeline.loads if isinstance(factor, Handed))
-
-
-def _last_in(block: Block, pipeline: Pipeline) -> Operation | None:
-    """The last of the ops of a block that make what the consumer hands over; None if none is in it."""
-    made = [factor.value.defining_op for factor in pipeline.loads if isinstance(factor, Handed)]
-    last: Operation | None = None
-    for op in made:
-        if op is not None and op.parent is block and (last is None or last.is_before_in_block(op)):
-            last = op
-    return last
 
 
 def _end_of(kept: arith.Select) -> Value:

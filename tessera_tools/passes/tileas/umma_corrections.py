@@ -26,7 +26,7 @@ from tessera_tools.analysis.tile_costs import cost_of, in_threads
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, i32, i64
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import F32, I64, RankedTensorType
@@ -34,9 +34,10 @@ from tessera_tools.layout.shared import swizzled
 from tessera_tools.layout.tensor_memory import LANES
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.agent_control import State, copied
-from tessera_tools.passes.tileas.box_stages import Pipeline, drain, fill_with, first, following
+from tessera_tools.passes.tileas.box_stages import Pipeline, fill_with, first, following
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.producer_slice import Slice
+from tessera_tools.passes.tileas.umma_parts import ROW_PARTS, may_have_parts, share_columns
 from tessera_tools.passes.tileas.umma_warpgroups import has_rows
 from tessera_tools.planning.shared_memory import ALIGN, narrowest
 from tessera_tools.records import dataclass
@@ -50,8 +51,8 @@ _STAGES = 2
 """Stages of what the consumer hands over: it may be one iteration ahead."""
 _ONE = 0x3F800000
 """1 as f32."""
-_AT_ONCE = 64
-"""Sums that a thread changes at once."""
+_AT_ONCE = {1: 64, 2: 32}
+"""Sums that a thread changes at once, by parts of the rows."""
 _BARRIER_CYCLES = 32
 """Cycles of the threads for an arrival at an mbarrier and the wait for another one."""
 
@@ -79,26 +80,31 @@ class Correction:
 
 def correct(function: nv_tileaa.Func, choice: UmmaChoice, target: Target, required: bool) -> None:
     """Let an agent change the sums of a loop in tensor memory, where that is cheaper, or where it is possible at all;
-    one accumulation has it.  Missed if it is required, and none can."""
-    first = choice.accumulations[0].first
+    one accumulation has it.  With several parts of the rows, each has a warpgroup of the consumer.  Missed if it is
+    required, and none can."""
+    first, parts = choice.accumulations[0].first, 1
+    if choice.groups == ROW_PARTS and may_have_parts(choice.accumulations):
+        parts = ROW_PARTS
     if choice.in_pairs:
         why = "is done by two CTAs together"
-    elif not has_rows(function, choice.accumulations):
+    elif parts == 1 and not has_rows(function, choice.accumulations):
         why = "needs more warpgroups of consumers than there are beside an agent that changes sums"
     else:
         why = "adds up no sums that a loop changes between its products, element by element"
         # A consumer of several warpgroups has all registers of a multiprocessor as it is.
         for one in choice.accumulations if required or choice.groups > 1 else ():
-            found = find_correction(one, target)
-            if found is not None and (required or found.cycles[0] < found.cycles[1]):
+            found = find_correction(one, target, parts)
+            if found is None or (parts > 1 and not share_columns(one, choice.accumulations)):
+                continue
+            if required or found.cycles[0] < found.cycles[1]:
                 one.correction, one.loop, one.number = found, found.loop, found.number
-                choice.groups = 1
+                choice.groups = choice.parts = parts
                 return
     if required:
         raise Missed(first, why)
 
 
-def find_correction(one: Accumulation, target: Target) -> Correction | None:
+def find_correction(one: Accumulation, target: Target, parts: int = 1) -> Correction | None:
     """How an accumulation may stay in tensor memory, changed by an agent of its own; None if it cannot."""
     dot, end = one.first, one.last.res
     loop = dot.parent_op
@@ -109,7 +115,7 @@ def find_correction(one: Accumulation, target: Target) -> Correction | None:
         or end.type.element is not F32
     ):
         return None
-    if end.type.shape[0] > LANES:
+    if end.type.shape[0] > LANES * parts:
         # One warpgroup would change the rows of several instructions one after the other, and the product waits.
         return None
     numbers = [n for n, value in enumerate(loop.yielded) if value is end]
@@ -133,7 +139,7 @@ def find_correction(one: Accumulation, target: Target) -> Correction | None:
         return None
     if made.slice.handed:
         return None
-    made.cycles = _price(made, one, target)
+    made.cycles = _price(made, one, target, parts)
     return made
 
 
@@ -165,7 +171,7 @@ def _follow(value: Value, made: Correction, seen: set[Operation]) -> bool:
     return all(_follow(operand, made, seen) for operand in op.operands)
 
 
-def _price(made: Correction, one: Accumulation, target: Target) -> tuple[int, int]:
+def _price(made: Correction, one: Accumulation, target: Target, groups: int) -> tuple[int, int]:
     """(cycles an iteration with an agent for the chain, and without): the longer one of what the consumer does, and of
     the chain and the products, which follow each other; or both in the consumer."""
     rows, columns = one.first.c.type.shape
@@ -184,7 +190,7 @@ def _price(made: Correction, one: Accumulation, target: Target) -> tuple[int, in
         // rates.tensor("tcgen05", storage_bits(dot.a.type.element))
         for dot in products
     )
-    parts = -(-rows * columns // (_AT_ONCE * 32 * WARPS_OF_WARPGROUP))
+    parts = -(-rows * columns // (_AT_ONCE[groups] * 32 * WARPS_OF_WARPGROUP))
     waits = 2 * parts * rates.shared_latency + 2 * _BARRIER_CYCLES
     return max(others + _BARRIER_CYCLES, own + 2 * moved + waits + multiplied), others + own + 2 * moved
 
@@ -234,12 +240,18 @@ class Corrector:
 
     def declare(self, builder: Builder) -> None:
         """The pipelines and buffers, before the agents."""
-        user = self.sums.of.first
-        self.usable.token = self.kernel.create(1, self.warps, 1, user, builder)
+        user, parts = self.sums.of.first, self.kernel.parts
+        self.usable.token = self.kernel.create(1, self.warps, 1, user, builder, parts=parts)
         for value, pipeline in self.handed.items():
             type: Any = value.type
             pipeline.token = self.kernel.create(
-                _STAGES, self.kernel.warps, self.warps, user, builder, implied=self.is_implied
+                _STAGES,
+                self.kernel.warps // parts,
+                self.warps,
+                user,
+                builder,
+                implied=self.is_implied,
+                parts=parts,
             )
             layout = SharedAttr(swizzled(type.shape, type.element.width, None, 0))
             alloc = nv_tileas.AllocTensor(
@@ -315,7 +327,8 @@ class Corrector:
             if op is correction.loop:
                 token = self.begin(builder, state)
                 copied(correction.loop, slice, builder, mapping, state, self.kernel.places, self.copy)
-                drain(self.usable.token, state[self.usable], 1, builder)
+                for part in self.row_parts():
+                    builder.insert(nv_tileas.ProducerTail(self.usable.token, state[self.usable], part=part))
                 builder.insert(nv_tileas.ProducerCommit(token, location=op.location))
                 state[self.sums] = following(state[self.sums], builder)
             elif isinstance(op, scf.For | scf.If) and op in slice.control:
@@ -342,32 +355,49 @@ class Corrector:
         inside = Builder.at_end(written.regions[0].entry, location)
         start = constant_of(self.correction.loop.inits[self.correction.number])
         assert isinstance(start, DenseElementsAttr)
-        for column, type in self.parts():
-            value = inside.insert(
-                arith.Constant(DenseElementsAttr(type, start.data), location=location)
-            ).results[0]
-            inside.insert(nv_tileas.TmemStore(value, self.sums.buffer, i64(column), location=location))
+        for part in self.row_parts():
+            for column, type in self.parts():
+                value = inside.insert(
+                    arith.Constant(DenseElementsAttr(type, start.data), location=location)
+                ).results[0]
+                inside.insert(
+                    nv_tileas.TmemStore(
+                        value, self.sums.buffer, _row(part), column=i64(column), location=location
+                    )
+                )
         inside.insert(nv_tileas.Yield([]))
         return written.results[0]
 
     def change(self, builder: Builder, state: State) -> None:
         """One iteration."""
+        for part in self.row_parts():
+            self.change_rows(part, builder, state)
+        for pipeline in (self.usable, *self.handed.values()):
+            state[pipeline] = following(state[pipeline], builder)
+
+    def change_rows(self, part: IntegerAttr | None, builder: Builder, state: State) -> None:
+        """One iteration of one part of the rows."""
         location = self.sums.of.first.location
         mapping = IRMapping()
         for value, pipeline in self.handed.items():
             iterator = state[pipeline]
             waited = nv_tileas.ConsumerWait(
-                pipeline.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType(), location=location
+                pipeline.token,
+                iterator,
+                i32(0),
+                part=part,
+                res=nv_tileas.ConsumerTokenType(),
+                location=location,
             )
             token = builder.insert(waited).res
             stage, zero = _stage(self.buffers[value], iterator, builder)
-            type: Any = value.type
-            at = DenseArrayAttr(I64, (0,) * type.rank)
+            old: Any = value.type
+            type = RankedTensorType((self.rows, 1), old.element)
+            at = DenseArrayAttr(I64, (0 if part is None else part.value * self.rows, 0))
             atom = narrowest(type.element, "lds")
             read = builder.insert(nv_tileas.Load(stage, zero, at, atom, res=type, location=location))
             mapping.values[value] = read.res
             builder.insert(nv_tileas.ConsumerRelease(token, location=location))
-            state[pipeline] = following(iterator, builder)
 
         def change(inside: Builder) -> None:
             needed = self.is_needed(mapping, inside)
@@ -377,12 +407,22 @@ class Corrector:
                 inside.insert(branch)
                 inside = Builder.at_end(branch.regions[0].entry, location)
             for column, type in self.parts():
-                self.part(column, type, mapping, state[self.sums], inside)
+                self.part(part, column, type, mapping, state[self.sums], inside)
             if branch is not None:
                 inside.insert(scf.Yield([]))
 
-        fill_with(self.usable.token, state[self.usable], change, builder, location)
-        state[self.usable] = following(state[self.usable], builder)
+        fill_with(self.usable.token, state[self.usable], change, builder, location, part)
+
+    @property
+    def rows(self) -> int:
+        """Rows that the agent changes one after the other."""
+        type: Any = self.sums.of.first.c.type
+        return type.shape[0] // self.kernel.parts
+
+    def row_parts(self) -> list[IntegerAttr | None]:
+        """The numbers of the parts of the rows; None for all of them."""
+        parts = self.kernel.parts
+        return [None] if parts == 1 else [i32(part) for part in range(parts)]
 
     def is_needed(self, mapping: IRMapping, builder: Builder) -> Value | None:
         """Whether this warp has a row whose sums change: not if they are multiplied by 1.  None if that cannot be told
@@ -403,13 +443,22 @@ class Corrector:
         return builder.insert(nv_tileas.AnyInWarp(other, self.sums.buffer, location=location)).res
 
     def part(
-        self, column: int, type: RankedTensorType, outer: IRMapping, iterator: Value, builder: Builder
+        self,
+        part: IntegerAttr | None,
+        column: int,
+        type: RankedTensorType,
+        outer: IRMapping,
+        iterator: Value,
+        builder: Builder,
     ) -> None:
         """Change so many columns from one on."""
         location = self.sums.of.first.location
         mapping = IRMapping()
         mapping.values.update(outer.values)
-        loaded = nv_tileas.TmemLoad(self.sums.buffer, iterator, i64(column), res=type, location=location)
+        row = _row(part)
+        loaded = nv_tileas.TmemLoad(
+            self.sums.buffer, iterator, row, column=i64(column), res=type, location=location
+        )
         mapping.values[self.correction.sums] = builder.insert(loaded).res
         for op in self.correction.chain:
             for value in op.operands:
@@ -421,17 +470,24 @@ class Corrector:
             copy.results[0].type = type
             builder.insert(copy)
         value = mapping.value(self.sums.of.first.c)
-        builder.insert(nv_tileas.TmemStore(value, self.sums.buffer, i64(column), location=location))
+        builder.insert(
+            nv_tileas.TmemStore(value, self.sums.buffer, row, column=i64(column), location=location)
+        )
 
     def parts(self) -> Iterator[tuple[int, RankedTensorType]]:
         """(first column, type) of each part of the tile that is changed at once."""
         whole: Any = self.sums.of.first.c.type
-        rows, columns = whole.shape
+        rows, columns = self.rows, whole.shape[1]
         width = columns
-        while rows * width > _AT_ONCE * 32 * self.warps:
+        while rows * width > _AT_ONCE[self.kernel.parts] * 32 * self.warps:
             width //= 2
         for column in range(0, columns, width):
             yield column, RankedTensorType((rows, width), whole.element)
+
+
+def _row(part: IntegerAttr | None) -> IntegerAttr | None:
+    """The first row of a part."""
+    return None if part is None else i64(part.value * LANES)
 
 
 def _stage(buffer: Value, iterator: Value, builder: Builder) -> tuple[Value, Value]:

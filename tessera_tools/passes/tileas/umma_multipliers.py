@@ -17,7 +17,8 @@ from tessera_tools.passes.tileas.agent_control import State, copied
 from tessera_tools.passes.tileas.box_stages import Pipeline, first, following
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.producer_slice import Slice
-from tessera_tools.passes.tileas.umma_products import SCALES, Accumulation, UmmaProduct
+from tessera_tools.passes.tileas.umma_parts import start_parts
+from tessera_tools.passes.tileas.umma_products import SCALES, Accumulation, Handed, UmmaProduct
 from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
@@ -48,6 +49,13 @@ class Multiplier:
         """The pipelines of factors that TMA brings."""
         handed = [pipeline for pipeline in kernel.handed if pipeline.product in products]
         self.pipelines = [*self.brought, *handed]
+        self.sharing: dict[Sums, list[Pipeline]] = {}
+        """The pipelines of factors in the columns of sums."""
+        for pipeline in kernel.handed:
+            for factor in pipeline.loads:
+                for one in self.sums:
+                    if isinstance(factor, Handed) and factor.shares is one.of:
+                        self.sharing.setdefault(one, []).append(pipeline)
         self.slice = Slice([])
         for product in products:
             self.slice.around(product.dot, product.dot)
@@ -78,7 +86,9 @@ class Multiplier:
 
     def start(self, source: Block, builder: Builder) -> None:
         """The iterators, and the code."""
-        state: State = {key: first(key, builder) for key in (*self.pipelines, *self.usable, *self.sums)}
+        sharing = [pipeline for pipelines in self.sharing.values() for pipeline in pipelines]
+        keys = (*self.pipelines, *self.usable, *self.sums, *sharing)
+        state: State = {key: first(key, builder) for key in keys}
         mapping = IRMapping()
         if self.slice.loads:
             none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
@@ -95,11 +105,11 @@ class Multiplier:
             if op in self.slice.ops:
                 builder.insert(op.clone(mapping))
             for pipeline in self.kernel.handed_before.get(op, ()):
-                if pipeline not in state:
+                if pipeline not in self.pipelines or self.kernel.parts > 1:
                     continue
                 token = self.kernel.wait(pipeline, builder, state)
                 (read if op in self.by_product else held).append(token)
-            if (one := self.begins.get(op)) is not None:
+            if (one := self.begins.get(op)) is not None and self.kernel.parts == 1:
                 acquired = nv_tileas.ProducerAcquire(
                     one.token, state[one], res=nv_tileas.ProducerTokenType(), location=op.location
                 )
@@ -118,6 +128,11 @@ class Multiplier:
                 own = next((p for p in self.brought if p.product is product and p.is_inside), None)
                 if own is not None:
                     read.append(self.kernel.wait(own, builder, state))
+                if self.kernel.parts > 1:
+                    start_parts(self, product, builder, mapping, state)
+                    for token in read:
+                        builder.insert(nv_tileas.ConsumerRelease(token, UNIT, location=op.location))
+                    continue
                 if op in self.used_from:
                     used[self.used_from[op]] = self.kernel.wait(self.used_from[op], builder, state)
                 self.start_product(product, builder, mapping, state)
@@ -131,8 +146,15 @@ class Multiplier:
         for token in held:
             builder.insert(nv_tileas.ConsumerRelease(token, UNIT))
 
-    def start_product(self, product: UmmaProduct, builder: Builder, mapping: IRMapping, state: State) -> None:
-        """One product."""
+    def start_product(
+        self,
+        product: UmmaProduct,
+        builder: Builder,
+        mapping: IRMapping,
+        state: State,
+        row: IntegerAttr | None = None,
+    ) -> None:
+        """One product, or the instructions for the rows from one on."""
         dot = product.dot
         location = dot.location
         a, b = (
@@ -155,6 +177,7 @@ class Multiplier:
                 negate_a=UNIT if product.negates(0) else None,
                 negate_b=UNIT if product.negates(1) else None,
                 pair=UNIT if self.kernel.in_pairs else None,
+                row=row,
                 location=location,
             )
         )

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from itertools import product as product_of
 from typing import Any
 
 from tessera_tools.analysis.facts import Facts
@@ -25,9 +24,7 @@ from tessera_tools.dialects.nv_tileaa.packing import packed_bits
 from tessera_tools.dialects.nv_tileas import (
     TensorAttr,
     TmemType,
-    allocated_columns,
     operand_layout,
-    scales_layout,
     umma_layout,
 )
 from tessera_tools.ir.builtin_attributes import IntegerAttr
@@ -57,6 +54,7 @@ from tessera_tools.passes.tileas.products import (
     loops_around,
     without_sign,
 )
+from tessera_tools.passes.tileas.umma_columns import MOST_COLUMNS, SCALES, reserve, scales_type
 from tessera_tools.passes.tileas.umma_corrections import Correction, correct
 from tessera_tools.passes.tileas.umma_pairs import may_pair, pair
 from tessera_tools.passes.tileas.umma_warpgroups import warpgroups
@@ -67,26 +65,16 @@ _TRANSPOSED = (1, 2)
 """Bytes of the elements of factors that need not be contiguous along K, unless they are packed."""
 _BYTES_OF_K = 32
 """K of every instruction, in bytes."""
-_MOST_COLUMNS = 256
-"""Columns of one instruction."""
-SCALES = 3
-"""The first operand of a product that is factors of blocks."""
 _FEWEST_SCALED = 64
 """Columns of an instruction with factors of blocks."""
-_DEPTHS = (4, 3, 2)
-"""Stages of factors of blocks that TMA brings."""
-_HANDED_DEPTH = 2
-"""Stages of factors of blocks that the consumer brings for each iteration of a loop."""
-_RESERVED = ((2, True), (2, False), (1, True), (1, False))
-"""(stages of sums in loops, whether factors are in tensor memory), the best first."""
 _MOST_AGENTS = 3
 """Agents that multiply, which share a warpgroup with the producer."""
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (40, 112)}
 """Registers of the threads of producer and multipliers, which share a warpgroup, and of a consumer, by number of
 consumer warpgroups; 0 where there are enough for all."""
-_CORRECTED = (40, 232)
-"""The same where an agent changes sums in tensor memory, which has a warpgroup as the consumer has."""
-_CORRECTOR = 160
+_CORRECTED = {1: (40, 232), 2: (32, 208)}
+"""The same where an agent changes sums in tensor memory, which has a warpgroup as each part of the consumer has."""
+_CORRECTOR = {1: 160, 2: 64}
 """Registers of its threads."""
 
 
@@ -101,6 +89,8 @@ class Handed(ThreadFill):
     in_tensor: bool = False
     """Whether the stage is in tensor memory."""
     stages: int = 1
+    shares: Any = None
+    """The accumulation in whose columns it is, from whose sums it is computed; None if it has its own."""
 
     @property
     def may_be_in_tensor(self) -> bool:
@@ -128,7 +118,8 @@ class Handed(ThreadFill):
         type = self.type
         if self.is_scales:
             return scales_type(self.load, self.position, self.stages)
-        layout = operand_layout(type.shape, instruction_rows(self.load), type.element)
+        step = self.shares.first.c.type.shape[1] if self.shares is not None else 0
+        layout = operand_layout(type.shape, instruction_rows(self.load), type.element, step)
         return TmemType((1, *type.shape), type.element, TensorAttr(layout))
 
     @property
@@ -282,17 +273,19 @@ class UmmaChoice(Choice):
     """Whether the two CTAs of a cluster do them together."""
     not_in_pairs: Missed | None = None
     """Why they do not."""
+    parts: int = 1
+    """Parts of the rows whose products have pipelines of their own, with a consumer warpgroup each."""
 
     @property
     def _registers(self) -> tuple[int, int]:
         if any(one.correction is not None for one in self.accumulations):
-            return _CORRECTED
+            return _CORRECTED[self.parts]
         return _REGISTERS[self.groups]
 
     @property
     def corrector_registers(self) -> int:
         """Registers of a thread that changes sums."""
-        return _CORRECTOR
+        return _CORRECTOR[self.parts]
 
 
 def choose_umma(function: nv_tileaa.Func, target: Target, agents: str = "auto") -> UmmaChoice:
@@ -338,7 +331,7 @@ def choose_umma(function: nv_tileaa.Func, target: Target, agents: str = "auto") 
     choice.groups = warpgroups(function, choice.accumulations)
     if agents != "multipliers":
         correct(function, choice, target, agents == "correction")
-    choice.stages = _reserve(choice.accumulations, target)
+    choice.stages = reserve(choice.accumulations, target)
     return choice
 
 
@@ -357,7 +350,7 @@ def _product(dot: nv_tileas.Dot, target: Target, facts: Facts, order: MemoryOrde
         raise Missed(dot, "multiplies batches of matrices, which tcgen05.mma does not support")
     row = _row(dot, target)
     m, k, n = dot.a.type.shape[0], terms(dot), dot.b.type.shape[1]
-    columns = min(n, _MOST_COLUMNS)
+    columns = min(n, MOST_COLUMNS)
     if m % row.m or columns not in row.n or k % row.k:
         raise Missed(
             dot,
@@ -432,14 +425,6 @@ def _read(
     if any(load is other.load for other in read):
         return
     read.append(read_load(dot, load, facts, order))
-
-
-def scales_type(dot: nv_tileas.Dot, position: int, stages: int) -> TmemType:
-    """The buffer in tensor memory for the factors of blocks."""
-    type: Any = dot.operand(position).type
-    axis = position - SCALES
-    width = min(_MOST_COLUMNS, type.shape[1]) if axis else LANES
-    return TmemType((stages, *type.shape), type.element, scales_layout(type.shape, axis, width))
 
 
 def _atoms_load(dot: nv_tileas.Dot, position: int, facts: Facts, order: MemoryOrder) -> BoxLoad | None:
@@ -546,12 +531,12 @@ def _divide(accumulations: list[Accumulation]) -> None:
     for one in accumulations:
         if loops_around(one.end):
             factors = [factor.value for product in one.products for factor in product.handed.values()]
-            before = (agents[op] + 1 for op in _computed_from(factors) if op in agents)
+            before = (agents[op] + 1 for op in computed_from(factors) if op in agents)
             one.agent = min(max(before, default=0), _MOST_AGENTS - 1)
         agents.update((product.dot, one.agent) for product in one.products)
 
 
-def _computed_from(values: list[Value]) -> set[Operation]:
+def computed_from(values: list[Value]) -> set[Operation]:
     """The ops of the same iteration from which values are computed."""
     found: set[Operation] = set()
     work = list(values)
@@ -562,38 +547,3 @@ def _computed_from(values: list[Value]) -> set[Operation]:
             found.update(inner)
             work += [value for other in inner for value in other.operands]
     return found
-
-
-# -- resources
-
-
-def _reserve(accumulations: list[Accumulation], target: Target) -> int:
-    """Give accumulations in loops a second stage, and factors that may be there a stage in tensor memory, if there are
-    columns for it.  Sums that are taken an iteration later are taken before the next ones begin: one stage is enough.
-    Factors of blocks have a stage for each in shared memory.  Returns the most stages of what TMA brings.  Raises
-    Missed if there are not enough columns of tensor memory."""
-    products = [product for one in accumulations for product in one.products]
-    factors = [f for product in products for f in product.handed.values() if f.may_be_in_tensor]
-    copied = [f for product in products for f in product.handed.values() if f.is_copied_on]
-    brought = [(product.dot, position) for product in products for position in product.scales]
-    for factor in copied:
-        if factor.before is factor.load and loops_around(factor.load):
-            factor.stages = _HANDED_DEPTH
-    for (stages, in_tensor), depth in product_of(_RESERVED, _DEPTHS if brought else _DEPTHS[:1]):
-        for factor in factors:
-            factor.in_tensor = in_tensor or factor.is_scales
-        for one in accumulations:
-            once = one.used_first is not None or one.correction is not None
-            one.stages = stages if loops_around(one.end) and not once else 1
-        columns = sum(one.type.columns for one in accumulations)
-        columns += sum(factor.tensor_type.columns for factor in factors if factor.in_tensor)
-        columns += sum(factor.tensor_type.columns for factor in copied)
-        columns += sum(scales_type(dot, position, depth).columns for dot, position in brought)
-        if columns <= target.tmem_columns:
-            return depth
-    columns = allocated_columns([one.type for one in accumulations])
-    raise Missed(
-        accumulations[0].first,
-        f"has sums that take {columns} columns of tensor memory with those of the kernel's other products; "
-        f"{target.name} has {target.tmem_columns}",
-    )
