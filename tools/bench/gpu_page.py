@@ -95,9 +95,9 @@ What the losses come from, where the cause is known:
   where no product overlaps them: 41 µs more than the product alone, of which 11 µs are the bytes of the residual. Both
   consumers hold half of the sums of 128x256, so that none can multiply the next tile meanwhile.
 - **Products of 8-bit floats** with tiles of 128x128: for the 512 cycles that the tensor cores take for a step of 128,
-  the port of shared memory takes 640: each consumer reads B, 48 KB in all with A, and TMA writes 32 KB. That is 80 % of
-  the peak, and 7.76 waves are counted as eight, which leaves 78 %. Wider tiles do not fit: sums that are promoted to f32
-  are held twice, and those of 64x256 take 256 registers.
+  the port of shared memory takes 640: each consumer reads B, 48 KB in all with A, and TMA writes 32 KB. That is 80 %
+  of the peak, and 7.76 waves are counted as eight, which leaves 78 %. Wider tiles do not fit: sums that are promoted to
+  f32 are held twice, and those of 64x256 take 256 registers.
 - **Products of 8-bit integers** are bound as those of f16 are, with half as many steps of a tile, so that the first
   loads and the end of a tile weigh twice as much.
 - **The ragged product** has 17 by 32 tiles of 128x256, the last ones of which are nearly empty (10 %), and 4.12 waves,
