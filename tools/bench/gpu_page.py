@@ -114,8 +114,8 @@ What the losses come from, where the cause is known:
   cycles and the port of shared memory 1,792: TMA writes 48 KB, the consumers read and write as much, and wgmma reads 80
   KB. That is 57 % of the peak at most. tileiras does not round: its products cut off the bits (no conversion in its
   SASS), which is less exact.
-- **Attention with a window** of 1,024 keys multiplies nine blocks of keys of 128 for each block of rows, the first and the
-  last of which are half masked, and begins and ends a program for each nine.
+- **Attention with a window** of 1,024 keys multiplies nine blocks of keys of 128 for each block of rows, the first and
+  the last of which are half masked, and begins and ends a program for each nine.
 - **Attention with pages** loads each page when it has its number, which another warp passes to the agent that
   loads. We have not measured what part of the wait that is.
 - **Sequences of different lengths** begin at rows that are known only in the kernel, for which a launcher can make no
