@@ -95,8 +95,8 @@ What the losses come from, where the cause is known:
   where no product overlaps them: 41 µs more than the product alone, of which 11 µs are the bytes of the residual. Both
   consumers hold half of the sums of 128x256, so that none can multiply the next tile meanwhile.
 - **Products of 8-bit floats** with tiles of 128x128: for the 512 cycles that the tensor cores take for a step of 128,
-  the port of shared memory takes 640: each consumer reads B, 48 KB in all with A, and TMA writes 32 KB. That is 80 % of
-  the peak, and 7.76 waves are counted as eight, which leaves 78 %. Wider tiles do not fit: sums that are promoted to
+  the port of shared memory takes 640: each consumer reads B, 48 KB in all with A, and TMA writes 32 KB. That is 80 %
+  of the peak, and 7.76 waves are counted as eight, which leaves 78 %. Wider tiles do not fit: sums that are promoted to
   f32 are held twice, and those of 64x256 take 256 registers.
 - **Products of 8-bit integers** are bound as those of f16 are, with half as many steps of a tile, so that the first
   loads and the end of a tile weigh twice as much.
@@ -114,6 +114,8 @@ What the losses come from, where the cause is known:
   cycles and the port of shared memory 1,792: TMA writes 48 KB, the consumers read and write as much, and wgmma reads 80
   KB. That is 57 % of the peak at most. tileiras does not round: its products cut off the bits (no conversion in its
   SASS), which is less exact.
+- **Attention with a window** of 1,024 keys multiplies nine blocks of keys of 128 for each block of rows, the first and
+  the last of which are half masked, and begins and ends a program for each nine.
 - **Attention with pages** loads each page when it has its number, which another warp passes to the agent that
   loads. We have not measured what part of the wait that is.
 - **Sequences of different lengths** begin at rows that are known only in the kernel, for which a launcher can make no

@@ -210,13 +210,13 @@ class _Laps(NamedTuple):
     """The distance in sectors between the laps of a loop, and how many there are."""
 
     step: int
-    count: int
+    laps: int
 
     def of(self, place: int) -> list[int]:
         """The first sectors of the laps from a place on; of more than can be looked up, those at multiples."""
-        every = -(-self.count // _MOST_LAPS)
-        skipped = -(place // self.step) % every if every <= self.count else 0
-        return [place + lap * self.step for lap in range(skipped, self.count, every)] or [place]
+        every = -(-self.laps // _MOST_LAPS)
+        skipped = -(place // self.step) % every if every <= self.laps else 0
+        return [place + lap * self.step for lap in range(skipped, self.laps, every)] or [place]
 
 
 def _laps(traces: Sequence[Trace]) -> tuple[Counter[Load], dict[Load, _Laps]]:
