@@ -135,13 +135,13 @@ def of_cutile(name: str) -> Program:
 # -- examples
 
 _LONG = {
-    "gemm": examples.matrices(np.float16, 72, 136, 288),
-    "gemm_tile": examples.matrices(np.float32, 136, 128, 576),
-    "gemm_ring": examples.matrices(np.float32, 72, 64, 288),
-    "attention": examples.heads(530),
-    "attention_causal": examples.heads(530),
+    "gemm": (examples.matrices(np.float16, 72, 136, 288), examples.over(2, 64, 64)),
+    "gemm_tile": (examples.matrices(np.float32, 136, 128, 576), examples.over(2, 128, 128)),
+    "gemm_ring": (examples.matrices(np.float32, 72, 64, 288), examples.over(2, 64, 64)),
+    "attention": (examples.heads(330), lambda _: (6, 2, 1)),
+    "attention_causal": (examples.heads(330), lambda _: (6, 2, 1)),
 }
-"""Arguments with which pipelines have several rounds."""
+"""Arguments and grid with which pipelines have several rounds."""
 
 
 def _product(a: Any, b: Any, *_: Any) -> Any:
@@ -206,7 +206,8 @@ def of_examples(name: str) -> Program:
         if name == "gemm_stage1":
             return _stage1(rng, ragged, long)
         _, _, make, grid, out = examples.CASES[name]
-        make = _LONG.get(name, make) if long else make
+        if long:
+            make, grid = _LONG.get(name, (make, grid))
         given = [np.ascontiguousarray(v) if v.ndim else v for v in make(rng)]
         expected, tolerance = EXPECTED[name]
         right = expected(*map(_numbers, given))

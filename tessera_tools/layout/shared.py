@@ -33,6 +33,9 @@ from tessera_tools.layout.f2 import Elimination, extend, independent, intersecti
 from tessera_tools.layout.linear import LayoutError, LinearLayout
 from tessera_tools.records import dataclass
 
+WAVEFRONT_BITS = 32 * 32
+"""What a wavefront moves at most: a word of each bank."""
+
 # The swizzle modes of TMA tensor maps and of wgmma's and tcgen05's matrix descriptors, on byte addresses: 16-byte
 # chunks (M = 4), xored with the number of the 128-byte line (S = 3). Source: PTX ISA, Tensor Swizzling Modes.
 SWIZZLE_NONE = Swizzle(0, 4, 3)
@@ -122,9 +125,21 @@ class Access:
 
     def cost(self, memory: LinearLayout, element_bits: int) -> BankCount:
         """The cost of `plan`."""
-        if self.form == "vector":
-            return vector_cost(self.registers, memory, element_bits, self.max_bits)
-        return self.plan(memory, element_bits).banks
+        return _cost(self, memory, element_bits)
+
+    def least(self, element_bits: int) -> int:
+        """The fewest wavefronts of a warp with any memory layout: those of the bytes that its lanes hold."""
+        registers = self.registers
+        held = Elimination([*registers.dim_columns("register"), *registers.dim_columns("lane")]).rank
+        return max(1, (element_bits << held) // WAVEFRONT_BITS)
+
+
+# The two sides of a conversion have two forms each, which meet in all combinations.
+@lru_cache(maxsize=256)
+def _cost(access: Access, memory: LinearLayout, element_bits: int) -> BankCount:
+    if access.form == "vector":
+        return vector_cost(access.registers, memory, element_bits, access.max_bits)
+    return access.plan(memory, element_bits).banks
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +200,12 @@ def _choose(
         candidates += [(layout, None, None) for layout in _derived(shape, element_bits, write, read)]
     best: SwizzleChoice | None = None
     best_cost: tuple[int, int] = (0, 0)
+    least = read.least(element_bits)
     for layout, mode, order in candidates:
-        choice = SwizzleChoice(
-            layout,
-            mode,
-            order,
-            write.cost(layout, element_bits),
-            read.cost(layout, element_bits),
-        )
+        writes = write.cost(layout, element_bits)
+        if best is not None and writes.total + least > best_cost[0]:
+            continue
+        choice = SwizzleChoice(layout, mode, order, writes, read.cost(layout, element_bits))
         cost = (
             choice.write.total + choice.read.total,
             choice.write.instructions + choice.read.instructions,

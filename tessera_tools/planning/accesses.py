@@ -11,6 +11,12 @@ from tessera_tools.layout import LinearLayout, contiguous_elements
 SECTOR_BYTES = 32
 """Bytes of a sector, the unit of transfer of global memory. An access that fills its sectors wastes no bandwidth."""
 
+MANY_ROWS = 8
+"""So many rows of a tile that a thread of an agent loads have hoisted addresses that take as many registers as the tile
+needs. The address of each row is then computed from that of the row before."""
+MANY_STORED_ROWS = 16
+"""The same for the rows of a tile that a thread stores, whose registers are free behind it."""
+
 
 def access_vector(access: Operation, layout: LinearLayout) -> int:
     """Returns the number of elements of one access in the layout, at most the number that the atom allows."""

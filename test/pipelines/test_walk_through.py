@@ -7,13 +7,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import compiled, fresh_seed, launch
+from programs import assembled, compiled, fresh_seed, launch
 
+from oracles import require_tool
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
 
 DIALECTS = Path(__file__).parents[1] / "dialects"
+FIRST_STAGE = (Path(__file__).parents[2] / "examples" / "gemm_stage1.mlir").read_text()
 TARGET = 'module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {\n'
 
 
@@ -60,3 +62,27 @@ def test_a_pipeline_counts_the_warps_that_release_its_stages(warps: int, found: 
     )
     with pytest.raises(DiagnosticError, match=f"has {found} consumers, but {warps} warps release its stages"):
         compiled(text, "sm_90a")
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_the_first_stage_multiplies_by_wgmma_tiles_that_threads_bring(mode: str) -> None:
+    """It promises no alignment, so that each element is an access of its own, and its extents may be odd."""
+    made = compiled(FIRST_STAGE, "sm_90a")
+    assert "wgmma.mma_async" in made.ptx and "mma.sync" not in made.ptx and "ld.global.b16" in made.ptx
+    rng = np.random.default_rng(fresh_seed())
+    m, n, k = (int(rng.integers(1, most)) for most in (200, 128, 500))
+    a, b = (rng.standard_normal((rows, k)).astype(np.float16) for rows in (m, n))
+    c = rng.standard_normal((m, n)).astype(np.float32)
+    numbers = (np.int32(v) for v in (m, n, k))
+    arrays = launch(FIRST_STAGE, a, b, c, np.zeros_like(c), *numbers, target="sm_90a", grid=(2,), mode=mode)[
+        0
+    ]
+    expected = a.astype(np.float64) @ b.astype(np.float64).T + c
+    assert np.abs(arrays[3] - expected).max() < 1e-2
+
+
+def test_the_addresses_of_the_first_stage_are_not_kept_in_registers() -> None:
+    """A row's address is the sum of that of the row before and the stride, so that nothing spills."""
+    require_tool("ptxas")
+    made = assembled(compiled(FIRST_STAGE, "sm_90a").ptx, "sm_90a")
+    assert [text for text in made.warnings if "C75" in text or "spill" in text] == []

@@ -37,7 +37,7 @@ from tessera_tools.passes.llvm.clusters import cluster_address, cluster_barrier,
 from tessera_tools.passes.llvm.control import branch, branch_if
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
-from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT, is_fenced_later
+from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT, is_completed_elsewhere, is_fenced_later
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.tensor_maps import box_bytes
 from tessera_tools.passes.llvm.tensor_memory import commit_products, fence_after_wait
@@ -138,7 +138,7 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
                 place = low.allocation.offsets[op] + (first + stage) * _BYTES
                 pointer = e.gep(e.address_of(GLOBAL_SMEM), place)
                 e.nvvm("mbarrier.init", [pointer, e.constant(count)])
-        if not is_fenced_later(op):
+        if is_completed_elsewhere(op) and not is_fenced_later(op):
             e.nvvm("fence.mbarrier.init")
     low.define(op.res, None)
 

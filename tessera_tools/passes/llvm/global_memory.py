@@ -35,7 +35,13 @@ from tessera_tools.passes.llvm.tiles import (
     scalar_attribute,
     stored,
 )
-from tessera_tools.planning.accesses import access_layout, access_vector, layout_axis
+from tessera_tools.planning.accesses import (
+    MANY_ROWS,
+    MANY_STORED_ROWS,
+    access_layout,
+    access_vector,
+    layout_axis,
+)
 from tessera_tools.records import dataclass
 
 
@@ -79,8 +85,6 @@ def _at_least_32(low: Lowering, value: Value) -> Value:
     return lowered
 
 
-_MANY_ROWS = 16
-"""So many rows of a tile that a thread stores have hoisted addresses that take as many registers as the tile needs."""
 _FEW_COPIES = 4
 """Up to so many copies of a tile by a thread, hoisted addresses take few registers, and none waits for another."""
 
@@ -150,13 +154,13 @@ class _Access:
                 return e.gep(pointer, distance)
         return self.address(group)
 
-    def in_turn(self, groups: list[Group]) -> Callable[[Group], Value]:
+    def in_turn(self, groups: list[Group], many: int) -> Callable[[Group], Value]:
         """What gives the address of each group in turn: of many rows at a dynamic stride in a loop, from that of the
         first group of the row before, and within a row at a constant from the first one (see `address_after`)."""
         rows = [d for d in range(self.rank) if not isinstance(self.view.strides[d], int)]
         places = {tuple(group.constants[d] for d in rows) for group in groups}
         strides = [stride for stride in self.view.strides if not isinstance(stride, int)]
-        if len(places) < _MANY_ROWS or not all(map(self._moves, strides)):
+        if len(places) < many or not all(map(self._moves, strides)):
             return self.address
         head: tuple[Group, Value] | None = None
 
@@ -260,10 +264,18 @@ def tiled_load(low: Lowering, op: nv_tileas.TiledLoad) -> None:
     )
     cache = op.cache.value if op.cache is not None else ""
     elements: list[Any] = [None] * layout.in_size("register")
-    for condition, groups in _by_condition(access, access.groups(_vector(op, layout)), None).values():
+    every = access.groups(_vector(op, layout))
+    # Agents keep other values in registers meanwhile: their sums, or the tiles that they load next.
+    address_of = access.in_turn(every, MANY_ROWS) if e.is_agent else access.address
+    for condition, groups in _by_condition(access, every, None).values():
+        # The next ones may follow from these, wherever the condition holds.
+        places = [address_of(group) for group in groups] if address_of != access.address else []
 
-        def loads(groups: list[Group] = groups) -> list[Value]:
-            return [v for group in groups for v in _load(e, access, group, cache)]
+        def loads(groups: list[Group] = groups, places: list[Value] = places) -> list[Value]:
+            found: list[Value] = []
+            for number, group in enumerate(groups):
+                found += _load(e, access, group, places[number] if places else access.address(group), cache)
+            return found
 
         width = sum(len(g.registers) for g in groups)
         values = iter(guarded(e, condition, [filler] * width, loads))
@@ -301,12 +313,12 @@ def _by_condition(
     return found
 
 
-def _load(e: Emitter, access: _Access, group: Group, cache: str) -> list[Value]:
+def _load(e: Emitter, access: _Access, group: Group, place: Value, cache: str) -> list[Value]:
     element = access.view.element
     count = len(group.registers)
     in_memory = stored(element)
     type = VectorType((count,), in_memory) if count > 1 else in_memory
-    loaded = load(e, access.address(group), type, cache)
+    loaded = load(e, place, type, cache)
     return [from_memory(e, v, element) for v in e.elements(loaded, count, in_memory)]
 
 
@@ -321,7 +333,7 @@ def tiled_store(low: Lowering, op: nv_tileas.TiledStore) -> None:
     values = low.tile(op.value).elements(e)
     cache = op.cache.value if op.cache is not None else ""
     every = access.groups(_vector(op, layout))
-    address_of = access.in_turn(every)
+    address_of = access.in_turn(every, MANY_STORED_ROWS)
     for condition, groups in _by_condition(access, every, access.owner()).values():
         # The next ones may follow from these, wherever the condition holds.
         places = [address_of(group) for group in groups] if address_of != access.address else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects.nv_tileas.pipelines import Fill
 from tessera_tools.ir.builtin_attributes import TRUE
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.effects import is_pure
@@ -45,14 +46,31 @@ def _needs_fence(op: Operation | None) -> bool:
             isinstance(user, nv_tileas.CancelLaunch | nv_tileas.ClusterReduceScatter | nv_tileas.S2tCopy)
             for user in users
         )
-    return isinstance(op, nv_tileas.CreatePipeline)
+    return isinstance(op, nv_tileas.CreatePipeline) and is_completed_elsewhere(op)
+
+
+def is_completed_elsewhere(pipeline: nv_tileas.CreatePipeline) -> bool:
+    """Whether phases of a pipeline are completed through the async proxy, or by other CTAs, and not by arrivals of
+    threads and their cp.async alone, which see the mbarriers behind a barrier of the CTA."""
+    used = list(pipeline.res.users)
+    acquired = [user for op in used if isinstance(op, nv_tileas.ProducerAcquire) for user in op.res.users]
+    read = [user for op in used if isinstance(op, nv_tileas.ConsumerWait) for user in op.res.users]
+    read += [user for op in read if isinstance(op, nv_tileas.ConsumerRead) for user in op.results[0].users]
+    by_threads = bool(acquired) and all(
+        isinstance(op, nv_tileas.ProducerWrite) and op.fills <= {Fill.COPIES, Fill.TILES, Fill.NUMBERS}
+        for op in acquired
+    )
+    by_products = any(isinstance(op, nv_tileas.ConsumerRelease) and op.products is not None for op in read)
+    return not by_threads or by_products or pipeline.peers is not None or pipeline.pair is not None
 
 
 def is_fenced_later(op: Operation) -> bool:
     """Whether the same thread initializes more mbarriers before threads meet: one fence is for all of them."""
     after = op.next_op
     while after is not None and not _needs_fence(after):
-        if not is_pure(after) and not isinstance(after, nv_tileas.AllocTensor | nv_tileas.MBarrierInit):
+        if not is_pure(after) and not isinstance(
+            after, nv_tileas.AllocTensor | nv_tileas.MBarrierInit | nv_tileas.CreatePipeline
+        ):
             return False
         after = after.next_op
     return after is not None

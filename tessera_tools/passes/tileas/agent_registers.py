@@ -16,6 +16,9 @@ _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (24, 112)}
 file together; 0 where there are enough for all."""
 _THREAD_REGISTERS = {1: (0, 255), 2: (104, 200), 4: (80, 104)}
 """The same, if the threads of the producer bring tiles."""
+FEW_SUMS = 64
+_FEW_SUMS_REGISTERS = {**_THREAD_REGISTERS, 2: (120, 192)}
+"""The same, if a thread of the consumer has at most so many sums of a product."""
 _PRODUCER, _LEAST_PRODUCER = 40, 24
 """Registers of the threads of a producer that only starts copies, and if the consumer needs the rest."""
 _MOST_CONSUMER = 240
@@ -23,12 +26,15 @@ _MOST_CTAS = 4
 """CTAs on a multiprocessor for which registers are divided."""
 
 
-def registers_of_one(groups: int, by_threads: bool) -> tuple[int, int]:
+def registers_of_one(groups: int, by_threads: bool, sums: int) -> tuple[int, int]:
     """Registers of the threads of the producer and of the consumer, for one CTA on a multiprocessor.
 
     by_threads: the threads of the producer bring tiles.
+    sums: registers of a thread of the consumer for the sums of a product.
     """
-    return (_THREAD_REGISTERS if by_threads else _REGISTERS)[groups]
+    if not by_threads:
+        return _REGISTERS[groups]
+    return (_FEW_SUMS_REGISTERS if sums <= FEW_SUMS else _THREAD_REGISTERS)[groups]
 
 
 def registers_of_several(

@@ -31,6 +31,7 @@ from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.tileas.boxes import Boxes, Missed, axes_of, boxes_of
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
+from tessera_tools.planning.accesses import MANY_ROWS
 from tessera_tools.planning.shared_memory import stage_stride
 from tessera_tools.records import dataclass, field
 from tessera_tools.target import WARPS_OF_WARPGROUP
@@ -40,7 +41,9 @@ REGISTER_BYTES = 2
 LOADS = (nv_tileas.TiledLoad, nv_tileaa.Load)
 """The ops that load a tile from global memory."""
 MOST_ELEMENTS = 32
-"""Elements that a thread of the producer holds at a time, of a tile that may come part by part."""
+FEW_ELEMENTS = 16
+"""Elements that a thread of the producer holds at a time, of a tile that may come part by part; and where what the
+elements are computed from, or the sums of the consumer, takes registers, too."""
 _NARROWEST_COPY = 32
 """The fewest bits that a cp.async copies."""
 SIDES = ("left", "right")
@@ -132,6 +135,8 @@ class ThreadFill:
     """Why TMA does not bring it."""
     slices: list[Operation] = field(default_factory=list[Operation])
     """The ops, in order, that compute the tile from views alone, element by element: it may come part by part."""
+    most: int = MOST_ELEMENTS
+    """The most elements of such a part in a thread."""
 
     @property
     def value(self) -> Value:
@@ -155,10 +160,23 @@ class ThreadFill:
         return stage_stride(prod(self.tile) * element_bytes(self.type.element))
 
     @property
+    def loaded(self) -> int:
+        """How many tiles are loaded for one that comes part by part."""
+        return sum(isinstance(op, LOADS) for op in self.slices)
+
+    @property
+    def is_converted(self) -> bool:
+        """Whether a tile that comes part by part is computed from one that is loaded."""
+        return self.loaded == 1 < len(self.slices)
+
+    @property
     def addresses(self) -> int:
-        """Addresses in global memory of each thread of the producer, for a tile through registers: the lanes of a warp
-        load along rows, and the elements of a row are at constant offsets."""
-        total = 0
+        """Addresses in global memory that each thread of the producer keeps in registers, for a tile through
+        registers: the lanes of a warp load along rows, and the elements of a row are at constant offsets. Of a part
+        with many rows, those are the first one and the distance to the next, unless it is computed from several, whose
+        elements take the registers."""
+        parts = self.parts(WARPS_OF_WARPGROUP)
+        shape, total = parts[0][1], 0
         for op in self.slices:
             type = op.results[0].type
             if not isinstance(op, LOADS) or not isinstance(type, RankedTensorType):
@@ -166,8 +184,9 @@ class ThreadFill:
             along = contiguous_axis(op.view.defining_op) if isinstance(op, nv_tileas.TiledLoad) else None
             bits = padded_bits(type.element)
             wide = max(bits, op.atom.bits) if isinstance(op, nv_tileas.TiledLoad) else bits
-            row = max(1, type.shape[along] * bits // (wide * 32)) if along is not None else 1
-            total += type.num_elements * bits // (wide * 32 * WARPS_OF_WARPGROUP * row)
+            row = max(1, shape[along] * bits // (wide * 32)) if along is not None else 1
+            rows = max(1, prod(shape) * bits // (wide * 32 * WARPS_OF_WARPGROUP * row))
+            total += len(parts) * (2 if self.loaded == 1 and rows >= MANY_ROWS else rows)
         return total
 
     @property
@@ -184,7 +203,7 @@ class ThreadFill:
             fast = next(axis for axis in range(len(shape)) if second[f"dim{axis}"])
             for axis in sorted(range(len(shape)), key=lambda axis: axis != fast):
                 least = width if axis == fast else 8
-                while prod(shape) > MOST_ELEMENTS * 32 * warps and shape[axis] > least:
+                while prod(shape) > self.most * 32 * warps and shape[axis] > least:
                     shape[axis] //= 2
         starts = product(*(range(0, n, m) for n, m in zip(self.tile, shape, strict=True)))
         return [(start, tuple(shape)) for start in starts]

@@ -55,10 +55,10 @@ from tessera_tools.passes.tileas.fills import (
     staged_layout,
 )
 from tessera_tools.passes.tileas.overlap import Schedules
+from tessera_tools.passes.tileas.precision import MOST_TERMS
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.products import (
     FEWEST_STAGES,
-    MOST_TERMS,
     AsyncProduct,
     Choice,
     check_exchanges,

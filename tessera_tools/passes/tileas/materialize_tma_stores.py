@@ -33,6 +33,7 @@ from tessera_tools.layout import (
     RegisterMove,
     SharedRoundTrip,
     VectorAccess,
+    classify,
     transpose,
 )
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
@@ -113,26 +114,10 @@ class _Kernel:
         if not self.stores:
             return False
         try:
-            self.total = allocate(self.function, self.target).total
+            chosen = self.choose()
         except DiagnosticError:
             # The pass that allocates shared memory reports an error if the buffers do not fit.
             return False
-        chosen: dict[Operation, _Plan] = {}
-        for store in self.stores:
-            tell = self.context.missed
-            try:
-                plan = self.plan(store, set(chosen))
-                tell = self.context.failed
-                self.check_room([*chosen.values(), plan])
-            except Missed as refusal:
-                tell(
-                    refusal.op,
-                    f"TMA does not store the tile: {refusal.op.name} {refusal.why}",
-                    "tma",
-                    "memory",
-                )
-                continue
-            chosen[store] = plan
         followed = {store: self.is_followed(store) for store in chosen}
         repeated = {store: store in self.order.before(store) for store in chosen}
         left: list[nv_tileas.TiledTmaStore] = []
@@ -148,6 +133,22 @@ class _Kernel:
         return bool(chosen)
 
     # -- the choice
+
+    def choose(self) -> dict[Operation, _Plan]:
+        """The stores that TMA does.  Raises DiagnosticError if the buffers of the kernel do not fit."""
+        chosen: dict[Operation, _Plan] = {}
+        for store in self.stores:
+            tell = self.context.missed
+            try:
+                plan = self.plan(store, set(chosen))
+                tell = self.context.failed
+                self.check_room([*chosen.values(), plan])
+            except Missed as refusal:
+                text = f"TMA does not store the tile: {refusal.op.name} {refusal.why}"
+                tell(refusal.op, text, "tma", "memory")
+                continue
+            chosen[store] = plan
+        return chosen
 
     def plan(self, store: nv_tileas.TiledStore, chosen: set[Operation]) -> _Plan:
         """The cheapest store by TMA.  Raises Missed if there is none, or if the direct store costs less."""
@@ -185,7 +186,11 @@ class _Kernel:
         if best is None:
             assert why is not None
             raise why
-        direct = self.direct_price(store, value)
+        direct = self.direct_price(store)
+        if best.price < direct + _least_conversion_price(store, value):
+            # The exact price of a conversion takes long to find.
+            return best
+        direct += self.conversion_price(store, value)
         if best.price >= direct:
             raise Missed(
                 store,
@@ -193,9 +198,8 @@ class _Kernel:
             )
         return best
 
-    def direct_price(self, store: nv_tileas.TiledStore, value: Value) -> int:
-        """Cycles of a warp for a direct store from registers, including a conversion that TMA would make
-        unnecessary."""
+    def direct_price(self, store: nv_tileas.TiledStore) -> int:
+        """Cycles of a warp for a direct store from registers."""
         type = store.value.type
         layout = nv_tileas.layout_of(type)
         vector = access_vector(store, layout)
@@ -203,16 +207,20 @@ class _Kernel:
         count = (layout.in_size("register") >> free.bit_count()) // vector
         size = element_bytes(type.element)
         checks = 0 if all(in_bounds(store.view.defining_op, store.indices, type.shape, self.facts)) else CHECK
-        price = count * (_lines(layout, layout_axis(store), vector * size) + checks)
+        return count * (_lines(layout, layout_axis(store), vector * size) + checks)
+
+    def conversion_price(self, store: nv_tileas.TiledStore, value: Value) -> int:
+        """Cycles of a warp for the conversion before a direct store that a store of `value` by TMA makes
+        unnecessary."""
         if value is store.value:
-            return price
+            return 0
         conversion: Any = store.value.defining_op
         plan = conversion_plan(conversion, self.target)
         if isinstance(plan, SharedRoundTrip):
-            return price + plan.store.banks.total + plan.load.banks.total + 2 * BARRIER
+            return plan.store.banks.total + plan.load.banks.total + 2 * BARRIER
         if isinstance(plan, RegisterMove):
-            return price
-        return price + 2 * layout.in_size("register")
+            return 0
+        return 2 * nv_tileas.layout_of(store.value.type).in_size("register")
 
     def check_room(self, plans: list[_Plan]) -> None:
         """Missed unless the buffers of the plans fit, without fewer CTAs at a time than now or enough."""
@@ -233,7 +241,11 @@ class _Kernel:
             return occupancy(self.target, threads=threads, registers=registers, shared=shared).blocks
 
         fits = total + gap <= self.target.max_shared_per_block
-        if not fits or blocks(total) < min(ENOUGH_BLOCKS, blocks(self.total)):
+        # With the conversions, no more CTAs fit now: what these take is seldom needed, and takes long to find.
+        is_less = blocks(total) < min(ENOUGH_BLOCKS, blocks(others))
+        if is_less:
+            is_less = blocks(total) < min(ENOUGH_BLOCKS, blocks(allocate(self.function, self.target).total))
+        if not fits or is_less:
             raise Missed(
                 plans[-1].store,
                 f"would take {plans[-1].bytes} bytes of shared memory, with which "
@@ -306,6 +318,17 @@ def _parameter(store: nv_tileas.TiledStore) -> int | None:
     view = store.view.defining_op
     base = expression_of(view.base) if isinstance(view, nv_tileaa.MakeMemRef) else None
     return None if base is None else base.parameter
+
+
+def _least_conversion_price(store: nv_tileas.TiledStore, value: Value) -> int:
+    """The fewest cycles of a warp for the conversion of `value` before a direct store: with shared memory, two barriers
+    and the bytes of each warp in both directions."""
+    source, type = nv_tileas.layout_of(value.type), store.value.type
+    if value is store.value or classify(source, nv_tileas.layout_of(type)) != "shared":
+        return 0
+    return 2 * BARRIER + 2 * (
+        type.num_elements * element_bytes(type.element) // (_LINE * source.in_size("warp"))
+    )
 
 
 def _wait(location: Location, read: bool) -> nv_tileas.AsyncStoreWait:

@@ -22,18 +22,17 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.atoms import MMA, PRODUCTS, WGMMA
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
-from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
-from tessera_tools.ir.types import F32, FloatType
-from tessera_tools.passes.tileas.agent_registers import registers_of_one
+from tessera_tools.passes.tileas.agent_registers import FEW_SUMS, registers_of_one
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.consumers import alternating_loop
 from tessera_tools.passes.tileas.fills import (
+    FEW_ELEMENTS,
+    MOST_ELEMENTS,
     REGISTER_BYTES,
     SIDES,
     BoxLoad,
@@ -48,6 +47,7 @@ from tessera_tools.passes.tileas.fills import (
     trace_load,
 )
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
+from tessera_tools.passes.tileas.precision import PROMOTED, SLICED, is_deep, loses_precision, sums_of
 from tessera_tools.planning.layout_rules import FREE, ties
 from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
 from tessera_tools.records import dataclass, field
@@ -74,13 +74,6 @@ _MOST_ADDRESSES = 64
 """Addresses of a thread of the producer for one stage through registers, beside one warpgroup of consumers; more
 warpgroups leave each thread fewer registers."""
 
-PROMOTED = "nv_tileas.promoted"
-"""Attribute of a product that starts from zero, and whose sums are then added in f32."""
-SLICED = "nv_tileas.promoted_slices"
-"""Attribute of a product of which a few columns at a time start from zero and are then added in f32, because there are
-no registers for all of them twice."""
-MOST_TERMS = 256
-"""Terms of a sum of 8-bit floats that tensor cores may add with fewer bits than f32."""
 _SLICE = 128
 """The most columns of a slice, 64 sums of a thread."""
 _SLICED_GROUPS = ((1, 96), (2, MOST_ACCUMULATOR))
@@ -184,7 +177,8 @@ class Choice:
 
     @property
     def _registers(self) -> tuple[int, int]:
-        return registers_of_one(self.groups * self.consumers, self.by_threads)
+        sums = max((sums_of(p.dot, self.groups, p.sliced) for p in self.products), default=0)
+        return registers_of_one(self.groups * self.consumers, self.by_threads, sums)
 
 
 def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE) -> Choice:
@@ -228,6 +222,9 @@ def _check_addresses(found: Mapping[nv_tileas.Dot, _Factors], groups: int) -> No
     """Raises Missed if a thread of the producer has no registers for the addresses of what it loads, which LLVM
     computes ahead of the loop."""
     fills = [load for factors in found.values() for load in factors.loads if isinstance(load, ThreadFill)]
+    few = all(sums_of(dot, groups, _is_sliced(dot, groups)) <= FEW_SUMS for dot in found)
+    for fill in fills:
+        fill.most = MOST_ELEMENTS if few and not fill.is_converted else FEW_ELEMENTS
     addresses, most = sum(fill.addresses for fill in fills), _MOST_ADDRESSES // groups
     if addresses > most:
         raise Missed(
@@ -512,26 +509,6 @@ def _wanted_warpgroups(
     return groups
 
 
-def loses_precision(dot: nv_tileas.Dot) -> bool:
-    """Whether wgmma adds the sums of a product with fewer bits than the program asks for."""
-    adds = splat_of(constant_of(dot.c)) != 0
-    return (adds or _is_deep(dot)) and _is_exact(dot)
-
-
-def _is_exact(dot: nv_tileas.Dot) -> bool:
-    """Whether a product of 8-bit floats wants sums with as many bits as f32."""
-    return dot.fast_acc is None and _is_short(dot.a.type.element) and dot.c.type.element is F32
-
-
-def _is_deep(dot: nv_tileas.Dot) -> bool:
-    """Whether a product adds more terms than the tensor cores may."""
-    return dot.a.type.shape[1] > MOST_TERMS and _is_exact(dot)
-
-
-def _is_short(element: Type) -> bool:
-    return isinstance(element, FloatType) and element.width == 8
-
-
 def _is_sliced(dot: nv_tileas.Dot, groups: int) -> bool:
     """Whether the sums of a product are added in f32 slice by slice: it adds too many terms for one slice of all
     columns, or there are no registers for all of them twice."""
@@ -540,17 +517,13 @@ def _is_sliced(dot: nv_tileas.Dot, groups: int) -> bool:
     if PROMOTED in dot.attributes or not loses_precision(dot):
         return False
     m, n = dot.c.type.shape
-    return _is_deep(dot) or 2 * m * n > dict(_WARPGROUPS)[groups] * 128 * groups
+    return is_deep(dot) or 2 * m * n > dict(_WARPGROUPS)[groups] * 128 * groups
 
 
 def _fits(dot: nv_tileas.Dot, groups: int, chained: bool, most: int, sliced: bool = False) -> bool:
     """Whether the sums of a product fit so many registers; `sliced`: a slice of them may be beside these."""
     m, n = dot.c.type.shape
-    bits = 8 * element_bytes(dot.c.type.element)
-    if PROMOTED in dot.attributes or (loses_precision(dot) and not sliced and SLICED not in dot.attributes):
-        # The sums of a tile along K beside those of the tiles before.
-        bits *= 2
-    if m * n * bits // 32 > most * 128 * groups:
+    if sums_of(dot, groups, sliced) > most:
         return False
     along_m = min(groups, m // 64)
     return along_m == groups or (not chained and n // (groups // along_m) >= 8)

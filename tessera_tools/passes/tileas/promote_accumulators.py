@@ -18,12 +18,9 @@ from tessera_tools.dialects import arith
 from tessera_tools.ir.builtin_attributes import UNIT, DenseElementsAttr
 from tessera_tools.ir.core import Builder, Operation
 from tessera_tools.passes.base import Pass, PassContext
+from tessera_tools.passes.tileas.precision import MOST_TERMS, PROMOTED, SLICED, loses_precision
 from tessera_tools.passes.tileas.products import (
-    MOST_TERMS,
-    PROMOTED,
-    SLICED,
     asynchronous_products,
-    loses_precision,
 )
 from tessera_tools.planning.kernel import kernels, target_of
 
