@@ -88,8 +88,8 @@ def test_ptxas_assembles_them_without_a_warning(name: str) -> None:
 
 
 def test_what_tensor_cores_do_not_support_stays_with_mma_sync() -> None:
-    """32 rows; sums that take more columns than there are, of a kernel that cannot be cut."""
-    for product in (Product(m=32), Product(m=512, n=256, k=16, d_assumed=True, read_back=True)):
+    """32 rows and columns; sums that take more columns than there are, of a kernel that cannot be cut."""
+    for product in (Product(m=32, n=32), Product(m=512, n=256, k=16, d_assumed=True, read_back=True)):
         ptx = compiled(product.text(), TARGET).ptx
         assert "tcgen05" not in ptx and "mma.sync" in ptx
 
