@@ -16,6 +16,7 @@ from programs import (
     empty,
     fresh_seed,
     launch,
+    launch_ptx,
     random,
 )
 from trials import Trial, changed_lines, missed, near, without
@@ -317,15 +318,40 @@ def test_no_launch_is_canceled_before_blackwell() -> None:
         compiled(GEMM, "sm_90a", persistent="cancel")
 
 
-def test_an_early_return_is_refused_where_it_stands() -> None:
-    text = """entry @k(%n: tile<i32>, %p: tile<ptr<i32>>) {
+def test_programs_behind_one_that_returns_early_run() -> None:
+    """The even ones return; each of the others stores its number."""
+    text = """entry @k(%p: tile<ptr<i32>>) {
+  %x, %y, %z = get_tile_block_id : tile<i32>
   %zero = constant <i32: 0> : tile<i32>
+  %one = constant <i32: 1> : tile<i32>
   %token = make_token : token
-  %none = cmpi equal %n, %zero, signed : tile<i32> -> tile<i1>
-  if %none {
+  %last = andi %x, %one : tile<i32>
+  %even = cmpi equal %last, %zero, signed : tile<i32> -> tile<i1>
+  if %even {
     return
   }
-  %d = store_ptr_tko weak %p, %n token = %token : tile<ptr<i32>>, tile<i32> -> token
+  %at = offset %p, %x : tile<ptr<i32>>, tile<i32> -> tile<ptr<i32>>
+  %d = store_ptr_tko weak %at, %x token = %token : tile<ptr<i32>>, tile<i32> -> token
+  return
+}
+"""
+    made = compiled(text, "sm_80", persistent="static")
+    found, _ = launch_ptx(made, [np.zeros(9, np.int32)], "sm_80", (9,), file="k.ptx", resident=1)
+    np.testing.assert_array_equal(found[0], [0, 1, 0, 3, 0, 5, 0, 7, 0])
+
+
+def test_a_return_in_a_loop_is_refused_where_it_stands() -> None:
+    text = """entry @k(%n: tile<i32>, %p: tile<ptr<i32>>) {
+  %one = constant <i32: 1> : tile<i32>
+  %token = make_token : token
+  loop {
+    %none = cmpi equal %one, %n, signed : tile<i32> -> tile<i1>
+    if %none {
+      return
+    }
+    %d = store_ptr_tko weak %p, %n token = %token : tile<ptr<i32>>, tile<i32> -> token
+    continue
+  }
   return
 }
 """
@@ -333,4 +359,4 @@ def test_an_early_return_is_refused_where_it_stands() -> None:
         compiled(text, "sm_80", persistent="static")
     (problem,) = caught.value.diagnostics
     assert "returns early: the kernel cannot be persistent" in problem.message
-    assert "program.mlir:6:5" in str(caught.value)
+    assert "program.mlir:7:7" in str(caught.value)

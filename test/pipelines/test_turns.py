@@ -118,13 +118,6 @@ def test_products_take_turns_when_asked(name: str) -> None:
     )
 
 
-def test_products_whose_operands_the_consumer_writes_take_no_turns() -> None:
-    """Its warpgroups meet for that in each iteration."""
-    product = Product(m=128, n=128, k=16, b_twice=True, steps=3)
-    ptx = compiled(product.text(), "sm_90a", 3, "always").ptx
-    assert "wgmma" in ptx and "bar.arrive" not in ptx
-
-
 def test_a_remark_says_why_products_take_no_turns() -> None:
     _, remarks = translated(PRODUCTS["two warpgroups"].text())
     assert re.search(

@@ -91,6 +91,7 @@ def _of_product(op: Product, instruction: str | None) -> Iterator[tuple[str, str
         )
     if op.precision is not None:
         yield "precision", "the operand and result types determine the precision of the sum"
-    if "intrinsic" in op.attributes and op.attributes["intrinsic"].value != instruction:
+    named = op.attributes.get("intrinsic")
+    if isinstance(named, StringAttr) and named.value != instruction:
         made = instruction or "fused multiply-adds"
         yield "intrinsic", f"the product is compiled as {made}"

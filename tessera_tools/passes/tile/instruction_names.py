@@ -8,7 +8,7 @@ from tessera_tools.analysis.fragments import Fragments, is_fragment
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import BF16, F16, F32, I8, I32, TF32, FloatType, IntegerType
+from tessera_tools.ir.types import BF16, F16, F32, I8, I32, TF32, FloatType, IntegerType, bit_width
 
 WARPGROUP = 128
 """Threads of a warpgroup."""
@@ -52,7 +52,7 @@ def warpgroup_instruction(op: Product, fragments: Fragments) -> str | None:
     depth = _depth_of(a, b, c)
     if depth is None or is_fragment(op.rhs) or (is_fragment(op.lhs) and op.transposes_a):
         return None
-    if a.width != 16 and (op.transposes_a or not op.transposes_b):
+    if bit_width(a) != 16 and (op.transposes_a or not op.transposes_b):
         return None
     m, n = fragments.shape(op.res)
     k = op.rhs.type.shape[1 if op.transposes_b else 0]

@@ -159,7 +159,7 @@ def _tensor(op: Operation) -> Value:
     return value
 
 
-def _loop(op: Operation) -> Any:
+def _loop(op: Operation) -> scf.For | None:
     """The loop whose body directly contains an op; None if there is none."""
     loop = op.parent_op
     return loop if isinstance(loop, scf.For) else None
@@ -182,7 +182,7 @@ def _reuse(op: Operation, accesses: int) -> str:
     return "L2" if accesses > 1 else "streaming"
 
 
-def _place(op: Any, loop: Operation) -> list[Any]:
+def _place(op: Any, loop: scf.For) -> list[Any]:
     """The advances of the values that determine the address of an access; [0] if it is constant."""
     slice = _buffer(op).defining_op
     indices: list[Value] = list(getattr(op, "indices", ()))
@@ -214,7 +214,9 @@ def _mark(function: func.Func) -> int:
     if any(isinstance(op, tile.ProfileMarker) for op in function.walk()):
         return 0
     name = StringAttr(function.sym_name.value)
-    added = [(function.body.entry.first_op, tile.ProfileMarker(StringAttr("function_entry"), name))]
+    added: list[tuple[Operation | None, Operation]] = [
+        (function.body.entry.first_op, tile.ProfileMarker(StringAttr("function_entry"), name))
+    ]
     for op in function.walk():
         if isinstance(op, func.Return):
             added.append((op, tile.ProfileMarker(StringAttr("function_exit"), name)))
@@ -223,6 +225,7 @@ def _mark(function: func.Func) -> int:
             added.append((op, tile.ProfileMarker(StringAttr("compute_start"), what)))
             added.append((op.next_op, tile.ProfileMarker(StringAttr("compute_end"), what)))
     for place, marker in added:
+        assert place is not None and place.parent is not None  # Each block has a terminator.
         marker.location = place.location
         place.parent.insert_before(place, marker)
     return len(added)

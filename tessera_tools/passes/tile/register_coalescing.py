@@ -54,7 +54,7 @@ class TileRegisterCoalescing(Pass):
 # -- copies
 
 
-def _merge_one(function: Operation, context: PassContext) -> bool:
+def _merge_one(function: func.Func, context: PassContext) -> bool:
     """Merge the two fragments of a copy; returns true if there was such a copy."""
     copies = [op for op in function.walk() if isinstance(op, tile.Copy) and is_fragment(op.dest)]
     if not copies:
@@ -127,7 +127,7 @@ def _fused(function: Operation) -> set[tuple[Operation, Operation]]:
 # -- dead fragments
 
 
-def _remove_one(function: Operation, context: PassContext) -> bool:
+def _remove_one(function: func.Func, context: PassContext) -> bool:
     """Remove one op whose fragment is never read; returns true if there was one."""
     liveness: Liveness | None = None
     fixed = pinned(function)

@@ -59,7 +59,7 @@ _AT_ONCE = 32
 """Registers for an operand that is read as a whole: ptxas reads it incrementally."""
 
 
-def share(function: Operation, fragments: Fragments) -> int:
+def share(function: func.Func, fragments: Fragments) -> int:
     """Merge fragments of the same type with disjoint live ranges; returns the number of removed ones."""
     gone = 0
     fixed = pinned(function)
