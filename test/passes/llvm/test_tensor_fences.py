@@ -8,6 +8,7 @@ from tessera_tools.passes.llvm.tensor_fences import TensorFences, tensor_fences
 
 TYPES = """
 #columns = #nv_tileas.tensor<{lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], column = [[0, 1], [0, 2], [0, 4]]}>
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
 !buffer = !nv_tileas.tmem<1x128x8xf32, #columns>
 !tile = tensor<128x8xf32>
 !iter = !nv_tileas.pipeline_iter<i32>
@@ -74,3 +75,56 @@ func.func @kernel(%t: !tile, %n: i32, %one: i32, %slot: i32) {{
     loads = [op for op in function.walk() if op.name.endswith("tmem_load")]
     assert [op in found.after for op in waits] == [True, False]
     assert [op in found.before for op in loads] == [False, True]
+
+
+def test_an_acquire_of_the_iteration_before_orders_no_later_sums() -> None:
+    """The consumer takes the sums of the iteration before, and only then acquires the stage whose release came with
+    them: the fence behind its wait for the stage of `s` is too early for these sums."""
+    given = """
+    %free = nv_tileas.async.pipeline.producer_acquire %f, slot %slot phase %slot : !written
+    %given = nv_tileas.async.pipeline.producer_write %free, slot %slot {
+      nv_tileas.async.pipeline.yield
+    }
+    nv_tileas.async.pipeline.producer_commit %given
+"""
+    _, found = fences(f"""
+!half = !nv_tileas.tmem<1x64x8xf32, #half>
+func.func @kernel(%t: !tile, %a: !nv_tileas.smem<1x64x16xf16>, %b: !nv_tileas.smem<1x16x8xf16>, %add: i1, %n: i32,
+                  %slot: i32) {{
+  %d:2 = nv_tileas.alloc_tmem : !buffer, !half
+  %s = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 4, consumers = 1 : !nv_tileas.pipeline_token
+  %f = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 4, consumers = 1 : !nv_tileas.pipeline_token
+  %o = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  nv_tileas.async.pipeline.agent_switch num_warps = [1, 4, 4] warp_id = [0, 4, 8] {{
+    scf.for %k = %n to %n step %n : i32 {{
+      %full = nv_tileas.async.pipeline.consumer_wait %f, slot %slot phase %slot, 0 : !read
+      %free = nv_tileas.async.pipeline.producer_acquire %o, slot %slot phase %slot : !written
+      nv_tileas.async.umma %a, %b, %d#1, slot %slot accumulate %add {{atom = #cute_nvgpu.mma_atom<sm100_umma_m64n8k16, f16, f16, f32>}} : !nv_tileas.smem<1x64x16xf16>, !nv_tileas.smem<1x16x8xf16>, !half
+      nv_tileas.async.pipeline.consumer_release %full products
+      nv_tileas.async.pipeline.producer_commit %free
+    }}
+    nv_tileas.async.pipeline.yield
+  }}, {{
+    %si = nv_tileas.async.pipeline.create_iterator %s : !iter
+    scf.for %k = %n to %n step %n : i32 {{
+      {filled("s", "%d#0")}
+    }}
+    nv_tileas.async.pipeline.yield
+  }}, {{
+    %si = nv_tileas.async.pipeline.create_iterator %s : !iter
+    {given}
+    scf.for %k = %n to %n step %n : i32 {{
+      {awaited("s")}
+      %x = nv_tileas.tmem_load %d#0, slot %slot : !buffer -> !tile
+      %sums = nv_tileas.async.pipeline.consumer_wait %o, slot %slot phase %slot, 0 deferred : !read
+      %y = nv_tileas.tmem_load %d#1, slot %slot : !half -> tensor<64x8xf32>
+      nv_tileas.async.pipeline.consumer_release %sums
+      {given.replace("free", "later").replace("given", "more")}
+    }}
+    nv_tileas.async.pipeline.yield
+  }}
+  nv_tileas.dealloc_tmem %d#0, %d#1 : !buffer, !half
+  return
+}}
+""")
+    assert len([op for op in found.before if op.name.endswith("tmem_load")]) == 2
