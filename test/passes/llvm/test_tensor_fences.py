@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """Where the fences of tensor memory stand, in agents that are written by hand."""
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ TYPES = """
 !iter = !nv_tileas.pipeline_iter<i32>
 !read = !nv_tileas.consumer_token
 !written = !nv_tileas.producer_token
-"""  # noqa: E501
+"""
 
 
 def fences(text: str) -> tuple[Operation, TensorFences]:
