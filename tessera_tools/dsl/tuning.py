@@ -267,10 +267,14 @@ class _Task:
         return {n.removeprefix(CONSTANT): v for n, v in whole.items() if n.startswith(CONSTANT)}
 
     def options_of(self, config: Config) -> dict[str, Any]:
-        """The options that are not left to the compiler."""
+        """The options that are not left to the compiler, also those that the kernel has from elsewhere."""
         defaults = {one.name: one.default for one in TUNABLES}
-        whole = {**self.start, **config}
-        return {n: v for n, v in whole.items() if not n.startswith(CONSTANT) and v != defaults[n]}
+        return {n: v for n, v in self._given(config).items() if v != defaults[n]}
+
+    def _given(self, config: Config) -> dict[str, Any]:
+        """The options of the kernel and those of the search, which replace them: also by the compiler's choice."""
+        whole = {**self.function.options, **self.start, **config}
+        return {n: v for n, v in whole.items() if not n.startswith(CONSTANT)}
 
     def candidate(self, trial: Trial) -> Candidate:
         """A trial as it is shown."""
@@ -282,7 +286,7 @@ class _Task:
         key = config_key(config)
         if key not in self._functions:
             bound = self.function.bind(**self.constants_of(config))
-            self._functions = {key: bound.with_options(**self.options_of(config))}
+            self._functions = {key: bound.with_options(**self._given(config))}
         return self._functions[key]
 
     def grid_of(self, config: Config, args: Sequence[Any]) -> int | Sequence[int]:

@@ -254,6 +254,18 @@ def test_other_options_are_measured_again(numbers: np.ndarray[Any, Any], tmp_pat
         assert len(told) == new, options
 
 
+def test_options_that_the_kernel_has_count(numbers: np.ndarray[Any, Any], tmp_path: Path) -> None:
+    """They are those of another program for the file, and a search over the option replaces them."""
+    told: list[Candidate] = []
+    given: dict[str, Any] = {"target": "sm_80", "file": tmp_path / "t", "progress": told.append}
+    double.tune((numbers,), blocks, n=(64, 128), **given)
+    wide = double.with_options(num_warps=8)
+    found = wide.tune((numbers,), blocks, n=(64, 128), **given)
+    assert len(told) == 2 and found.options == found.best.options == {"num_warps": 8}
+    chosen = wide.tune((numbers,), blocks, n=64, num_warps=(0, 4), **given)
+    assert [one.options for one in chosen.candidates] == [{}, {"num_warps": 4}]
+
+
 def test_a_file_of_another_kind_is_refused(numbers: np.ndarray[Any, Any], tmp_path: Path) -> None:
     file = tmp_path / "tuned.sqlite"
     file.write_text("no database")

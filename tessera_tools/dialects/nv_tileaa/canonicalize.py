@@ -72,6 +72,8 @@ class WhatFollowsAReturn(RewritePattern[If]):
         if sum(returns) != 1:
             return "not one of its regions returns"
         stays = returns.index(False)
+        if not isinstance(lasts[stays], Yield | None):
+            return "control does not come from its other region to what follows"
         regions = [Region([Block()]), Region([Block()])]
         made = rewriter.insert(
             If(op.condition, results=[], then=regions[0], otherwise=regions[1], location=op.location)
@@ -93,8 +95,9 @@ class WhatFollowsAReturn(RewritePattern[If]):
 
 
 def _only_returns(end: Operation | None) -> bool:
-    """Whether control reaches a return without values from the end of a block, with nothing between."""
-    while isinstance(end, Yield | scf.Yield) and isinstance(end.parent_op, If | scf.If):
+    """Whether control reaches a return without values from the end of a block, with nothing between, and no values are
+    yielded on the way: what defines them would move into a branch."""
+    while isinstance(end, Yield | scf.Yield) and not end.operands and isinstance(end.parent_op, If | scf.If):
         end = end.parent_op.next_op
     return isinstance(end, Return) and not end.operands
 

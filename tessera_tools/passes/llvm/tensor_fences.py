@@ -64,6 +64,8 @@ class _State:
     """Buffers that they have used, and the agents that no arrival since has told so."""
     waits: frozenset[Operation] = frozenset()
     """Waits that no fence follows yet."""
+    passed: frozenset[Operation | Value] = frozenset()
+    """Pipelines of one stage that were acquired in this iteration on every path."""
     acquired: frozenset[Operation | Value] = frozenset()
     """Pipelines of one stage that were acquired in this iteration on every path, with a fence since."""
 
@@ -72,6 +74,7 @@ class _State:
             self.accessed | other.accessed,
             self.untold | other.untold,
             self.waits | other.waits,
+            (self.passed | self.acquired) & (other.passed | other.acquired),
             self.acquired & other.acquired,
         )
 
@@ -231,8 +234,7 @@ class _Walk:
         self.orders, self.covered = guarded, together
         self._block(self.region.entry, _State(), self._wait)
         for access, waits in self.pending.items():
-            around = _loop_around(access)
-            if any(_loop_around(wait) is around for wait in waits):
+            if _stands_before(access, waits):
                 self.found.before.add(access)
                 continue
             for wait in waits:
@@ -245,16 +247,16 @@ class _Walk:
             if not needed:
                 return state
             self.pending.setdefault(op, set()).update(needed)
-            acquired = {
-                side[0]
-                for wait in state.waits
-                if (side := _waited(wait)) and not side[1] and _is_one(side[0])
-            }
-            return _State(acquired=state.acquired | acquired)
+            if not _stands_before(op, needed):
+                # The fence stands behind the last of these waits, which may be far before the others.
+                left = {wait for wait in state.waits if not any(_is_before(wait, other) for other in needed)}
+                return _State(waits=frozenset(left - needed), passed=state.passed, acquired=state.acquired)
+            return _State(acquired=state.acquired | state.passed)
         side = _waited(op)
         if side is None or self._is_covered(op, side, state):
             return state
-        return _State(waits=state.waits | {op}, acquired=state.acquired)
+        passed = {side[0]} if not side[1] and _is_one(side[0]) else set[Operation | Value]()
+        return _State(waits=state.waits | {op}, passed=state.passed | passed, acquired=state.acquired)
 
     def _orders(self, wait: Operation, access: Operation) -> bool:
         side = _waited(wait)
@@ -279,13 +281,13 @@ class _Walk:
             if isinstance(op, nv_tileas.AgentSwitch) or not op.regions:
                 continue
             if isinstance(op, LoopLike):
-                outer = state.acquired
+                outer = state
                 for _ in range(2):
                     entered = _State(state.accessed, state.untold, state.waits)
                     for region in op.regions:
                         entered = self._block(region.entry, entered, step)
                     state = state.joined(entered)
-                state = _State(state.accessed, state.untold, state.waits, outer)
+                state = _State(state.accessed, state.untold, state.waits, outer.passed, outer.acquired)
             elif op.has_trait(OneRegionRuns):
                 ends = [
                     self._block(region.entry, state, step) if region.blocks else state
@@ -309,6 +311,12 @@ def _loop_around(op: Operation) -> Operation | None:
     while around is not None and not isinstance(around, LoopLike | nv_tileas.AgentSwitch):
         around = around.parent_op
     return around if isinstance(around, LoopLike) else None
+
+
+def _stands_before(access: Operation, waits: set[Operation]) -> bool:
+    """Whether the fence of an access stands before it: it does unless all of the waits are outside of its loop."""
+    around = _loop_around(access)
+    return any(_loop_around(wait) is around for wait in waits)
 
 
 def _is_before(op: Operation, other: Operation) -> bool:

@@ -91,6 +91,44 @@ nv_tileaa.func @returns(%x: i32, %c: i1) {
   nv_tileaa.return
 }
 
+// What ends its block yields a value that is defined behind the early return, so that it stays.
+// CHECK-LABEL: nv_tileaa.func @yielded_behind_a_return
+nv_tileaa.func @yielded_behind_a_return(%x: i32, %c: i1, %d: i1) {
+  // CHECK-NEXT: nv_tileaa.if %{{.*}} -> (i32) {
+  // CHECK-NEXT: nv_tileaa.if %{{.*}} {
+  // CHECK-NEXT: nv_tileaa.return
+  // CHECK-NEXT: }
+  // CHECK-NEXT: %[[Y:.*]] = "test.effect"()
+  // CHECK-NEXT: nv_tileaa.yield %[[Y]]
+  %r = nv_tileaa.if %c -> (i32) {
+    nv_tileaa.if %d { nv_tileaa.return }
+    %y = "test.effect"() : () -> i32
+    nv_tileaa.yield %y : i32
+  } else {
+    nv_tileaa.yield %x : i32
+  }
+  nv_tileaa.return
+}
+
+// One region returns, but the other one does not go on behind the branch: it leaves the loop.
+// CHECK-LABEL: nv_tileaa.func @return_or_break
+nv_tileaa.func @return_or_break(%c: i1) {
+  // CHECK-NEXT: nv_tileaa.loop {
+  // CHECK-NEXT: nv_tileaa.if %{{.*}} {
+  // CHECK-NEXT: nv_tileaa.break
+  // CHECK-NEXT: } else {
+  // CHECK-NEXT: nv_tileaa.return
+  // CHECK-NEXT: }
+  nv_tileaa.loop {
+    nv_tileaa.if %c { nv_tileaa.break } else { nv_tileaa.return }
+    "test.unreachable"() : () -> ()
+    nv_tileaa.return
+  }
+  // CHECK: "test.after"()
+  "test.after"() : () -> ()
+  nv_tileaa.return
+}
+
 // CHECK-LABEL: nv_tileaa.func @once
 nv_tileaa.func @once(%x: i32) {
   // CHECK-NEXT: %[[Y:.*]] = arith.addi %{{.*}}, %{{.*}} : i32
