@@ -36,7 +36,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.effects import Kind, Reach
 from tessera_tools.ir.flow import Flow, sources
-from tessera_tools.ir.interfaces import HasFlow
+from tessera_tools.ir.interfaces import HasFlow, LoopLike
 from tessera_tools.ir.types import I32
 from tessera_tools.opdef import (
     I32_ATTR,
@@ -230,11 +230,27 @@ class _Region(HasFlow, Op, traits=(ONE_REGION_RUNS, ImplicitTerminator(Yield))):
             )
 
 
+def _is_in_loop(op: Operation) -> bool:
+    around = op.parent_op
+    while around is not None and not isinstance(around, LoopLike):
+        around = around.parent_op
+    return around is not None
+
+
 class StageOfPipeline(Op):
     """The base of ops on the stage of a pipeline that an iterator is at."""
 
     pipeline = operand(PIPELINE)
     iter = operand(STAGE)
+
+    def verify_part(self) -> None:
+        """An error if the op names a part that its pipeline does not have."""
+        part, pipeline = getattr(self, "part", None), pipeline_at(self)
+        if part is None or pipeline is None:
+            return
+        parts = 1 if pipeline.parts is None else pipeline.parts.value
+        if pipeline.parts is None or not 0 <= part.value < parts:
+            raise self.error(f"uses part {part.value} of a stage; its pipeline has {parts}")
 
 
 class ProduceOne(
@@ -265,6 +281,7 @@ class ProducerAcquire(
     assembly = "$pipeline `,` custom<Place>($iter, $phase) (`part` $part^)? attr-dict `:` type($res)"
 
     def verify_op(self) -> None:
+        self.verify_part()
         _verify_once(self, self.res, (ProducerWrite, ProducerCommit), "is acquired, but not written")
 
 
@@ -279,6 +296,9 @@ class ProducerTail(
     phase = optional_operand(exactly(I32))
     part = attribute(I32_ATTR, "which part of a stage that has several", optional=True)
     assembly = "$pipeline `,` custom<Place>($iter, $phase) (`part` $part^)? attr-dict"
+
+    def verify_op(self) -> None:
+        self.verify_part()
 
 
 class Fill(Enum):
@@ -411,6 +431,11 @@ class ConsumerWait(
     def verify_op(self) -> None:
         if not self.res.has_uses:
             raise self.error("waits for a stage that is never read")
+        self.verify_part()
+        if self.deferred is not None and not _is_in_loop(self):
+            raise self.error(
+                "is deferred, but in no loop; expected a loop, whose iteration before has filled it"
+            )
         if is_unwrapped(self) and self.phase is None:
             raise self.error("waits for a slot without a phase; expected `slot %s phase %p`")
 

@@ -4,7 +4,7 @@
     async.tmem_copy one thread: tcgen05.cp for each atom of factors of blocks
     async.umma      one thread: tcgen05.mma for each step along K, each 128 (or 64) rows, and each 256 columns
     tmem_load       tcgen05.ld for up to 64 registers; tcgen05.wait::ld, which ties the registers
-    tmem_store      tcgen05.st of packed registers; tcgen05.wait::st
+    tmem_store      tcgen05.st of packed registers; tcgen05.wait::st behind the last of several
     s2t_copy        all: a barrier, of the cluster for several CTAs; one thread of some: tcgen05.cp, tcgen05.commit
     dealloc_tmem    all: a barrier; the first warp: tcgen05.dealloc
 
@@ -36,6 +36,7 @@ from tessera_tools.dialects.nvvm.attributes import (
 )
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import (
     BF16,
     F16,
@@ -418,7 +419,28 @@ def tmem_store(low: Lowering, op: nv_tileas.TmemStore) -> None:
             value = e.vector(moved, I32) if count > 1 else moved[0]
             e.nvvm("tcgen05.st", [pointer, value], shape=Tcgen05LdStShapeAttr(shape))
             start += count
-        e.nvvm("tcgen05.wait", kind=Tcgen05WaitAttr("store"))
+        if not _waits_later(op):
+            e.nvvm("tcgen05.wait", kind=Tcgen05WaitAttr("store"))
+
+
+def _waits_later(op: nv_tileas.TmemStore) -> bool:
+    """Whether the same threads store other columns of the buffer right behind a store: one wait is for both.  Loads
+    between them are of other columns, too."""
+    seen: set[tuple[IntegerAttr | None, IntegerAttr | None]] = {(op.row, op.column)}
+    behind = op.next_op
+    while behind is not None and op.column is not None:
+        if isinstance(behind, nv_tileas.TmemStore | nv_tileas.TmemLoad):
+            is_store = isinstance(behind, nv_tileas.TmemStore)
+            other = behind.buffer if is_store else behind.source
+            type = behind.value.type if is_store else behind.res.type
+            if other is not op.buffer or type != op.value.type or (behind.row, behind.column) in seen:
+                return False
+            if is_store:
+                return True
+        elif behind.regions or not is_pure(behind):
+            return False
+        behind = behind.next_op
+    return False
 
 
 @lowers("nv_tileas.any_in_warp")

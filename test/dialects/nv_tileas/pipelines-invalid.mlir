@@ -345,3 +345,76 @@ func.func @f(%x: i32, %b: !nv_tileas.smem<2x64x64xf16>, %d: !nv_tileas.tma_desc<
   }
   return
 }
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{has parts = 0; expected at least 1}}
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4 parts = 0 : !nv_tileas.pipeline_token
+  return
+}
+
+// -----
+
+func.func @f() {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4 parts = 2 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{uses part 2 of a stage; its pipeline has 2}}
+  %a = nv_tileas.async.pipeline.producer_acquire %p, %i part 2 : !nv_tileas.producer_token
+  nv_tileas.async.pipeline.producer_commit %a
+  return
+}
+
+// -----
+
+func.func @f() {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4 implied parts = 2 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{uses part -1 of a stage; its pipeline has 2}}
+  %a = nv_tileas.async.pipeline.producer_acquire %p, %i part -1 : !nv_tileas.producer_token
+  nv_tileas.async.pipeline.producer_commit %a
+  return
+}
+
+// -----
+
+func.func @f() {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{uses part 0 of a stage; its pipeline has 1}}
+  %a = nv_tileas.async.pipeline.producer_acquire %p, %i part 0 : !nv_tileas.producer_token
+  nv_tileas.async.pipeline.producer_commit %a
+  return
+}
+
+// -----
+
+func.func @f() {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4 parts = 2 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{uses part 2 of a stage; its pipeline has 2}}
+  nv_tileas.async.pipeline.producer_tail %p, %i part 2
+  return
+}
+
+// -----
+
+func.func @f() {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4 parts = 2 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{uses part 3 of a stage; its pipeline has 2}}
+  %w = nv_tileas.async.pipeline.consumer_wait %p, %i, 0 part 3 : !nv_tileas.consumer_token
+  nv_tileas.async.pipeline.consumer_release %w
+  return
+}
+
+// -----
+
+func.func @f() {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{is deferred, but in no loop; expected a loop, whose iteration before has filled it}}
+  %w = nv_tileas.async.pipeline.consumer_wait %p, %i, 0 deferred : !nv_tileas.consumer_token
+  nv_tileas.async.pipeline.consumer_release %w
+  return
+}

@@ -235,3 +235,75 @@ func.func @f(%rows: tensor<64x1xi1>, %d: !sums) {
   %any = nv_tileas.any_in_warp %rows, %d : tensor<64x1xi1>, !sums
   return
 }
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+func.func @f() {
+  // expected-error @below {{has 1 numbers of shared buffers for 2 buffers}}
+  %d:2 = nv_tileas.alloc_tmem shares = [-1] : !sums, !sums
+  return
+}
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+func.func @f() {
+  // expected-error @below {{lets buffer 0 share the columns of buffer 1; expected an earlier one that has its own}}
+  %d:2 = nv_tileas.alloc_tmem shares = [1, -1] : !sums, !sums
+  return
+}
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+func.func @f() {
+  // expected-error @below {{lets buffer 1 share the columns of buffer 7; expected an earlier one that has its own}}
+  %d:2 = nv_tileas.alloc_tmem shares = [-1, 7] : !sums, !sums
+  return
+}
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+func.func @f() {
+  // expected-error @below {{lets buffer 1 share the columns of buffer -2; expected an earlier one that has its own}}
+  %d:2 = nv_tileas.alloc_tmem shares = [-1, -2] : !sums, !sums
+  return
+}
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+func.func @f() {
+  // expected-error @below {{lets buffer 2 share the columns of buffer 1; expected an earlier one that has its own}}
+  %d:3 = nv_tileas.alloc_tmem shares = [-1, 0, 1] : !sums, !sums, !sums
+  return
+}
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+#wide = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4],[0,8]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+!more = !nv_tileas.tmem<1x64x16xf32, #wide>
+func.func @f() {
+  // expected-error @below {{lets 16 columns of buffer 1 share the 8 of buffer 0}}
+  %d:2 = nv_tileas.alloc_tmem shares = [-1, 0] : !sums, !more
+  return
+}
+
+// -----
+
+#half = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[0,0],[16,0],[32,0]], column = [[0,1],[0,2],[0,4]]}>
+!sums = !nv_tileas.tmem<1x64x8xf32, #half>
+func.func @f(%a: !nv_tileas.smem<1x64x16xf16>, %b: !nv_tileas.smem<1x16x8xf16>, %d: !sums, %add: i1, %slot: i32) {
+  // expected-error @below {{has rows from 32 on of 64; expected a multiple of 64, and no pair}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add {atom = #cute_nvgpu.mma_atom<sm100_umma_m64n8k16, f16, f16, f32>, row = 32} : !nv_tileas.smem<1x64x16xf16>, !nv_tileas.smem<1x16x8xf16>, !sums
+  return
+}
