@@ -161,6 +161,7 @@ class SimulatedKernel(interface.Kernel):
                 stats=recorder,
                 time_limit=time_limit,
             )
+            launch.begin_with(self.owner.text, target, table)
             if watch is not None:
                 watch(launch)
             launch.watch(recorder, skips)
