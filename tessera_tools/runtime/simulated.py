@@ -9,7 +9,7 @@ does not depend on the number of processes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -111,8 +111,7 @@ class SimulatedKernel(interface.Kernel):
             stats=bool(settings.pop("stats", False)),
             time_limit=settings.pop("time_limit", None),
         )
-        if settings:
-            raise TypeError(f"the simulated GPU does not support the option '{next(iter(settings))}'")
+        _refuse(settings)
         if watch is not None:
             watch(launch)
         result, used = run_launch(launch, processes)
@@ -142,6 +141,9 @@ class SimulatedKernel(interface.Kernel):
         begin = time.perf_counter()
         limit = min(int(settings.pop("max_instructions", MAX_INSTRUCTIONS)), MOST_STEPS)
         time_limit, watch = settings.pop("time_limit", None), settings.pop("watch", None)
+        for name in ("mode", "stats"):  # The clock has its own.
+            settings.pop(name, None)
+        _refuse(settings)
         skips = Skips()
         while True:
             recorder = Recorder()
@@ -159,6 +161,7 @@ class SimulatedKernel(interface.Kernel):
                 stats=recorder,
                 time_limit=time_limit,
             )
+            launch.begin_with(self.owner.text, target, table)
             if watch is not None:
                 watch(launch)
             launch.watch(recorder, skips)
@@ -181,6 +184,12 @@ class SimulatedKernel(interface.Kernel):
             result.findings, result.stats, result.output, result.instructions, seconds, seed, launch.mode, 1,
             launch.shared_size, found,
         )  # fmt: skip
+
+
+def _refuse(settings: Mapping[str, Any]) -> None:
+    """TypeError if a launch has an option that nothing reads."""
+    if settings:
+        raise TypeError(f"the simulated GPU does not support the option '{min(settings)}'")
 
 
 _HARMLESS = {"race", "proxy", "uninitialized"}

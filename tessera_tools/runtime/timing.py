@@ -26,6 +26,7 @@ from tessera_tools.sim.clock.stretch import missing_operations, steps_of, stretc
 from tessera_tools.sim.clock.survey import MOST_SURVEYED, Load, Surveyor, fresh, plan, reached
 from tessera_tools.sim.clock.timeline import Timeline
 from tessera_tools.sim.launch import Result
+from tessera_tools.sim.machine import Cluster
 from tessera_tools.target import Target, occupancy, targets
 from tessera_tools.target.timing import Timing, timing
 
@@ -117,8 +118,45 @@ class TimedLaunch(PartialLaunch):
         self.given = args, options
         self.size = self.cluster[0] * self.cluster[1] * self.cluster[2]
         """CTAs of a cluster."""
+        self.running = self.count
+        """How many clusters begin: those that run may cancel the others."""
+        self.canceled: Counter[int] = Counter()
+        """By number of a cluster: how many it has tried to cancel."""
         self.sampled = representatives(self.clusters) if self.count > _MOST_CLUSTERS else None
         """The numbers of the clusters to run; None for all."""
+
+    def begin_with(self, ptx: str, target: Target, table: Timing) -> None:
+        """If clusters cancel others, only as many begin as the GPU runs at once."""
+        if self.sampled is None or not self._cancels():
+            return
+        try:
+            registers = sass_by_line(ptx, target)[2].functions[self.entry.name].registers
+        except ToolError:
+            registers = 0
+        fits = occupancy(target, threads=self.threads, registers=registers, shared=self.shared_size).blocks
+        self.running = min(self.count, max(1, int(table.value("sms")) // self.size * fits))
+        if self.running < self.count:
+            # The first one cancels the most, the last one the fewest.
+            self.sampled = tuple(sorted({0, self.running - 1}))
+
+    def _cancels(self) -> bool:
+        """Whether the kernel takes the work of clusters that have not begun."""
+        instructions = self.module.program.instructions
+        return any(
+            instructions[pc].opcode == "clusterlaunchcontrol"
+            for function in self.functions
+            for pc in range(function.start, function.end)
+        )
+
+    def cancel(self, cluster: Cluster) -> tuple[int, int, int] | None:
+        """As if all clusters that run at once canceled others in turn: of a sample, each would else cancel those of
+        many."""
+        x, y, _ = self.clusters
+        i, j, k = cluster.index
+        first = i + x * (j + y * k)
+        self.canceled[first] += 1
+        number = first + self.canceled[first] * self.running
+        return self.cluster_at(number) if number < self.count else None
 
     def _indices(self) -> Iterator[tuple[int, int, int]]:
         for number in self.sampled if self.sampled is not None else range(self.count):
@@ -188,7 +226,7 @@ class TimedLaunch(PartialLaunch):
         args, options = self.given
         limit = {"max_instructions": _MOST_SURVEY_STEPS, "stats": survey, "time_limit": None}
         launch = TimedLaunch(*args, **{**options, **limit})
-        launch.sampled = tuple(numbers)
+        launch.sampled, launch.running = tuple(numbers), self.running
         launch.run()
 
     def _loads(self) -> frozenset[int]:
@@ -225,7 +263,7 @@ def estimate(launch: TimedLaunch, recorder: Recorder, ptx: str, target: Target, 
         ),
         default=1.0,
     )
-    made.ctas, made.shared = launch.count * launch.size, launch.shared_size
+    made.ctas, made.shared = launch.running * launch.size, launch.shared_size
     made.flops.update(missing_operations(traces, recorder.operations))
     made.executed, made.instructions = steps_of(traces)
     if launch.sampled is None:
@@ -249,9 +287,9 @@ def _extrapolated(
     """A few SMs, or those of a few clusters, with as many CTAs as the others; the grid is the mean of a few such."""
     sms = int(made.table.value("sms"))
     groups = max(1, sms // launch.size)
-    copies = min(fits, -(-launch.count // groups))
-    active = min(groups, launch.count)
-    at_once = min(active * copies, launch.count)
+    copies = min(fits, -(-launch.running // groups))
+    active = min(groups, launch.running)
+    at_once = min(active * copies, launch.running)
     # SMs that share DRAM load while others compute, which an SM with a share of its own cannot.
     steps = sum(len(trace.steps) for trace in traces) // len(sampled) * copies
     together = max(1, min(_MOST_TOGETHER, _STEPS_TOGETHER // max(steps, 1), active))
@@ -301,7 +339,9 @@ def _extrapolated(
     made.waves = count / (active * copies)
     made.simulated = len(launch.sampled or sampled) * launch.size
     made.scale = count / (copies * min(together, active))
-    made.flops = Counter({unit: amount * count // len(sampled) for unit, amount in made.flops.items()})
+    blocks = sum(len(range(number, launch.count, launch.running)) for number in sampled)
+    share = count * launch.count, launch.running * blocks
+    made.flops = Counter({unit: amount * share[0] // share[1] for unit, amount in made.flops.items()})
     return made
 
 
@@ -312,7 +352,7 @@ def _fresh(
     clusters work, and which of the sampled ones: grids with a swizzle are rounded up, and some clusters end at once."""
     most = max(1, MOST_SURVEYED // launch.size)
     at_once = min(at_once, most)
-    surveyed = min(launch.count, most // at_once * at_once)
+    surveyed = min(launch.running, most // at_once * at_once)
     survey = launch.survey(traces, range(surveyed))
     waves = [range(begin, min(begin + at_once, surveyed)) for begin in range(0, surveyed, at_once)]
     waves = [wave for wave in waves if not survey.places.keys().isdisjoint(wave)] or waves
@@ -321,13 +361,13 @@ def _fresh(
     # The waves that are not surveyed are like the last one that is.
     weights = [float(len(wave)) for wave in waves]
     if len(waves) > 1:
-        weights[-1] += launch.count - surveyed
+        weights[-1] += launch.running - surveyed
     totals: dict[Load, float] = {}
     for weight, parts in zip(weights, each, strict=True):
         for load, part in parts.items():
             totals[load] = totals.get(load, 0.0) + part * weight / sum(weights)
     idle = survey.ended - survey.places.keys()
     reached = len(survey.places) + len(idle)
-    working = launch.count * len(survey.places) // reached if reached else launch.count
+    working = launch.running * len(survey.places) // reached if reached else launch.running
     left = tuple(number for number in sampled if number not in idle)
     return totals, max(1, working), left or sampled

@@ -164,6 +164,10 @@ class Launch:
         self.parameters = Allocations("param")
         self.parameter_block = self.parameters.allocate(self._parameters(args), "the parameter block")
 
+    def cancel(self, cluster: Cluster) -> tuple[int, int, int] | None:
+        """The index of a cluster that has not begun, and now never does, for `cluster`; None if there is none."""
+        return next(self.waiting, None)
+
     @cached_property
     def workspace(self) -> Buffer:
         """The global memory of the barrier of a cooperative grid."""

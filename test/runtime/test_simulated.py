@@ -131,3 +131,11 @@ def test_an_unknown_device_or_option() -> None:
         device("tpu")
     with pytest.raises(TypeError, match="does not support the option 'sed'"):
         device("sim", sed=1)
+
+
+@pytest.mark.parametrize("timing", [False, True])
+def test_an_unknown_option_of_a_launch(timing: bool) -> None:
+    gpu = device("sim", gpu_name="sm_80")
+    x = gpu.buffer(np.zeros(1, np.float32), "x")
+    with pytest.raises(TypeError, match="does not support the option 'persistent'"):
+        gpu.load(SCALE).kernel().launch((1,), [x, 1, 1.0], timing=timing, persistent="static")

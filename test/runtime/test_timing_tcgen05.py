@@ -172,3 +172,16 @@ def test_a_kernel_whose_pairs_multiply_together_is_timed() -> None:
     assert found.flops["tcgen05.mma"] == 2 * 1024 * 1024 * 512
     assert 32 * 64 + 900 < found.cycles < 12_000
     assert timing_report.busy(found)["tensor"] * found.cycles == pytest.approx(32 * 64, rel=0.02)
+
+
+def test_clusters_that_run_cancel_the_others_in_turn() -> None:
+    """1024 tile blocks: those that begin take 3 or 4 each, and run at once."""
+    kernel = tt.compile(GEMM.replace("1024", "4096"), "sm_100a", persistent="cancel")
+    assert "clusterlaunchcontrol.try_cancel" in kernel.ptx
+    arrays = [np.zeros((4096, 512), np.float16), np.zeros((4096, 512), np.float16)]
+    found = kernel[(32, 32)](*arrays, np.zeros((4096, 4096), np.float16), timing=True).estimate
+    assert found is not None
+    assert found.ctas in (148, 296)
+    assert (found.simulated, found.waves) == (2, 1)
+    assert sum(found.flops.values()) == pytest.approx(2 * 4096 * 4096 * 512, rel=0.01), found.flops
+    assert timing_report.busy(found)["tensor"] > 0

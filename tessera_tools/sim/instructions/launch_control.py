@@ -46,7 +46,7 @@ def try_cancel(ctx: Context) -> Execute:
 
         def fetch() -> Array:
             if not held:
-                index = next(launch.waiting, None)
+                index = launch.cancel(warp.cta.cluster)
                 shape = launch.cluster
                 first = [0, 0, 0] if index is None else [i * c for i, c in zip(index, shape, strict=True)]
                 words = np.array([*first, _NONE_LEFT if index is None else _CANCELED], np.uint32)
