@@ -81,7 +81,7 @@ def _check_agents(options: Options) -> None:
 
 
 def _no_agents(options: Options) -> str:
-    """Why no kernel has agents."""
+    """Why no kernel has consumers beside a producer."""
     if not options.allows_agents:
         return "without agents, which the plain ABI and a number of warps exclude, there are no consumers"
-    return f"{options.target.name} has no agents; they require sm_90a"
+    return f"{options.target.name} has no producer beside consumers; that requires sm_90a"

@@ -58,6 +58,10 @@ class IfThatNothingLeaves(RewritePattern[If]):
         return True
 
 
+MOST_NESTED_RETURNS = 32
+"""Levels of branches that early returns become: each pass takes as long as the branches are deep for each op."""
+
+
 class WhatFollowsAReturn(RewritePattern[If]):
     """Where one region returns, the rest of the block is the end of the other region: agents have no early exits."""
 
@@ -71,6 +75,8 @@ class WhatFollowsAReturn(RewritePattern[If]):
         returns = [isinstance(last, Return) for last in lasts]
         if sum(returns) != 1:
             return "not one of its regions returns"
+        if _depth(op) >= MOST_NESTED_RETURNS:
+            return "it is in too many branches"
         stays = returns.index(False)
         if not isinstance(lasts[stays], Yield | None):
             return "control does not come from its other region to what follows"
@@ -100,6 +106,14 @@ def _only_returns(end: Operation | None) -> bool:
     while isinstance(end, Yield | scf.Yield) and not end.operands and isinstance(end.parent_op, If | scf.If):
         end = end.parent_op.next_op
     return isinstance(end, Return) and not end.operands
+
+
+def _depth(op: Operation) -> int:
+    """How many ops are around an op, up to the most that are of interest."""
+    depth, around = 0, op.parent_op
+    while around is not None and depth < MOST_NESTED_RETURNS:
+        depth, around = depth + 1, around.parent_op
+    return depth
 
 
 class LoopOfOneIteration(RewritePattern[Loop]):

@@ -103,6 +103,8 @@ def test_a_number_that_is_no_power_of_two_is_an_error() -> None:
     assert "requests 3 consumer warpgroups; expected 1, 2, 4" in result.stderr.decode()
 
 
-def test_a_target_without_agents_has_no_consumers() -> None:
-    _, errors = translated(GEMM, "--mlir-to-ptx", "--num-consumer-warpgroups=2", gpu="sm_80")
-    assert "sm_80 has no agents; they require sm_90a" in errors
+@pytest.mark.parametrize("gpu", ["sm_80", "sm_100a"])
+def test_a_target_without_a_producer_has_no_consumers(gpu: str) -> None:
+    """Those of tensor memory are chosen from the products alone."""
+    _, errors = translated(GEMM, "--mlir-to-ptx", "--num-consumer-warpgroups=2", gpu=gpu)
+    assert "has no producer beside consumers; that requires sm_90a" in errors
