@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib.util
 import re
 import secrets
 import sys
@@ -39,7 +40,6 @@ sys.path[:0] = [
 
 import numpy as np  # noqa: E402
 import support_table  # noqa: E402
-from corpus import test_results as corpus  # type: ignore[attr-defined]  # noqa: E402
 from cutile import test_results as cutile  # noqa: E402
 from dsl import test_examples as examples  # noqa: E402
 from pipelines.test_mutants import mutants  # noqa: E402
@@ -55,6 +55,17 @@ from tessera_tools.emit.driver import Options  # noqa: E402
 from tessera_tools.parser import parse_module  # noqa: E402
 from tessera_tools.target import lookup  # noqa: E402
 
+
+def _of_file(path: Path) -> Any:
+    """The module of a file, whose package has the name of another one (tools/bench/corpus.py)."""
+    spec = importlib.util.spec_from_file_location(f"sweep_{path.parent.name}", path)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+corpus = _of_file(ROOT / "test" / "corpus" / "test_results.py")
 MODES = ("late", "early")
 MOST = 400_000
 """Instructions of a warp before a launch counts as endless."""

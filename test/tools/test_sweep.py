@@ -28,8 +28,8 @@ def test_every_file_is_a_program() -> None:
 
 @pytest.mark.parametrize("name", [GEMM, "examples/softmax", "cutile/scans"])
 def test_a_sweep_has_both_modes_and_each_schedule_on_whole_and_ragged_arrays(name: str) -> None:
-    line, launches, problems = sweep.swept((name, "sm_90a", fresh_seed(), 1))
-    assert (launches, problems) == (4, [])
+    line, programs, launches, problems = sweep.swept((name, "sm_90a", fresh_seed(), 1))
+    assert (programs, launches, problems) == (1, 4, [])
     assert "4 launches, 0 wrong" in line
 
 
@@ -49,10 +49,10 @@ def test_a_wrong_number_and_a_finding_are_told() -> None:
 
 
 def test_mutants_of_a_program_are_noticed() -> None:
-    line, launches, alive = sweep.mutated((GEMM, "sm_90a", fresh_seed(), 4))
+    line, _, launches, alive = sweep.mutated((GEMM, "sm_90a", fresh_seed(), 4))
     assert (launches, alive) == (4, [])
     assert "4 of " in line
 
 
 def test_a_program_without_asynchronous_work_has_no_mutants() -> None:
-    assert sweep.mutated(("corpus/vector_add_f32", "sm_90a", 0, 0))[1:] == (0, [])
+    assert sweep.mutated(("corpus/vector_add_f32", "sm_90a", 0, 0))[2:] == (0, [])

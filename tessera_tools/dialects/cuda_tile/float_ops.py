@@ -353,8 +353,9 @@ class MmaF(Op, name="cuda_tile.mmaf", traits=(PURE,)):
 
 
 class MmaFScaled(Op, name="cuda_tile.mmaf_scaled", traits=(PURE,)):
-    """`(lhs * lhs_scale) · (rhs * rhs_scale) + acc`, one scale for each block of elements along K.  Scales of f8E4M3FN
-    must not be negative: the result is undefined otherwise, and differs between targets."""
+    """`(lhs * lhs_scale) · (rhs * rhs_scale) + acc`, one scale for each block of elements along K.
+
+    Scales of f8E4M3FN must not be negative: the result is undefined otherwise, and differs between targets."""
 
     lhs = operand(MMAF_SCALED_OPERAND)
     rhs = operand(MMAF_SCALED_OPERAND)
