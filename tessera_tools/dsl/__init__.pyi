@@ -560,7 +560,7 @@ def mmaf_scaled(
     rhs_scale: Tile | _Number,
     result: _Type = ...,
 ) -> Tile:
-    """`(lhs * lhs_scale) · (rhs * rhs_scale) + acc`, one scale for each block of elements along K.  Scales of f8E4M3FN"""
+    """`(lhs * lhs_scale) · (rhs * rhs_scale) + acc`, one scale for each block of elements along K."""
 
 def addi(
     lhs: Tile | _Number,
