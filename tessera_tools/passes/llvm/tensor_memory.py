@@ -430,12 +430,13 @@ def _waits_later(op: nv_tileas.TmemStore) -> bool:
     behind = op.next_op
     while behind is not None and op.column is not None:
         if isinstance(behind, nv_tileas.TmemStore | nv_tileas.TmemLoad):
-            is_store = isinstance(behind, nv_tileas.TmemStore)
-            other = behind.buffer if is_store else behind.source
-            type = behind.value.type if is_store else behind.res.type
-            if other is not op.buffer or type != op.value.type or (behind.row, behind.column) in seen:
+            if isinstance(behind, nv_tileas.TmemStore):
+                other, value = behind.buffer, behind.value
+            else:
+                other, value = behind.source, behind.res
+            if other is not op.buffer or value.type != op.value.type or (behind.row, behind.column) in seen:
                 return False
-            if is_store:
+            if isinstance(behind, nv_tileas.TmemStore):
                 return True
         elif behind.regions or not is_pure(behind):
             return False
