@@ -217,5 +217,6 @@ def test_every_barrier_of_a_turn_is_needed(kernel: Attention, barriers: int) -> 
     numbered = ((str(number), ptx) for number, (_, ptx) in enumerate(changed))
     left = [int(number) for number in missed(made, numbered, trial)]
     # Behind the loop, the last warpgroup gives a turn that nobody takes. Without its wait before the loop, it is a turn
-    # ahead; at the end it waits for what it has announced itself, which a barrier allows.
-    assert left == ([6, len(changed) - 1] if barriers == 13 else [])
+    # ahead; at the end it waits for what it has announced itself, which a barrier allows and not every schedule finds.
+    ahead, given = 6, len(changed) - 1
+    assert set(left) - {ahead} == {given} if barriers == 13 else not left
