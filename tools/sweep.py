@@ -35,18 +35,17 @@ sys.path[:0] = [
     str(ROOT / "tools"),
     str(ROOT / "test"),
     str(ROOT / "test" / "cutile"),
-    str(ROOT / "test" / "pipelines"),
 ]
 
 import numpy as np  # noqa: E402
 import support_table  # noqa: E402
 from cutile import test_results as cutile  # noqa: E402
 from dsl import test_examples as examples  # noqa: E402
-from pipelines.test_mutants import mutants  # noqa: E402
 from programs import Array, Compiled, compiled_module, decode, launch_ptx, stopped_by_findings  # noqa: E402
 from reference.interpreter import interpret  # noqa: E402
 from support import prove  # noqa: E402
 from tile import flash_attention  # noqa: E402
+from trials import mutants  # noqa: E402
 
 from tessera_tools.bytecode import read_bytecode  # noqa: E402
 from tessera_tools.diagnostics import DiagnosticError  # noqa: E402

@@ -91,20 +91,20 @@ def tune(
     grid: Callable[..., int | Sequence[int]],
     given: Mapping[str, Any],
     *,
-    search: str | Sequence[str] = (),
-    checked: Sequence[Any] | None = None,
-    target: str | None = None,
-    measure: str = "clock",
-    most: int = 64,
-    patience: int = 24,
-    seed: int = 0,
-    tolerance: float = 1e-2,
-    file: str | os.PathLike[str] | None = None,
-    parallel: int | None = None,
-    time_limit: float = 300.0,
-    progress: bool | Callable[[Candidate], object] = False,
+    search: str | Sequence[str],
+    checked: Sequence[Any] | None,
+    target: str | None,
+    measure: str,
+    most: int,
+    patience: int,
+    seed: int,
+    tolerance: float,
+    file: str | os.PathLike[str] | None,
+    parallel: int | None,
+    time_limit: float,
+    progress: bool | Callable[[Candidate], object],
 ) -> Tuning:
-    """As `Function.tune`."""
+    """As `Function.tune`, which has the defaults."""
     if measure not in ("clock", "gpu"):
         raise error(None, f"measure is {measure!r}; expected clock or gpu")
     for name, number in (
