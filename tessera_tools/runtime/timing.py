@@ -18,6 +18,7 @@ from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.sass_lines import sass_by_line
 from tessera_tools.runtime.workers import PartialLaunch
 from tessera_tools.sim.clock.cost import Cost, costs, product_rate
+from tessera_tools.sim.clock.order import Work, corners, span
 from tessera_tools.sim.clock.record import Recorder, Trace, may_poll, may_write
 from tessera_tools.sim.clock.replay import replay
 from tessera_tools.sim.clock.sample import alike, representatives, residents, shape
@@ -124,6 +125,8 @@ class TimedLaunch(PartialLaunch):
         """By number of a cluster: how many it has tried to cancel."""
         self.sampled = representatives(self.clusters) if self.count > _MOST_CLUSTERS else None
         """The numbers of the clusters to run; None for all."""
+        self.skips = Skips(0)
+        """What it may skip."""
 
     def begin_with(self, ptx: str, target: Target, table: Timing) -> None:
         """If clusters cancel others, only as many begin as the GPU runs at once."""
@@ -168,6 +171,7 @@ class TimedLaunch(PartialLaunch):
     def watch(self, recorder: Recorder, skips: Skips) -> None:
         """Tell the recorder which instructions poll global memory, and which write it; and let it skip laps of
         loops."""
+        self.skips = skips
         if self.sampled is not None:
             recorder.clusters = self.count
         instructions = [
@@ -196,6 +200,31 @@ class TimedLaunch(PartialLaunch):
             return Skips(steady.skips.least if steady.turned else 0, turns=False)
         steady.check(traces, alike=self.sampled is None)
         return steady.again if steady.failed else None
+
+    def work(self, traces: Sequence[Trace], low: int, high: int) -> Work | None:
+        """The work of all clusters, by two whose traces these are; None if the two have as much."""
+        more = corners(self.clusters, low, high)
+        every = [*traces, *self._traces(more)] if more else traces
+        known = {
+            number: steps_of([trace for trace in every if trace.cluster == number])[1]
+            for number in (low, high, *more)
+        }
+        if not all(known.values()) or known[low] == known[high]:
+            return None
+        return Work.of(self.clusters, low, high, known)
+
+    def _traces(self, numbers: Sequence[int]) -> list[Trace]:
+        """Run the clusters with these numbers."""
+        args, options = self.given
+        skips: Skips | None = self.skips
+        recorder = Recorder()
+        while skips is not None:
+            recorder = Recorder()
+            launch = TimedLaunch(*args, **{**options, "stats": recorder})
+            launch.sampled = tuple(numbers)
+            launch.watch(recorder, skips)
+            skips = launch.skips_again(recorder, launch.run())
+        return list(recorder.traces.values())
 
     def survey(self, traces: list[Trace], numbers: range) -> Surveyor:
         """Run the clusters with these numbers until their first loads, those of the given cluster's `traces`."""
@@ -319,14 +348,21 @@ def _extrapolated(
     replayed = sampled[:1] if alike(traces, sampled) else sampled
     timelines = [wave(number, copies, active) for number in replayed]
     mean = sum(one.cycles for one in timelines) / len(timelines)
-    # A CTA starts as soon as another has ended: what a further wave takes is less than what the first one does.
-    further = mean
-    if whole > 1:
-        first = timelines[0]
-        two = run(traces, replayed[0], 2 * copies, active).simulated
+
+    def next_wave(number: int, first: Timeline) -> float:
+        """What a further wave of these clusters takes: less than the first one, as a CTA starts as soon as another has
+        ended."""
         # Its loops skip what those of the first one do. The difference of two replays of two waves would tell this too,
         # but CTAs that drift apart make it uncertain, and it counts as often as laps are missing.
-        further = (two - first.simulated + first.cycles - first.simulated) / first.cycles * mean
+        two = run(traces, number, 2 * copies, active).simulated
+        return two - first.simulated + first.cycles - first.simulated
+
+    several = count > active * copies and count == launch.count and len(replayed) == 2
+    work = launch.work(traces, replayed[0], replayed[1]) if several else None
+    each = [one.cycles for one in timelines]
+    if whole > 1 or work is not None:
+        each = [next_wave(number, one) for number, one in zip(replayed, timelines, strict=True)]
+    further = sum(each) / len(each)
     # The last wave has the GPU for itself.
     left = count % (active * copies)
     last = wave(replayed[-1], -(-left // active), min(active, left)).cycles if left else 0.0
@@ -336,6 +372,11 @@ def _extrapolated(
         made.timeline = max(timelines, key=lambda one: one.cycles)
         mean = made.timeline.cycles
     made.cycles = mean + further * (whole - 1) + last * further / mean if whole else last
+    if work is not None:
+        # The order of the grid says what runs last.
+        most, number = max((one.cycles, number) for one, number in zip(timelines, replayed, strict=True))
+        alone = min(1.0, wave(number, 1, 1).cycles / most)
+        made.cycles = mean - further + span(work.times(replayed, each), active * copies, alone)
     made.waves = count / (active * copies)
     made.simulated = len(launch.sampled or sampled) * launch.size
     made.scale = count / (copies * min(together, active))
