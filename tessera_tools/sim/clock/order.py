@@ -66,7 +66,8 @@ class Work:
     def times(self, numbers: Sequence[int], known: Sequence[float]) -> Array:
         """The time of each cluster, in the order of the grid, by the `known` times of two.
 
-        Their mean is that of all."""
+        Their mean is that of all.
+        """
         work = self.all()
         one, other = (float(work[number]) for number in numbers)
         rate = (known[1] - known[0]) / (other - one)
