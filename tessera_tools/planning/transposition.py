@@ -45,9 +45,7 @@ def transposing_layout(store: nv_tileas.Store, warps: int) -> LinearLayout | Non
 def _read_layout(value: Value) -> LinearLayout | None:
     """The layout in shared memory of a tile that is read from there, permuted and reshaped."""
     moves: list[nv_tileaa.Permute | nv_tileaa.Reshape] = []
-    while (
-        isinstance(op := value.defining_op, nv_tileaa.Permute | nv_tileaa.Reshape) and value.has_one_use
-    ):
+    while isinstance(op := value.defining_op, nv_tileaa.Permute | nv_tileaa.Reshape) and value.has_one_use:
         moves.append(op)
         value = op.source
     op: Operation | None = value.defining_op

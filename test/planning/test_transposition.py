@@ -43,9 +43,7 @@ module {{
 
 
 def reshaped(shape: str, to: str = "128x128", source: str = "0", name: str = "1") -> str:
-    return (
-        f"%{name} = nv_tileaa.reshape %{source} : tensor<{shape}xf8E4M3FN> -> tensor<{to}xf8E4M3FN>\n    "
-    )
+    return f"%{name} = nv_tileaa.reshape %{source} : tensor<{shape}xf8E4M3FN> -> tensor<{to}xf8E4M3FN>\n    "
 
 
 BATCH = ROWS.replace("[", "[0, ")
@@ -55,7 +53,11 @@ BATCH = ROWS.replace("[", "[0, ")
     "source, shape, moves",
     [
         (BATCH, "1x128x128", reshaped("1x128x128")),
-        (BATCH, "1x128x128", reshaped("1x128x128", "128x1x128", name="2") + reshaped("128x1x128", source="2")),
+        (
+            BATCH,
+            "1x128x128",
+            reshaped("1x128x128", "128x1x128", name="2") + reshaped("128x1x128", source="2"),
+        ),
     ],
     ids=["reshaped", "reshaped twice"],
 )
