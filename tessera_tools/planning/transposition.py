@@ -19,7 +19,7 @@ from typing import Any
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.layout import LinearLayout, blocked, coalesced, transpose
+from tessera_tools.layout import LinearLayout, blocked, coalesced, reshape, transpose
 from tessera_tools.layout.access import vector_cost
 
 _BITS = 8
@@ -43,20 +43,23 @@ def transposing_layout(store: nv_tileas.Store, warps: int) -> LinearLayout | Non
 
 
 def _read_layout(value: Value) -> LinearLayout | None:
-    """The layout in shared memory of a tile that is read from there and permuted."""
-    orders: list[tuple[int, ...]] = []
-    while isinstance(op := value.defining_op, nv_tileaa.Permute) and value.has_one_use:
-        orders.append(tuple(op.permutation.values))
+    """The layout in shared memory of a tile that is read from there, permuted and reshaped."""
+    moves: list[nv_tileaa.Permute | nv_tileaa.Reshape] = []
+    while isinstance(op := value.defining_op, nv_tileaa.Permute | nv_tileaa.Reshape) and value.has_one_use:
+        moves.append(op)
         value = op.source
     op: Operation | None = value.defining_op
     if not isinstance(op, nv_tileas.Load) or not value.has_one_use or op.buffer.type.layout is None:
         return None
-    layout = op.buffer.type.layout.layout
-    if len(layout.outs) != 2 or op.buffer.type.tile != op.res.type.shape:
+    if op.buffer.type.tile != op.res.type.shape:
         return None
-    for order in reversed(orders):
-        layout = transpose(layout, order)
-    return layout
+    layout = op.buffer.type.layout.layout
+    for move in reversed(moves):
+        if isinstance(move, nv_tileaa.Permute):
+            layout = transpose(layout, move.permutation.values)
+        else:
+            layout = reshape(layout, move.res.type.shape)
+    return layout if len(layout.outs) == 2 else None
 
 
 def _axis(memory: LinearLayout) -> int:

@@ -94,13 +94,17 @@ def wanted(
 
 def compiled(program: str, target: str, launches: str, in_corpus: bool) -> Any:
     """Our kernel of a program."""
-    import tessera_tools as tt
-
-    if in_corpus:
-        return tt.compile(str(CORPUS / f"{program}.mlir"), target, launches=launches, lineinfo=False)
     from gpu_kernels import export
 
-    return tt.compile(export(program), target, launches=launches, name=f"{program}.tileirbc", lineinfo=False)
+    import tessera_tools as tt
+
+    source = str(CORPUS / f"{program}.mlir") if in_corpus else export(program)
+    name = None if in_corpus else f"{program}.tileirbc"
+    kernel = tt.compile(source, target, launches=launches, name=name, lineinfo=False)
+    assert kernel.cubin, (
+        "with its registers, the manifest says how many CTAs of a persistent kernel run at once"
+    )
+    return kernel
 
 
 def bound(estimate: Any) -> str:

@@ -12,9 +12,11 @@
                                                 scf.yield %next
                                               }
 
-What is the same for all programs, such as views and strides, stays in front of the loop.  No barrier stands between
-two programs: where they use the same shared memory, tileas-insert-barriers sees a loop.  How a CTA gets its next
-program depends on the target, and is decided by tileas-resolve-program-ids.
+What is the same for all programs, such as views and strides, stays in front of the loop, and so do loads of tiles
+that all programs load, such as the gains of a norm, in kernels without products and while they take few registers.
+Programs are not ordered, so that a load that no token orders behind an access of its own program reads the same for
+all of them.  No barrier stands between two programs: where they use the same shared memory, tileas-insert-barriers
+sees a loop.  How a CTA gets its next program depends on the target, and is decided by tileas-resolve-program-ids.
 """
 
 from __future__ import annotations
@@ -23,13 +25,21 @@ from typing import ClassVar
 
 from tessera_tools.analysis.persistent import WANTED
 from tessera_tools.diagnostics import Diagnostic, emit
-from tessera_tools.dialects import nv_tileaa, scf
+from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.core import Block, Builder, Operation, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import I1, I32, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.planning.kernel import kernel_spec, kernels
 from tessera_tools.records import dataclass
+
+_LANES = 32
+_REGISTERS = 65536 // 2
+"""Registers of a CTA of which an SM runs two: with fewer, nothing is loaded while a CTA computes."""
+_OTHERS = 32
+"""Registers of a thread for addresses and numbers, by estimate."""
+_TILES = 2
+"""How many tiles as large as the largest one a program has at the same time, by estimate."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +90,7 @@ def make_persistent(function: nv_tileaa.Func) -> None:
                 "returns early: the kernel cannot be persistent, because the CTA would skip its other programs",
                 "put the rest of the program into the other branch",
             )
-    inside = _of_a_program(entry, end)
+    inside = _of_a_program(function, entry, end)
     before = Builder.before(end)
     first = before.insert(nv_tileaa.FirstProgramId(res=I32, location=function.location)).res
     loop = scf.While([first], results=[I32], location=function.location)
@@ -105,18 +115,48 @@ def make_persistent(function: nv_tileaa.Func) -> None:
     builder.insert(scf.Yield([following]))
 
 
-def _of_a_program(entry: Block, end: Operation) -> list[Operation]:
-    """The ops of a body that each program executes: all but what is the same for all programs.  Tiles are made again,
-    so that no register holds them meanwhile."""
+def common_loads(function: nv_tileaa.Func) -> list[nv_tileas.TiledLoad]:
+    """The loads that a CTA of the persistent kernel would do once for all programs."""
+    entry = function.body.entry
+    common = _of_all_programs(function, entry)
+    return [op for op in entry if isinstance(op, nv_tileas.TiledLoad) and op in common]
+
+
+def _of_a_program(function: nv_tileaa.Func, entry: Block, end: Operation) -> list[Operation]:
+    """The ops of a body that each program executes: all but what is the same for all programs."""
+    common = _of_all_programs(function, entry)
+    return [op for op in entry if op is not end and op not in common]
+
+
+def _of_all_programs(function: nv_tileaa.Func, entry: Block) -> set[Operation]:
+    """The ops of a body that are the same for all programs.  Tiles that are computed are made again, so that no
+    register holds them meanwhile."""
     shared: set[Value] = set(entry.arguments)
-    found: list[Operation] = []
+    found: set[Operation] = set()
+    room = _room(function)
     for op in entry:
-        if op is end:
-            break
-        makes_tiles = any(isinstance(value.type, RankedTensorType) for value in op.results)
-        known = all(value in shared for value in op.operands) and not op.regions
-        if known and is_pure(op) and not makes_tiles and not isinstance(op, nv_tileaa.GetProgramId):
-            shared.update(op.results)
-        else:
-            found.append(op)
+        if op.regions or any(value not in shared for value in op.operands):
+            continue
+        if isinstance(op, nv_tileas.TiledLoad):
+            if op.res.type.num_elements > room:
+                continue
+            room -= op.res.type.num_elements
+        elif (
+            not is_pure(op)
+            or isinstance(op, nv_tileaa.GetProgramId)
+            or any(isinstance(value.type, RankedTensorType) for value in op.results)
+        ):
+            continue
+        found.add(op)
+        shared.update(op.results)
     return found
+
+
+def _room(function: nv_tileaa.Func) -> int:
+    """How many elements of tiles a CTA can hold while it runs its programs.  One takes a register: it may be held
+    converted."""
+    if any(isinstance(op, nv_tileas.Dot) for op in function.walk()):
+        return 0
+    types = (value.type for op in function.walk() for value in op.results)
+    largest = max((t.num_elements for t in types if isinstance(t, RankedTensorType)), default=0)
+    return _REGISTERS - _OTHERS * _LANES * kernel_spec(function).num_warps - _TILES * largest

@@ -21,6 +21,7 @@ from math import prod
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.persistent import ANY, CLUSTER_PROGRAMS, LARGE, LAUNCHES, WANTED
+from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import Builder, Operation, Value
@@ -42,6 +43,7 @@ from tessera_tools.passes.tileas.cta_layouts import (
 )
 from tessera_tools.passes.tileas.cta_parts import PARTS, WARPS_ALONE, commit, refuse
 from tessera_tools.passes.tileas.cta_plan import Plan
+from tessera_tools.passes.tileas.dynamic_persistent import common_loads
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, is_access, writes_memory
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.layout_rules import is_tile
@@ -57,6 +59,9 @@ _WITHIN_A_CTA = (
 """Ops with effects that every CTA of a cluster may have, on its part."""
 
 
+_TILED = (nv_tileas.TiledLoad, nv_tileas.TiledStore)
+_FEW = 0.05
+"""The part of the bytes of a program that may be loaded again for each program: less is an estimate's error."""
 _ANCHORS = (nv_tileas.Dot, nv_tileas.ClusterReduceScatter)
 """Ops at each of which parts are asked for."""
 _EXCHANGE = 1000
@@ -152,6 +157,7 @@ class PlanCTA(Pass):
             return
         choice = choose_blocks(function, target)
         if choice is None:
+            self.keep(function, context)
             return
         columns, rows = choice.shape
         what = f"{choice.cycles:,.0f} cycles a step with clusters of {columns} x {rows} tile blocks"
@@ -165,13 +171,27 @@ class PlanCTA(Pass):
         function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(
             spec.num_warps, (columns * rows, 1, 1)
         )
-        stays = not any(
-            isinstance(op, nv_tileaa.Return) and op.parent_op is not function for op in function.walk()
-        )
+        stays = _may_stay(function)
         if stays:
             function.attributes[WANTED] = UNIT
         then = ", whose CTAs stay for the next ones" if stays else ""
         text = f"{what}{then}, {choice.plain:,.0f} without: {choice.bound} it"
+        context.passed(function, text, "cluster", "schedule")
+
+    def keep(self, function: nv_tileaa.Func, context: PassContext) -> None:
+        """Let the CTAs of a kernel stay if all programs load the same tiles, which a CTA then loads once."""
+        own = sum(map(_bytes, common_loads(function)))
+        every = sum(_bytes(op) for op in function.walk() if isinstance(op, _TILED))
+        if own <= _FEW * every or not _may_stay(function):
+            return
+        try:
+            check_effects(function, ordered=False)
+        except Conflict as problem:
+            text = f"all programs load {own} bytes, but {problem.op.name} {problem.why}"
+            context.failed(problem.op, text, "cluster", "schedule", function=function)
+            return
+        function.attributes[WANTED] = UNIT
+        text = f"the CTAs stay for the next programs: {own} of {every} bytes of each program are the same for all"
         context.passed(function, text, "cluster", "schedule")
 
     def share(
@@ -190,6 +210,19 @@ class PlanCTA(Pass):
             "tiles that they load"
         )
         context.passed(function, text, "cluster", "schedule")
+
+
+def _may_stay(function: nv_tileaa.Func) -> bool:
+    """Whether a kernel can be persistent: no early return would end a CTA that has other programs."""
+    return len(function.body.blocks) == 1 and not any(
+        isinstance(op, nv_tileaa.Return) and op.parent_op is not function for op in function.walk()
+    )
+
+
+def _bytes(op: nv_tileas.TiledLoad | nv_tileas.TiledStore) -> int:
+    """The bytes of a tile in global memory."""
+    type = op.res.type if isinstance(op, nv_tileas.TiledLoad) else op.value.type
+    return type.num_elements * storage_bits(type.element) // 8
 
 
 def check_effects(function: nv_tileaa.Func, ordered: bool = True) -> None:

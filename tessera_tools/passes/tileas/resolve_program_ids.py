@@ -80,8 +80,8 @@ class ResolveProgramIds(Pass):
     scheduler: str = option(STATIC, "what gives persistent CTAs their next programs", choices=SCHEDULERS)
     raster: str = option(
         ROWS,
-        "the order of programs: rows, reversed:N, grouped:N or hilbert:N; auto: grouped for kernels that plan-cta made "
-        "persistent, reversed where programs with higher numbers multiply more",
+        "the order of programs: rows, reversed:N, grouped:N or hilbert:N; auto: grouped for clusters that plan-cta "
+        "made persistent, reversed where programs with higher numbers multiply more",
     )
 
     def run(self, op: Operation, context: PassContext) -> None:
@@ -96,7 +96,8 @@ class ResolveProgramIds(Pass):
             wanted = function.attributes.pop(WANTED, None) is not None
             order = raster
             if self.raster == AUTO:
-                order = Raster(GROUPED, _WIDTH) if wanted else priced_raster(function)
+                in_clusters = programs_of(function) is not None
+                order = Raster(GROUPED, _WIDTH) if wanted and in_clusters else priced_raster(function)
             if loop is None and programs_of(function) is not None:
                 _once(function, order)
             elif loop is None:

@@ -1,0 +1,80 @@
+"""The layout of a tile of bytes that changes its axis in shared memory: words of both axes, if the tile is permuted and
+reshaped on its way."""
+
+from __future__ import annotations
+
+import pytest
+
+from tessera_tools.dialects import nv_tileas
+from tessera_tools.layout.access import vector_cost
+from tessera_tools.parser import parse_module
+from tessera_tools.planning.transposition import transposing_layout
+
+ROWS = (
+    "[0, 1], [0, 2], [0, 4], [0, 8], [0, 16], [0, 32], [0, 64], [1, 16], [2, 32], [4, 64], [8, 0], [16, 0], "
+    "[32, 0], [64, 0]"
+)
+"""128 rows of 128 bytes, swizzled by 128 bytes."""
+COLUMNS = ", ".join(f"[{b}, {a}]" for a, b in (pair.split(", ") for pair in ROWS[1:-1].split("], [")))
+
+
+def stored(source: str, shape: str, moves: str, target: str = COLUMNS, uses: str = "") -> nv_tileas.Store:
+    """The store of a tile of 128x128 bytes that is loaded from a buffer, after some ops."""
+    module = parse_module(
+        f"""
+module {{
+  nv_tileaa.func @f(%a: !nv_tileas.smem<1x{shape}xf8E4M3FN, #nv_tileas.shared<{{offset = [{source}]}}>>,
+                    %b: !nv_tileas.smem<1x128x128xf8E4M3FN, #nv_tileas.shared<{{offset = [{target}]}}>>) {{
+    %zero = arith.constant 0 : i32
+    %0 = nv_tileas.load %a[%zero] offsets = [{", ".join("0" * len(shape.split("x")))}]
+      {{atom = #cute.copy_atom<sm75_ldmatrix_x4_f8E4M3FN>}}
+      : !nv_tileas.smem<1x{shape}xf8E4M3FN, #nv_tileas.shared<{{offset = [{source}]}}>> -> tensor<{shape}xf8E4M3FN>
+    {moves}
+    nv_tileas.store %1, %b[%zero] {{atom = #cute.copy_atom<sm80_sts_8_f8E4M3FN>}}
+      : tensor<128x128xf8E4M3FN>, !nv_tileas.smem<1x128x128xf8E4M3FN, #nv_tileas.shared<{{offset = [{target}]}}>>
+    {uses}
+    nv_tileaa.return
+  }}
+}}
+""",
+        "kernel.mlir",
+    )
+    return next(op for op in module.walk() if isinstance(op, nv_tileas.Store))
+
+
+def reshaped(shape: str, to: str = "128x128", source: str = "0", name: str = "1") -> str:
+    return f"%{name} = nv_tileaa.reshape %{source} : tensor<{shape}xf8E4M3FN> -> tensor<{to}xf8E4M3FN>\n    "
+
+
+BATCH = ROWS.replace("[", "[0, ")
+
+
+@pytest.mark.parametrize(
+    "source, shape, moves",
+    [
+        (BATCH, "1x128x128", reshaped("1x128x128")),
+        (
+            BATCH,
+            "1x128x128",
+            reshaped("1x128x128", "128x1x128", name="2") + reshaped("128x1x128", source="2"),
+        ),
+    ],
+    ids=["reshaped", "reshaped twice"],
+)
+def test_a_tile_has_words_of_both_axes(source: str, shape: str, moves: str) -> None:
+    store = stored(source, shape, moves)
+    layout = transposing_layout(store, 8)
+    assert layout is not None
+    target = store.buffer.type.layout
+    assert target is not None
+    # 16 KB take 128 wavefronts of 128 bytes.
+    assert vector_cost(layout, target.layout, 8).total <= 256
+
+
+def test_a_tile_that_keeps_its_axis_has_no_such_layout() -> None:
+    assert transposing_layout(stored(BATCH, "1x128x128", reshaped("1x128x128"), ROWS), 8) is None
+
+
+def test_a_tile_that_others_use_has_no_such_layout() -> None:
+    others = reshaped("128x128", "1x128x128", "1", "3").strip()
+    assert transposing_layout(stored(BATCH, "1x128x128", reshaped("1x128x128"), uses=others), 8) is None
