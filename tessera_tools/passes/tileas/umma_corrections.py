@@ -250,7 +250,6 @@ class Corrector:
                 self.warps,
                 user,
                 builder,
-                implied=self.is_implied,
                 parts=parts,
             )
             layout = SharedAttr(swizzled(type.shape, type.element.width, None, 0))
@@ -259,18 +258,6 @@ class Corrector:
             )
             alloc.attributes[ALIGN] = i64(16)
             self.buffers[value] = builder.insert(alloc).res
-
-    @property
-    def is_implied(self) -> bool:
-        """Whether the consumer knows when a stage of a column is empty: it hands a factor of the products over in each
-        iteration, for which it waits until those of the iteration before the last are complete.  They have used the
-        sums that the agent has changed with that column."""
-        body = self.correction.loop.body.entry
-        return any(
-            pipeline.product in self.sums.of.products and pipeline.stages < _STAGES and before.parent is body
-            for before, pipelines in self.kernel.handed_before.items()
-            for pipeline in pipelines
-        )
 
     def explain(self, context: PassContext) -> None:
         """A remark with the price."""
@@ -327,7 +314,8 @@ class Corrector:
             if op is correction.loop:
                 token = self.begin(builder, state)
                 copied(correction.loop, slice, builder, mapping, state, self.kernel.places, self.copy)
-                for part in self.row_parts():
+                # The products of the last part are complete after those of the others.
+                for part in reversed(self.row_parts()):
                     builder.insert(nv_tileas.ProducerTail(self.usable.token, state[self.usable], part=part))
                 builder.insert(nv_tileas.ProducerCommit(token, location=op.location))
                 state[self.sums] = following(state[self.sums], builder)
