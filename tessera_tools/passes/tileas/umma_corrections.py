@@ -52,9 +52,7 @@ _STAGES = 2
 _ONE = 0x3F800000
 """1 as f32."""
 _AT_ONCE = {1: 64, 2: 32}
-"""Sums that a thread changes at once, by parts of the rows."""
-_BARRIER_CYCLES = 32
-"""Cycles of the threads for an arrival at an mbarrier and the wait for another one."""
+"""Sums that a thread changes at once, by parts of the rows: its registers (umma_products.py) hold no more."""
 
 
 @dataclass(eq=False)
@@ -191,8 +189,9 @@ def _price(made: Correction, one: Accumulation, target: Target, groups: int) -> 
         for dot in products
     )
     parts = -(-rows * columns // (_AT_ONCE[groups] * 32 * WARPS_OF_WARPGROUP))
-    waits = 2 * parts * rates.shared_latency + 2 * _BARRIER_CYCLES
-    return max(others + _BARRIER_CYCLES, own + 2 * moved + waits + multiplied), others + own + 2 * moved
+    waits = 2 * parts * rates.shared_latency + 2 * rates.mbarrier_latency
+    with_agent = max(others + rates.mbarrier_latency, own + 2 * moved + waits + multiplied)
+    return with_agent, others + own + 2 * moved
 
 
 def _cycles(op: Operation, target: Target) -> int:
