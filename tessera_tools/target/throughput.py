@@ -59,6 +59,8 @@ class Throughput:
     """From the issue of an arithmetic instruction to its result [AMP]."""
     barrier_latency: int = 38
     """From the last arrival of two warpgroups at a named barrier to its end: 22, and 2 for each warp [timing.py]."""
+    mbarrier_latency: int = 54
+    """An arrival at an mbarrier and a wait for another one, which is complete: 24 and 30, guesses [timing.py]."""
     guesses: tuple[str, ...] = ()
     """Fields whose values are those of another architecture."""
 

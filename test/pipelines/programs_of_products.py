@@ -175,7 +175,6 @@ class Product:
             "return",
         ]
         inside = "\n  ".join(lines)
-        hint = (
-            f"optimization_hints=<sm_90 = {{num_worker_warps_per_cta = {self.warps}}}> " if self.warps else ""
-        )
+        hints = (f"{gpu} = {{num_worker_warps_per_cta = {self.warps}}}" for gpu in ("sm_90", "sm_100"))
+        hint = f"optimization_hints=<{', '.join(hints)}> " if self.warps else ""
         return f"entry @product({', '.join(parameters)}) {hint}{{\n  {inside}\n}}\n"

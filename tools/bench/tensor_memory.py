@@ -66,7 +66,8 @@ products of nvfp4 have scales of e4m3 for blocks of 16, which lie by rows, or in
 A step is the shortest way around the innermost loop, along K or over the keys, that holds TMA loads, products, or loads
 of sums: so many instructions a warp of that kind executes, and `-` is no such loop (the sums of a GEMM are read after
 it). `ours, a pair` is the kernel with `--cluster=blocks:2x1`, two CTAs of which multiply together. The counts say how a
-kernel is built, not how fast it is: nothing has been measured on such a GPU.
+kernel is built, not how fast it is: nothing has been measured on such a GPU. Of our `instructions`, seven to thirteen
+prefetch the tensor maps at the start, three for each (`UTMACCTL.PF` and its address).
 
 `python tools/bench/tensor_memory.py` makes this page.
 

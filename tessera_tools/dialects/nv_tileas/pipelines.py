@@ -116,8 +116,6 @@ class CreatePipeline(
 
     With `in_turn`, one of the agents that read stages uses each of them, and releases it alone; the others leave it
     out.  They have turns (create_order).
-    With `implied`, nobody waits for releases: a stage is filled again only behind the waits for another pipeline that
-    say that it has been read.
     With `parts`, each stage is as many stages with barriers of their own, for the row parts of a tile, and the numbers
     of arrivals are those of one part.  A warpgroup of an agent of several uses the part of its number; agents of one
     say which they use.
@@ -135,12 +133,11 @@ class CreatePipeline(
     )
     pair = attribute(UNIT_ATTR, "products of a pair of CTAs use the stages of both", optional=True)
     in_turn = attribute(UNIT_ATTR, "the agents that read stages take turns", optional=True)
-    implied = attribute(UNIT_ATTR, "other pipelines say when a stage is empty", optional=True)
     parts = attribute(I32_ATTR, "row parts of a stage", optional=True)
     res = result(PIPELINE)
     assembly = (
         "`stages` `=` $stages `,` custom<Arrivals>($producers, $consumers) (`,` `peers` `=` $peers^)? "
-        "(`pair` $pair^)? (`in_turn` $in_turn^)? (`implied` $implied^)? (`parts` `=` $parts^)? "
+        "(`pair` $pair^)? (`in_turn` $in_turn^)? (`parts` `=` $parts^)? "
         "attr-dict `:` type($res)"
     )
 
@@ -273,12 +270,19 @@ class ProducerAcquire(
     name="nv_tileas.async.pipeline.producer_acquire",
     traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=EMPTY)),),
 ):
-    """Waits until the consumers have released the stage.  A slot without a phase has never been filled."""
+    """Waits until the consumers have released the stage.  A slot without a phase has never been filled.
+
+    With `implied`, another wait of the agent says that they have, and this one is none.
+    """
 
     phase = optional_operand(exactly(I32))
     part = attribute(I32_ATTR, "which part of a stage that has several", optional=True)
+    implied = attribute(UNIT_ATTR, "other waits say that the stage is empty", optional=True)
     res = result(PRODUCER)
-    assembly = "$pipeline `,` custom<Place>($iter, $phase) (`part` $part^)? attr-dict `:` type($res)"
+    assembly = (
+        "$pipeline `,` custom<Place>($iter, $phase) (`part` $part^)? (`implied` $implied^)? attr-dict "
+        "`:` type($res)"
+    )
 
     def verify_op(self) -> None:
         self.verify_part()
@@ -291,11 +295,15 @@ class ProducerTail(
     traits=(MemoryEffects(wait(Completion.MBARRIER, "pipeline", phase=EMPTY)),),
 ):
     """Waits until the consumers have released the stage, which nobody fills again: what another CTA still does to the
-    barriers of this one is complete when the producer has waited for all stages."""
+    barriers of this one is complete when the producer has waited for all stages.
+
+    With `implied`, another wait of the agent says that they have, and this one is none.
+    """
 
     phase = optional_operand(exactly(I32))
     part = attribute(I32_ATTR, "which part of a stage that has several", optional=True)
-    assembly = "$pipeline `,` custom<Place>($iter, $phase) (`part` $part^)? attr-dict"
+    implied = attribute(UNIT_ATTR, "other waits say that the stage is empty", optional=True)
+    assembly = "$pipeline `,` custom<Place>($iter, $phase) (`part` $part^)? (`implied` $implied^)? attr-dict"
 
     def verify_op(self) -> None:
         self.verify_part()

@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
+from tessera_tools.analysis.implied_waits import part_of
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.nv_tileas import Fill
@@ -40,9 +41,9 @@ from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT, is_completed_elsewhere, is_fenced_later
 from tessera_tools.passes.llvm.releases import (
+    has_empty_barrier,
     is_arrival,
     is_filled_once,
-    part_of,
     peers_of,
     pipeline_of_op,
     waits_for_empty,
@@ -122,17 +123,18 @@ def create_pipeline(low: Lowering, op: nv_tileas.CreatePipeline) -> None:
             f"Failed to init mbarrier: its stages are filled together with those of peers {far}, but the kernel has "
             f"clusters of {low.ctas} CTA{'s' if low.ctas > 1 else ''}; expected peers below that number"
         )
-    stages = op.barriers
-    phases = [(0, op.producers.value)]
-    if not is_filled_once(op):
-        phases.append((stages, op.consumers.value))
+    stages, parts = op.barriers, 1 if op.parts is None else op.parts.value
+    phases = [(place, op.producers.value) for place in range(stages)]
+    phases += [
+        (stages + place, op.consumers.value)
+        for place in range(stages)
+        if has_empty_barrier(op, place % parts)
+    ]
     with only_where(e, e.is_first_thread):
         prefetch_tensor_maps(low)
-        for first, count in phases:
-            for stage in range(stages):
-                place = low.allocation.offsets[op] + (first + stage) * _BYTES
-                pointer = e.gep(e.address_of(GLOBAL_SMEM), place)
-                e.nvvm("mbarrier.init", [pointer, e.constant(count)])
+        for place, count in phases:
+            pointer = e.gep(e.address_of(GLOBAL_SMEM), low.allocation.offsets[op] + place * _BYTES)
+            e.nvvm("mbarrier.init", [pointer, e.constant(count)])
         if is_completed_elsewhere(op) and not is_fenced_later(op):
             e.nvvm("fence.mbarrier.init")
     low.define(op.res, None)
@@ -165,7 +167,7 @@ def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
         fills = {f for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite) for f in user.fills}
         with only_where(e, _who(low, fills)):
             _waits(pipeline_of_op(op))(low, barrier, empty)
-        fence_behind(low, op)
+    fence_behind(low, op)
     low.define(op.res, None)
 
 
@@ -173,12 +175,11 @@ def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
 def producer_tail(low: Lowering, op: nv_tileas.ProducerTail) -> None:
     """As an acquire, if anybody releases the stage."""
     pipeline = pipeline_of_op(op)
-    if is_filled_once(pipeline):
-        return
-    e = low.e
-    assert op.phase is not None
-    barrier = _empty_barrier(low, op, pipeline, low.scalar(op.iter))
-    _waits(pipeline)(low, barrier, e.constant(e.xor(low.scalar(op.phase), 1)))
+    if waits_for_empty(op) and not is_filled_once(pipeline):
+        e = low.e
+        assert op.phase is not None
+        barrier = _empty_barrier(low, op, pipeline, low.scalar(op.iter))
+        _waits(pipeline)(low, barrier, e.constant(e.xor(low.scalar(op.phase), 1)))
     fence_behind(low, op)
 
 

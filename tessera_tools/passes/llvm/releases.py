@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from tessera_tools.analysis.implied_waits import part_of
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
@@ -22,42 +23,50 @@ def peers_of(pipeline: nv_tileas.CreatePipeline) -> tuple[int, ...]:
     return tuple(pipeline.peers.values) if pipeline.peers is not None else ()
 
 
-def waits_for_empty(op: nv_tileas.ProducerAcquire) -> bool:
-    """Whether a producer waits until a stage is empty: not in the first round, in which it is, and not if waits for
-    other pipelines say so."""
-    return op.phase is not None and pipeline_of_op(op).implied is None
+def waits_for_empty(op: nv_tileas.ProducerAcquire | nv_tileas.ProducerTail) -> bool:
+    """Whether a producer waits until a stage is empty: not in the first round, in which it is, and not if its other
+    waits say so."""
+    return op.phase is not None and op.implied is None
 
 
-def is_filled_once(pipeline: nv_tileas.CreatePipeline) -> bool:
-    """Whether nobody waits until a stage is empty."""
+def is_filled_once(pipeline: nv_tileas.CreatePipeline, part: int | None = None) -> bool:
+    """Whether nobody waits until a stage is empty, or a part of it."""
     users = list(pipeline.res.users)
-    if pipeline.implied is not None and any(isinstance(user, nv_tileas.ProducerTail) for user in users):
-        return False
-    return not any(isinstance(user, nv_tileas.ProducerAcquire) and waits_for_empty(user) for user in users)
+    acquires = [user for user in users if isinstance(user, nv_tileas.ProducerAcquire)]
+    if not any(op.phase is not None for op in acquires):
+        return True
+    waits = [user for user in users if isinstance(user, nv_tileas.ProducerTail)] + acquires
+    return not any(waits_for_empty(op) and _is_of(op, part) for op in waits)
 
 
-def part_of(op: Any) -> int | None:
-    """The part of a stage that an op names, itself or by the op that gives its token; None if it names none."""
-    while not isinstance(op, nv_tileas.ProducerAcquire | nv_tileas.ConsumerWait | nv_tileas.ProducerTail):
-        token = getattr(op, "token", None)
-        if token is None or token.defining_op is None:
-            return None
-        op = token.defining_op
-    return None if op.part is None else op.part.value
+def has_empty_barrier(pipeline: nv_tileas.CreatePipeline, part: int) -> bool:
+    """Whether threads arrive when a part of a stage is empty, or wait until it is: all parts, if a release is of the
+    part with the number of its warps."""
+    waits = [user for user in pipeline.res.users if isinstance(user, nv_tileas.ConsumerWait)]
+    if any(op.part is None for op in waits):
+        return not is_filled_once(pipeline)
+    return not is_filled_once(pipeline, part)
+
+
+def _is_of(op: Any, part: int | None) -> bool:
+    return part is None or op.part is None or op.part.value == part
 
 
 def is_arrival(op: Operation) -> bool:
     """Whether an op on a stage arrives at an mbarrier for which somebody waits."""
     if isinstance(op, nv_tileas.ConsumerRelease):
         pipeline = pipeline_of_op(op, op.token)
-        return not is_filled_once(pipeline) and not _is_last(op, pipeline)
+        return not is_filled_once(pipeline, part_of(op)) and not is_last(op)
     return isinstance(op, nv_tileas.ProducerCommit)
 
 
-def _is_last(op: nv_tileas.ConsumerRelease, pipeline: nv_tileas.CreatePipeline) -> bool:
-    """Whether nobody waits until the stage is empty: so few stages are read behind it that all of them were filled
-    before.  The consumers of other CTAs may read more stages than those of this one."""
-    if peers_of(pipeline) or pipeline.pair is not None or op.products is not None:
+def is_last(op: Operation) -> bool:
+    """Whether nobody waits for a release: so few stages are read behind it that all of them were filled before.  The
+    consumers of other CTAs may read more stages than those of this one."""
+    if not isinstance(op, nv_tileas.ConsumerRelease) or op.products is not None:
+        return False
+    pipeline = pipeline_of_op(op, op.token)
+    if peers_of(pipeline) or pipeline.pair is not None:
         return False
     if any(isinstance(user, nv_tileas.ProducerTail) for user in pipeline.res.users):
         return False

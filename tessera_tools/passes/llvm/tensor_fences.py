@@ -20,23 +20,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from tessera_tools.analysis.implied_waits import ACCESSES, OF_THREADS, buffers_of
 from tessera_tools.dialects import nv_tileas
-from tessera_tools.dialects.nv_tileas import TmemType
 from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.traits import OneRegionRuns
-from tessera_tools.passes.llvm.releases import is_arrival, pipeline_of_op, waits_for_empty
+from tessera_tools.passes.llvm.releases import is_arrival, is_last, pipeline_of_op
 from tessera_tools.records import dataclass, field
 
-ACCESSES = (
-    nv_tileas.Umma,
-    nv_tileas.TmemCopy,
-    nv_tileas.S2tCopy,
-    nv_tileas.TmemLoad,
-    nv_tileas.TmemStore,
-)
-_OF_THREADS = (nv_tileas.TmemLoad, nv_tileas.TmemStore)
-"""Accesses that are complete in the program's order: a wait for them follows."""
 Side = tuple[Operation | Value, bool]
 """A pipeline, and whether a wait is for full stages, which a producer commits, or for empty ones; or mbarriers that no
 pipeline has."""
@@ -64,6 +55,8 @@ class _State:
     """Buffers that they have used, and the agents that no arrival since has told so."""
     waits: frozenset[Operation] = frozenset()
     """Waits that no fence follows yet."""
+    is_behind: bool = False
+    """Whether threads have waited at all since the last fence, so that what this implies may need one."""
     passed: frozenset[Operation | Value] = frozenset()
     """Pipelines of one stage that were acquired in this iteration on every path."""
     acquired: frozenset[Operation | Value] = frozenset()
@@ -74,6 +67,7 @@ class _State:
             self.accessed | other.accessed,
             self.untold | other.untold,
             self.waits | other.waits,
+            self.is_behind or other.is_behind,
             (self.passed | self.acquired) & (other.passed | other.acquired),
             self.acquired & other.acquired,
         )
@@ -89,11 +83,14 @@ def tensor_fences(function: Operation) -> TensorFences:
     for op in accesses:
         agents.setdefault(nv_tileas.agent_of(op), set()).update(buffers_of(op))
     waiting: dict[Side, set[Agent]] = {}
+    knowing: dict[Side, set[Agent]] = {}
     for op in function.walk():
         side = _waited(op)
         if side is not None:
-            waiting.setdefault(side, set()).add(nv_tileas.agent_of(op))
-    walks = [_Walk(region, agents, waiting, found) for region in _agents(function)]
+            knowing.setdefault(side, set()).add(nv_tileas.agent_of(op))
+            if not _is_implied(op):
+                waiting.setdefault(side, set()).add(nv_tileas.agent_of(op))
+    walks = [_Walk(region, agents, waiting, knowing, found) for region in _agents(function)]
     guarded: dict[tuple[Side, Agent], set[Value]] = {}
     for walk in walks:
         walk.arrivals()
@@ -113,27 +110,11 @@ def _agents(function: Operation) -> Iterator[Region]:
             yield from op.regions
 
 
-def buffers_of(op: Operation) -> set[Value]:
-    """The buffers in tensor memory that an access uses."""
-    return {_origin(value) for value in op.operands if isinstance(value.type, TmemType)}
-
-
-def _origin(value: Value) -> Value:
-    """The buffer of which a copy gives a stage, or whose columns another one shares."""
-    made = value.defining_op
-    if isinstance(made, nv_tileas.TmemCopy):
-        return _origin(made.target)
-    if isinstance(made, nv_tileas.AllocTmem):
-        other = made.shared_with(list[Value](made.results).index(value))
-        return value if other is None else made.results[other]
-    return value
-
-
 def _waited(op: Operation) -> Side | None:
-    """What an op waits for; None if it does not wait."""
+    """What is done behind an op, because it waits, or because other waits imply it; None if nothing is."""
     if isinstance(op, nv_tileas.ConsumerWait):
         return pipeline_of_op(op), True
-    if isinstance(op, nv_tileas.ProducerAcquire) and waits_for_empty(op):
+    if isinstance(op, nv_tileas.ProducerAcquire) and op.phase is not None:
         return pipeline_of_op(op), False
     if isinstance(op, nv_tileas.MBarrierWait):
         return op.mbarrier, True
@@ -142,11 +123,17 @@ def _waited(op: Operation) -> Side | None:
     return None
 
 
+def _is_implied(op: Operation) -> bool:
+    """Whether an op that acquires a stage does not wait, because the agent's other waits say that it is empty."""
+    return isinstance(op, nv_tileas.ProducerAcquire | nv_tileas.ProducerTail) and op.implied is not None
+
+
 def _completed(op: Operation) -> tuple[Side, bool] | None:
-    """What an arrival completes, and whether it is a commit of products or copies; None if it is not one."""
+    """What an arrival completes, also if other waits imply it, and whether it is a commit of products or copies; None
+    if it is not one."""
     if isinstance(op, nv_tileas.S2tCopy):
         return (op.mbarrier, True), True
-    if not is_arrival(op):
+    if not isinstance(op, nv_tileas.ProducerCommit | nv_tileas.ConsumerRelease) or is_last(op):
         return None
     if isinstance(op, nv_tileas.ProducerCommit):
         made = op.token.defining_op
@@ -163,9 +150,12 @@ class _Walk:
         region: Region,
         agents: dict[Agent, set[Value]],
         waiting: dict[Side, set[Agent]],
+        knowing: dict[Side, set[Agent]],
         found: TensorFences,
     ) -> None:
-        self.region, self.agents, self.waiting, self.found = region, agents, waiting, found
+        self.region, self.agents, self.found = region, agents, found
+        self.waiting, self.knowing = waiting, knowing
+        """By side: the agents that wait, and with those to whom other waits say as much."""
         self.agent = region if isinstance(region.parent, nv_tileas.AgentSwitch) else None
         self.guarded: dict[tuple[Side, Agent], set[Value]] = {}
         """By side, and agent that waits: the buffers that the agent has used before arrivals."""
@@ -185,7 +175,7 @@ class _Walk:
         products = {
             buffer
             for op in own
-            if isinstance(op, ACCESSES) and not isinstance(op, _OF_THREADS)
+            if isinstance(op, ACCESSES) and not isinstance(op, OF_THREADS)
             for buffer in buffers_of(op)
         }
         copies = {buffer for op in own if isinstance(op, nv_tileas.TmemCopy) for buffer in buffers_of(op)}
@@ -193,7 +183,7 @@ class _Walk:
             done = _completed(op)
             if done is None or not done[1]:
                 continue
-            for agent in self.waiting.get(done[0], ()):
+            for agent in self.knowing.get(done[0], ()):
                 self.guarded.setdefault((done[0], agent), set()).update(products)
             if not done[0][1]:
                 # The stage is filled again behind this commit.
@@ -207,7 +197,7 @@ class _Walk:
         self._block(self.region.entry, _State(), self._arrive)
 
     def _arrive(self, op: Operation, state: _State) -> _State:
-        if isinstance(op, _OF_THREADS):
+        if isinstance(op, OF_THREADS):
             buffers = buffers_of(op)
             told = {(buffer, agent) for buffer in buffers for agent in self.agents if agent is not self.agent}
             return _State(state.accessed | buffers, state.untold | told)
@@ -217,12 +207,12 @@ class _Walk:
         done = _completed(op)
         if done is None or done[1]:
             return state
-        agents = self.waiting.get(done[0], set())
+        agents = self.waiting.get(done[0], set()) if is_arrival(op) else set[Agent]()
         accessed = state.accessed
         if any(not accessed.isdisjoint(self.agents.get(agent, ())) for agent in agents):
             self.found.before.add(op)
             accessed = frozenset[Value]()
-        for agent in agents:
+        for agent in self.knowing.get(done[0], set()):
             news = {buffer for buffer, other in state.untold if other is agent}
             self.guarded.setdefault((done[0], agent), set()).update(news)
         return _State(accessed, frozenset(one for one in state.untold if one[1] not in agents))
@@ -250,13 +240,22 @@ class _Walk:
             if not _stands_before(op, needed):
                 # The fence stands behind the last of these waits, which may be far before the others.
                 left = {wait for wait in state.waits if not any(_is_before(wait, other) for other in needed)}
-                return _State(waits=frozenset(left - needed), passed=state.passed, acquired=state.acquired)
+                return _State(
+                    waits=frozenset(left - needed),
+                    is_behind=state.is_behind,
+                    passed=state.passed,
+                    acquired=state.acquired,
+                )
             return _State(acquired=state.acquired | state.passed)
         side = _waited(op)
-        if side is None or self._is_covered(op, side, state):
+        if side is None or (_is_implied(op) and not state.is_behind):
             return state
-        passed = {side[0]} if not side[1] and _is_one(side[0]) else set[Operation | Value]()
-        return _State(waits=state.waits | {op}, passed=state.passed | passed, acquired=state.acquired)
+        waits, passed = state.waits, state.passed
+        if not self._is_covered(op, side, state):
+            waits |= {op}
+            if not side[1] and _is_one(side[0]):
+                passed |= {side[0]}
+        return _State(waits=waits, is_behind=True, passed=passed, acquired=state.acquired)
 
     def _orders(self, wait: Operation, access: Operation) -> bool:
         side = _waited(wait)
@@ -283,11 +282,18 @@ class _Walk:
             if isinstance(op, LoopLike):
                 outer = state
                 for _ in range(2):
-                    entered = _State(state.accessed, state.untold, state.waits)
+                    entered = _State(state.accessed, state.untold, state.waits, state.is_behind)
                     for region in op.regions:
                         entered = self._block(region.entry, entered, step)
                     state = state.joined(entered)
-                state = _State(state.accessed, state.untold, state.waits, outer.passed, outer.acquired)
+                state = _State(
+                    state.accessed,
+                    state.untold,
+                    state.waits,
+                    state.is_behind,
+                    outer.passed,
+                    outer.acquired,
+                )
             elif op.has_trait(OneRegionRuns):
                 ends = [
                     self._block(region.entry, state, step) if region.blocks else state

@@ -12,9 +12,9 @@ from __future__ import annotations
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target, launched_registers, occupancy
 
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (24, 112)}
-"""Registers of the threads of the producer and of a consumer by number of consumer warpgroups, which fit the register
-file together; 0 where there are enough for all."""
-_THREAD_REGISTERS = {1: (0, 255), 2: (104, 200), 4: (80, 104)}
+"""Registers of the threads of the producer and of a consumer by number of consumer warpgroups, which together are no
+more than those of the launch (launched_registers); 0 where there are enough for all."""
+_THREAD_REGISTERS = {1: (0, 255), 2: (104, 200), 4: (80, 96)}
 """The same, if the threads of the producer bring tiles."""
 FEW_SUMS = 64
 _FEW_SUMS_REGISTERS = {**_THREAD_REGISTERS, 2: (120, 192)}

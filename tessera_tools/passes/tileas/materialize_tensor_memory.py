@@ -24,6 +24,7 @@ from __future__ import annotations
 from itertools import accumulate
 from typing import Any, ClassVar, cast
 
+from tessera_tools.analysis.implied_waits import implied_waits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.nv_tileas import TmemType
@@ -244,20 +245,17 @@ class TensorKernel(Kernel):
                 1,
                 pipeline.user,
                 before,
-                implied=any(isinstance(f, Handed) and f.shares is not None for f in pipeline.loads),
                 parts=self.parts,
             )
         for one in self.sums:
             arrivals = Corrector.warps if one in self.corrected else 1
             parts = 1 if one in self.corrected else self.parts
-            shared = any(factor.shares is one.of for factor in in_tensor)
             one.token = self.create(
                 one.of.stages,
                 arrivals,
                 self.warps // parts * self.ctas,
                 one.of.end,
                 before,
-                implied=shared,
                 parts=parts,
             )
         for corrector in self.correctors:
@@ -310,6 +308,8 @@ class TensorKernel(Kernel):
         for corrector, block in zip(self.correctors, corrections, strict=True):
             corrector.correct(consumer, block)
         self.consume(consumer)
+        for wait in implied_waits(self.function):
+            wait.implied = UNIT
         propagate(self.function)
 
     def copied(self) -> dict[Filler, TmemType]:
@@ -332,7 +332,6 @@ class TensorKernel(Kernel):
         user: Operation,
         builder: Builder,
         *,
-        implied: bool = False,
         parts: int = 1,
     ) -> Value:
         """A pipeline with so many arrivals."""
@@ -342,7 +341,6 @@ class TensorKernel(Kernel):
             i32(consumers),
             None,
             UNIT if self.in_pairs else None,
-            implied=UNIT if implied else None,
             parts=i32(parts) if parts > 1 else None,
             res=nv_tileas.PipelineTokenType(),
             location=user.location,

@@ -52,9 +52,7 @@ _STAGES = 2
 _ONE = 0x3F800000
 """1 as f32."""
 _AT_ONCE = {1: 64, 2: 32}
-"""Sums that a thread changes at once, by parts of the rows."""
-_BARRIER_CYCLES = 32
-"""Cycles of the threads for an arrival at an mbarrier and the wait for another one."""
+"""Sums that a thread changes at once, by parts of the rows: its registers (umma_products.py) hold no more."""
 
 
 @dataclass(eq=False)
@@ -191,8 +189,9 @@ def _price(made: Correction, one: Accumulation, target: Target, groups: int) -> 
         for dot in products
     )
     parts = -(-rows * columns // (_AT_ONCE[groups] * 32 * WARPS_OF_WARPGROUP))
-    waits = 2 * parts * rates.shared_latency + 2 * _BARRIER_CYCLES
-    return max(others + _BARRIER_CYCLES, own + 2 * moved + waits + multiplied), others + own + 2 * moved
+    waits = 2 * parts * rates.shared_latency + 2 * rates.mbarrier_latency
+    with_agent = max(others + rates.mbarrier_latency, own + 2 * moved + waits + multiplied)
+    return with_agent, others + own + 2 * moved
 
 
 def _cycles(op: Operation, target: Target) -> int:
@@ -250,7 +249,6 @@ class Corrector:
                 self.warps,
                 user,
                 builder,
-                implied=self.is_implied,
                 parts=parts,
             )
             layout = SharedAttr(swizzled(type.shape, type.element.width, None, 0))
@@ -259,18 +257,6 @@ class Corrector:
             )
             alloc.attributes[ALIGN] = i64(16)
             self.buffers[value] = builder.insert(alloc).res
-
-    @property
-    def is_implied(self) -> bool:
-        """Whether the consumer knows when a stage of a column is empty: it hands a factor of the products over in each
-        iteration, for which it waits until those of the iteration before the last are complete.  They have used the
-        sums that the agent has changed with that column."""
-        body = self.correction.loop.body.entry
-        return any(
-            pipeline.product in self.sums.of.products and pipeline.stages < _STAGES and before.parent is body
-            for before, pipelines in self.kernel.handed_before.items()
-            for pipeline in pipelines
-        )
 
     def explain(self, context: PassContext) -> None:
         """A remark with the price."""
@@ -327,7 +313,8 @@ class Corrector:
             if op is correction.loop:
                 token = self.begin(builder, state)
                 copied(correction.loop, slice, builder, mapping, state, self.kernel.places, self.copy)
-                for part in self.row_parts():
+                # The products of the last part are complete after those of the others.
+                for part in reversed(self.row_parts()):
                     builder.insert(nv_tileas.ProducerTail(self.usable.token, state[self.usable], part=part))
                 builder.insert(nv_tileas.ProducerCommit(token, location=op.location))
                 state[self.sums] = following(state[self.sums], builder)

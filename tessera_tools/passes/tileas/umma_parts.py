@@ -7,7 +7,7 @@
 
 While the tensor cores do the products of one part, the threads of the other compute: the warpgroups take turns.  A
 factor that is computed from sums is in their columns.  The products that read it are complete before those begin that
-replace the sums, which is all that the threads wait for: neither stage has another release.
+replace the sums, which is all that the threads wait for: the other acquires are implied (analysis/implied_waits.py).
 """
 
 from __future__ import annotations

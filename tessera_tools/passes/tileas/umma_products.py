@@ -69,13 +69,14 @@ _FEWEST_SCALED = 64
 """Columns of an instruction with factors of blocks."""
 _MOST_AGENTS = 3
 """Agents that multiply, which share a warpgroup with the producer."""
-_REGISTERS = {1: (0, 255), 2: (40, 232), 4: (40, 112)}
+_REGISTERS = {1: (0, 255), 2: (40, 232), 4: (32, 112)}
 """Registers of the threads of producer and multipliers, which share a warpgroup, and of a consumer, by number of
-consumer warpgroups; 0 where there are enough for all."""
+consumer warpgroups; 0 where there are enough for all.  Together they are those of the launch (launched_registers)."""
 _CORRECTED = {1: (40, 232), 2: (32, 208)}
 """The same where an agent changes sums in tensor memory, which has a warpgroup as each part of the consumer has."""
 _CORRECTOR = {1: 160, 2: 64}
-"""Registers of its threads."""
+"""Registers of its threads: for 64 sums, those that replace them, and addresses; of two parts, what the launch has
+beside the others, and so half as many sums at once."""
 
 
 @dataclass(eq=False)

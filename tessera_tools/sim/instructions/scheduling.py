@@ -18,7 +18,7 @@ _REGISTERS = 65536
 
 @dataclass(slots=True)
 class Pool:
-    """The registers of a CTA that no warp owns; `held` is each warp's count per thread."""
+    """The registers of a CTA that its warps have returned; `held` is each warp's count per thread."""
 
     free: int
     held: list[int]
@@ -28,13 +28,13 @@ class Pool:
 
 
 def pool(cta: Cta) -> Pool:
-    """The pool of a CTA. At launch, every thread has an equal share of the registers, a multiple of 8."""
+    """The pool of a CTA. At launch, every thread has an equal share of the registers, a multiple of 8, and the pool has
+    none: what does not divide evenly belongs to no CTA."""
     found = cta.state.get("setmaxnreg")
     if found is None:
         warps = len(cta.warps)
         share = min(_REGISTERS // (32 * warps) // 8 * 8, 256)
-        free = _REGISTERS - share * 32 * warps if share < 256 else 0
-        found = cta.state["setmaxnreg"] = Pool(free, [share] * warps, [[] for _ in range(warps)])
+        found = cta.state["setmaxnreg"] = Pool(0, [share] * warps, [[] for _ in range(warps)])
     return found
 
 

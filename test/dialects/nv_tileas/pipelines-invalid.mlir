@@ -368,7 +368,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  %p = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4 implied parts = 2 : !nv_tileas.pipeline_token
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 1, consumers = 4 parts = 2 : !nv_tileas.pipeline_token
   %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
   // expected-error @below {{uses part -1 of a stage; its pipeline has 2}}
   %a = nv_tileas.async.pipeline.producer_acquire %p, %i part -1 : !nv_tileas.producer_token

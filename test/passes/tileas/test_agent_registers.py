@@ -8,7 +8,7 @@ import pytest
 from docs.pages import ROOT
 from programs import compiled
 
-from tessera_tools.passes.tileas.agent_registers import registers_of_several
+from tessera_tools.passes.tileas.agent_registers import registers_of_one, registers_of_several
 from tessera_tools.target import launched_registers, lookup, occupancy
 
 HOPPER = lookup("sm_90a")
@@ -29,6 +29,13 @@ def test_what_agents_request_is_there_for_as_many_ctas(groups: int, least: int) 
     assert occupancy(HOPPER, threads=threads, registers=launched).blocks >= ctas
     # setmaxnreg takes multiples of 8, of which the producer's is a decrease, and the consumer's an increase.
     assert producer % 8 == consumer % 8 == 0 and 24 <= producer < launched < consumer
+
+
+@pytest.mark.parametrize("groups", [2, 4])
+@pytest.mark.parametrize(("by_threads", "sums"), [(False, 64), (True, 64), (True, 128)])
+def test_what_agents_request_is_there_at_the_launch(groups: int, by_threads: bool, sums: int) -> None:
+    producer, consumer = registers_of_one(groups, by_threads, sums)
+    assert producer + groups * consumer <= (groups + 1) * launched_registers(HOPPER, 128 * (groups + 1))
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,20 @@ def test_setmaxnreg_waits_for_registers_and_says_how_many_are_missing() -> None:
     assert "registers: 1024 more for 200 per thread" in finding.notes[0]
 
 
+@pytest.mark.parametrize(("few", "expected"), [(32, []), (40, ["deadlock"])])
+def test_setmaxnreg_gives_what_the_cta_was_launched_with(few: int, expected: list[str]) -> None:
+    """640 threads have 96 registers each: what is left of the register file is not theirs."""
+    body = f"""
+  mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 128; @%p0 bra FEW;
+  setmaxnreg.inc.sync.aligned.u32 112; bra.uni DONE;
+FEW:
+  setmaxnreg.dec.sync.aligned.u32 {few};
+DONE:
+"""
+    result, _ = run(kernel(body), np.zeros(1), block=(640,))
+    assert [finding.kind for finding in result.findings] == expected
+
+
 def test_setmaxnreg_of_part_of_a_warpgroup_is_found() -> None:
     body = """
   mov.u32 %r0, %tid.x; setp.ge.u32 %p0, %r0, 32; @%p0 bra DONE;
