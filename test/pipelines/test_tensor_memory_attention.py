@@ -25,7 +25,7 @@ from trials import Trial, missed, mutants
 from tessera_tools.diagnostics import collect
 from tessera_tools.emit.driver import Options, compile_module
 from tessera_tools.parser import parse_module
-from tessera_tools.passes.tileas import umma_warpgroups
+from tessera_tools.passes.tileas import umma_corrections, umma_warpgroups
 from tessera_tools.target import lookup
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -146,10 +146,11 @@ def test_every_synchronization_of_parts_of_rows_is_needed() -> None:
 
 @pytest.mark.slow
 def test_every_synchronization_of_an_agent_that_changes_sums_is_needed() -> None:
-    """In a small kernel, as if its consumer needed several warpgroups.  The wait for a stage of the probabilities says
-    that one of the factors is empty, for which there is no other wait."""
+    """In a small kernel, as if its consumer needed several warpgroups and the agent were cheaper.  The wait for a
+    stage of the probabilities says that one of the factors is empty, for which there is no other wait."""
     kernel = Attention(rows=64, keys=32, width=32)
-    with mock.patch.object(umma_warpgroups, "_WARPGROUPS", ((2, 128),)):
+    several = mock.patch.object(umma_warpgroups, "_WARPGROUPS", ((2, 128),))
+    with several, mock.patch.object(umma_corrections, "_price", return_value=(0, 1)):
         made = compiled.__wrapped__(kernel.text(), TARGET)
     assert made.ptx.count("setmaxnreg") == 3
     assert missed_mutants(made, kernel) == []
