@@ -275,16 +275,16 @@ def compile(
     *,
     args: Sequence[Any] | None = None,
     entry: str | None = None,
-    num_warps: int = 0,
-    num_consumer_warpgroups: int = 0,
-    ping_pong: str = "auto",
-    agents: str = "auto",
-    cluster: str = "auto",
-    persistent: str = "auto",
-    raster: str = "auto",
-    launches: str = "any",
-    split_k: int = 0,
-    num_stages: int = 0,
+    num_warps: int | None = None,
+    num_consumer_warpgroups: int | None = None,
+    ping_pong: str | None = None,
+    agents: str | None = None,
+    cluster: str | None = None,
+    persistent: str | None = None,
+    raster: str | None = None,
+    launches: str | None = None,
+    split_k: int | None = None,
+    num_stages: int | None = None,
     tuned: str | os.PathLike[str] | None = None,
     shapes: str | None = None,
     abi: str = "default",
@@ -301,7 +301,8 @@ def compile(
     target: `sm_80`, `sm_90a`, `H100` …; by default the target of the input, or sm_80.
     args: the arguments of a launch, for a cuTile kernel: their types, strides and constants are compiled in.
     entry: the kernel, if the program has several.
-    num_warps: warps of the kernel, all in one group; if 0, chosen from the tiles.
+    num_warps: warps of the kernel, all in one group; if 0, chosen from the tiles. It and the options up to `num_stages`
+        replace those of a kernel in Python (`Function.with_options`), also by the compiler's choice: `0`, `"auto"`.
     num_consumer_warpgroups: warpgroups that compute the products of a kernel with agents, 1, 2 or 4; 0 chooses.
     ping_pong: whether these warpgroups take turns with the tensor cores: `auto` (where that takes less time), `always`,
         `never`, or by the `tiles` of a persistent kernel.
@@ -310,8 +311,8 @@ def compile(
     persistent: what gives a CTA its next tile block: `static` (a stride), `counter` (in memory), `cancel` (cluster
         launch control); `never` launches a CTA for each.
     raster: the order of tile blocks in the grid: `rows`, `reversed:N`, `grouped:N` or `hilbert:N`.
-    launches: `large` if launches have more tile blocks than run at once: clusters of tile blocks and persistence are
-        then chosen where they take less time.
+    launches: `any`, or `large` if launches have more tile blocks than run at once: clusters of tile blocks and
+        persistence are then chosen where they take less time.
     split_k: the CTAs of a cluster that share the iterations of a loop with products, and then add their sums: 2, 4 or
         8; for few tile blocks and long loops.
     num_stages: iterations of a loop whose tiles are in shared memory at the same time; 0 chooses.
@@ -348,10 +349,12 @@ def compile(
             "raster": raster,
             "launches": launches,
         }
+        given = {name: value for name, value in given.items() if value is not None}
         for one in TUNABLES:
-            one.check(given[one.name])
+            if one.name in given:
+                one.check(given[one.name])
         if hasattr(source, "__tessera_module__"):
-            given = {**getattr(source, "options", {}), **given_config(given)}
+            given = {**getattr(source, "options", {}), **given}
         if target is not None and not isinstance(target, str):
             raise error(None, f"target is {target!r}; expected the name of a GPU, such as 'sm_90a'")
         wanted = find_target(target) if target is not None else None

@@ -115,6 +115,7 @@ class Function:
         tolerance: float = 1e-2,
         file: str | os.PathLike[str] | None = None,
         parallel: int | None = None,
+        ray: str | None = None,
         time_limit: float = 300.0,
         progress: bool | Callable[[Candidate], object] = False,
         **values: Any,
@@ -134,15 +135,17 @@ class Function:
             search that was interrupted, or one over the same program, arguments, target and compiler, measures only
             what the file does not have.
         parallel: candidates that are compiled side by side, by default one for each CPU.
+        ray: the address of a Ray cluster whose tasks run the candidates, or `local`. The kernel must be a variable of
+            its module, whose file the cluster's machines have, as for `multiprocessing`.
         time_limit: seconds for a candidate.
         progress: True shows a progress bar on a terminal; a function is called with each new candidate.
         values: those to try for each constant, and for options of the compiler by their names in
             `tessera_tools.compile`: `n=(64, 128), num_stages=(2, 3)`. A single value is fixed.
 
-        The result does not depend on `parallel`. A candidate that is refused, has a finding or gives other results does
-        not count. Raises DiagnosticError for a parameter that is no `constexpr`, a value that an option does not have,
-        if the first candidate cannot run, and for a `file` that cannot be used; FindingsError if the first candidate
-        has findings.
+        The result does not depend on `parallel` and `ray`. A candidate that is refused, has a finding or gives other
+        results does not count. Raises DiagnosticError for a parameter that is no `constexpr`, a value that an option
+        does not have, if the first candidate cannot run, and for a `file` that cannot be used or a kernel that Ray's
+        workers cannot find; FindingsError if the first candidate has findings.
         """
         from tessera_tools.dsl.tuning import tune
 
@@ -150,7 +153,7 @@ class Function:
             return tune(
                 self, args, grid, values, search=search, checked=checked, target=target, measure=measure, most=most,
                 patience=patience, seed=seed, tolerance=tolerance, file=file, parallel=parallel,
-                time_limit=time_limit, progress=progress,
+                ray=ray, time_limit=time_limit, progress=progress,
             )  # fmt: skip
 
     def compiled(self, args: Sequence[Any], *, target: str | None = None) -> Kernel:

@@ -1,6 +1,6 @@
 """`Function.tune`: the constants and options with which a kernel is fastest. The search is that of `tessera-tune`.
 
-constants, options ──Search──▶ candidates ──processes──▶ lowered, compiled, run, compared ──▶ microseconds ──▶ fastest
+constants, options ──Search──▶ candidates ──processes or Ray──▶ lowered, compiled, run, compared ──▶ µs ──▶ fastest
                                   file ◀──each candidate, found again by its program and arguments──┘
 """
 
@@ -9,10 +9,14 @@ from __future__ import annotations
 import contextlib
 import copy
 import hashlib
+import importlib
+import importlib.util
 import json
 import os
 import statistics
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +31,7 @@ from tessera_tools.ir.printing import print_op
 from tessera_tools.records import dataclass, field, replace
 from tessera_tools.runtime.workers import wanted_processes
 from tessera_tools.tuning.exploration import Exploration, config_key, progress_bar
-from tessera_tools.tuning.pool import Local
+from tessera_tools.tuning.pool import Local, Pool, RayPool
 from tessera_tools.tuning.search import Search
 
 if TYPE_CHECKING:
@@ -101,6 +105,7 @@ def tune(
     tolerance: float,
     file: str | os.PathLike[str] | None,
     parallel: int | None,
+    ray: str | None,
     time_limit: float,
     progress: bool | Callable[[Candidate], object],
 ) -> Tuning:
@@ -114,23 +119,32 @@ def tune(
     ):
         if not isinstance(number, int) or number < 1:
             raise error(None, f"{name} is {number!r}; expected a number from 1")
+    if ray is not None:
+        _Place.of(function)
     space = _dimensions(function, given, search)
     task = _Task(
         function, args, grid, checked, target, measure, tolerance, {one.name: one.first for one in space}
     )
     kept = _Kept(task, file) if file is not None else None
     exploration = Exploration(Search([one for one in space if one.values], seed, most, patience), kept)
-    pool = Local(task, parallel or wanted_processes(), time_limit)
+    pool: Pool | None = None
     try:
         first = kept.find({}) if kept is not None else None
         if first is None or first.cost is None:
             first = task.first()
         elif exploration.search.total > 1:
             task.expect()
+        # What a cluster gets has the expected arrays.
+        pool = (
+            Local(task, parallel or wanted_processes(), time_limit)
+            if ray is None
+            else RayPool(task, "" if ray == "local" else ray, parallel, time_limit)
+        )
         with _shown(exploration, task, progress) as show:
             exploration.run(first, pool, task.measured if measure == "gpu" else None, show)
     finally:
-        pool.close()
+        if pool is not None:
+            pool.close()
         if kept is not None:
             kept.close()
     best = exploration.ranked()[0]
@@ -195,6 +209,55 @@ def _shown(
         yield lambda trial: None
 
 
+@dataclass(frozen=True)
+class _Place:
+    """Where another process finds a kernel: its source is read there, too."""
+
+    module: str
+    file: str
+    name: str
+    constants: dict[str, Any]
+    options: dict[str, Any]
+
+    @classmethod
+    def of(cls, function: Function) -> _Place:
+        """Raises DiagnosticError for a kernel that is not a variable of its module."""
+        plain = function.function
+        found = getattr(sys.modules.get(plain.__module__), plain.__name__, None)
+        if getattr(found, "function", None) is not plain or not os.path.isfile(function.file):
+            raise error(
+                None,
+                f"the workers of Ray cannot find the kernel '{plain.__name__}'",
+                "define it at the top level of a file, under its own name",
+            )
+        return cls(
+            plain.__module__,
+            os.path.abspath(function.file),
+            plain.__name__,
+            function._constants,
+            function.options,
+        )
+
+    def loaded(self) -> ModuleType:
+        """The module in this process. A script that is none is run, under another name than `__main__`."""
+        name = self.module if self.module != "__main__" else "__tessera_main__"
+        module = sys.modules.get(name)
+        if module is not None:
+            return module
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            spec = importlib.util.spec_from_file_location(name, self.file)
+            assert spec is not None and spec.loader is not None
+            module = sys.modules[name] = importlib.util.module_from_spec(spec)
+            spec.loader.exec_module(module)
+            return module
+
+    def function(self) -> Function:
+        """The kernel in this process."""
+        return getattr(self.loaded(), self.name).bind(**self.constants).with_options(**self.options)
+
+
 class _Task:
     """Makes and measures the candidates of one kernel, as `tuning.pool.Task`."""
 
@@ -215,6 +278,20 @@ class _Task:
         self.expected: list[Any] = []
         """The arrays that the first candidate leaves."""
         self._functions: dict[str, Function] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For a task of Ray. Raises DiagnosticError for a kernel that another process cannot find."""
+        place, grid = _Place.of(self.function), getattr(self.grid, "__name__", "")
+        beside = getattr(sys.modules[place.module], grid, None) is self.grid
+        given = {"function": place, "grid": grid if beside else self.grid, "_functions": {}}
+        return {**self.__dict__, **given}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        place: _Place = state["function"]
+        self.function = place.function()
+        if isinstance(state["grid"], str):
+            self.grid = getattr(place.loaded(), state["grid"])
 
     def __call__(self, config: Config, known: Mapping[str, Trial], only_compile: bool) -> Trial:
         """What a candidate gives. The expected arrays must be there."""

@@ -17,15 +17,18 @@ from tessera_tools.diagnostics import error
 from tessera_tools.emit.errors import ToolError
 from tessera_tools.emit.sass_lines import sass_by_line
 from tessera_tools.runtime.workers import PartialLaunch
-from tessera_tools.sim.clock.cost import Cost, costs, product_rate
+from tessera_tools.sim.clock.cost import Cost, costs, product_rate, registers
 from tessera_tools.sim.clock.order import Work, corners, span
 from tessera_tools.sim.clock.record import Recorder, Trace, may_poll, may_write
 from tessera_tools.sim.clock.replay import replay
 from tessera_tools.sim.clock.sample import alike, representatives, residents, shape
+from tessera_tools.sim.clock.slices import guard_of, is_ticket
 from tessera_tools.sim.clock.steady import Skips, Steady
 from tessera_tools.sim.clock.stretch import missing_operations, steps_of, stretched
 from tessera_tools.sim.clock.survey import MOST_SURVEYED, Load, Surveyor, fresh, plan, reached
+from tessera_tools.sim.clock.tickets import Tickets
 from tessera_tools.sim.clock.timeline import Timeline
+from tessera_tools.sim.instructions.launch_control import response
 from tessera_tools.sim.launch import Result
 from tessera_tools.sim.machine import Cluster
 from tessera_tools.target import Target, occupancy, targets
@@ -158,8 +161,35 @@ class TimedLaunch(PartialLaunch):
         i, j, k = cluster.index
         first = i + x * (j + y * k)
         self.canceled[first] += 1
-        number = first + self.canceled[first] * self.running
-        return self.cluster_at(number) if number < self.count else None
+        return self._canceled(first, self.canceled[first])
+
+    def _canceled(self, cluster: int, number: int) -> tuple[int, int, int] | None:
+        """The cluster that another one cancels for the n-th time."""
+        chosen = cluster + number * self.running
+        return self.cluster_at(chosen) if chosen < self.count else None
+
+    def _tickets(self) -> Tickets:
+        """The tickets of a sample, and the instructions that may load one."""
+        instructions = [
+            (pc, self.module.program.instructions[pc])
+            for function in self.functions
+            for pc in range(function.start, function.end)
+        ]
+        found = Tickets(self.count, canceled=self.canceled)
+        cancels = frozenset(pc for pc, inst in instructions if inst.opcode == "clusterlaunchcontrol")
+        found.takes = frozenset(
+            pc
+            for pc, inst in instructions
+            if inst.modifiers[:1] == ("try_cancel",) or (inst.opcode == "atom" and is_ticket(inst))
+        )
+        if cancels:
+            found.response = lambda cluster, number: int.from_bytes(
+                response(self._canceled(cluster, number), self.cluster).tobytes(), "little"
+            )
+        if found.takes:
+            found.loads = {pc: registers(inst)[1] for pc, inst in instructions if is_ticket(inst)}
+            found.guards = {pc: guard for pc, inst in instructions if (guard := guard_of(inst)) is not None}
+        return found
 
     def _indices(self) -> Iterator[tuple[int, int, int]]:
         for number in self.sampled if self.sampled is not None else range(self.count):
@@ -173,7 +203,7 @@ class TimedLaunch(PartialLaunch):
         loops."""
         self.skips = skips
         if self.sampled is not None:
-            recorder.clusters = self.count
+            recorder.tickets = self._tickets()
         instructions = [
             (pc, self.module.program.instructions[pc])
             for function in self.functions
@@ -183,7 +213,7 @@ class TimedLaunch(PartialLaunch):
         if recorder.polls:
             recorder.writes = frozenset(pc for pc, inst in instructions if may_write(inst))
         elif skips.least:
-            recorder.steady = Steady(self.module.program, self.functions, skips)
+            recorder.steady = Steady(self.module.program, self.functions, skips, recorder.tickets)
 
     def skips_again(self, recorder: Recorder, result: Result) -> Skips | None:
         """None if the launch has run as it should; else what it may skip the next time."""

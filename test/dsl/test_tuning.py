@@ -266,6 +266,43 @@ def test_options_that_the_kernel_has_count(numbers: np.ndarray[Any, Any], tmp_pa
     assert [one.options for one in chosen.candidates] == [{}, {"num_warps": 4}]
 
 
+@pytest.mark.parametrize(
+    ("given", "same"), [({}, "wide"), ({"num_warps": 0}, "double"), ({"num_warps": 2}, "two")]
+)
+def test_an_option_that_is_given_replaces_that_of_the_kernel(given: dict[str, Any], same: str) -> None:
+    """Also by the default: the compiler's own choice."""
+    kernels = {
+        "double": double, "wide": double.with_options(num_warps=8), "two": double.with_options(num_warps=2),
+    }  # fmt: skip
+    found = tt.compile(kernels["wide"].bind(n=256), "sm_80", **given).ptx
+    assert {name: found == tt.compile(one.bind(n=256), "sm_80").ptx for name, one in kernels.items()} == {
+        name: name == same for name in kernels
+    }
+
+
+@pytest.mark.slow
+def test_ray_finds_what_processes_find(
+    numbers: np.ndarray[Any, Any], found: Tuning, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ray = pytest.importorskip("ray", reason="the extra [ray]")
+    root = Path(tt.__file__).parents[1]
+    monkeypatch.setenv("PYTHONPATH", f"{root}:{root / 'test'}")
+    again = double.tune((numbers,), blocks, n=(32, 33, 256), target="sm_80", ray="local", parallel=2)
+    assert again.candidates == found.candidates
+    assert again.constants == found.constants
+    assert not ray.is_initialized()
+
+
+def test_ray_needs_a_kernel_that_its_workers_find(numbers: np.ndarray[Any, Any]) -> None:
+    @kernel
+    def inner(x: ptr[f32], n: constexpr):
+        place = x + program_id(0) * n + arange(n)
+        store(place, load(place) * 2)
+
+    with pytest.raises(tt.DiagnosticError, match="workers of Ray cannot find the kernel 'inner'"):
+        inner.tune((numbers,), blocks, n=(32, 64), target="sm_80", ray="local")
+
+
 def test_a_file_of_another_kind_is_refused(numbers: np.ndarray[Any, Any], tmp_path: Path) -> None:
     file = tmp_path / "tuned.sqlite"
     file.write_text("no database")

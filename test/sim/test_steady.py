@@ -326,6 +326,83 @@ DONE:
     assert 2 * 10 * 30 < found.instructions < 2 * 12 * 45
 
 
+def counted_tiles(number: str, work: str = "") -> str:
+    """Tiles whose `number` comes from a counter; each has a loop of 50 laps, and stores what it has computed."""
+    lap = "  ex2.approx.ftz.f32 %f0, %f0;\n" * 30
+    return f"""  setp.ne.u32 %p2, %r1, 0;
+NEXT:
+  @%p2 bra MEET;
+  atom.global.add.u32 %r3, [%rd0], 1;
+  {number}
+  st.shared.u32 [buffer], %r3;
+MEET:
+  bar.sync 0;
+  ld.shared.u32 %r3, [buffer];
+  bar.sync 0;
+  setp.ge.u32 %p0, %r3, %r0;
+  @%p0 bra DONE;
+  rem.u32 %r5, %r3, 40;
+  mad.wide.u32 %rd3, %r5, 256, %rd2;
+  mov.u32 %r4, 0;
+{work}LAP:
+{lap}  add.u32 %r4, %r4, 1;
+  setp.lt.u32 %p4, %r4, 50;
+  @%p4 bra LAP;
+  st.global.f32 [%rd3+256], %f0;
+  bra NEXT;
+DONE:
+"""
+
+
+@pytest.mark.parametrize("number", ["", "add.u32 %r3, %r3, 7;"])
+def test_tiles_whose_numbers_come_from_a_counter_are_extrapolated(
+    monkeypatch: pytest.MonkeyPatch, number: str
+) -> None:
+    """The warp that counts diverges, and the places of tiles do not grow evenly: the stores stay in the buffer."""
+    code = counted_tiles(number)
+    data = np.zeros(64 * 42, np.uint32)
+    check(monkeypatch, lambda: time_of(code, 64 * 9 + 5, grid=64, data=data.copy()), tolerance=0.001)
+
+
+def test_tiles_whose_numbers_are_not_tickets_are_not_taken_for_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The square of a counter is not foreseen: each tile runs, and only its loop is extrapolated."""
+    code = counted_tiles("mul.lo.u32 %r3, %r3, %r3;")
+    found = time_of(code, 1 << 19, grid=64)
+    without_skips(monkeypatch)
+    whole = time_of(code, 1 << 19, grid=64)
+    assert found.instructions == whole.instructions
+    assert found.cycles == pytest.approx(whole.cycles, rel=0.001)
+
+
+def test_tiles_from_a_counter_of_which_some_do_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    heavy = "  ex2.approx.ftz.f32 %f0, %f0;\n" * 300
+    code = counted_tiles("", f"  setp.lt.u32 %p6, %r3, 300;\n  @%p6 bra LAP;\n{heavy}")
+    found = time_of(code, 64 * 12, grid=64)
+    without_skips(monkeypatch)
+    whole = time_of(code, 64 * 12, grid=64)
+    assert found.instructions == whole.instructions
+    assert found.cycles == pytest.approx(whole.cycles, rel=0.001)
+
+
+def test_the_stages_of_a_ring_without_mbarriers_have_a_period(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four stages, whose addresses seem to grow evenly from window to window of eleven laps."""
+    work = "  ex2.approx.ftz.f32 %f0, %f0;\n" * 130
+    code = f"""  mov.u32 %r6, buffer;
+  mov.u32 %r7, 0;
+L:
+  mad.lo.u32 %r8, %r7, 1024, %r6;
+  st.shared.f32 [%r8], %f0;
+  bar.sync 0;
+  ld.shared.f32 %f1, [%r8];
+{work}  add.u32 %r7, %r7, 1;
+  setp.eq.u32 %p5, %r7, 4;
+  selp.b32 %r7, 0, %r7, %p5;
+{LAP.format(head="L")}"""
+    check(monkeypatch, lambda: time_of(code, 150))
+
+
 def test_a_grid_that_runs_at_once_takes_as_long_as_its_longest_ctas() -> None:
     def code(half: int) -> str:
         """CTAs below `half` have a quarter of the laps."""

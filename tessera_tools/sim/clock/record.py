@@ -23,6 +23,7 @@ from tessera_tools.sim.warp import CONVERGE, Mask, Warp
 if TYPE_CHECKING:
     from tessera_tools.sim.clock.cuts import Cut
     from tessera_tools.sim.clock.steady import Steady
+    from tessera_tools.sim.clock.tickets import Tickets
     from tessera_tools.sim.decode import Execute
 
 __all__ = ["Recorder", "Step", "Trace", "Umma", "may_poll", "may_write"]
@@ -119,12 +120,8 @@ class Recorder(Counters):
     """By sector: its last write."""
     steady: Steady | None = None
     """What skips laps of long loops, if anything does."""
-    clusters: int = 0
-    """Of the grid, if only some of them run."""
-    counters: dict[int, Array] = field(default_factory=dict[int, Array])
-    """By address of a counter: its first value."""
-    counts: Counter[tuple[int, int]] = field(default_factory=Counter[tuple[int, int]])
-    """By address of a counter and cluster: how often the cluster has counted."""
+    tickets: Tickets | None = None
+    """The tiles that clusters take in turn, if only some of them run."""
     operations: dict[int, tuple[str, int]] = field(default_factory=dict[int, tuple[str, int]])
     """By instruction: the unit and the number of floating-point operations of one execution."""
 
@@ -168,6 +165,8 @@ class Recorder(Counters):
             if result is CONVERGE:
                 # It runs again with the other lanes.
                 trace.steps.pop()
+            elif self.tickets is not None and pc in self.tickets.loads:
+                self.tickets.loaded(warp, mask, pc, trace)
             elif self.polls:
                 if result.__class__ is int and result <= pc:
                     self._lap(trace, pc)
@@ -217,15 +216,11 @@ class Recorder(Counters):
 
     def counted(self, warp: Warp, place: int, seen: Array, amount: Array) -> Array:
         """As if the clusters of the grid had counted in turn: of a sample, each would else take the tiles of many."""
-        if not self.clusters:
+        if self.tickets is None:
             return seen
-        first = self.counters.setdefault(place, seen.copy())
         x, y, _ = warp.cta.cluster.launch.clusters
         i, j, k = warp.cta.cluster.index
-        number = i + x * (j + y * k)
-        before = self.counts[place, number] * self.clusters + number
-        self.counts[place, number] += 1
-        return first + amount * amount.dtype.type(before)
+        return self.tickets.counted(i + x * (j + y * k), place, seen, amount)
 
     def shared_access(self, line: int, addresses: Array, width: int) -> int:
         found = Counters.shared_access(self, line, addresses, width)

@@ -1,18 +1,20 @@
 """What decides the way of a warp through a loop (sim/clock/steady.py).
 
 instructions of a loop ──slice_of()──▶ those that its branches, its barriers and its effects depend on
+
+Where no mbarrier tells which stage of a ring a lap uses, what the addresses in shared memory depend on is part of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from tessera_tools.sim.clock.cost import Register, registers
 from tessera_tools.sim.program import Address, Immediate, Instruction, Name, Operand
 
-__all__ = ["Slice", "named", "slice_of", "targets"]
+__all__ = ["Slice", "guard_of", "is_ticket", "named", "slice_of", "targets", "with_addresses"]
 
 _PURE = frozenset({
     "add", "sub", "mul", "mad", "fma", "min", "max", "abs", "neg", "and", "or", "xor", "not", "shl", "shr", "shf",
@@ -24,6 +26,7 @@ _PURE = frozenset({
 """Instructions that change only registers, by values of registers."""
 _CONTROL = frozenset({"bra", "brx"})
 _ENDS = frozenset({"exit", "ret", "trap", "call", "brkpt"})
+_SHARED = {"shared", "shared::cta"}
 _CLOCKS = ("%clock", "%globaltimer")
 
 
@@ -53,6 +56,12 @@ class Slice:
     results: dict[int, tuple[Register, ...]]
     """Predicates that say whether a wait is over."""
     parities: dict[int, _Wait]
+    places: dict[int, tuple[Register, ...]]
+    """By access to shared memory: the registers of its address."""
+    aligned: frozenset[int]
+    """Barriers that all threads of a warp reach together."""
+    tickets: frozenset[int]
+    """The loads and atomic additions among those that run: their values must be known (sim/clock/tickets.py)."""
 
 
 def slice_of(program: Sequence[Instruction], head: int, body: frozenset[int]) -> Slice | None:
@@ -63,6 +72,11 @@ def slice_of(program: Sequence[Instruction], head: int, body: frozenset[int]) ->
     reads: dict[int, tuple[Register, ...]] = {}
     results: dict[int, tuple[Register, ...]] = {}
     parities: dict[int, _Wait] = {}
+    aligned = frozenset(
+        pc
+        for pc, inst in instructions.items()
+        if inst.opcode == "bar" or (inst.opcode == "barrier" and "aligned" in inst.modifiers)
+    )
     for pc, inst in instructions.items():
         guard = named(inst, (inst.predicate,)) if inst.predicate is not None else ()
         if inst.opcode in _ENDS:
@@ -85,27 +99,111 @@ def slice_of(program: Sequence[Instruction], head: int, body: frozenset[int]) ->
         elif inst.opcode not in _PURE and guard:
             actions[pc] = "effect"
             wanted.update(guard)
+    if not _close(instructions, actions, wanted, loads=True):
+        return None
+    places: dict[int, tuple[Register, ...]] = {}
+    seen: set[Register] = set()
+    for pc, inst in instructions.items() if not parities else ():
+        base = _stage(inst)
+        if pc in actions or base is None or base in seen:
+            continue
+        seen.add(base)
+        more, of = {**actions, pc: "touch"}, {*wanted, base}
+        if _close(instructions, more, of, loads=False):
+            actions, wanted, places[pc] = more, of, (base,)
+    tickets = frozenset(pc for pc, action in actions.items() if action == "ticket")
+    following = _following(head, body, actions)
+    return Slice(
+        tuple(sorted(wanted)), actions, following, reads, results, parities, places, aligned, tickets
+    )
+
+
+def _following(head: int, body: frozenset[int], actions: Mapping[int, str]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    for pc in sorted(body, reverse=True):
+        found[pc] = pc if pc in actions or pc == head else found.get(pc + 1, pc + 1)
+    return found
+
+
+def with_addresses(program: Sequence[Instruction], head: int, body: frozenset[int], one: Slice) -> Slice:
+    """A slice that also has what all addresses of the loop are computed from, but for what comes from memory."""
+    instructions = {pc: program[pc] for pc in sorted(body)}
+    unknown: set[Register] = set()
     growing = True
     while growing:
         growing = False
         for pc, inst in instructions.items():
-            if actions.get(pc) in ("run", "branch", "wait"):
+            written = _written(inst)
+            if unknown.issuperset(written) or one.actions.get(pc) in ("run", "ticket", "wait"):
                 continue
-            if not wanted.isdisjoint(_written(inst)):
-                constant = inst.opcode == "ld" and {"param", "const"} & {*inst.modifiers}
-                if (inst.opcode not in _PURE and not constant) or _timed(inst):
-                    return None
+            constant = inst.opcode == "ld" and {"param", "const"} & {*inst.modifiers}
+            known = (inst.opcode in _PURE or constant) and not _timed(inst)
+            if not known or not unknown.isdisjoint(registers(inst)[0]):
+                unknown.update(written)
+                growing = True
+    wanted = {*one.registers}
+    for inst in instructions.values():
+        for operand in inst.operands:
+            if isinstance(operand, Address):
+                wanted.update(named(inst, (operand, *operand.coordinates)))
+    wanted -= unknown
+    actions = {**one.actions}
+    _close(instructions, actions, wanted, loads=False)
+    return replace(
+        one, registers=tuple(sorted(wanted)), actions=actions, following=_following(head, body, actions)
+    )
+
+
+def _close(
+    instructions: Mapping[int, Instruction], actions: dict[int, str], wanted: set[Register], *, loads: bool
+) -> bool:
+    """Add all that the wanted registers depend on; False if they depend on memory or on time, with `loads` but for
+    those that may be tickets."""
+    growing = True
+    while growing:
+        growing = False
+        for pc, inst in instructions.items():
+            if actions.get(pc) in ("run", "branch", "wait", "ticket"):
+                continue
+            if wanted.isdisjoint(_written(inst)):
+                continue
+            constant = inst.opcode == "ld" and {"param", "const"} & {*inst.modifiers}
+            asks = inst.opcode == "clusterlaunchcontrol" and inst.modifiers[:1] == ("query_cancel",)
+            if _timed(inst):
+                return False
+            if inst.opcode in _PURE or constant or asks:
                 actions[pc] = "run"
                 wanted.update(registers(inst)[0])
-                growing = True
-    following: dict[int, int] = {}
-    for pc in sorted(body, reverse=True):
-        after = pc + 1
-        if pc in actions or pc == head:
-            following[pc] = pc
-        else:
-            following[pc] = following.get(after, after)
-    return Slice(tuple(sorted(wanted)), actions, following, reads, results, parities)
+            elif loads and is_ticket(inst):
+                actions[pc] = "ticket"
+                if inst.predicate is not None:
+                    wanted.update(named(inst, (inst.predicate,)))
+            else:
+                return False
+            growing = True
+    return True
+
+
+def is_ticket(inst: Instruction) -> bool:
+    """Whether an instruction may load the number of a tile: from a counter, or from where a warp has put it."""
+    modifiers = {*inst.modifiers}
+    if inst.opcode == "ld":
+        return bool(_SHARED & modifiers)
+    return inst.opcode == "atom" and {"global", "add"} <= modifiers
+
+
+def _stage(inst: Instruction) -> Register | None:
+    """The register of the address in shared memory that an instruction accesses, if a register has it."""
+    modifiers = {*inst.modifiers}
+    if (
+        inst.opcode not in ("ld", "st", "ldmatrix", "stmatrix", "cp")
+        or not _SHARED & modifiers
+        or "bulk" in modifiers
+    ):
+        return None
+    places = [operand for operand in inst.operands if isinstance(operand, Address)]
+    found = named(inst, places[:1])
+    return found[0] if found else None
 
 
 # -- instructions
@@ -133,6 +231,14 @@ def named(inst: Instruction, operands: Iterable[Operand]) -> tuple[Register, ...
         if register is not None:
             found.append((register.type.bits, register.slot))
     return tuple(found)
+
+
+def guard_of(inst: Instruction) -> tuple[int, int, bool] | None:
+    """The register of the predicate of an instruction, and whether it is negated."""
+    if inst.predicate is None:
+        return None
+    ((bits, slot),) = named(inst, (inst.predicate,))
+    return bits, slot, inst.predicate.negated
 
 
 def _barrier(inst: Instruction) -> tuple[Register, ...]:

@@ -12,28 +12,31 @@ Few laps of much work, as the tiles of a persistent kernel, often have no period
 ring. Those that are alike but for the barriers that they use are skipped, too, if all warps skip the same laps: from
 then on, a warp turns the parity that it waits for wherever it has skipped an odd number of phases.
 
+The number of a tile may come from memory, if it is a ticket (sim/clock/tickets.py).
+
 A loop whose way depends on data is not cut, and neither are kernels that poll global memory.
 """
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.clock.cost import Register
 from tessera_tools.sim.clock.cuts import Cut, first_of, phases_of, same_phases, turned_phases
-from tessera_tools.sim.clock.slices import Slice, named, slice_of, targets
+from tessera_tools.sim.clock.slices import Slice, named, slice_of, targets, with_addresses
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.machine import StopLaunch
 from tessera_tools.sim.program import Function, Program
-from tessera_tools.sim.warp import CHANGED, Split, Warp
+from tessera_tools.sim.warp import CHANGED, CONVERGE, Split, Warp
 
 if TYPE_CHECKING:
     from tessera_tools.sim.clock.record import Trace
+    from tessera_tools.sim.clock.tickets import Tickets
 
 __all__ = ["Skips", "Steady"]
 
@@ -77,6 +80,28 @@ class _Loop:
     """Registers at the begin of each window."""
 
 
+class _Way(NamedTuple):
+    """Numbers that stand for a lap."""
+
+    same: int
+    """For the way of the warp, and its barriers."""
+    turned: int
+    """For its way."""
+    places: int
+    """For the addresses in shared memory that it accesses, if no barrier tells them."""
+
+
+class _Later(NamedTuple):
+    """What a warp has after some laps."""
+
+    rows: list[Array]
+    """The registers of the slice."""
+    waited: dict[int, int]
+    """By address of a barrier: the parity that the warp has last waited for."""
+    loaded: Counter[int]
+    """By instruction: how many tickets it has loaded."""
+
+
 class _NotSteady(Exception):
     """The slice cannot run any further."""
 
@@ -104,9 +129,12 @@ class _Ahead:
 class Steady:
     """Finds the steady state of loops while a launch runs, and skips its laps."""
 
-    def __init__(self, program: Program, functions: Sequence[Function], skips: Skips) -> None:
+    def __init__(
+        self, program: Program, functions: Sequence[Function], skips: Skips, tickets: Tickets | None = None
+    ) -> None:
         self.instructions = program.instructions
         self.skips = skips
+        self.tickets = tickets
         self.again = Skips(0)
         """After a launch that has failed: with which it may succeed."""
         self.failed = False
@@ -135,7 +163,8 @@ class Steady:
         """By cluster."""
         self.slices: dict[tuple[int, frozenset[int]], Slice | None] = {}
         self.examined: dict[Any, list[_Ahead]] = {}
-        self.skipped: dict[Any, tuple[list[Array], dict[int, int]]] = {}
+        self.wide: dict[tuple[int, frozenset[int]], Slice] = {}
+        self.skipped: dict[Any, _Later] = {}
         self.spent = 0
 
     # -- laps
@@ -187,13 +216,16 @@ class Steady:
         if loop.cut is None:
             loop.dead = True
             return
+        tickets = self._tickets(loop.cut, trace)
+        if tickets is None:
+            return
         modes = (False,)
         if self.skips.turns and (tiles or trace.cluster in self.plans):
             modes = (True, False)
         rows = b"".join(_row(warp, register).tobytes() for register in loop.cut.registers)
-        state = key, modes, rows, warp.live
+        state = key, modes, rows, warp.live, tickets
         if state not in self.examined:
-            self.examined[state] = self._ahead(warp, head, loop.cut, modes)
+            self.examined[state] = self._ahead(warp, head, loop.cut, modes, trace)
         for ahead in self.examined[state]:
             unit = math.lcm(ahead.period, self.skips.least)
             wanted = min(_WINDOW_LAPS, -(-_WINDOW_STEPS // lap))
@@ -217,10 +249,19 @@ class Steady:
             loop.window, loop.left, loop.begin, loop.turns = window, ahead.laps, begin, ahead.turns
             return
 
-    def _ahead(self, warp: Warp, head: int, cut: Slice, modes: Sequence[bool]) -> list[_Ahead]:
+    def _tickets(self, cut: Slice, trace: Trace) -> tuple[int, ...] | None:
+        """Stands for the tickets that the loop will load; None if it may load something else."""
+        if not cut.tickets:
+            return ()
+        loads = [(trace.cta, trace.warp, pc) for pc in sorted(cut.tickets)]
+        if self.tickets is None or not all(map(self.tickets.known, loads)):
+            return None
+        return trace.cta, trace.warp, *map(self.tickets.count, loads)
+
+    def _ahead(self, warp: Warp, head: int, cut: Slice, modes: Sequence[bool], trace: Trace) -> list[_Ahead]:
         """The periods of the laps that follow, and how many there are, by whether they turn."""
-        runner = _Runner(self, warp, head, cut, examines=True)
-        found: list[tuple[int, int]] = []
+        runner = _Runner(self, warp, head, cut, trace, examines=True)
+        found: list[_Way] = []
         try:
             while (lap := runner.lap()) is not None:
                 found.append(lap)
@@ -231,7 +272,10 @@ class Steady:
         made: list[_Ahead] = []
         for turns in modes:
             best: _Ahead | None = None
-            ways = [lap[turns] for lap in found]
+            ways: list[object] = [lap.turned if turns else lap.same for lap in found]
+            if not turns and len({lap.places for lap in found}) < len(found):
+                # The stages of a ring come again.
+                ways = [(lap.same, lap.places) for lap in found]
             for period in range(1, min(_MOST_PERIOD, len(ways) // 4) + 1):
                 same = period
                 while same < len(ways) and ways[same] == ways[same - period]:
@@ -285,35 +329,20 @@ class Steady:
                 return False
             agreed.append(replace(made, phases={**phases}, first={**first}))
         assert loop.cut is not None
-        self._skip(loop, warp, head, loop.cut, made.times, trace)
+        self._skip(loop, warp, head, loop.cut, made, trace)
+        if self.tickets is not None:
+            window = trace.steps[-made.steps :]
+            self.tickets.take(
+                trace.cluster, made.times * sum(step.pc in self.tickets.takes for step in window)
+            )
         trace.cuts.append(made)
         return True
 
-    def _skip(self, loop: _Loop, warp: Warp, head: int, cut: Slice, times: int, trace: Trace) -> None:
+    def _skip(self, loop: _Loop, warp: Warp, head: int, cut: Slice, made: Cut, trace: Trace) -> None:
         """Give a warp the registers of a later lap."""
-        laps = times * loop.window
-        key = head, laps, warp.live, b"".join(_row(warp, register).tobytes() for register in cut.registers)
-        if key not in self.skipped:
-            runner = _Runner(self, warp, head, cut, examines=False)
-            try:
-                for _ in range(laps):
-                    if runner.lap() is None:
-                        self._fail(0)
-            except _NotSteady:
-                self._fail(0)
-            rows = [_row(warp, register).copy() for register in cut.registers]
-            self.skipped[key] = rows, runner.waited
-            runner.restore()
-        rows, waited = self.skipped[key]
-        if loop.turns:
-            self.turned = True
-            for address, parity in waited.items():
-                place = trace.cta, trace.warp, address
-                if place not in self.waited:
-                    self._fail(0)
-                # The next phase is the one after that which the warp has last waited for.
-                self.turns[place] = self.turns.get(place, 0) ^ self.waited[place] ^ parity
-                self.waited[place] = parity
+        # The last of the windows that turn runs with all addresses, which may not grow evenly from tile to tile.
+        times = made.times - loop.turns
+        rows, waited, loaded = self._later(warp, head, cut, times * loop.window, trace)
         # What grows by the same amount in each window grows on: addresses, mostly.
         for bits, now in warp.registers.items():
             if bits not in (32, 64):
@@ -324,6 +353,56 @@ class Steady:
             now[linear] += change[linear] * change.dtype.type(times)
         for register, row in zip(cut.registers, rows, strict=True):
             _row(warp, register)[...] = row
+        self._skipped(made, waited, loaded, trace)
+        if loop.turns:
+            window = trace.steps[-made.steps :]
+            body = frozenset(pc for step in window for pc in range(step.pc, step.pc + step.count))
+            key = head, body
+            if key not in self.wide:
+                self.wide[key] = with_addresses(self.instructions, head, body, cut)
+            cut = self.wide[key]
+            rows, waited, loaded = self._run_ahead(warp, head, cut, loop.window, trace)
+            for register, row in zip(cut.registers, rows, strict=True):
+                _row(warp, register)[...] = row
+            self._skipped(made, waited, loaded, trace)
+
+    def _skipped(self, made: Cut, waited: Mapping[int, int], loaded: Mapping[int, int], trace: Trace) -> None:
+        """Remember the barriers that a warp has waited for, and the tickets that it has loaded, in skipped laps."""
+        if made.turns:
+            self.turned = True
+            for address, parity in waited.items():
+                place = trace.cta, trace.warp, address
+                if place not in self.waited:
+                    self._fail(0)
+                # The next phase is the one after that which the warp has last waited for.
+                self.turns[place] = self.turns.get(place, 0) ^ self.waited[place] ^ parity
+                self.waited[place] = parity
+        if self.tickets is not None:
+            for pc, count in loaded.items():
+                self.tickets.skip((trace.cta, trace.warp, pc), count)
+
+    def _later(self, warp: Warp, head: int, cut: Slice, laps: int, trace: Trace) -> _Later:
+        """What a warp has after some laps, which may be known of another warp."""
+        tickets = self._tickets(cut, trace)
+        if tickets is None:
+            self._fail(0)
+        rows = b"".join(_row(warp, register).tobytes() for register in cut.registers)
+        key = head, laps, warp.live, rows, tickets
+        if key not in self.skipped:
+            self.skipped[key] = self._run_ahead(warp, head, cut, laps, trace)
+        return self.skipped[key]
+
+    def _run_ahead(self, warp: Warp, head: int, cut: Slice, laps: int, trace: Trace) -> _Later:
+        runner = _Runner(self, warp, head, cut, trace, examines=False)
+        try:
+            for _ in range(laps):
+                if runner.lap() is None:
+                    self._fail(0)
+        except _NotSteady:
+            self._fail(0)
+        rows = [_row(warp, register).copy() for register in cut.registers]
+        runner.restore()
+        return _Later(rows, runner.waited, runner.loaded)
 
     def _fail(self, again: int) -> None:
         if any(cut.turns for cuts in self.agreed.values() for cut in cuts):
@@ -357,19 +436,28 @@ class Steady:
 class _Runner:
     """Runs the slice of a loop for one warp."""
 
-    def __init__(self, owner: Steady, warp: Warp, head: int, cut: Slice, *, examines: bool) -> None:
+    def __init__(
+        self, owner: Steady, warp: Warp, head: int, cut: Slice, trace: Trace, *, examines: bool
+    ) -> None:
         self.owner, self.warp, self.head, self.cut, self.examines = owner, warp, head, cut, examines
+        self.trace = trace
         self.code = warp.cta.cluster.launch.module.code
         self.split = warp.split
         self.before = self.split.mask, self.split.stack, self.split.laps
         self.saved = {bits: rows.copy() for bits, rows in warp.registers.items()}
         self.waited: dict[int, int] = {}
         """By address of a barrier: the parity that the warp has last waited for."""
+        self.loaded: Counter[int] = Counter()
+        """By instruction: how many tickets it has loaded."""
+        self.state = {**warp.cta.cluster.state}
 
     def restore(self) -> None:
         """The warp is as it was, at the head of the loop."""
         for bits, rows in self.saved.items():
             self.warp.registers[bits][...] = rows
+        # A response to a cancellation may have said that no cluster is left.
+        self.warp.cta.cluster.state.clear()
+        self.warp.cta.cluster.state.update(self.state)
         self._converged()
 
     def _converged(self) -> None:
@@ -378,31 +466,34 @@ class _Runner:
         split.mask, split.stack, split.laps = self.before
         self.warp.splits = [split]
 
-    def lap(self) -> tuple[int, int] | None:
-        """Run one lap; numbers that stand for its way and its barriers, and for its way, or None if it leaves the
-        loop."""
+    def lap(self) -> _Way | None:
+        """Run one lap; None if it leaves the loop."""
         self._converged()
         warp = self.warp
         way: list[object] = []
         barriers: list[object] = []
+        places: list[object] = []
         begun = False
         while True:
             splits = warp.splits = _merged(warp.splits)
             # As in Warp.pick: lanes meet again before the next lap of a loop.
-            split = warp.split = min(splits, key=lambda one: (one.laps, one.pc))
+            awake = [one for one in splits if not one.needed & warp.live & ~one.mask.bits]
+            if not awake:
+                raise _NotSteady
+            split = warp.split = min(awake, key=lambda one: (one.laps, one.pc))
+            split.needed = 0
             if begun and split.pc == self.head:
                 if len(splits) > 1:
                     raise _NotSteady
-                return hash((*way, *barriers)), hash(tuple(way))
+                return _Way(hash((*way, *barriers)), hash(tuple(way)), hash(tuple(places)))
             stop = min((one.pc for one in splits if one.pc > split.pc), default=1 << 60)
-            if not self._advance(split, stop, way, barriers, begun):
+            if not self._advance(split, stop, (way, barriers, places), begun):
                 return None
             begun = True
 
-    def _advance(
-        self, split: Split, stop: int, way: list[object], barriers: list[object], begun: bool
-    ) -> bool:
+    def _advance(self, split: Split, stop: int, found: tuple[list[object], ...], begun: bool) -> bool:
         """Run a split to its next branch, to `stop` or to the head; False if it leaves the loop."""
+        way, barriers, places = found
         warp, cut, owner, mask, pc = self.warp, self.cut, self.owner, split.mask, split.pc
         while True:
             at = cut.following.get(pc, -1)
@@ -426,10 +517,17 @@ class _Runner:
                     split.laps += result <= pc
                     split.pc = result
                     return True
-                if result is CHANGED:
+                if result is CHANGED or result is CONVERGE:
                     return True
                 if result is not None:
                     raise _NotSteady
+            elif action == "touch":
+                places += (_row(warp, register)[mask.array].tobytes() for register in cut.places[pc])
+            elif action == "ticket":
+                way += pc, self._ticket(pc, mask)
+            elif action == "sync" and pc in cut.aligned and mask.bits != warp.live:
+                split.needed = warp.live
+                return True
             elif action is not None:
                 bits = self._lanes(pc, mask)
                 if action == "end" and bits:
@@ -452,6 +550,14 @@ class _Runner:
         self.waited[address] = (
             wait.value if wait.wanted is None else int(_row(self.warp, wait.wanted)[lane])
         ) & 1
+
+    def _ticket(self, pc: int, mask: Mask) -> int:
+        """Load the next ticket; the lanes that do."""
+        tickets, load = self.owner.tickets, (self.trace.cta, self.trace.warp, pc)
+        if (bits := self._lanes(pc, mask)) and tickets is not None:
+            tickets.give(self.warp, mask_of(bits), load, tickets.count(load) + self.loaded[pc])
+            self.loaded[pc] += 1
+        return bits
 
     def _lanes(self, pc: int, mask: Mask) -> int:
         """The lanes that execute an instruction."""

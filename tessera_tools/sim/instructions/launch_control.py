@@ -22,6 +22,12 @@ from tessera_tools.sim.warp import Mask, Warp
 _CANCELED, _NONE_LEFT = 1, 2
 
 
+def response(index: tuple[int, int, int] | None, shape: tuple[int, int, int]) -> Array:
+    """The 16 bytes that say which cluster of `shape` was canceled, or that none was left."""
+    first = [0, 0, 0] if index is None else [i * c for i, c in zip(index, shape, strict=True)]
+    return np.array([*first, _NONE_LEFT if index is None else _CANCELED], np.uint32).view(np.uint8)
+
+
 @instruction("clusterlaunchcontrol.try_cancel")
 def try_cancel(ctx: Context) -> Execute:
     """clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes{.multicast::cluster::all}.b128 [r], [mbar]."""
@@ -46,11 +52,7 @@ def try_cancel(ctx: Context) -> Execute:
 
         def fetch() -> Array:
             if not held:
-                index = launch.cancel(warp.cta.cluster)
-                shape = launch.cluster
-                first = [0, 0, 0] if index is None else [i * c for i, c in zip(index, shape, strict=True)]
-                words = np.array([*first, _NONE_LEFT if index is None else _CANCELED], np.uint32)
-                held.append(words.view(np.uint8))
+                held.append(response(launch.cancel(warp.cta.cluster), launch.cluster))
             return held[0]
 
         for each in found:
