@@ -28,7 +28,7 @@ def attention(causal: bool) -> gpu_cases.Case:
 CASES = {
     "gemm f16": gpu_cases.gemm(64, 48, 32, "gemm_f16", (128, 256), ("f16", "f16")),
     "gemm bf16": gpu_cases.gemm(64, 48, 32, "gemm_bf16", (128, 256), ("bf16", "bf16")),
-    "gemm f8": gpu_cases.gemm(64, 48, 32, "gemm_f8", (128, 128), ("f8e4m3", "f16")),
+    "gemm f8": gpu_cases.gemm(64, 48, 32, "gemm_f8", (128, 256), ("f8e4m3", "f16")),
     "attention": attention(False),
     "causal attention": attention(True),
     "softmax": gpu_cases.by_rows("softmax", "softmax_f32_1024", 40, 64, "f32"),

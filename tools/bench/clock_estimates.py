@@ -31,7 +31,7 @@ GOALS = (
     r"gemm (f16|bf16) 8192x8192x8192$|gemm f16 (1024|4096)|gemm f16 4000|gemm f8 4096|"
     r"gemm (nt_f16|tn_f16|epilogue_f16|tf32|i8) 4096x4096x4096$|"
     r"attention f16 d128 causal 32x8192$|attention f\d+ d\d+( causal)? \d+x2048$|"
-    r"attention f16 d128 (window|group|paged|lengths)|"
+    r"attention f16 d128 (window|group|paged)|"
     r"(softmax|layer norm|rms norm|row sum|row scan|column sum|cross entropy|gather rows|copy) |"
     r"vector add f32 16777216|transpose .* (8192|4000)"
 )

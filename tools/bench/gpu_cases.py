@@ -299,7 +299,7 @@ def _cases() -> list[Case]:
         found.append(gemm(m, n, k, "gemm_bf16", (128, 256), ("bf16", "bf16")))
         # Rows of 8-bit floats start at multiples of 16 elements.
         depth = up(k, 16) * 16
-        found.append(gemm(m, n, depth, "gemm_f8", (128, 128), ("f8e4m3", "f16")))
+        found.append(gemm(m, n, depth, "gemm_f8", (128, 256), ("f8e4m3", "f16")))
     found += [gemm(4096, 4096, 4096, *form) for form in GEMMS]
     for depth in (64, 128, 256):
         for causal in (False, True):

@@ -340,7 +340,7 @@ PROGRAMS = {
     ),
     "gemm_tf32": (gemm_tf32, [array(f32, 2, 4)] * 3 + [128, 256, 32]),
     "gemm_i8": (gemm_i8, [array(i8, 2, 16)] * 2 + [array(f16, 2), SCALE, 128, 256, 128]),
-    "gemm_f8": (gemm_nt, [array(e4m3, 2, 16)] * 2 + [array(f16, 2), 128, 128, 128]),
+    "gemm_f8": (gemm_nt, [array(e4m3, 2, 16)] * 2 + [array(f16, 2), 128, 256, 128]),
     "attention_f16_d64": (attention, [*HEADS, 128, 128, 64, 0, 0, 1]),
     "attention_f16_d64_causal": (attention, [*HEADS, 128, 128, 64, 1, 0, 1]),
     "attention_f16_d128": (attention, [*HEADS, 128, 128, 128, 0, 0, 1]),

@@ -94,10 +94,11 @@ What the losses come from, where the cause is known:
 - **The product with bias, activation and residual** loads the residual and computes the activation behind its loop,
   where no product overlaps them: 41 µs more than the product alone, of which 11 µs are the bytes of the residual. Both
   consumers hold half of the sums of 128x256, so that none can multiply the next tile meanwhile.
-- **Products of 8-bit floats** with tiles of 128x128: for the 512 cycles that the tensor cores take for a step of 128,
-  the port of shared memory takes 640: each consumer reads B, 48 KB in all with A, and TMA writes 32 KB. That is 80 %
-  of the peak, and 7.76 waves are counted as eight, which leaves 78 %. Wider tiles do not fit: sums that are promoted to
-  f32 are held twice, and those of 64x256 take 256 registers.
+- **Products of 8-bit floats** with tiles of 128x256 and steps of 128: sums that are promoted to f32 are held twice, for
+  which a thread has registers 128 columns at a time. Each consumer therefore reads its rows of A twice. In the 1,024
+  cycles that the tensor cores take for a step, the port of shared memory takes 1,152: wgmma reads 96 KB, and TMA writes
+  48 KB. That is 89 % of the peak, and 3.88 waves are counted as four, which leaves 86 %. The ends of the tiles, which
+  no product overlaps, weigh twice as much as in f16.
 - **Products of 8-bit integers** are bound as those of f16 are, with half as many steps of a tile, so that the first
   loads and the end of a tile weigh twice as much.
 - **The ragged product** has 17 by 32 tiles of 128x256, the last ones of which are nearly empty (10 %), and 4.12 waves,
@@ -108,21 +109,25 @@ What the losses come from, where the cause is known:
 - **Attention of depth 128, causal**: blocks of keys on the diagonal are multiplied whole, which is 6 % of 2048 rows.
   Conversions and `ex2` take half as long as the products, and are overlapped in part. The tile blocks with the most
   keys come first in large launches; the clock takes the mean of the tile blocks and does not see that.
-- **Factors that the consumer converts** (`tf32`, and V of 8-bit floats): the program rounds f32 to tf32, which wgmma
-  would cut off, and wgmma reads 8-bit factors along K only. The consumer reads the tile that TMA has brought, converts
-  it and writes it back, and its products wait for that. For a step of 128x256x32 in tf32, the tensor cores take 1,024
-  cycles and the port of shared memory 1,792: TMA writes 48 KB, the consumers read and write as much, and wgmma reads 80
-  KB. That is 57 % of the peak at most. tileiras does not round: its products cut off the bits (no conversion in its
-  SASS), which is less exact.
+- **Factors that the consumer converts** (`tf32`): the program rounds f32 to tf32, which wgmma would cut off. The
+  consumer reads the tile that TMA has brought, converts it and writes it back, and its products wait for that. For a
+  step of 128x256x32, the tensor cores take 1,024 cycles and the port of shared memory 1,792: TMA writes 48 KB, the
+  consumers read and write as much, and wgmma reads 80 KB. That is 57 % of the peak at most. tileiras does not round:
+  its products cut off the bits (no conversion in its SASS), which is less exact.
+- **Attention of 8-bit floats**: a block of 128 keys takes 5,800 cycles. The products take 1,024 of them and `ex2` as
+  many, and nothing overlaps: wgmma reads 8-bit factors along K only, so that the consumers transpose V in registers
+  and write it, and P, to shared memory. Where a consumer writes a factor, iterations of the loop do not overlap, and
+  both warpgroups meet at a barrier before each second product.
 - **Attention with a window** of 1,024 keys multiplies nine blocks of keys of 128 for each block of rows, the first and
-  the last of which are half masked, and begins and ends a program for each nine.
+  the last of which are half masked, and begins and ends a program for each nine. With `--persistent=static`, the clock
+  sees 205 µs; that is not chosen, as CTAs get programs of different lengths.
 - **Attention with pages** loads each page when it has its number, which another warp passes to the agent that
   loads. We have not measured what part of the wait that is.
-- **Sequences of different lengths** begin at rows that are known only in the kernel, for which a launcher can make no
-  tensor maps: the threads of the producer copy by cp.async. The row of the table is older than its agents, which the
-  early return of the kernel had prevented.
-- **Layer norm**: a tile block has one row: it loads it, reduces it twice and stores it, with nothing to load meanwhile.
-  Only the other tile blocks of the SM overlap that. RMS norm reduces it once.
+- **Sequences of different lengths** are not in the table. Each sequence has as many of the 6,144 tile blocks as the
+  longest one: a third return at once, and the others have one to 32 blocks of keys. The clock takes the mean of a few
+  of them, which then says nothing about the launch.
+- **Norms**: the CTAs stay and hold gain and bias in registers. As rows get longer, fewer CTAs have room for that: with
+  two on an SM, one loads while the other computes.
 """
 
 
