@@ -11,6 +11,7 @@ Rates are per SM and clock cycle; latencies are cycles.  Public measurements and
     [WP]   NVIDIA's architecture white papers: peak rates and clocks
     [GB]   RRZE-HPC/gpu-benches: bandwidth of L2 by working set
     [SA]   SemiAnalysis, measurements of B200
+    [DR]   bandwidth of DRAM by number and clock of the SMs, from timing.py where it has the GPU, else from data sheets
 
 If no number is published, the table uses that of the nearest architecture. `guesses` lists such fields.
 """
@@ -45,6 +46,8 @@ class Throughput:
     """Conversions from f32 to a narrower format a cycle [CG]."""
     memory_bytes: int
     """Bytes from L2 to one SM a cycle, while all SMs load [GB]."""
+    dram_bytes: int
+    """Bytes from DRAM to one SM a cycle, while all SMs load [DR]."""
     memory_latency: int
     """From the issue of a load to its data, from DRAM [HP]."""
     shared_latency: int
@@ -85,6 +88,7 @@ _SM80 = Throughput(
     special=16,
     convert=16,
     memory_bytes=35,
+    dram_bytes=12,
     memory_latency=570,
     shared_latency=29,
     mma_latency=25,
@@ -95,6 +99,7 @@ _SM86 = replace(
     mma={64: 1, 32: 128, 16: 256, 8: 1024},
     fma=128,
     memory_bytes=14,
+    dram_bytes=5,
     memory_latency=541,
     mma_latency=33,
     guesses=("memory_bytes", "memory_latency"),
@@ -109,6 +114,7 @@ _SM90 = replace(
     wgmma={32: 1024, 16: 2048, 8: 4096},
     fma=128,
     convert=64,
+    dram_bytes=13,
     memory_latency=657,
 )
 # [SA] 20 TB/s from L2 to 148 SMs, and the rates of tcgen05.mma.  mma.sync: 4 cycles an m16n8k16 on each of the four
@@ -119,6 +125,7 @@ _SM100 = replace(
     wgmma={},
     tcgen05={32: 2048, 16: 4096, 8: 8192},
     memory_bytes=69,
+    dram_bytes=25,
     memory_latency=730,
     mma_latency=20,
     guesses=("memory_latency",),

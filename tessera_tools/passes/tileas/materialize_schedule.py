@@ -66,6 +66,7 @@ from tessera_tools.passes.tileas.products import (
     choose,
 )
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
+from tessera_tools.passes.tileas.scheduled_block import reorder
 from tessera_tools.passes.tileas.streams import choose_streams, has_loads_in_loops
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_reserve, pipeline_room
@@ -102,6 +103,7 @@ class MaterializeSchedule(Pass):
     def run(self, op: Operation, context: PassContext) -> bool:
         begun: set[Operation] = set()
         for function, target in kernels_with(op, Feature.WGMMA, Feature.TMA):
+            reorder(function)
             multiplies = any(isinstance(inner, nv_tileas.Dot) for inner in function.walk())
             explain = explain_refusal if multiplies else explain_refused_load
             try:

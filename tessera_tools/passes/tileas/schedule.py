@@ -13,12 +13,16 @@ are compared by the cycles of an iteration.
 The loop is converted to a graph with the costs of analysis/tile_costs.py, and analysis/modulo_scheduling.py finds the
 interval.  A loaded tile needs a buffer for each iteration between the start of the load and the end of its last user.
 If the buffers do not fit the target's shared memory, the interval is increased until they do.
+
+The ops outside of innermost loops get a `cycle` and an `agent` too where another order takes less time
+(scheduled_block.py).
 """
 
 from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import ClassVar
 
@@ -48,6 +52,7 @@ from tessera_tools.passes.tileas.products import (
     asynchronous_products,
     choose,
 )
+from tessera_tools.passes.tileas.scheduled_block import KernelParts, ScheduledBlock, blocks_between_loops
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.records import dataclass
@@ -64,7 +69,7 @@ class ScheduleLoops(Pass):
     anchor: ClassVar = "builtin.module"
     requires: ClassVar = "nv_tileas ops with atoms, before copies and buffers are made explicit"
     ensures: ClassVar = "each op on tiles in an innermost loop has a stage, a cycle and an agent"
-    statistics: ClassVar = {"scheduled": "loops scheduled"}
+    statistics: ClassVar = {"scheduled": "loops scheduled", "ordered": "blocks in another order"}
 
     chart: bool = option(False, "print each schedule as a chart, on stderr")
     only_agents: bool = option(False, "schedule only the loops of kernels whose products can be asynchronous")
@@ -79,6 +84,13 @@ class ScheduleLoops(Pass):
         "whether the consumer warpgroups of a loop take turns with the tensor cores: if that takes less time, or if it "
         "is possible at all, or never; or by tiles of a loop over them, so that an epilogue overlaps products",
         choices=("auto", "always", "never", "tiles"),
+    )
+
+    between_loops: str = option(
+        "auto",
+        "whether the ops outside of innermost loops get another order: if that takes less time in any launch, or in "
+        "one of few CTAs, or never",
+        choices=("auto", "always", "never"),
     )
 
     def run(self, op: Operation, context: PassContext) -> bool:
@@ -103,7 +115,7 @@ class ScheduleLoops(Pass):
                 loads = "a warp that loads" if not choice.by_threads else "a warpgroup that loads"
                 context.passed(function, f"{loads} and {groups}: {choice.why}", "warps", "schedule")
             self._tell_of_unfollowed_hints(function, choice, context)
-            taken = False
+            taken, loops = False, dict[Operation, ScheduledLoop]()
             for loop in innermost_loops(function) if choice is not None or not self.only_agents else ():
                 try:
                     together = made.together(loop, target, choice)
@@ -112,6 +124,7 @@ class ScheduleLoops(Pass):
                     # Effects of one iteration depend on each other: the loop is not reordered.
                     continue
                 scheduled.write()
+                loops[loop] = scheduled
                 changed = True
                 if scheduled.turns > 1:
                     taken = True
@@ -134,10 +147,39 @@ class ScheduleLoops(Pass):
                 )
                 if self.chart:
                     sys.stderr.write("\n".join(scheduled.chart()) + "\n")
+            if self.between_loops != "never" and in_turn is None:
+                changed |= self._schedule_blocks(
+                    function, KernelParts(function, choice, target), loops, context
+                )
             if self.ping_pong == "always" and not taken and _multiplies(function):
                 raise function.error(
                     f"cannot take turns, for which ping-pong=always asks: {_why_no_turns(choice)}"
                 )
+        return changed
+
+    def _schedule_blocks(
+        self,
+        function: nv_tileaa.Func,
+        kernel: KernelParts,
+        loops: Mapping[Operation, ScheduledLoop],
+        context: PassContext,
+    ) -> bool:
+        """Order the ops outside of innermost loops, where that takes less time."""
+        changed, launches = False, (True, False) if self.between_loops == "auto" else (True,)
+        for block in blocks_between_loops(function, innermost_loops(function)):
+            scheduled = ScheduledBlock(block, kernel, loops, kernel.target, launches)
+            scheduled.write()
+            if not scheduled.is_changed:
+                continue
+            changed = True
+            context.count("ordered")
+            before, after = scheduled.lengths
+            text = f"the ops between loops take {after} cycles instead of {before} in another order"
+            context.passed(scheduled.first_moved, text, "order", "schedule", function=function)
+            if charts_wanted():
+                record_chart(text, scheduled.first_moved.location, scheduled.chart())
+            if self.chart:
+                sys.stderr.write("\n".join((text, *scheduled.chart())) + "\n")
         return changed
 
     def _with_turns(

@@ -64,7 +64,7 @@ class ScheduledLoop:
                     source, distance = found
                     yield self._dependence(source, number, op, value, distance)
         # Effects without tokens keep their order, also between iterations.
-        ordered = [n for n, op in enumerate(self.ops) if not is_pure(op) and not _has_token(op)]
+        ordered = [n for n, op in enumerate(self.ops) if not is_pure(op) and not has_token(op)]
         for first, second in pairwise(ordered):
             yield Dependence(first, second, self._latency(first))
         if len(ordered) > 1:
@@ -260,7 +260,8 @@ def values_used(op: Operation) -> Iterator[Value]:
                 yield from values_used(inner)
 
 
-def _has_token(op: Operation) -> bool:
+def has_token(op: Operation) -> bool:
+    """Whether an op is in a chain of tokens."""
     return any(v.type is nv_tileaa.MEM_TOKEN for v in (*op.operands, *op.results))
 
 
