@@ -103,6 +103,9 @@ class KernelParts:
         """The most registers for tiles that cost no CTA of a multiprocessor, if the order of the program needs
         `least`."""
         most = (255 if self.choice is None else self.choice.consumer_registers) - OTHER_REGISTERS
+        if self.choice is not None and self.choice.by_threads:
+            # Accesses are narrow where TMA cannot be used, and have as many addresses again.
+            most -= OTHER_REGISTERS
         ctas = self.ctas(least)
         while most > least and self.ctas(most) < ctas:
             most -= 1
