@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from tessera_tools.ir.attributes import Attribute
@@ -14,6 +15,7 @@ from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import IntegerType
 from tessera_tools.records import dataclass, field
 
+_INTEGER = re.compile(r"-?[0-9]{1,20}")
 _MOST_OPS = 10_000
 """Ops of an expression; a longer one is not computed."""
 
@@ -61,6 +63,16 @@ class Launch:
             return None
         folded = op.fold(operands) or [None]
         return folded[0] if isinstance(folded[0], Attribute) else None
+
+
+def launch_of(kernel: Operation, tile_blocks: int, arguments: Sequence[str]) -> Launch:
+    """The launch that options describe: `arguments` are integers, or `?`.  An error at the op if they are invalid."""
+    if tile_blocks < 0:
+        raise kernel.error(f"option tile-blocks={tile_blocks} is invalid; expected 0 or more")
+    for argument in arguments:
+        if argument != "?" and _INTEGER.fullmatch(argument) is None:
+            raise kernel.error(f"option arguments has '{argument}'; expected an integer of 64 bits, or ?")
+    return Launch([int(argument) if argument != "?" else None for argument in arguments])
 
 
 def _sources(value: Value) -> list[Value]:

@@ -295,7 +295,7 @@ _CUT = "tileas-cut-products"
 _SWAP = "tileas-swap-operands"
 _SIGNS = "sink-negf-through-shapes"
 _PREPARE = "tileas-prepare-for-scheduling"
-_SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPSTURNS}"
+_SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPSTURNSKNOWN}"
 AGENTS = "tileas-materialize-scheduleAGENTS"
 _ALTERNATE = "tileas-alternate-consumers"
 _UNITS = "optimize-execution-unit-mapping"
@@ -343,7 +343,7 @@ _BLACKWELL: Mapping[str, Sequence[str]] = {**_COMMON, "nv_tileas": _blackwell(_C
 
 PIPELINES: Mapping[str, Mapping[str, Sequence[str]]] = {
     # The passes for each target and stage. TARGET is replaced by the target's name, which the first conversion writes
-    # to the module for the later passes; FORM, PROGRAMS, STAGES, DEPTH, GROUPS and TURNS by options, if given.
+    # to the module for the later passes; FORM, PROGRAMS, STAGES, DEPTH, GROUPS, TURNS and KNOWN by options, if given.
     "sm_80": _COMMON,
     "sm_86": _COMMON,
     "sm_87": _COMMON,
@@ -409,7 +409,8 @@ def pipeline_for(
     left_out |= SPECIALIZES if assignment == "none" else set()
     assigned = f"agents={assignment}" if assignment not in ("auto", "none") else ""
     known = tile_blocks > 0 and cluster == "auto" and not priced
-    split = f"tile-blocks={tile_blocks} arguments={','.join(arguments) or '?'}" if known else "tile-blocks=0"
+    launch = f"tile-blocks={tile_blocks} arguments={','.join(arguments) or '?'}"
+    split = launch if known else "tile-blocks=0"
     left_out |= set() if split_k > 1 or (known and not split_k) else {_SPLIT}
     words = {
         "TARGET": target,
@@ -420,6 +421,7 @@ def pipeline_for(
         "FORM": f"{{{' '.join(form)}}}" if form else "",
         "GROUPS": groups,
         "TURNS": f" ping-pong={ping_pong}" if ping_pong != "auto" else "",
+        "KNOWN": f" {launch}" if known else "",
         "AGENTS": f"{{{assigned}}}" if assigned else "",
         "STAGES": f"{{{stages}}}" if stages else "",
         "DEPTH": f" {stages}" if stages else "",

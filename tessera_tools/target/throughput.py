@@ -107,8 +107,8 @@ _SM86 = replace(
     guesses=("memory_bytes", "memory_latency"),
 )
 # Jetson AGX Orin's data sheet: 85 dense int8 TOP/s at 1.3 GHz and 16 SMs, the tensor cores of sm_80.
-_SM87 = replace(_SM86, mma={64: 1, 32: 512, 16: 1024, 8: 2048})
-_SM89 = replace(_SM86, mma={64: 1, 32: 128, 16: 512, 8: 1024}, guesses=())
+_SM87 = replace(_SM86, mma={64: 1, 32: 512, 16: 1024, 8: 2048}, dram_bytes=10)
+_SM89 = replace(_SM86, mma={64: 1, 32: 128, 16: 512, 8: 1024}, dram_bytes=3, guesses=())
 # [HP] mma.sync reaches 62.9 % of the peak, wgmma all of it; [GB] 7.0 TB/s from L2 to 114 SMs.
 _SM90 = replace(
     _SM80,
@@ -136,6 +136,7 @@ _SM100 = replace(
 _SM120 = replace(
     _SM89,
     mma={64: 2, 32: 128, 16: 256, 8: 1024},
+    dram_bytes=4,
     memory_latency=600,
     mma_latency=35,
     guesses=("memory_bytes", "memory_latency"),

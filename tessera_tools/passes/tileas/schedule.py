@@ -27,6 +27,7 @@ from contextlib import suppress
 from typing import ClassVar
 
 from tessera_tools.analysis.hints import hint
+from tessera_tools.analysis.launches import launch_of
 from tessera_tools.analysis.modulo_scheduling import SchedulingError
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
@@ -92,6 +93,10 @@ class ScheduleLoops(Pass):
         "one of few CTAs, or never",
         choices=("auto", "always", "never"),
     )
+    tile_blocks: int = option(0, "the tile blocks of a launch of few CTAs; 0 for any launch")
+    arguments: tuple[str, ...] = option(
+        (), "the integers among the arguments of that launch; ? for any other"
+    )
 
     def run(self, op: Operation, context: PassContext) -> bool:
         if self.num_stages < 0:
@@ -103,7 +108,9 @@ class ScheduleLoops(Pass):
                 f"option num-consumer-warpgroups={self.num_consumer_warpgroups} is invalid; expected 1, 2 or 4, or 0"
             )
         target, changed = target_of(op), False
-        for function in kernels(op):
+        launch = launch_of(op, self.tile_blocks, self.arguments)
+        functions = kernels(op)
+        for function in functions:
             made = _Made(self.num_stages)
             choice = self._choice(function, target)
             in_turn = self._alternated(function, made, target, choice, context)
@@ -148,9 +155,8 @@ class ScheduleLoops(Pass):
                 if self.chart:
                     sys.stderr.write("\n".join(scheduled.chart()) + "\n")
             if self.between_loops != "never" and in_turn is None:
-                changed |= self._schedule_blocks(
-                    function, KernelParts(function, choice, target), loops, context
-                )
+                kernel = KernelParts(function, choice, target, launch if len(functions) == 1 else None)
+                changed |= self._schedule_blocks(function, kernel, loops, context)
             if self.ping_pong == "always" and not taken and _multiplies(function):
                 raise function.error(
                     f"cannot take turns, for which ping-pong=always asks: {_why_no_turns(choice)}"
@@ -165,9 +171,9 @@ class ScheduleLoops(Pass):
         context: PassContext,
     ) -> bool:
         """Order the ops outside of innermost loops, where that takes less time."""
-        changed, launches = False, (True, False) if self.between_loops == "auto" else (True,)
+        changed, few = False, self.between_loops == "always" or self.tile_blocks > 0
         for block in blocks_between_loops(function, innermost_loops(function)):
-            scheduled = ScheduledBlock(block, kernel, loops, kernel.target, launches)
+            scheduled = ScheduledBlock(block, kernel, loops, kernel.target, (True,) if few else (True, False))
             scheduled.write()
             if not scheduled.is_changed:
                 continue

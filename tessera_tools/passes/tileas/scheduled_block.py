@@ -21,6 +21,7 @@ from itertools import pairwise
 from math import prod
 from typing import Any
 
+from tessera_tools.analysis.launches import Launch
 from tessera_tools.analysis.list_scheduling import Graph, Task, Tile, ordered, pressure, timed
 from tessera_tools.analysis.modulo_scheduling import Dependence
 from tessera_tools.analysis.storage import storage_bits
@@ -67,11 +68,13 @@ _LOOPS = (scf.For, scf.While, nv_tileaa.Loop)
 class KernelParts:
     """What the blocks of a kernel share: the ops of its agents, its threads, and their registers.
 
-    choice: its asynchronous products, if any; threads: those that compute.
+    choice: its asynchronous products, if any; launch: if it is known; threads: those that compute.
     """
 
-    def __init__(self, function: nv_tileaa.Func, choice: Choice | None, target: Target) -> None:
-        self.choice, self.target = choice, target
+    def __init__(
+        self, function: nv_tileaa.Func, choice: Choice | None, target: Target, launch: Launch | None = None
+    ) -> None:
+        self.choice, self.target, self.launch = choice, target, launch
         found = [] if choice is None else choice.products
         self.products: dict[Operation, AsyncProduct] = {p.dot: p for p in found}
         self.brought = {load.load for p in found for load in p.loads}
@@ -85,10 +88,24 @@ class KernelParts:
         warps = spec.num_warps if choice is None else choice.groups * WARPS_OF_WARPGROUP
         self.threads = 32 * warps
 
+    def trips(self, op: Operation, unknown: int) -> int:
+        """Iterations of a loop; 1 for another op."""
+        if not isinstance(op, scf.For):
+            return unknown if isinstance(op, _LOOPS) else 1
+        if op.trip_count is not None or self.launch is None:
+            return op.trip_count or unknown
+        lower, upper, step = (self.launch.number(value) for value in (op.lower, op.upper, op.step))
+        if lower is None or upper is None or step is None or step <= 0:
+            return unknown
+        return max(1, -(-(upper - lower) // step))
+
     def budget(self, least: int) -> int:
         """The most registers for tiles that cost no CTA of a multiprocessor, if the order of the program needs
         `least`."""
         most = (255 if self.choice is None else self.choice.consumer_registers) - OTHER_REGISTERS
+        if self.choice is not None and self.choice.by_threads:
+            # Accesses are narrow where TMA cannot be used, and have as many addresses again.
+            most -= OTHER_REGISTERS
         ctas = self.ctas(least)
         while most > least and self.ctas(most) < ctas:
             most -= 1
@@ -201,7 +218,7 @@ class ScheduledBlock:
 
     def _cycles(self, op: Operation, trips: int) -> int:
         """Cycles for which an op with loops occupies the threads."""
-        found, count = self.loops.get(op), _trips(op, trips)
+        found, count = self.loops.get(op), self.kernel.trips(op, trips)
         if found is not None and self.is_fed:
             busy = Counter(busy_of(found.ops, found.costs))
             del busy["memory"]
@@ -313,7 +330,7 @@ class ScheduledBlock:
         otherwise that of the program."""
         if len(self.ops) < 2:
             return self.source
-        budget = self.kernel.budget(pressure(self.few, self.source, inside=True))
+        budget = self.kernel.budget(self.pressure)
         order = ordered(self.many, budget)
         # Ops are placed by their cycles, so that no other order may have them.
         starts = timed(self.many, order).cycles
@@ -347,7 +364,7 @@ class ScheduledBlock:
             return length
         moved = sum(task.reserved.get("memory", 0) for task in graph.tasks)
         looped = sum(
-            _trips(inner, trips) * busy_of(found.ops, found.costs)["memory"]
+            self.kernel.trips(inner, trips) * busy_of(found.ops, found.costs)["memory"]
             for op in self.ops
             for inner in (op, *op.walk())
             if (found := self.loops.get(inner)) is not None
@@ -410,13 +427,6 @@ class ScheduledBlock:
                 f"cycle {start:6} |{bar}| {self.agent(number)} {self.ops[number].name}: {task.threads}"
             )
         return lines
-
-
-def _trips(op: Operation, unknown: int) -> int:
-    """Iterations of a loop; 1 for another op."""
-    if isinstance(op, scf.For):
-        return op.trip_count or unknown
-    return unknown if isinstance(op, _LOOPS) else 1
 
 
 def _from_outside(op: Operation) -> Iterator[Value]:

@@ -17,13 +17,12 @@ A kernel can be split if it has one loop with products, which does nothing but a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from math import prod
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.facts import Facts
-from tessera_tools.analysis.launches import Launch
+from tessera_tools.analysis.launches import launch_of
 from tessera_tools.analysis.persistent import CLUSTER_PROGRAMS
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -45,7 +44,6 @@ from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 
 _LOADS = ("nv_tileas.tiled_load", "nv_tileaa.load", "nv_tileas.tiled_prefetch", "nv_tileaa.create_mem_token")
-_INTEGER = re.compile(r"-?[0-9]{1,20}")
 _PARTS = (2, 4, 8)
 """CTAs of a cluster that every GPU with clusters launches."""
 
@@ -68,16 +66,11 @@ class SplitK(Pass):
     def run(self, op: Operation, context: PassContext) -> bool:
         if self.parts not in (0, 1, *_PARTS):
             raise op.error(f"option parts={self.parts} is invalid; expected 0, 1, 2, 4 or 8")
-        if self.tile_blocks < 0:
-            raise op.error(f"option tile-blocks={self.tile_blocks} is invalid; expected 0 or more")
-        for argument in self.arguments:
-            if argument != "?" and _INTEGER.fullmatch(argument) is None:
-                raise op.error(f"option arguments has '{argument}'; expected an integer of 64 bits, or ?")
+        launch = launch_of(op, self.tile_blocks, self.arguments)
         if self.parts == 1 or (not self.parts and not self.tile_blocks):
             return False
         changed = False
         functions = kernels(op)
-        launch = Launch([int(a) if a != "?" else None for a in self.arguments])
         for function in functions if self.parts or len(functions) == 1 else ():
             target = target_of(op)
             try:

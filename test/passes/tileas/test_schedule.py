@@ -18,6 +18,7 @@ from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.target import lookup, targets
 from tessera_tools.target.throughput import throughput
+from tessera_tools.target.timing import timing
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 ATTENTION = "attention_causal_bf16_d128"
@@ -91,6 +92,14 @@ def test_every_target_has_its_rates() -> None:
         assert rates.tensor("mma", 16) >= rates.fma
         assert rates.tensor("mma", 8) >= rates.tensor("mma", 16)
         assert rates.tensor("fma", 32) == rates.fma
+
+
+def test_bytes_from_dram_follow_from_the_table_of_the_clock() -> None:
+    known = [(target, table) for target in targets() if (table := timing(target)) is not None]
+    assert known
+    for target, table in known:
+        rate = table.value("dram_chip_gbs") * 1e3 / table.value("sms") / table.value("clock_mhz")
+        assert throughput(target).dram_bytes == round(rate)
 
 
 def test_a_product_costs_its_work_divided_by_the_rate() -> None:

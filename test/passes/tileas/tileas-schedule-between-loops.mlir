@@ -1,6 +1,7 @@
 // RUN: tessera-opt %s --tileas-schedule | filecheck %s
 // RUN: tessera-opt %s --tileas-schedule --tileas-schedule | filecheck %s
 // RUN: tessera-opt %s --tileas-schedule=between-loops=always | filecheck %s --check-prefix=ALWAYS
+// RUN: tessera-opt %s --tileas-schedule=tile-blocks=64 | filecheck %s --check-prefix=ALWAYS
 // RUN: tessera-opt %s --tileas-schedule=between-loops=never | filecheck %s --check-prefix=NEVER
 // RUN: tessera-opt %s --tileas-schedule --tileas-materialize-schedule | filecheck %s --check-prefix=MOVED
 // RUN: tessera-opt %s --tileas-schedule=chart -o %t 2>&1 | filecheck %s --check-prefix=CHART
