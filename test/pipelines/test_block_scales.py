@@ -40,7 +40,8 @@ def check(product: Scaled, extents: tuple[int, int, int], mode: str, **options: 
     rng = np.random.default_rng(fresh_seed())
     args, expected, bound = product.case(*extents, rng)
     grid = product.grid(*extents[:2])
-    found = launch(product.text(), *args, target=TARGET, grid=grid, mode=mode, **options)[0][4]
+    options = {"target": TARGET, **options}
+    found = launch(product.text(), *args, grid=grid, mode=mode, **options)[0][4]
     assert np.all(np.abs(found - expected) <= 1e-6 * bound)
 
 
@@ -70,6 +71,28 @@ def test_edges(name: str) -> None:
     product = PROGRAMS[name]
     m, n, blocks = int(rng.integers(129, 256)), 4 * int(rng.integers(17, 31)), int(rng.integers(5, 12))
     check(product, (m, n, blocks * product.block), str(rng.choice(["late", "early"])))
+
+
+TYPES = [
+    ("f8E4M3FN", "f8E8M0FNU", 32), ("f8E5M2", "f8E8M0FNU", 32), ("f4E2M1FN", "f8E8M0FNU", 32),
+    ("f4E2M1FN", "f8E8M0FNU", 16), ("f4E2M1FN", "f8E4M3FN", 16),
+]  # fmt: skip
+"""(elements, factors, block) that mmaf_scaled admits."""
+
+
+@pytest.mark.parametrize("types", TYPES, ids=["-".join(map(str, types)) for types in TYPES])
+@pytest.mark.parametrize(("target", "instruction"), [(TARGET, "tcgen05.mma"), ("sm_120a", "mma.sync")])
+def test_any_tile_and_extents(types: tuple[str, str, int], target: str, instruction: str) -> None:
+    """By tensor memory, and by mma.sync; each order of B, edges of all axes."""
+    rng = np.random.default_rng(fresh_seed())
+    rows, columns, k = (int(rng.choice(sizes)) for sizes in ([64, 128], [64, 128], [64, 128]))
+    if target == TARGET:
+        rows = 128
+    product = Scaled(rows, columns, k, *types, b_rows=bool(rng.integers(2)))
+    assert instruction in compiled(product.text(), target).ptx
+    extents = int(rng.integers(1, 2 * rows)), 4 * int(rng.integers(1, columns // 2))
+    blocks = int(rng.integers(1, 3 * product.blocks))
+    check(product, (*extents, blocks * product.block), str(rng.choice(["late", "early"])), target=target)
 
 
 @pytest.mark.parametrize(("cluster", "atoms"), [("blocks:2x1", False), ("2x1", False), ("blocks:2x1", True)])
