@@ -31,7 +31,7 @@ __all__ = ["MOST_SURVEYED", "Load", "Surveyor", "fresh", "plan", "reached"]
 
 MOST_SURVEYED = 600
 """CTAs that are surveyed."""
-_FIRST = 1500
+_FIRST = 3000
 """Steps of a warp in which first accesses are searched."""
 _SECTOR = 32
 _MOST_LAPS = 32
