@@ -519,6 +519,18 @@ def test_what_several_ctas_read_comes_from_dram_once(place: str, step: int, laps
     assert found.surveyed == 512
 
 
+def test_loads_that_begin_late_are_surveyed() -> None:
+    """The main loop of an unrolled kernel may begin after more than a thousand instructions."""
+    place = "  fma.rn.f32 %f1, %f1, %f1, %f1;\n" * 1600 + "  and.b32 %r2, %r1, 7;"
+    device = runtime.device("sim")
+    text = HEAD.format(target="sm_90a") + READS.format(place=place, step=128, laps=32)
+    out = device.buffer(np.zeros(513 * 1024, np.float32), "out")
+    found = device.load(text).kernel("k").launch((128,), [out], block=(32,), timing=True).estimate
+    assert found is not None
+    moved = found.timeline.dram_bytes * found.scale
+    assert moved == pytest.approx(8 * 32 * 128 + 128 * 128, rel=0.1)
+
+
 FLAG = """.visible .entry k(.param .u64 out)
 {{
   .reg .b32 %r<8>; .reg .b64 %rd<8>; .reg .pred %p<4>;
