@@ -479,30 +479,36 @@ READS = """.visible .entry k(.param .u64 out)
   mov.u32 %r4, 0;
 L:
   ld.global.f32 %f0, [%rd2];
-  add.u64 %rd2, %rd2, 128;
+  add.s64 %rd2, %rd2, {step};
   add.u32 %r4, %r4, 1;
-  setp.lt.u32 %p0, %r4, 32;
+  setp.lt.u32 %p0, %r4, {laps};
   @%p0 bra L;
   st.global.f32 [%rd2], %f0;
   ret;
 }}
 """
+HALVES = "  shl.b32 %r5, %r1, 9;  add.u32 %r0, %r0, %r5;  mov.u32 %r2, {first};"
+"""Windows, each of which starts in the middle of the one before."""
 
 
 @pytest.mark.parametrize(
-    ("place", "part"),
+    ("place", "step", "laps", "part"),
     [
-        ("  mov.u32 %r2, %r1;", 1.0),
-        ("  and.b32 %r2, %r1, 7;", 8 / 512),
-        ("  shr.u32 %r2, %r1, 1;", 1 / 2),
-        # Windows, each of which starts in the middle of the one before.
-        ("  shl.b32 %r5, %r1, 9;  add.u32 %r0, %r0, %r5;  mov.u32 %r2, 0;", 1 / 2),
+        ("  mov.u32 %r2, %r1;", 128, 32, 1.0),
+        ("  and.b32 %r2, %r1, 7;", 128, 32, 8 / 512),
+        ("  shr.u32 %r2, %r1, 1;", 128, 32, 1 / 2),
+        (HALVES.format(first=0), 128, 32, 1 / 2),
+        # As in causal attention whose last block of keys is the first one.
+        (HALVES.format(first=1), -128, 32, 1 / 2),
+        # Of so many laps, only some are looked up.
+        (HALVES.format(first=0), 64, 64, 1 / 2),
+        (HALVES.format(first=1), -64, 64, 1 / 2),
     ],
 )
-def test_what_several_ctas_read_comes_from_dram_once(place: str, part: float) -> None:
+def test_what_several_ctas_read_comes_from_dram_once(place: str, step: int, laps: int, part: float) -> None:
     """The address of a CTA's data is any function of its number."""
     device = runtime.device("sim")
-    module = device.load(HEAD.format(target="sm_90a") + READS.format(place=place))
+    module = device.load(HEAD.format(target="sm_90a") + READS.format(place=place, step=step, laps=laps))
     out = device.buffer(np.zeros(513 * 1024, np.float32), "out")
     found = module.kernel("k").launch((512,), [out], block=(32,), timing=True).estimate
     assert found is not None
@@ -511,6 +517,18 @@ def test_what_several_ctas_read_comes_from_dram_once(place: str, part: float) ->
     moved = found.timeline.dram_bytes * found.scale
     assert moved == pytest.approx(part * read + stored, rel=0.1)
     assert found.surveyed == 512
+
+
+def test_loads_that_begin_late_are_surveyed() -> None:
+    """The main loop of an unrolled kernel may begin after more than a thousand instructions."""
+    place = "  fma.rn.f32 %f1, %f1, %f1, %f1;\n" * 1600 + "  and.b32 %r2, %r1, 7;"
+    device = runtime.device("sim")
+    text = HEAD.format(target="sm_90a") + READS.format(place=place, step=128, laps=32)
+    out = device.buffer(np.zeros(513 * 1024, np.float32), "out")
+    found = device.load(text).kernel("k").launch((128,), [out], block=(32,), timing=True).estimate
+    assert found is not None
+    moved = found.timeline.dram_bytes * found.scale
+    assert moved == pytest.approx(8 * 32 * 128 + 128 * 128, rel=0.1)
 
 
 FLAG = """.visible .entry k(.param .u64 out)

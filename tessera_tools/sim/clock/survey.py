@@ -31,7 +31,7 @@ __all__ = ["MOST_SURVEYED", "Load", "Surveyor", "fresh", "plan", "reached"]
 
 MOST_SURVEYED = 600
 """CTAs that are surveyed."""
-_FIRST = 1500
+_FIRST = 3000
 """Steps of a warp in which first accesses are searched."""
 _SECTOR = 32
 _MOST_LAPS = 32
@@ -210,12 +210,14 @@ class _Laps(NamedTuple):
     """The distance in sectors between the laps of a loop, and how many there are."""
 
     step: int
+    """Negative if the loop reads backward."""
     laps: int
 
     def of(self, place: int) -> list[int]:
         """The first sectors of the laps from a place on; of more than can be looked up, those at multiples."""
         every = -(-self.laps // _MOST_LAPS)
-        skipped = -(place // self.step) % every if every <= self.laps else 0
+        first = place // abs(self.step)
+        skipped = (-first if self.step > 0 else first) % every if every <= self.laps else 0
         return [place + lap * self.step for lap in range(skipped, self.laps, every)] or [place]
 
 
@@ -237,6 +239,6 @@ def _laps(traces: Sequence[Trace]) -> tuple[Counter[Load], dict[Load, _Laps]]:
         warp, firsts = max(by_warp.items(), key=lambda item: len(item[1]))
         apart = Counter(b - a for a, b in pairwise(firsts))
         (step, often), *_ = apart.most_common(1) or [(0, 0)]
-        if step > 0 and 2 * often > len(firsts) - 1:
+        if step and 2 * often > len(firsts) - 1:
             found[load] = _Laps(step, times[load, warp])
     return sizes, found
