@@ -167,10 +167,13 @@ class SimulatedKernel(interface.Kernel):
             launch.watch(recorder, skips)
             result = launch.run()
             again = launch.skips_again(recorder, result)
-            if again is None:
+            too_long = launch.max_instructions == MOST_STEPS and (
+                result.instructions > MOST_STEPS or launch.too_long(recorder, again)
+            )
+            if again is None or too_long:
                 break
             skips = again
-        if launch.max_instructions == MOST_STEPS and result.instructions > MOST_STEPS:
+        if too_long:
             raise error(
                 None,
                 f"the clock records at most {MOST_STEPS:,} warp instructions, and '{self.name}' executes more",

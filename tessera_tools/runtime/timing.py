@@ -213,12 +213,22 @@ class TimedLaunch(PartialLaunch):
         if recorder.polls:
             recorder.writes = frozenset(pc for pc, inst in instructions if may_write(inst))
         elif skips.least:
-            recorder.steady = Steady(self.module.program, self.functions, skips, recorder.tickets)
+            recorder.steady = Steady(
+                self.module.program, self.functions, skips, recorder.tickets, 2 * MOST_STEPS
+            )
+
+    def too_long(self, recorder: Recorder, again: Skips | None) -> bool:
+        """Whether the launch executes more instructions than are recorded: as far as is known before it does."""
+        steady = recorder.steady
+        if steady is not None and steady.hopeless:
+            return True
+        everything = again is not None and not again.least
+        return everything and steps_of([*recorder.traces.values()])[1] > MOST_STEPS
 
     def skips_again(self, recorder: Recorder, result: Result) -> Skips | None:
         """None if the launch has run as it should; else what it may skip the next time."""
         steady = recorder.steady
-        if steady is None:
+        if steady is None or steady.hopeless:
             return None
         if steady.failed:
             return steady.again if steady.again.least <= _MOST_WINDOW else Skips(0)

@@ -476,6 +476,30 @@ def test_more_instructions_than_the_clock_records(monkeypatch: pytest.MonkeyPatc
     assert found.executed < 20_000
 
 
+def test_a_long_loop_without_a_steady_state_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it will execute is known from its slice, long before it is executed."""
+    monkeypatch.setattr("tessera_tools.runtime.timing.MOST_STEPS", 20_000)
+    code = f"""L:
+  mul.lo.u32 %r3, %r2, -1640531535;
+  setp.lt.u32 %p1, %r3, 1234567890;
+  @%p1 bra NEXT;
+  ex2.approx.ftz.f32 %f0, %f0;
+NEXT:
+{LAP.format(head="L")}"""
+    recorders: list[Recorder] = []
+    watch = TimedLaunch.watch
+
+    def watched(self: TimedLaunch, recorder: Recorder, skips: Skips) -> None:
+        recorders.append(recorder)
+        watch(self, recorder, skips)
+
+    monkeypatch.setattr(TimedLaunch, "watch", watched)
+    time_of(code, 100)
+    with pytest.raises(tt.DiagnosticError, match="the clock records at most 20,000 warp instructions"):
+        time_of(code, 10_000)
+    assert sum(len(trace.steps) for trace in recorders[-1].traces.values()) < 1_000
+
+
 def test_a_kernel_that_polls_is_not_cut() -> None:
     recorder = Recorder()
     device = runtime.device("sim")

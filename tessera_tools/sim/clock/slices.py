@@ -11,10 +11,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.clock.cost import Register, registers
+from tessera_tools.sim.lanes import mask_of
 from tessera_tools.sim.program import Address, Immediate, Instruction, Name, Operand
+from tessera_tools.sim.warp import Split, Warp
 
-__all__ = ["Slice", "guard_of", "is_ticket", "named", "slice_of", "targets", "with_addresses"]
+__all__ = [
+    "Slice",
+    "guard_of",
+    "is_ticket",
+    "merged",
+    "named",
+    "row_of",
+    "slice_of",
+    "targets",
+    "with_addresses",
+]
 
 _PURE = frozenset({
     "add", "sub", "mul", "mad", "fma", "min", "max", "abs", "neg", "and", "or", "xor", "not", "shl", "shr", "shf",
@@ -273,3 +286,21 @@ def _written(inst: Instruction) -> tuple[Register, ...]:
 def _timed(inst: Instruction) -> bool:
     """True if an instruction reads a clock."""
     return any(isinstance(operand, Name) and operand.name.startswith(_CLOCKS) for operand in inst.operands)
+
+
+# -- warps
+
+
+def merged(splits: list[Split]) -> list[Split]:
+    """Splits with those at the same instruction as one."""
+    found: dict[int, Split] = {}
+    for split in splits:
+        first = found.setdefault(split.pc, split)
+        if first is not split:
+            first.mask = mask_of(first.mask.bits | split.mask.bits)
+    return list(found.values())
+
+
+def row_of(warp: Warp, register: Register) -> Array:
+    """The lanes of a register."""
+    return warp.registers[register[0]][register[1]]

@@ -26,9 +26,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tessera_tools.sim.arrays import Array
-from tessera_tools.sim.clock.cost import Register
 from tessera_tools.sim.clock.cuts import Cut, first_of, phases_of, same_phases, turned_phases
-from tessera_tools.sim.clock.slices import Slice, named, slice_of, targets, with_addresses
+from tessera_tools.sim.clock.slices import Slice, merged, named, row_of, slice_of, targets, with_addresses
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.machine import StopLaunch
 from tessera_tools.sim.program import Function, Program
@@ -130,11 +129,19 @@ class Steady:
     """Finds the steady state of loops while a launch runs, and skips its laps."""
 
     def __init__(
-        self, program: Program, functions: Sequence[Function], skips: Skips, tickets: Tickets | None = None
+        self,
+        program: Program,
+        functions: Sequence[Function],
+        skips: Skips,
+        tickets: Tickets | None = None,
+        most: int = 1 << 62,
     ) -> None:
         self.instructions = program.instructions
         self.skips = skips
         self.tickets = tickets
+        self.most = most
+        """Steps, more than which no launch is meant to take."""
+        self.hopeless = False
         self.again = Skips(0)
         """After a launch that has failed: with which it may succeed."""
         self.failed = False
@@ -162,7 +169,9 @@ class Steady:
         self.plans: dict[int, _Plan] = {}
         """By cluster."""
         self.slices: dict[tuple[int, frozenset[int]], Slice | None] = {}
-        self.examined: dict[Any, list[_Ahead]] = {}
+        self.examined: dict[Any, tuple[int, list[_Ahead]]] = {}
+        self.expected: dict[tuple[int, int, int], int] = {}
+        """By CTA, warp and head of a loop without a steady state: the steps that its known laps will take."""
         self.wide: dict[tuple[int, frozenset[int]], Slice] = {}
         self.skipped: dict[Any, _Later] = {}
         self.spent = 0
@@ -222,11 +231,14 @@ class Steady:
         modes = (False,)
         if self.skips.turns and (tiles or trace.cluster in self.plans):
             modes = (True, False)
-        rows = b"".join(_row(warp, register).tobytes() for register in loop.cut.registers)
+        rows = b"".join(row_of(warp, register).tobytes() for register in loop.cut.registers)
         state = key, modes, rows, warp.live, tickets
         if state not in self.examined:
             self.examined[state] = self._ahead(warp, head, loop.cut, modes, trace)
-        for ahead in self.examined[state]:
+        laps, found = self.examined[state]
+        if len(loop.marks) >= (4 if tiles else 12):
+            self.expected[trace.cta, trace.warp, head] = laps * lap
+        for ahead in found:
             unit = math.lcm(ahead.period, self.skips.least)
             wanted = min(_WINDOW_LAPS, -(-_WINDOW_STEPS // lap))
             window, begin = unit * -(-wanted // unit), len(loop.marks)
@@ -247,7 +259,11 @@ class Steady:
             elif begin not in _SEEN or ahead.laps < 5 * window:
                 continue
             loop.window, loop.left, loop.begin, loop.turns = window, ahead.laps, begin, ahead.turns
+            self.expected.pop((trace.cta, trace.warp, head), None)
             return
+        if sum(self.expected.values()) > self.most:
+            self.hopeless = True
+            raise StopLaunch
 
     def _tickets(self, cut: Slice, trace: Trace) -> tuple[int, ...] | None:
         """Stands for the tickets that the loop will load; None if it may load something else."""
@@ -258,8 +274,10 @@ class Steady:
             return None
         return trace.cta, trace.warp, *map(self.tickets.count, loads)
 
-    def _ahead(self, warp: Warp, head: int, cut: Slice, modes: Sequence[bool], trace: Trace) -> list[_Ahead]:
-        """The periods of the laps that follow, and how many there are, by whether they turn."""
+    def _ahead(
+        self, warp: Warp, head: int, cut: Slice, modes: Sequence[bool], trace: Trace
+    ) -> tuple[int, list[_Ahead]]:
+        """How many laps follow at least; their periods, and how many laps have them, by whether they turn."""
         runner = _Runner(self, warp, head, cut, trace, examines=True)
         found: list[_Way] = []
         try:
@@ -284,7 +302,7 @@ class Steady:
                     best = _Ahead(period, same, turns)
             if best is not None:
                 made.append(best)
-        return made
+        return len(found), made
 
     def _cut(self, loop: _Loop, warp: Warp, head: int, trace: Trace) -> bool:
         """Skip laps, as many as the other warps of the cluster; False if the trace is not that of a steady state."""
@@ -352,7 +370,7 @@ class Steady:
             linear = (change == middle - old).all(axis=1) & change.any(axis=1)
             now[linear] += change[linear] * change.dtype.type(times)
         for register, row in zip(cut.registers, rows, strict=True):
-            _row(warp, register)[...] = row
+            row_of(warp, register)[...] = row
         self._skipped(made, waited, loaded, trace)
         if loop.turns:
             window = trace.steps[-made.steps :]
@@ -363,7 +381,7 @@ class Steady:
             cut = self.wide[key]
             rows, waited, loaded = self._run_ahead(warp, head, cut, loop.window, trace)
             for register, row in zip(cut.registers, rows, strict=True):
-                _row(warp, register)[...] = row
+                row_of(warp, register)[...] = row
             self._skipped(made, waited, loaded, trace)
 
     def _skipped(self, made: Cut, waited: Mapping[int, int], loaded: Mapping[int, int], trace: Trace) -> None:
@@ -386,7 +404,7 @@ class Steady:
         tickets = self._tickets(cut, trace)
         if tickets is None:
             self._fail(0)
-        rows = b"".join(_row(warp, register).tobytes() for register in cut.registers)
+        rows = b"".join(row_of(warp, register).tobytes() for register in cut.registers)
         key = head, laps, warp.live, rows, tickets
         if key not in self.skipped:
             self.skipped[key] = self._run_ahead(warp, head, cut, laps, trace)
@@ -400,7 +418,7 @@ class Steady:
                     self._fail(0)
         except _NotSteady:
             self._fail(0)
-        rows = [_row(warp, register).copy() for register in cut.registers]
+        rows = [row_of(warp, register).copy() for register in cut.registers]
         runner.restore()
         return _Later(rows, runner.waited, runner.loaded)
 
@@ -475,7 +493,7 @@ class _Runner:
         places: list[object] = []
         begun = False
         while True:
-            splits = warp.splits = _merged(warp.splits)
+            splits = warp.splits = merged(warp.splits)
             # As in Warp.pick: lanes meet again before the next lap of a loop.
             awake = [one for one in splits if not one.needed & warp.live & ~one.mask.bits]
             if not awake:
@@ -522,7 +540,7 @@ class _Runner:
                 if result is not None:
                     raise _NotSteady
             elif action == "touch":
-                places += (_row(warp, register)[mask.array].tobytes() for register in cut.places[pc])
+                places += (row_of(warp, register)[mask.array].tobytes() for register in cut.places[pc])
             elif action == "ticket":
                 way += pc, self._ticket(pc, mask)
             elif action == "sync" and pc in cut.aligned and mask.bits != warp.live:
@@ -533,22 +551,24 @@ class _Runner:
                 if action == "end" and bits:
                     return False
                 way += pc, bits
-                barriers += (_row(warp, register)[mask.array].tobytes() for register in cut.reads.get(pc, ()))
+                barriers += (
+                    row_of(warp, register)[mask.array].tobytes() for register in cut.reads.get(pc, ())
+                )
                 if bits and pc in cut.parities:
                     self._wait(pc, (bits & -bits).bit_length() - 1)
                 for register in cut.results.get(pc, ()):
-                    _row(warp, register)[mask_of(bits).array] = True
+                    row_of(warp, register)[mask_of(bits).array] = True
             pc += 1
             split.pc = pc
 
     def _wait(self, pc: int, lane: int) -> None:
         wait = self.cut.parities[pc]
         if wait.base is not None:
-            address = int(_row(self.warp, wait.base)[lane]) + wait.offset
+            address = int(row_of(self.warp, wait.base)[lane]) + wait.offset
         else:
             address = self.owner.constant.get(pc, -1)
         self.waited[address] = (
-            wait.value if wait.wanted is None else int(_row(self.warp, wait.wanted)[lane])
+            wait.value if wait.wanted is None else int(row_of(self.warp, wait.wanted)[lane])
         ) & 1
 
     def _ticket(self, pc: int, mask: Mask) -> int:
@@ -565,24 +585,10 @@ class _Runner:
         if guard is None:
             return mask.bits
         (register,) = named(self.owner.instructions[pc], (guard,))
-        chosen = mask_of(_row(self.warp, register)).bits
+        chosen = mask_of(row_of(self.warp, register)).bits
         return mask.bits & (~chosen if guard.negated else chosen)
 
 
 def _lap(marks: Sequence[int]) -> int:
     """Steps of a lap, by the length of the trace at each."""
     return max(1, (marks[-1] - marks[0]) // max(1, len(marks) - 1))
-
-
-def _merged(splits: list[Split]) -> list[Split]:
-    """Splits with those at the same instruction as one."""
-    found: dict[int, Split] = {}
-    for split in splits:
-        first = found.setdefault(split.pc, split)
-        if first is not split:
-            first.mask = mask_of(first.mask.bits | split.mask.bits)
-    return list(found.values())
-
-
-def _row(warp: Warp, register: Register) -> Array:
-    return warp.registers[register[0]][register[1]]
