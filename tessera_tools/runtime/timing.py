@@ -261,7 +261,7 @@ class TimedLaunch(PartialLaunch):
         while skips is not None:
             recorder = Recorder()
             launch = TimedLaunch(*args, **{**options, "stats": recorder})
-            launch.sampled = tuple(numbers)
+            launch.sampled, launch.running = tuple(numbers), self.running
             launch.watch(recorder, skips)
             skips = launch.skips_again(recorder, launch.run())
         return list(recorder.traces.values())
