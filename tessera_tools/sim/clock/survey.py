@@ -14,13 +14,15 @@ find them. Some clusters run again then as they would, until all their loads hav
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from tessera_tools.sim.clock.cuts import weights
-from tessera_tools.sim.clock.record import Trace
+from tessera_tools.sim.clock.record import Step, Trace
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.warp import CHANGED, CONVERGE, Mask, Wait, Warp
 
@@ -32,7 +34,7 @@ __all__ = ["MOST_SURVEYED", "Load", "Surveyor", "fresh", "plan", "reached"]
 MOST_SURVEYED = 600
 """CTAs that are surveyed."""
 _FIRST = 3000
-"""Steps of a warp in which first accesses are searched."""
+"""Steps of a warp in which first accesses are searched, with the laps that its trace skips: a survey skips none."""
 _SECTOR = 32
 _MOST_LAPS = 32
 """Laps of a loop that are looked up: some of more, the same of all CTAs."""
@@ -47,9 +49,15 @@ def reached(traces: Sequence[Trace], loads: frozenset[int]) -> frozenset[Load]:
     return frozenset(
         (ranks[trace.cta], step.pc)
         for trace in traces
-        for step in trace.steps[:_FIRST]
+        for _, step in _first_steps(trace)
         if step.pc in loads and step.sectors is not None
     )
+
+
+def _first_steps(trace: Trace) -> Iterator[tuple[int, Step]]:
+    """The first steps of a warp, and how many it has executed by then if it skips nothing."""
+    numbers = np.cumsum(weights(trace)).astype(int)
+    return zip(numbers.tolist(), trace.steps[: int(np.searchsorted(numbers, _FIRST, "right"))], strict=False)
 
 
 def plan(traces: Sequence[Trace], loads: frozenset[int]) -> dict[tuple[int, int], int]:
@@ -59,7 +67,7 @@ def plan(traces: Sequence[Trace], loads: frozenset[int]) -> dict[tuple[int, int]
     first: dict[tuple[int, int], dict[int, int]] = {}
     for trace in traces:
         found: dict[int, int] = {}
-        for number, step in enumerate(trace.steps[:_FIRST], 1):
+        for number, step in _first_steps(trace):
             if step.pc in loads and step.sectors is not None:
                 found.setdefault(step.pc, number)
         if found:
