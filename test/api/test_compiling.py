@@ -148,7 +148,7 @@ def test_an_unknown_target_is_refused() -> None:
         ({"cluster": (2,)}, "cluster is '(2,)'; expected one of auto, 1x1, 2x1,"),
         ({"cluster": "3x1"}, "cluster is '3x1'; expected one of auto, 1x1, 2x1,"),
         ({"ping_pong": "often"}, "ping_pong is 'often'; expected one of auto, always, never, tiles"),
-        ({"launches": None}, "launches is 'None'; expected one of any, large"),
+        ({"launches": "huge"}, "launches is 'huge'; expected one of any, large"),
     ],
 )
 def test_a_value_that_no_option_has_is_refused(given: dict[str, Any], message: str) -> None:
