@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,16 @@ KEPT = {
     "tiles of fewer terms than the instruction": (32, 16, 32, "f4E2M1FN", "f8E8M0FNU", 32),
 }
 """(M, N, K, elements, factors, block) of products whose factors the instruction does not take."""
+
+
+@dataclass(frozen=True)
+class Hinted(Scaled):
+    """With a hint on the entry."""
+
+    hint: str = ""
+
+    def text(self) -> str:
+        return super().text().replace(") {", self.hint, 1)
 
 
 def translated(text: str, target: str) -> tuple[str, str]:
@@ -98,11 +109,15 @@ def test_a_factor_that_is_no_number() -> None:
     np.testing.assert_array_equal(y, expected)
 
 
-def test_any_grid_of_warps() -> None:
+@pytest.mark.parametrize("warps", [1, 2, 8])
+def test_any_grid_of_warps(warps: int) -> None:
     rng = np.random.default_rng(fresh_seed())
-    name = str(rng.choice(list(PROGRAMS)))
-    product, warps = PROGRAMS[name], int(rng.choice([1, 2, 8]))
-    check(product, (product.m, product.n, 2 * product.k), "late", target="sm_120a", num_warps=warps)
+    product = PROGRAMS[str(rng.choice(list(PROGRAMS)))]
+    rows, columns = (int(rng.choice([16, 32, 64, 128])) for _ in range(2))
+    hint = f") optimization_hints = <default = {{num_worker_warps_per_cta = {warps}}}> {{"
+    product = Hinted(rows, columns, product.k, product.element, product.scale, product.block, hint=hint)
+    assert f".reqntid {32 * warps}" in compiled(product.text(), "sm_120a").ptx
+    check(product, (rows, columns, 2 * product.k), "late", target="sm_120a")
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -115,7 +130,7 @@ def test_other_factors_multiply_the_sums_of_their_blocks(name: str) -> None:
     check_tile(shapes_of(m, n, k, block), element, scale, "sm_120a", 0)
 
 
-@pytest.mark.parametrize("gpu", ["sm_90a", "sm_120"])
+@pytest.mark.parametrize("gpu", ["sm_89", "sm_90a"])
 def test_other_targets_have_no_such_instruction(gpu: str) -> None:
     ptx, remarks = translated(PROGRAMS["mxfp8"].text(), gpu)
     assert "block_scale" not in ptx and "takes no such scales" not in remarks
