@@ -44,7 +44,7 @@ def mma_atom(op: nv_tileaa.Dot, target: Target) -> MmaAtomAttr:
             )
     served = ", ".join(
         f"{'/'.join(map(str, row.operands))} into {'/'.join(map(str, row.accumulators))}"
-        for row in {(r.operands, r.accumulators): r for r in rows}.values()
+        for row in {(r.operands, r.accumulators): r for r in rows if not r.scaled}.values()
     )
     raise op.error(f"multiplies {a} by {b} into {c}, for which there is no instruction; supported: {served}")
 
