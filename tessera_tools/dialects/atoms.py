@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.core import Operation
@@ -46,6 +46,7 @@ from tessera_tools.records import dataclass
 from tessera_tools.target import Feature
 
 F8E4M3FN, F8E5M2, F4E2M1FN = (FloatType(word) for word in ("f8E4M3FN", "f8E5M2", "f4E2M1FN"))
+F8E8M0FNU = FloatType("f8E8M0FNU")
 _INTEGER = re.compile(r"([su]?)i(\d+)")
 _SIGNS = {"": "signless", "s": "signed", "u": "unsigned"}
 
@@ -225,6 +226,8 @@ class Product:
     feature: Feature | None
     whole: bool = False
     """Whether it is used only for tiles of at least its shape. For smaller tiles, another instruction wastes less."""
+    scaled: bool = False
+    """Whether it is mma.sync that multiplies by scales of blocks itself: see `SCALE_VECTORS`."""
 
 
 MMA, WGMMA, UMMA, FMA = "mma", "wgmma", "umma", "fma"
@@ -233,6 +236,8 @@ _INTEGER_COLUMNS = (8, 16, 24, *range(32, 257, 16))
 _WIDE_COLUMNS = tuple(range(16, 257, 16))
 """N of tcgen05.mma with 128 rows."""
 PRODUCTS = (
+    Product(MMA, 120, (F8E4M3FN, F8E5M2), (F32,), 16, (8,), 32, Feature.MMA_SYNC_BLOCK_SCALE, scaled=True),
+    Product(MMA, 120, (F4E2M1FN,), (F32,), 16, (8,), 64, Feature.MMA_SYNC_BLOCK_SCALE, scaled=True),
     Product(MMA, 80, (F16,), (F16, F32), 16, (8,), 16, Feature.MMA_SYNC),
     Product(MMA, 80, (BF16,), (F32,), 16, (8,), 16, Feature.MMA_SYNC),
     Product(MMA, 80, (TF32,), (F32,), 16, (8,), 8, Feature.MMA_SYNC),
@@ -262,6 +267,24 @@ PRODUCTS = (
     Product(FMA, 0, (F32,), (F32,), 1, (1,), 1, None),
 )
 """Every instruction for products. Of those of a primitive, the first that the target supports is used."""
+
+
+class ScaleVector(NamedTuple):
+    """How mma.sync with scales of blocks is spelled: its kind, the blocks along K, and the type of the scales."""
+
+    kind: str
+    blocks: int
+    format: str
+
+
+SCALE_VECTORS: Mapping[tuple[int, int, Type], ScaleVector] = {
+    (32, 32, F8E8M0FNU): ScaleVector("mxf8f6f4", 1, "ue8m0"),
+    (64, 32, F8E8M0FNU): ScaleVector("mxf4", 2, "ue8m0"),
+    (64, 16, F8E4M3FN): ScaleVector("mxf4nvf4", 4, "ue4m3"),
+}
+"""(k of the instruction, elements of a block, type of the scales) → the form of mma.sync with scales of blocks.
+
+Source: PTX ISA, "Block Scaling for mma.sync"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,6 +377,11 @@ class MmaAtom(Attribute):
         return PRODUCT_PRIMITIVES[self.primitive]
 
     @property
+    def is_scaled(self) -> bool:
+        """True if the instruction is mma.sync that multiplies by scales of blocks itself."""
+        return any(row.scaled for row in self.rows())
+
+    @property
     def is_fma(self) -> bool:
         """True if the atom does not use tensor cores."""
         return self.primitive == FMA
@@ -362,6 +390,16 @@ class MmaAtom(Attribute):
 def signless(type: Type) -> Type:
     """The type in tiles of an atom's element: only atoms specify the signedness of integers."""
     return IntegerType(type.width) if isinstance(type, IntegerType) else type
+
+
+def scale_vector(dot: Any, k: int) -> ScaleVector | None:
+    """How mma.sync of depth `k` takes the scales of a product, of either stage; None if it does not."""
+    if not dot.scales:
+        return None
+    depth, (scale, other) = dot.a.type.shape[-1], (value.type for value in dot.scales)
+    if depth < k or scale.element is not other.element:
+        return None
+    return SCALE_VECTORS.get((k, depth // scale.shape[-1], scale.element))
 
 
 def least_bits(element: Type) -> int:

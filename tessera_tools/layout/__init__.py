@@ -48,6 +48,7 @@ if TYPE_CHECKING:
         mma_m16n8_accumulator,
         mma_operand_a,
         mma_operand_b,
+        mma_scales,
         reduction_steps,
         reshape,
         shape_of,
@@ -85,8 +86,8 @@ _NAMES = {
     "cute": ["CuteLayout", "Swizzle"],
     "distributed": [
         "HARDWARE_DIMS", "blocked", "broadcast", "cat", "coalesced", "dims_of", "expand_dims", "fit", "held_operand",
-        "mma_m16n8_accumulator", "mma_operand_a", "mma_operand_b", "reduction_steps", "reshape", "shape_of",
-        "slice_dim", "transpose",
+        "mma_m16n8_accumulator", "mma_operand_a", "mma_operand_b", "mma_scales", "reduction_steps", "reshape",
+        "shape_of", "slice_dim", "transpose",
         "wgmma_accumulator", "wgmma_operand_a",
     ],
     "access": [
@@ -160,6 +161,7 @@ __all__ = [
     "mma_m16n8_accumulator",
     "mma_operand_a",
     "mma_operand_b",
+    "mma_scales",
     "most_parts",
     "offsets",
     "parted_round_trip",

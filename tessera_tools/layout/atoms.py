@@ -71,6 +71,25 @@ def mma_b(element_bits: int, k: int | None = None) -> LinearLayout:
     return LinearLayout({"register": register, "lane": lane}, {ROW: k, COL: 8})
 
 
+def mma_scale_a(count: int) -> LinearLayout:
+    """Scales of A of mma.sync m16n8k*, 16 × count, of thread-id-a 0; `count` blocks along K are bytes of a register.
+
+    Two lanes of a quad hold those of rows groupID and groupID + 8. The others hold the same, and are not read.
+    Source: PTX ISA, "Block Scaling for mma.sync".
+    """
+    register: list[Basis] = [(0, 1 << bit) for bit in range(log2(count))]
+    lane: list[Basis] = [(8, 0), (0, 0), (1, 0), (2, 0), (4, 0)]
+    return LinearLayout({"register": register, "lane": lane}, {ROW: 16, COL: count})
+
+
+def mma_scale_b(count: int) -> LinearLayout:
+    """Scales of B of mma.sync m16n8k*, count × 8, of thread-id-b 0: the first lane of a quad holds those of column
+    groupID, and the others the same. Source as for `mma_scale_a`."""
+    register: list[Basis] = [(1 << bit, 0) for bit in range(log2(count))]
+    lane: list[Basis] = [(0, 0), (0, 0), (0, 1), (0, 2), (0, 4)]
+    return LinearLayout({"register": register, "lane": lane}, {ROW: count, COL: 8})
+
+
 def mma_accumulator(rows: int = 16) -> LinearLayout:
     """C and D of mma.sync m`rows`n8k*: c0, c1 in row groupID, c2, c3 in row groupID + 8, for any element width."""
     return LinearLayout(

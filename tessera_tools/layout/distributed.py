@@ -180,6 +180,21 @@ def mma_operand_b(
     )
 
 
+def mma_scales(shape: Sequence[int], count: int, warps: Sequence[int]) -> tuple[LinearLayout, LinearLayout]:
+    """Scales of A (…, M, S) and B (…, S, N) for the accumulator of `shape` (…, M, N) with `warps`, of `count` blocks.
+
+    Register order: the blocks along K, then along M or N.
+    """
+    *batches, m, n = shape
+    rank = len(shape)
+    whole = (((*batches, m, count), atoms.mma_scale_a), ((*batches, count, n), atoms.mma_scale_b))
+    a, b = (
+        _operand(atom(count), part, warps, contracted=rank - 1 - position, what="scales of an mma operand")
+        for position, (part, atom) in enumerate(whole)
+    )
+    return a, b
+
+
 def held_operand(accumulator: LinearLayout, axis: int, extent: int) -> LinearLayout:
     """Returns the layout of the operand elements that a thread needs to compute its own accumulator elements.
 

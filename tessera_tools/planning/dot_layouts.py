@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.dialects.atoms import MmaAtom
+from tessera_tools.ir.types import bit_width
 from tessera_tools.layout import (
     LayoutError,
     LinearLayout,
     fit,
     held_operand,
+    mma_scales,
 )
 
 if TYPE_CHECKING:
@@ -82,8 +84,26 @@ def dot_layouts(dot: Any, warps: int) -> tuple[LinearLayout, ...]:
         raise dot.error(f"has no layout for its tiles: {problem}") from None
     if not dot.scales:
         return (a, b, c)
-    rank, blocks = dot.c.type.rank, dot.scales[0].type.shape[-1]
-    return (a, b, c, held_operand(c, rank - 1, blocks), held_operand(c, rank - 2, blocks))
+    return (a, b, c, *scale_layouts(dot.c.type.shape, dot.scales[0].type.shape[-1], dot.atom, grid, c))
+
+
+def scale_layouts(
+    shape: tuple[int, ...], blocks: int, atom: MmaAtom, grid: tuple[int, ...], accumulator: LinearLayout
+) -> tuple[LinearLayout, LinearLayout]:
+    """Returns the layouts of the scales of A and B, of `blocks` along K.
+
+    They are as the instruction reads them, if it multiplies by them; otherwise, a thread has those of its sums.
+    """
+    *batches, m, n = shape
+    if not atom.is_scaled:
+        rank = len(shape)
+        return (held_operand(accumulator, rank - 1, blocks), held_operand(accumulator, rank - 2, blocks))
+    rows, columns, _ = atom.mnk
+    whole = mma_scales((*batches, max(m, rows), max(n, columns)), blocks, grid)
+    order = range(len(shape) - 1, -1, -1)
+    shapes = ((*batches, m, blocks), (*batches, blocks, n))
+    a, b = (fit(layout, part, order) for layout, part in zip(whole, shapes, strict=True))
+    return (a, b)
 
 
 def async_layouts(dot: Any) -> tuple[LinearLayout, LinearLayout]:
@@ -103,7 +123,9 @@ def async_layouts(dot: Any) -> tuple[LinearLayout, LinearLayout]:
 
 @lru_cache(maxsize=128)
 def _layouts_of(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[int, ...]) -> ProductLayouts:
-    return atom.row.layouts(shape, k, padded_bits(atom.a), atom.mnk, grid)
+    # Two elements of 4 bits are a byte of the instruction with scales.
+    bits = bit_width(atom.a) if atom.is_scaled else padded_bits(atom.a)
+    return atom.row.layouts(shape, k, bits, atom.mnk, grid)
 
 
 @lru_cache(maxsize=128)

@@ -2,7 +2,9 @@
 
 f32 is not rounded to tf32, so it has no tensor core instruction. Its row is `fma`, a fused multiply-add for each term.
 If the tensor cores have no instruction for 8-bit and 4-bit floats, these are converted in registers to f16, which
-represents all of their values.  A tile may be smaller than the instruction: see dot_layouts.py.
+represents all of their values.  A product with scales of blocks that an instruction multiplies by itself has an
+instruction of its own (`SCALE_VECTORS` in dialects/atoms.py).  A tile may be smaller than the instruction: see
+dot_layouts.py.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from typing import Any
 
 from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.dialects import nv_tileaa
-from tessera_tools.dialects.atoms import FMA, MMA, PRODUCTS, MmaAtom, Product
+from tessera_tools.dialects.atoms import FMA, MMA, PRODUCTS, MmaAtom, Product, scale_vector
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.ir.core import Operation, OpResult, Value
 from tessera_tools.ir.types import IntegerType, RankedTensorType, Type
@@ -29,6 +31,7 @@ def mma_atom(op: nv_tileaa.Dot, target: Target) -> MmaAtomAttr:
             and c in row.accumulators
             and (row.feature is None or target.has(row.feature))
             and not (row.whole and _is_smaller(op, row))
+            and (not row.scaled or scale_vector(op, row.k) is not None)
         ):
             shape = (row.m, row.n[0], row.k)
             return MmaAtomAttr(
@@ -41,7 +44,7 @@ def mma_atom(op: nv_tileaa.Dot, target: Target) -> MmaAtomAttr:
             )
     served = ", ".join(
         f"{'/'.join(map(str, row.operands))} into {'/'.join(map(str, row.accumulators))}"
-        for row in {(r.operands, r.accumulators): r for r in rows}.values()
+        for row in {(r.operands, r.accumulators): r for r in rows if not r.scaled}.values()
     )
     raise op.error(f"multiplies {a} by {b} into {c}, for which there is no instruction; supported: {served}")
 

@@ -141,6 +141,15 @@ def test_wgmma_a_from_registers() -> None:
                 assert layout.apply(register=i, lane=lane, warp=warp) == {"row": row + 16 * warp, "col": col}
 
 
+# PTX ISA, "Block Scaling for mma.sync": of a quad, two lanes hold the scales of A, and one those of B, by thread-id.
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_scales_of_blocks(count: int) -> None:
+    check(atoms.mma_scale_a(count), count, lambda lane, i: ((lane >> 2) + 8 * (lane & 1), i))
+    check(atoms.mma_scale_b(count), count, lambda lane, i: (i, lane >> 2))
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [

@@ -99,7 +99,7 @@ def product(row: Product, operand: str, accumulator: str) -> str:
     if row.primitive in (WGMMA, UMMA):
         b_t = "" if operand in ("f16", "bf16") else "permute"
         return Gemm(operand, accumulator, m=row.m, k=2 * row.k, b_t=b_t).text()
-    if operand == "f4E2M1FN":
+    if row.scaled or operand == "f4E2M1FN":
         return scaled_text(scaled_shapes(32, 32, 64, 32), operand, "f8E8M0FNU")
     op, signs = ("mmai", "signed signed") if operand.startswith("i") else ("mmaf", "")
     return text_of(shapes_of(32, 32, 2 * max(row.k, 16)), operand, accumulator, op, signs)
@@ -116,11 +116,14 @@ def instruction(row: Product, operand: str, accumulator: str) -> str:
     """The instruction in PTX, as a regular expression."""
     if row.primitive == FMA:
         return r"fma\.rn\.f32"
-    # f4 always, and f8 where the row has f16's depth, are converted in registers.
+    # f4 without scales of blocks, and f8 where the row has f16's depth, are converted in registers.
     a = "f16" if operand == "f4E2M1FN" or (operand.startswith("f8") and row.k == 16) else WORDS[operand]
     d = WORDS[accumulator]
     if row.primitive == UMMA and operand == "f4E2M1FN":
         return r"tcgen05\.mma\.cta_group::1\.kind::mxf4nvf4\.block_scale\.block16"
+    if row.scaled:
+        kind, vector = ("mxf8f6f4", "1X") if row.k == 32 else ("mxf4", "2X")
+        return rf"mma\.sync\.aligned\.m16n8k{row.k}\.row\.col\.kind::{kind}\.block_scale\.scale_vec::{vector}"
     if row.primitive == WGMMA:
         return rf"wgmma\.mma_async\.sync\.aligned\.m64n\d+k{row.k}\.{d}\.{a}\.{a}"
     if row.primitive == UMMA:

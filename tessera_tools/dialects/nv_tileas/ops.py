@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera_tools.dialects.atoms import MmaAtom, check_emitter, signless
+from tessera_tools.dialects.atoms import MmaAtom, check_emitter, scale_vector, signless
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import (
     COPY_ATOM,
@@ -481,6 +481,8 @@ class Dot(Op, name="nv_tileas.dot", traits=(PURE,)):
         types = [v.type.element for v in (self.a, self.b, self.c)]
         if any(t is not signless(n) for t, n in zip(types, named, strict=True)):
             raise self.error(f"multiplies {types[0]} by {types[1]} into {types[2]} with {self.atom}")
+        if self.atom.is_scaled and scale_vector(self, self.atom.mnk[2]) is None:
+            raise self.error(f"has no scales of blocks that {self.atom} multiplies by")
         grid = self.warps
         if grid is not None and (len(grid.values) != self.c.type.rank or min(grid.values) < 1):
             raise self.error(

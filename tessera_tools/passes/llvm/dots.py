@@ -2,18 +2,19 @@
 
     tensor cores   registers of A, B, C by instruction  ──mma.sync for each piece of C, k outermost──▶  C
     fma            each thread multiplies its elements of A and B: a fused multiply-add for each term
-    scales         the products of a block along K start from zero, and are scaled and added
+    scales         the instruction multiplies by them: mma.sync with .block_scale
+                   otherwise, the products of a block along K start from zero, and are scaled and added
 
 Pieces are matched by coordinates in the warp's part: rows of A and C, columns of B and C.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.dialects import llvm, nv_tileas
-from tessera_tools.dialects.atoms import MmaAtom
+from tessera_tools.dialects.atoms import MmaAtom, scale_vector
 from tessera_tools.dialects.llvm.types import struct
 from tessera_tools.dialects.nvvm.attributes import (
     MMAIntOverflowAttr,
@@ -29,6 +30,8 @@ from tessera_tools.ir.types import (
     F16,
     F32,
     F64,
+    I8,
+    I16,
     I32,
     TF32,
     FloatType,
@@ -75,8 +78,8 @@ def dot(low: Lowering, op: nv_tileas.Dot) -> None:
             raise op.error("has scales, which fma does not support; use an atom of the tensor cores")
         elements = _multiply_add(low, op)
     else:
-        product = _Product(low, op)
-        if op.scales:
+        product = (_BlockScaled if op.atom.is_scaled else _Product)(low, op)
+        if op.scales and not op.atom.is_scaled:
             elements = _scaled(low, op, product)
         else:
             pieces = product.accumulators(low.tile(op.c).elements(low.e))
@@ -186,6 +189,8 @@ class _Product:
         whole = fragments(shape, k, self.atom, grid_of(op, low.unit.warps))
         rank = len(shape)
         m, n, depth = self.atom.mnk
+        self.is_packed = depth == 64
+        """Whether the instruction reads elements of 4 bits, which are bytes of a tile."""
         self.a = self.operand(op.a, whole[0], rank - 1, m * depth // 32)
         self.b = self.operand(op.b, whole[1], rank - 2, n * depth // 32)
         self.each = m * n // 32
@@ -203,7 +208,9 @@ class _Product:
         for register, place in enumerate(_places(nv_tileas.layout_of(value.type))):
             if register % size == 0:
                 fragment = words[register // per : (register + size) // per]
-                if converted:
+                if self.is_packed:
+                    fragment = [_nibbles(e, *fragment[i : i + 2]) for i in range(0, len(fragment), 2)]
+                elif converted:
                     pairs = [half_pairs(e, word, value.type.element) for word in fragment]  # type: ignore[attr-defined]
                     fragment = [low for low, _ in pairs] + [high for _, high in pairs]
                 elif self.atom.a is F16:
@@ -258,10 +265,12 @@ class _Product:
         and neighboring instructions are independent."""
         for k in range(start, stop, self.atom.mnk[2]):
             for i, (*batch, m, n) in enumerate(self.places):
-                pieces[i] = self.instruction(self.a[*batch, m, k], self.b[*batch, k, n], pieces[i])
+                pieces[i] = self.step(
+                    (*batch, m, n), k, self.a[*batch, m, k], self.b[*batch, k, n], pieces[i]
+                )
 
-    def instruction(self, a: list[Value], b: list[Value], c: list[Value]) -> list[Value]:
-        """One mma.sync."""
+    def step(self, place: Place, k: int, a: list[Value], b: list[Value], c: list[Value]) -> list[Value]:
+        """One mma.sync, for the piece of the accumulator at `place`, and the terms from `k` along K."""
         e, types = self.low.e, [v.type for v in c]
         result = struct(*types)
         words = [_ptx_type(t) for t in (self.atom.a, self.atom.b)]
@@ -291,6 +300,65 @@ class _Product:
             fixed["intOverflowBehavior"] = MMAIntOverflowAttr("wrapped")
         values = e.nvvm("mma.sync", [*a, *b, *c], [result], **fixed)
         return e.fields(values.results[0], types)
+
+
+class _BlockScaled(_Product):
+    """A product whose instruction multiplies by the scales of blocks.
+
+    A thread has the scales of one row of A and one column of B of each piece, of every block: bytes of a register,
+    four blocks in each. The instruction reads those of its blocks: see `mma_scale_a` in layout/atoms.py.
+    """
+
+    def __init__(self, low: Lowering, op: nv_tileas.Dot) -> None:
+        super().__init__(low, op)
+        found = scale_vector(op, self.atom.mnk[2])
+        assert found is not None
+        self.vector = found
+        codes = [_held(low, value) for value in op.scales]
+        self.codes: tuple[dict[Place, Value], ...] = tuple(codes)
+        self.blocks: int = op.scales[0].type.shape[-1]
+
+    def step(self, place: Place, k: int, a: list[Value], b: list[Value], c: list[Value]) -> list[Value]:
+        e, (*batch, m, n) = self.low.e, place
+        depth = self.atom.mnk[2]
+        block = k // depth * self.vector.blocks
+        of_a = self.word(0, lambda s: (*batch, m, s), block)
+        of_b = self.word(1, lambda s: (*batch, s, n), block)
+        # The bytes of the first block, and the lanes: the layouts have the scales in those of selector 0.
+        selectors = [e.constant(block % _BYTES, I16), e.constant(0, I16)]
+        kind, blocks, form = self.vector
+        words = ".".join(_ptx_type(type) for type in (self.atom.a, self.atom.b))
+        rows, columns, _ = self.atom.mnk
+        shape = f"m{rows}n{columns}k{depth}"
+        # Not nvvm.mma.block_scale, which is inline PTX: LLVM does not know that to be convergent.
+        name = f"llvm.nvvm.mma.block.scale.{shape}.row.col.{kind}.scale.{blocks}x.f32.{words}.f32.{form}"
+        types = [v.type for v in c]
+        inputs = [*a, *b, *c, of_a, *selectors, of_b, *selectors]
+        call = llvm.CallIntrinsic(StringAttr(name), inputs, output=struct(*types))
+        return e.fields(e.emit(call).results[0], types)
+
+    def word(self, factor: int, place: Callable[[int], Place], block: int) -> Value:
+        """The register with the scale of a block; blocks that the tile does not have are zero."""
+        e = self.low.e
+        start = block // _BYTES * _BYTES
+        codes = [self.codes[factor][place(s)] for s in range(start, min(start + _BYTES, self.blocks))]
+        if len(codes) == 1:
+            return e.resized(codes[0], I32)
+        codes += [e.constant(0, I8)] * (_BYTES - len(codes))
+        return e.bitcast(e.vector(codes, I8), I32)
+
+
+_BYTES = 4
+"""Scales in a register."""
+
+
+def _nibbles(e: Emitter, low: Value, high: Value) -> Value:
+    """The low halves of the bytes of two words, in their order, as one word; the high halves must be 0."""
+    found = []
+    for word in (low, high):
+        pairs = e.or_(word, e.lshr(word, 4))
+        found.append(e.or_(e.and_(pairs, 0xFF), e.and_(e.lshr(pairs, 8), 0xFF00)))
+    return e.constant(e.or_(found[0], e.shl(found[1], 16)))
 
 
 _PTX_TYPES = {F16: "f16", BF16: "bf16", TF32: "tf32", F64: "f64"}

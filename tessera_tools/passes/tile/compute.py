@@ -122,6 +122,7 @@ class _Product:
     """The properties of a product that determine its instruction: the types of its operands."""
 
     unsigned_a = unsigned_b = None
+    scales = ()
 
     def __init__(self, op: Product) -> None:
         self.a, self.b, self.c = op.lhs, op.rhs, op.res

@@ -72,7 +72,7 @@ class AssignLayouts(Pass):
                 fit_access(access, known_target(op))
             if context.explains:
                 explain_layouts(assignment, context)
-                explain_products(function, context)
+                explain_products(function, known_target(op), context)
 
 
 class Reason(NamedTuple):

@@ -20,7 +20,6 @@ from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout import (
     LinearLayout,
-    held_operand,
     reshape,
     transpose,
     vector_access,
@@ -36,7 +35,7 @@ from tessera_tools.passes.tileas.dot_sources import (
 )
 from tessera_tools.passes.tileas.memory_order import writes_memory
 from tessera_tools.planning.accesses import access_vector
-from tessera_tools.planning.dot_layouts import dot_layouts, grid_of, operand_layouts
+from tessera_tools.planning.dot_layouts import dot_layouts, grid_of, operand_layouts, scale_layouts
 from tessera_tools.planning.kernel import unit_of
 from tessera_tools.planning.shared_memory import (
     access_atom,
@@ -272,7 +271,7 @@ def part(
 def slice_dot(dot: Any, operands: dict[int, DotOperand], warps: int, target: Target) -> None:
     """Replace a product by one product per slice along K; the fragments are read from the buffers just before each.
 
-    Operands in registers are sliced in registers.  So are scales: a slice has one for each row or column.
+    Operands in registers are sliced in registers.  So are scales: a slice has those of its blocks.
     """
     k, depth = dot.a.type.shape[-1], _depth(dot, warps)
     accumulator = dot.c
@@ -284,7 +283,7 @@ def slice_dot(dot: Any, operands: dict[int, DotOperand], warps: int, target: Tar
             else _sliced(builder, dot.operand(position), *part(dot, position, start, depth, warps))
             for position in (0, 1)
         ]
-        scales = _scales(builder, dot, start // depth)
+        scales = _scales(builder, dot, start, depth, warps)
         accumulator = builder.insert(
             nv_tileas.Dot(
                 *fragments, accumulator, scales, dot.atom, dot.warps, dot.fast_acc, location=dot.location
@@ -300,7 +299,7 @@ def slice_dot(dot: Any, operands: dict[int, DotOperand], warps: int, target: Tar
 def _depth(dot: Any, warps: int) -> int:
     """The depth of a slice: that of one instruction, of one block of scales, or limited by registers."""
     k = dot.a.type.shape[-1]
-    if dot.scales:
+    if dot.scales and not dot.atom.is_scaled:
         return k // dot.scales[0].type.shape[-1]
     if not dot.atom.is_fma:
         return min(k, dot.atom.mnk[2])
@@ -322,14 +321,19 @@ def _sliced(
     return builder.insert(nv_tileas.Slice(value, DenseArrayAttr(I64, offsets), res=result)).res
 
 
-def _scales(builder: Builder, dot: Any, block: int) -> list[Value]:
-    """The scales of one block along K."""
+def _scales(builder: Builder, dot: Any, start: int, depth: int, warps: int) -> list[Value]:
+    """The scales of the blocks along K from element `start`, of `depth` elements."""
+    if not dot.scales:
+        return []
     found = []
     rank = dot.c.type.rank
-    accumulator = nv_tileas.layout_of(dot.c.type)
-    for scale, axis in zip(dot.scales, (rank - 1, rank - 2), strict=False):
-        shape = [1 if i == axis else size for i, size in enumerate(scale.type.shape)]
-        offsets = [block if i == axis else 0 for i in range(rank)]
-        layout = held_operand(accumulator, axis, 1)
+    size = dot.a.type.shape[-1] // dot.scales[0].type.shape[-1]
+    first, count = start // size, depth // size
+    layouts = scale_layouts(
+        dot.c.type.shape, count, dot.atom, grid_of(dot, warps), nv_tileas.layout_of(dot.c.type)
+    )
+    for scale, axis, layout in zip(dot.scales, (rank - 1, rank - 2), layouts, strict=True):
+        shape = [count if i == axis else extent for i, extent in enumerate(scale.type.shape)]
+        offsets = [first if i == axis else 0 for i in range(rank)]
         found.append(_sliced(builder, scale, layout, tuple(shape), tuple(offsets)))
     return found

@@ -19,6 +19,7 @@ from tessera_tools.ir.interfaces import BranchLike, LoopLike
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import classify
 from tessera_tools.passes.base import PassContext
+from tessera_tools.target import Feature, Target
 
 if TYPE_CHECKING:
     from tessera_tools.passes.tileas.assign_layouts import Assignment
@@ -112,12 +113,23 @@ def _listed(items: list[str]) -> str:
     return " and ".join(filter(None, (", ".join(items[:-1]), items[-1])))
 
 
-def explain_products(function: Operation, context: PassContext) -> None:
-    """A remark at each product with its instruction; missed if it does not use tensor cores."""
+def explain_products(function: Operation, target: Target | None, context: PassContext) -> None:
+    """A remark at each product with its instruction; missed if it does not use tensor cores, or if these do not
+    multiply by its scales although the target's could."""
+    scales = target is not None and target.has(Feature.MMA_SYNC_BLOCK_SCALE)
     for op in function.walk():
         asynchronous = isinstance(op, nv_tileas.AsyncDot | nv_tileas.Umma)
         if asynchronous or (isinstance(op, nv_tileas.Dot) and not op.atom.is_fma):
             context.passed(op, f"product by {op.atom}", "product", "tensorcore")
+            if scales and isinstance(op, nv_tileas.Dot) and op.scales and not op.atom.is_scaled:
+                depth, type = op.a.type.shape[-1], op.scales[0].type
+                context.missed(
+                    op,
+                    f"scales of {type.element} multiply sums of {depth // type.shape[-1]} of {depth} terms: mma.sync "
+                    f"takes no such scales with {op.a.type.element}",
+                    "product",
+                    "tensorcore",
+                )
         elif isinstance(op, nv_tileas.Dot):
             a, b, c = (value.type.element for value in (op.a, op.b, op.c))
             context.missed(

@@ -72,9 +72,9 @@ _CONVERT = {"F2FP"}
 _SHUFFLE = {"SHFL", "REDUX", "MATCH"}
 _DOUBLE = {"DFMA", "DADD", "DMUL", "DSETP"}
 _ANCHORS = {
-    "ld": ("LD", "ULD"), "st": ("ST",), "mma": ("HMMA", "IMMA", "DMMA", "QMMA"), "ldmatrix": ("LDSM",),
-    "stmatrix": ("STSM",), "atom": ("ATOM",), "red": ("RED",), "ex2": ("MUFU",), "shfl": ("SHFL",),
-    "wgmma": ("HGMMA", "IGMMA", "QGMMA"), "tcgen05": ("UTC", "LDT", "STT"),
+    "ld": ("LD", "ULD"), "st": ("ST",), "mma": ("HMMA", "IMMA", "DMMA", "QMMA", "OMMA"),
+    "ldmatrix": ("LDSM",), "stmatrix": ("STSM",), "atom": ("ATOM",), "red": ("RED",), "ex2": ("MUFU",),
+    "shfl": ("SHFL",), "wgmma": ("HGMMA", "IGMMA", "QGMMA"), "tcgen05": ("UTC", "LDT", "STT"),
     "cp": ("LDGSTS", "UTMALDG", "UTMASTG", "UBLKCP"), "bar": ("BAR",),
 }  # fmt: skip
 _WORK = _ANCHORS | {"mbarrier": ("SYNCS",), "barrier": ("BAR", "UCGABAR")}

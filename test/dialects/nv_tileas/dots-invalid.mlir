@@ -45,3 +45,19 @@ func.func @types(%a: tensor<16x16xf16>, %c: tensor<16x16xf32>) {
   %0 = nv_tileas.dot %a, %a, %c {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, bf16, bf16, f32>} : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
   return
 }
+
+// -----
+
+func.func @no_scales(%a: tensor<16x32xf8E5M2>, %b: tensor<32x8xf8E5M2>, %c: tensor<16x8xf32>) {
+  // expected-error @below {{has no scales of blocks that #cute_nvgpu.mma_atom<sm120_m16n8k32, f8E5M2, f8E5M2, f32> multiplies by}}
+  %0 = nv_tileas.dot %a, %b, %c {atom = #cute_nvgpu.mma_atom<sm120_m16n8k32, f8E5M2, f8E5M2, f32>} : tensor<16x32xf8E5M2>, tensor<32x8xf8E5M2>, tensor<16x8xf32>
+  return
+}
+
+// -----
+
+func.func @other_blocks(%a: tensor<16x64xf8E5M2>, %b: tensor<64x8xf8E5M2>, %c: tensor<16x8xf32>, %s: tensor<16x1xf8E8M0FNU>, %t: tensor<1x8xf8E8M0FNU>) {
+  // expected-error @below {{has no scales of blocks that #cute_nvgpu.mma_atom<sm120_m16n8k32, f8E5M2, f8E5M2, f32> multiplies by}}
+  %0 = nv_tileas.dot %a, %b, %c scales %s, %t {atom = #cute_nvgpu.mma_atom<sm120_m16n8k32, f8E5M2, f8E5M2, f32>} : tensor<16x64xf8E5M2>, tensor<64x8xf8E5M2>, tensor<16x8xf32> scales tensor<16x1xf8E8M0FNU>, tensor<1x8xf8E8M0FNU>
+  return
+}
