@@ -31,6 +31,7 @@ from tessera_tools.sim.clock.timeline import Timeline
 from tessera_tools.sim.instructions.launch_control import response
 from tessera_tools.sim.launch import Result
 from tessera_tools.sim.machine import Cluster
+from tessera_tools.sim.program import Instruction
 from tessera_tools.target import Target, occupancy, targets
 from tessera_tools.target.timing import Timing, timing
 
@@ -38,7 +39,9 @@ __all__ = ["MOST_STEPS", "Estimate", "TimedLaunch", "check_timed", "estimate"]
 
 MOST_STEPS = 4_000_000
 """Warp instructions that are recorded, a quarter of a kilobyte each."""
-_MOST_SURVEY_STEPS = 400_000
+_MOST_SURVEY_STEPS = 1_200_000
+_MOST_WHOLE_STEPS = 400_000
+"""The same where all warps run."""
 _MOST_WAITING = 264
 """CTAs of which all warps run until their first loads."""
 _MOST_WINDOW = 256
@@ -293,19 +296,27 @@ class TimedLaunch(PartialLaunch):
 
     def _surveyed(self, survey: Surveyor, numbers: range) -> None:
         args, options = self.given
-        limit = {"max_instructions": _MOST_SURVEY_STEPS, "stats": survey, "time_limit": None}
+        most = _MOST_WHOLE_STEPS if survey.whole else _MOST_SURVEY_STEPS
+        limit = {"max_instructions": most, "stats": survey, "time_limit": None}
         launch = TimedLaunch(*args, **{**options, **limit})
         launch.sampled, launch.running = tuple(numbers), self.running
         launch.run()
 
     def _loads(self) -> frozenset[int]:
         """The instructions that read global memory."""
+        instructions = self.module.program.instructions
         return frozenset(
             pc
             for function in self.functions
             for pc in range(function.start, function.end)
-            if self.module.program.instructions[pc].opcode in ("ld", "ldu", "cp")
+            if _reads_global(instructions[pc])
         )
+
+
+def _reads_global(inst: Instruction) -> bool:
+    """Whether an instruction may read global memory; of a copy, its last state space is the source."""
+    spaces = [one for one in inst.modifiers if one == "global" or one.startswith("shared")]
+    return inst.opcode in ("ld", "ldu") or (inst.opcode == "cp" and spaces[-1:] == ["global"])
 
 
 def estimate(launch: TimedLaunch, recorder: Recorder, ptx: str, target: Target, table: Timing) -> Estimate:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+import tessera_tools as tt
 from tessera_tools.runtime import device
 
+ROOT = Path(__file__).resolve().parents[2]
 PASSED = """.version 8.7
 .target sm_90a
 .address_size 64
@@ -57,3 +61,16 @@ def test_a_place_that_another_warp_has_loaded(shared_by: int) -> None:
     read, stored, numbers = 512 * 4096, 512 * 128, 512 * 32
     moved = found.timeline.dram_bytes * found.scale
     assert moved == pytest.approx(read / shared_by + stored, rel=0.1, abs=numbers)
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+def test_a_product_is_not_surveyed_until_it_stores(target: str) -> None:
+    """All CTAs run until their first loads, and none to its bulk stores, behind the loop: factors that L2 holds are
+    loaded once."""
+    kernel = tt.compile(str(ROOT / "test/corpus/gemm_f16_64x64x32.mlir"), target)
+    a, b = np.zeros((1024, 2048), np.float16), np.zeros((2048, 1024), np.float16)
+    c = np.zeros((1024, 1024), np.float16)
+    found = kernel[16, 16](a, b, c, timing=True).estimate
+    assert found is not None
+    assert ".global.shared::cta" in kernel.ptx
+    assert found.timeline.dram_bytes * found.scale == pytest.approx(a.nbytes + b.nbytes + c.nbytes, rel=0.15)
