@@ -11,6 +11,7 @@ import copy
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import json
 import os
 import statistics
@@ -367,8 +368,19 @@ class _Task:
         return self._functions[key]
 
     def grid_of(self, config: Config, args: Sequence[Any]) -> int | Sequence[int]:
-        """The grid of a launch."""
-        return self.grid(*args, **self.constants_of(config))
+        """The grid of a launch; raises DiagnosticError if the function of the caller cannot be called so."""
+        constants = self.constants_of(config)
+        with contextlib.suppress(ValueError):
+            try:
+                inspect.signature(self.grid).bind(*args, **constants)
+            except TypeError as problem:
+                names = "".join(f", {name}=" for name in constants)
+                raise error(
+                    None,
+                    f"the function for the grid has {problem}; expected one of the arguments and constants",
+                    f"it is called as grid(*args{names})",
+                ) from None
+        return self.grid(*args, **constants)
 
     def kernel(self, config: Config, args: Sequence[Any]) -> Kernel:
         """The compiled kernel for some arguments."""

@@ -285,9 +285,11 @@ def summary(estimate: Estimate) -> list[str]:
             f"  roofline: {under.intensity:,.1f} operations a byte of DRAM; {under.reached / 1e12:.1f} of "
             f"{under.roof / 1e12:.1f} TFLOP/s ({under.reached / under.roof:.0%}) under the roof of {which}"
         )
-    lines.append(f"  {advice(estimate)}")
-    if estimate.source != "SASS":
+    if estimate.source == "SASS":
+        lines.append("  instruction counts are those of the SASS")
+    else:
         lines.append(f"  instruction counts are estimated from the PTX: {estimate.why_not_sass}")
+    lines.append(f"  {advice(estimate)}")
     return lines
 
 

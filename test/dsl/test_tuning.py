@@ -90,6 +90,11 @@ def test_the_search_stops_after_programs_without_an_improvement(numbers: np.ndar
     }
 
 
+def test_a_grid_that_does_not_take_the_constants_is_refused(numbers: np.ndarray[Any, Any]) -> None:
+    with pytest.raises(tt.DiagnosticError, match="function for the grid has .* unexpected keyword .*'n'"):
+        double.tune((numbers,), lambda x: 4, n=(32, 64), target="sm_80")
+
+
 def test_a_kernel_that_changes_nothing_cannot_be_tuned(numbers: np.ndarray[Any, Any]) -> None:
     with pytest.raises(tt.DiagnosticError, match="'idle' changes no array"):
         idle.tune((numbers,), blocks, n=(64,), target="sm_80")

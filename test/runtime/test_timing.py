@@ -267,11 +267,17 @@ def test_a_target_without_a_table_is_refused() -> None:
         estimate(chain(1), target="sm_86")
 
 
+def test_what_the_counts_come_from_is_said() -> None:
+    found = estimate(chain(64))
+    assert found.source == "SASS"
+    assert any("instruction counts are those of the SASS" in line for line in summary(found))
+
+
 def test_without_ptxas_the_counts_come_from_the_ptx(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TESSERA_PTXAS", "/nowhere/ptxas")
     found = estimate(chain(64))
     assert found.source == "PTX"
-    assert "instruction counts are estimated from the PTX" in summary(found)[-1]
+    assert "instruction counts are estimated from the PTX" in summary(found)[-2]
 
 
 def test_instructions_on_one_line_share_its_sass() -> None:
