@@ -150,12 +150,16 @@ class TimedLaunch(PartialLaunch):
 
     def _cancels(self) -> bool:
         """Whether the kernel takes the work of clusters that have not begun."""
+        return any(inst.opcode == "clusterlaunchcontrol" for _, inst in self._instructions())
+
+    def _instructions(self) -> list[tuple[int, Instruction]]:
+        """The instructions of the kernel and of what it calls, with their places in the program."""
         instructions = self.module.program.instructions
-        return any(
-            instructions[pc].opcode == "clusterlaunchcontrol"
+        return [
+            (pc, instructions[pc])
             for function in self.functions
             for pc in range(function.start, function.end)
-        )
+        ]
 
     def cancel(self, cluster: Cluster) -> tuple[int, int, int] | None:
         """As if all clusters that run at once canceled others in turn: of a sample, each would else cancel those of
@@ -173,11 +177,7 @@ class TimedLaunch(PartialLaunch):
 
     def _tickets(self) -> Tickets:
         """The tickets of a sample, and the instructions that may load one."""
-        instructions = [
-            (pc, self.module.program.instructions[pc])
-            for function in self.functions
-            for pc in range(function.start, function.end)
-        ]
+        instructions = self._instructions()
         found = Tickets(self.count, canceled=self.canceled)
         cancels = frozenset(pc for pc, inst in instructions if inst.opcode == "clusterlaunchcontrol")
         found.takes = frozenset(
@@ -207,11 +207,7 @@ class TimedLaunch(PartialLaunch):
         self.skips = skips
         if self.sampled is not None:
             recorder.tickets = self._tickets()
-        instructions = [
-            (pc, self.module.program.instructions[pc])
-            for function in self.functions
-            for pc in range(function.start, function.end)
-        ]
+        instructions = self._instructions()
         recorder.polls = frozenset(pc for pc, inst in instructions if may_poll(inst))
         if recorder.polls:
             recorder.writes = frozenset(pc for pc, inst in instructions if may_write(inst))
@@ -304,13 +300,7 @@ class TimedLaunch(PartialLaunch):
 
     def _loads(self) -> frozenset[int]:
         """The instructions that read global memory."""
-        instructions = self.module.program.instructions
-        return frozenset(
-            pc
-            for function in self.functions
-            for pc in range(function.start, function.end)
-            if _reads_global(instructions[pc])
-        )
+        return frozenset(pc for pc, inst in self._instructions() if _reads_global(inst))
 
 
 def _reads_global(inst: Instruction) -> bool:
