@@ -84,6 +84,7 @@ def compiled(
     launches: str = "any",
     plain_abi: bool = False,
     split_k: int = 0,
+    agents: str = "auto",
 ) -> Compiled:
     """Compile cuda_tile text to PTX, once for each target. Raises DiagnosticError."""
     options = Options(
@@ -97,8 +98,9 @@ def compiled(
         launches=launches,
         plain_abi=plain_abi,
         split_k=split_k,
+        agents=agents,
     )
-    choices = (ping_pong, cluster, persistent, raster, launches, plain_abi, split_k)
+    choices = (ping_pong, cluster, persistent, raster, launches, plain_abi, split_k, agents)
     made_by = (compiled, text, target, level, *choices)
     return compiled_module(parse_module(text, "program.mlir"), options, made_by)
 

@@ -46,6 +46,8 @@ RESOURCES: Mapping[str, str] = {
     "convert": "conversions of formats",
     "issue": "issue slots",
     "threads": "instructions of the consumer warps, one op at a time",
+    "correction": "instructions of the warps that change sums, one op at a time",
+    "multiplier": "starts of products",
 }
 """Descriptions of the resources of an SM."""
 

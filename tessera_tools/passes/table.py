@@ -296,19 +296,20 @@ _SWAP = "tileas-swap-operands"
 _SIGNS = "sink-negf-through-shapes"
 _PREPARE = "tileas-prepare-for-scheduling"
 _SCHEDULE = "tileas-schedule{only-agentsDEPTHGROUPSTURNSKNOWN}"
+_TENSOR_SCHEDULE = "tileas-schedule{only-agents between-loops=neverDEPTHASSIGNED}"
 AGENTS = "tileas-materialize-scheduleAGENTS"
 _ALTERNATE = "tileas-alternate-consumers"
 _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
 TENSOR_MEMORY = "tileas-materialize-tensor-memoryAGENTS"
-SPECIALIZES = frozenset({_SCHEDULE, AGENTS, _ALTERNATE, TENSOR_MEMORY, _SWAP, _PROMOTE})
+SPECIALIZES = frozenset({_SCHEDULE, _TENSOR_SCHEDULE, AGENTS, _ALTERNATE, TENSOR_MEMORY, _SWAP, _PROMOTE})
 """The passes that make agents of a kernel, and those that prepare products for them."""
 TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
 _TURNS = "tileas-bind-named-barriers"
 HIDDEN = (
-    _SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _SCHEDULE, AGENTS, _ALTERNATE, TENSOR_MEMORY, _UNITS, _BOUNDARY,
-    TMA_LOADS, TMA_STORES, _TURNS,
+    _SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _SCHEDULE, _TENSOR_SCHEDULE, AGENTS, _ALTERNATE, TENSOR_MEMORY,
+    _UNITS, _BOUNDARY,    TMA_LOADS, TMA_STORES, _TURNS,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
@@ -332,8 +333,8 @@ def _blackwell(steps: Sequence[str]) -> Sequence[str]:
     bounds, and TMA stores after the pipelines of operands."""
     cut, first, place = (steps.index(name) + 1 for name in ("tileas-slicing", _PROGRAMS, _PIPELINE))
     return (
-        *steps[:cut], _CUT, _SWAP, *steps[cut:first], TENSOR_MEMORY, _UNITS, _BOUNDARY, *steps[first:place], TMA_STORES,
-        *steps[place:],
+        *steps[:cut], _CUT, _SWAP, *steps[cut:first], _TENSOR_SCHEDULE, TENSOR_MEMORY, _UNITS, _BOUNDARY,
+        *steps[first:place], TMA_STORES, *steps[place:],
     )  # fmt: skip
 
 
@@ -423,6 +424,7 @@ def pipeline_for(
         "TURNS": f" ping-pong={ping_pong}" if ping_pong != "auto" else "",
         "KNOWN": f" {launch}" if known else "",
         "AGENTS": f"{{{assigned}}}" if assigned else "",
+        "ASSIGNED": f" {assigned}" if assigned else "",
         "STAGES": f"{{{stages}}}" if stages else "",
         "DEPTH": f" {stages}" if stages else "",
         "PROGRAMS": f"{{{' '.join(programs)}}}" if programs else "",

@@ -29,7 +29,13 @@ from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.nv_tileas import TmemType
 from tessera_tools.ir.attributes import Attribute
-from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32
+from tessera_tools.ir.builtin_attributes import (
+    UNIT,
+    DenseArrayAttr,
+    DenseElementsAttr,
+    IntegerAttr,
+    i32,
+)
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I64, FloatType, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext, option
@@ -69,6 +75,7 @@ from tessera_tools.passes.tileas.umma_products import (
     UmmaProduct,
     choose_umma,
 )
+from tessera_tools.passes.tileas.umma_schedule import assigned_agents
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
@@ -91,8 +98,8 @@ class MaterializeTensorMemory(Pass):
 
     agents: str = option(
         "auto",
-        "what changes sums between products: auto, the cheaper one; multipliers: the consumer, which carries them in "
-        "registers; correction: an agent of its own; an error where there can be none",
+        "what changes sums between products: auto, what the schedule says; multipliers: the consumer, which carries "
+        "them in registers; correction: an agent of its own; an error where there can be none",
         choices=("auto", "multipliers", "correction"),
     )
 
@@ -103,7 +110,8 @@ class MaterializeTensorMemory(Pass):
                 continue
             tell = context.missed
             try:
-                choice = choose_umma(function, target, self.agents)
+                agents = assigned_agents(function) if self.agents == "auto" else self.agents
+                choice = choose_umma(function, target, agents)
                 tell = context.failed
                 kernel = TensorKernel(function, choice, target)
                 kernel.run()
@@ -124,8 +132,6 @@ class MaterializeTensorMemory(Pass):
             explain_stages(kernel, context)
             explain_sums(function, context)
             explain_pairs(function, kernel.not_in_pairs, context)
-            for corrector in kernel.correctors:
-                corrector.explain(context)
             changed = True
         return changed
 

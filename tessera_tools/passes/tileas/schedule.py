@@ -45,6 +45,7 @@ from tessera_tools.passes.tileas.consumers import (
     price_in_turn,
     why_not,
 )
+from tessera_tools.passes.tileas.packed_factors import unpack_factors
 from tessera_tools.passes.tileas.products import (
     CONSUMER_WARPGROUPS,
     FOR_TURNS,
@@ -54,10 +55,11 @@ from tessera_tools.passes.tileas.products import (
     choose,
 )
 from tessera_tools.passes.tileas.scheduled_block import KernelParts, ScheduledBlock, blocks_between_loops
-from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop
+from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, is_innermost
+from tessera_tools.passes.tileas.umma_schedule import explain_correction, schedule_tensor_memory
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.records import dataclass
-from tessera_tools.target import WARPS_OF_WARPGROUP, Target
+from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
 from tessera_tools.target.throughput import throughput
 
 
@@ -93,6 +95,12 @@ class ScheduleLoops(Pass):
         "one of few CTAs, or never",
         choices=("auto", "always", "never"),
     )
+    agents: str = option(
+        "auto",
+        "with tensor memory, what changes sums between products: auto, what takes less time; multipliers: the "
+        "consumer, which carries them in registers; correction: an agent of its own; an error where there can be none",
+        choices=("auto", "multipliers", "correction"),
+    )
     tile_blocks: int = option(0, "the tile blocks of a launch of few CTAs; 0 for any launch")
     arguments: tuple[str, ...] = option(
         (), "the integers among the arguments of that launch; ? for any other"
@@ -111,6 +119,9 @@ class ScheduleLoops(Pass):
         launch = launch_of(op, self.tile_blocks, self.arguments)
         functions = kernels(op)
         for function in functions:
+            if target.has(Feature.TCGEN05) and self._schedule_tensor_memory(function, target, context):
+                changed = True
+                continue
             made = _Made(self.num_stages)
             choice = self._choice(function, target)
             in_turn = self._alternated(function, made, target, choice, context)
@@ -137,23 +148,7 @@ class ScheduleLoops(Pass):
                     taken = True
                     if self.ping_pong == "always":
                         loop.attributes[REQUIRED] = UNIT
-                _tell_of_hints(scheduled, function, context)
-                context.count("scheduled")
-                found = scheduled.schedule
-                if charts_wanted():
-                    title = f"one iteration every {found.interval} cycles, {found.stages} in flight"
-                    record_chart(f"{title}; limited by {scheduled.limit()}", loop.location, scheduled.chart())
-                if self.only_agents and not self.chart:
-                    continue
-                context.remark(
-                    loop.location,
-                    f"one iteration every {found.interval} cycles, {found.stages} in flight; "
-                    f"limited by {scheduled.limit()}",
-                    rule="schedule",
-                    category="schedule",
-                )
-                if self.chart:
-                    sys.stderr.write("\n".join(scheduled.chart()) + "\n")
+                self._tell(scheduled, function, context)
             if self.between_loops != "never" and in_turn is None:
                 kernel = KernelParts(function, choice, target, launch if len(functions) == 1 else None)
                 changed |= self._schedule_blocks(function, kernel, loops, context)
@@ -162,6 +157,39 @@ class ScheduleLoops(Pass):
                     f"cannot take turns, for which ping-pong=always asks: {_why_no_turns(choice)}"
                 )
         return changed
+
+    def _tell(self, scheduled: ScheduledLoop, function: Operation, context: PassContext) -> None:
+        """Remarks and the chart of a loop's schedule."""
+        _tell_of_hints(scheduled, function, context)
+        context.count("scheduled")
+        found = scheduled.schedule
+        title = f"one iteration every {found.interval} cycles, {found.stages} in flight"
+        limited = f"{title}; limited by {scheduled.limit()}"
+        if charts_wanted():
+            record_chart(limited, scheduled.loop.location, scheduled.chart())
+        if self.only_agents and not self.chart:
+            return
+        context.remark(scheduled.loop.location, limited, rule="schedule", category="schedule")
+        if self.chart:
+            sys.stderr.write("\n".join(scheduled.chart()) + "\n")
+
+    def _schedule_tensor_memory(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> bool:
+        """Schedule the loops with products by tcgen05.mma; False if there are none."""
+        try:
+            made = schedule_tensor_memory(function, target, self.agents, self.num_stages)
+        except Missed as refusal:
+            raise refusal.op.error(
+                f"{refusal.why}, so that its kernel has no such agents as agents={self.agents} asks for"
+            ) from None
+        finally:
+            unpack_factors(function)
+        if made is None:
+            return False
+        for scheduled in made.loops:
+            scheduled.write()
+            self._tell(scheduled, function, context)
+        explain_correction(made, function, context)
+        return True
 
     def _schedule_blocks(
         self,
@@ -463,12 +491,4 @@ def _why_no_turns(choice: Choice | None) -> str:
 
 def innermost_loops(function: Operation) -> list[scf.For]:
     """The counted loops that contain no other loop."""
-    loops = [op for op in function.walk() if isinstance(op, scf.For)]
-    return [
-        loop
-        for loop in loops
-        if not any(
-            inner is not loop and isinstance(inner, scf.For | scf.While | nv_tileaa.Loop)
-            for inner in loop.walk()
-        )
-    ]
+    return [op for op in function.walk() if isinstance(op, scf.For) and is_innermost(op)]

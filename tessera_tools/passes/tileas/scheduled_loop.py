@@ -63,7 +63,10 @@ class ScheduledLoop:
                 if found is not None:
                     source, distance = found
                     yield self._dependence(source, number, op, value, distance)
-        # Effects without tokens keep their order, also between iterations.
+        yield from self._effects()
+
+    def _effects(self) -> Iterator[Dependence]:
+        """Effects without tokens keep their order, also between iterations."""
         ordered = [n for n, op in enumerate(self.ops) if not is_pure(op) and not has_token(op)]
         for first, second in pairwise(ordered):
             yield Dependence(first, second, self._latency(first))
@@ -216,20 +219,27 @@ class ScheduledLoop:
             return "the buffers of loads in flight"
         if found.limited_by == "recurrence":
             return "values carried between iterations"
-        return RESOURCES.get(found.limited_by, found.limited_by)
+        return RESOURCES.get(found.limited_by.rstrip("0123456789"), found.limited_by)
+
+    def chart_rows(self) -> list[int]:
+        """What the chart shows."""
+        return [n for n in range(len(self.ops)) if self.agent(n) is not None]
+
+    def name_of(self, number: int) -> str:
+        """What the chart calls an op."""
+        return self.ops[number].name
 
     def chart(self) -> list[str]:
         """A row for each op with an agent, in the order of their cycles: `#` marks cycles in which it occupies its
         busiest resource."""
         found = self.schedule
-        rows = [n for n in range(len(self.ops)) if self.agent(n) is not None]
         lines = []
-        for number in sorted(rows, key=lambda n: found.cycles[n]):
+        for number in sorted(self.chart_rows(), key=lambda n: found.cycles[n]):
             cost = self.costs[number]
             busiest = max(cost.cycles, key=lambda name: cost.cycles[name])
             lines.append(
                 f"stage {found.stage(number):2} cycle {found.slot(number):6} |{self._bar(number, cost, busiest)}| "
-                f"{self.agent(number)} {self.ops[number].name}: {busiest} {cost.cycles[busiest]}"
+                f"{self.agent(number)} {self.name_of(number)}: {busiest} {cost.cycles[busiest]}"
             )
         used = ", ".join(
             f"{name} {100 * cycles // found.interval} %"
@@ -270,4 +280,11 @@ def _tile_bytes(op: Operation) -> int:
         prod(v.type.shape) * element_bytes(v.type.element)
         for v in op.results
         if isinstance(v.type, RankedTensorType)
+    )
+
+
+def is_innermost(loop: scf.For) -> bool:
+    """Whether a loop contains no other one."""
+    return not any(
+        inner is not loop and isinstance(inner, scf.For | scf.While | nv_tileaa.Loop) for inner in loop.walk()
     )

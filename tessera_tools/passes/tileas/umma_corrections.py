@@ -10,19 +10,16 @@ constants, and from tiles of one column, which the consumer hands over in shared
 is a pipeline of one stage: it is full when the correction has stored them, and empty when the product is complete.
 The correction stores what the loop begins with, and leaves the sums to the consumer behind it.
 
-The other way is that the consumer carries the sums in registers, and adds those of each product (used_first).  What
-takes fewer cycles of the threads that take longest is chosen.
+The other way is that the consumer carries the sums in registers, and adds those of each product (used_first).
+tileas-schedule compares the schedules of both (umma_schedule.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import prod
 from typing import TYPE_CHECKING, Any, cast
 
 from tessera_tools.analysis.axis import is_elementwise
-from tessera_tools.analysis.storage import storage_bits
-from tessera_tools.analysis.tile_costs import cost_of, in_threads
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.constants import constant_of, splat_of
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
@@ -32,7 +29,6 @@ from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import F32, I64, RankedTensorType
 from tessera_tools.layout.shared import swizzled
 from tessera_tools.layout.tensor_memory import LANES
-from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.agent_control import State, copied
 from tessera_tools.passes.tileas.box_stages import Pipeline, fill_with, first, following
 from tessera_tools.passes.tileas.boxes import Missed
@@ -41,17 +37,18 @@ from tessera_tools.passes.tileas.umma_parts import ROW_PARTS, may_have_parts, sh
 from tessera_tools.passes.tileas.umma_warpgroups import has_rows
 from tessera_tools.planning.shared_memory import ALIGN, narrowest
 from tessera_tools.records import dataclass
-from tessera_tools.target import WARPS_OF_WARPGROUP, Target
-from tessera_tools.target.throughput import throughput
+from tessera_tools.target import WARPS_OF_WARPGROUP
 
 if TYPE_CHECKING:
     from tessera_tools.passes.tileas.umma_products import Accumulation, UmmaChoice
 
-_STAGES = 2
+CORRECTION = "correction"
+"""The name of the agent."""
+COLUMN_STAGES = 2
 """Stages of what the consumer hands over: it may be one iteration ahead."""
 _ONE = 0x3F800000
 """1 as f32."""
-_AT_ONCE = {1: 64, 2: 32}
+AT_ONCE = {1: 64, 2: 32}
 """Sums that a thread changes at once, by parts of the rows: its registers (umma_products.py) hold no more."""
 
 
@@ -66,8 +63,6 @@ class Correction:
     """The ops from the sums that the loop carries to what the first product adds to, in the order of the program."""
     columns: list[Value]
     """The tiles of one column that they need."""
-    cycles: tuple[int, int] = (0, 0)
-    """Cycles of the threads an iteration: with an agent for the chain, and without."""
     slice: Any = None
     """The loops and branches around it."""
 
@@ -76,11 +71,10 @@ class Correction:
         return self.loop.iter_args[self.number]
 
 
-def correct(function: nv_tileaa.Func, choice: UmmaChoice, target: Target, required: bool) -> None:
-    """Let an agent change the sums of a loop in tensor memory, where that is cheaper, or where it is possible at all;
-    one accumulation has it.  With several parts of the rows, each has a warpgroup of the consumer.  Missed if it is
-    required, and none can."""
-    first, parts = choice.accumulations[0].first, 1
+def correct(function: nv_tileaa.Func, choice: UmmaChoice) -> None:
+    """Let an agent change the sums of a loop in tensor memory; one accumulation has it.  With several parts of the
+    rows, each has a warpgroup of the consumer.  Raises Missed if none can have it."""
+    parts = 1
     if choice.groups == ROW_PARTS and may_have_parts(choice.accumulations):
         parts = ROW_PARTS
     if choice.in_pairs:
@@ -89,20 +83,17 @@ def correct(function: nv_tileaa.Func, choice: UmmaChoice, target: Target, requir
         why = "needs more warpgroups of consumers than there are beside an agent that changes sums"
     else:
         why = "adds up no sums that a loop changes between its products, element by element"
-        # A consumer of several warpgroups has all registers of a multiprocessor as it is.
-        for one in choice.accumulations if required or choice.groups > 1 else ():
-            found = find_correction(one, target, parts)
+        for one in choice.accumulations:
+            found = find_correction(one, parts)
             if found is None or (parts > 1 and not share_columns(one, choice.accumulations)):
                 continue
-            if required or found.cycles[0] < found.cycles[1]:
-                one.correction, one.loop, one.number = found, found.loop, found.number
-                choice.groups = choice.parts = parts
-                return
-    if required:
-        raise Missed(first, why)
+            one.correction, one.loop, one.number = found, found.loop, found.number
+            choice.groups = choice.parts = parts
+            return
+    raise Missed(choice.accumulations[0].first, why)
 
 
-def find_correction(one: Accumulation, target: Target, parts: int = 1) -> Correction | None:
+def find_correction(one: Accumulation, parts: int = 1) -> Correction | None:
     """How an accumulation may stay in tensor memory, changed by an agent of its own; None if it cannot."""
     dot, end = one.first, one.last.res
     loop = dot.parent_op
@@ -137,7 +128,6 @@ def find_correction(one: Accumulation, target: Target, parts: int = 1) -> Correc
         return None
     if made.slice.handed:
         return None
-    made.cycles = _price(made, one, target, parts)
     return made
 
 
@@ -167,37 +157,6 @@ def _follow(value: Value, made: Correction, seen: set[Operation]) -> bool:
         return False
     made.chain.append(op)
     return all(_follow(operand, made, seen) for operand in op.operands)
-
-
-def _price(made: Correction, one: Accumulation, target: Target, groups: int) -> tuple[int, int]:
-    """(cycles an iteration with an agent for the chain, and without): the longer one of what the consumer does, and of
-    the chain and the products, which follow each other; or both in the consumer."""
-    rows, columns = one.first.c.type.shape
-    rates = throughput(target)
-    moved = -(-rows * columns // (32 * rates.issue))
-    products = {product.dot for product in one.products}
-    own = sum(_cycles(op, target) for op in made.chain)
-    others = sum(
-        _cycles(op, target)
-        for op in made.loop.body.entry
-        if op not in made.chain and op not in products and not isinstance(op, nv_tileas.Dot)
-    )
-    multiplied = sum(
-        prod(dot.c.type.shape)
-        * dot.a.type.shape[1]
-        // rates.tensor("tcgen05", storage_bits(dot.a.type.element))
-        for dot in products
-    )
-    parts = -(-rows * columns // (_AT_ONCE[groups] * 32 * WARPS_OF_WARPGROUP))
-    waits = 2 * parts * rates.shared_latency + 2 * rates.mbarrier_latency
-    with_agent = max(others + rates.mbarrier_latency, own + 2 * moved + waits + multiplied)
-    return with_agent, others + own + 2 * moved
-
-
-def _cycles(op: Operation, target: Target) -> int:
-    if isinstance(op, nv_tileas.TiledLoad):
-        return 0
-    return in_threads(cost_of(op, target)).cycles.get("threads", 0)
 
 
 def hoist(value: Value) -> None:
@@ -231,7 +190,9 @@ class Corrector:
         product = sums.of.products[0]
         self.usable = Pipeline([], product)
         """The pipeline of the right to use the sums."""
-        self.handed = {value: Pipeline([], product, stages=_STAGES) for value in self.correction.columns}
+        self.handed = {
+            value: Pipeline([], product, stages=COLUMN_STAGES) for value in self.correction.columns
+        }
         """The pipelines of the tiles of one column."""
         self.buffers: dict[Value, Value] = {}
         for pipeline in (self.usable, *self.handed.values()):
@@ -244,7 +205,7 @@ class Corrector:
         for value, pipeline in self.handed.items():
             type: Any = value.type
             pipeline.token = self.kernel.create(
-                _STAGES,
+                COLUMN_STAGES,
                 self.kernel.warps // parts,
                 self.warps,
                 user,
@@ -253,19 +214,10 @@ class Corrector:
             )
             layout = SharedAttr(swizzled(type.shape, type.element.width, None, 0))
             alloc = nv_tileas.AllocTensor(
-                res=SmemType((_STAGES, *type.shape), type.element, layout), location=user.location
+                res=SmemType((COLUMN_STAGES, *type.shape), type.element, layout), location=user.location
             )
             alloc.attributes[ALIGN] = i64(16)
             self.buffers[value] = builder.insert(alloc).res
-
-    def explain(self, context: PassContext) -> None:
-        """A remark with the price."""
-        function, (cycles, without) = self.kernel.function, self.correction.cycles
-        text = (
-            f"an agent changes the sums in tensor memory between products: the threads that take longest take {cycles} "
-            f"cycles an iteration, and {without} if they carry the sums in registers"
-        )
-        context.passed(self.sums.of.first, text, "correction", "tensorcore", function=function)
 
     # -- the consumer
 
@@ -466,7 +418,7 @@ class Corrector:
         whole: Any = self.sums.of.first.c.type
         rows, columns = self.rows, whole.shape[1]
         width = columns
-        while rows * width > _AT_ONCE[self.kernel.parts] * 32 * self.warps:
+        while rows * width > AT_ONCE[self.kernel.parts] * 32 * self.warps:
             width //= 2
         for column in range(0, columns, width):
             yield column, RankedTensorType((rows, width), whole.element)

@@ -289,12 +289,11 @@ class UmmaChoice(Choice):
         return _CORRECTOR[self.parts]
 
 
-def choose_umma(function: nv_tileaa.Func, target: Target, agents: str = "auto") -> UmmaChoice:
+def choose_umma(function: nv_tileaa.Func, target: Target, agents: str = "multipliers") -> UmmaChoice:
     """The products of a kernel by tcgen05.mma.  Raises Missed if there are none, or if the kernel cannot be split into
     agents.
 
-    agents: `multipliers` leaves the sums of loops to the consumer, `correction` requires an agent that changes them;
-    `auto` takes the cheaper one.
+    agents: `multipliers` leaves the sums of loops to the consumer, `correction` requires an agent that changes them.
     """
     dots = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
     if not dots:
@@ -330,8 +329,8 @@ def choose_umma(function: nv_tileaa.Func, target: Target, agents: str = "auto") 
         except Missed as refusal:
             choice.not_in_pairs = refusal
     choice.groups = warpgroups(function, choice.accumulations)
-    if agents != "multipliers":
-        correct(function, choice, target, agents == "correction")
+    if agents == "correction":
+        correct(function, choice)
     choice.stages = reserve(choice.accumulations, target)
     return choice
 

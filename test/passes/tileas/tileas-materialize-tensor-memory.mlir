@@ -193,8 +193,8 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
 !tok = !nv_tileaa.mem_token
 !acc = tensor<128x64xf32>
 
-// The sums are multiplied by a column between the products: an agent does that in tensor memory, where they stay. The
-// consumer hands the column over, and takes the sums behind the loop.
+// The sums are multiplied by a column between the products: the schedule has an agent for that, in tensor memory, where
+// they stay. The consumer hands the column over, and takes the sums behind the loop.
 // CHECK-LABEL: nv_tileaa.func @corrected
 // CHECK: %[[P:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 1, producers = 4, consumers = 1
 // CHECK: %[[S:.*]] = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4
@@ -256,7 +256,7 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
       }
       %f = nv_tileaa.reshape %j : tensor<128xf32> -> tensor<128x1xf32>
       %g = nv_tileaa.broadcast %f : tensor<128x1xf32> -> !acc
-      %w = arith.mulf %a, %g : !acc
+      %w = arith.mulf %a, %g {nv_tileas.agent = "correction"} : !acc
       %y, %yt = nv_tileas.tiled_load %v[%k, %o], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !view -> tensor<128x64xf16>, !tok
       %e = nv_tileas.dot %h, %y, %w {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<128x128xf16>, tensor<128x64xf16>, !acc
       scf.yield %e : !acc
