@@ -62,6 +62,7 @@ from tessera_tools.passes.tileas.explain_agents import (
 from tessera_tools.passes.tileas.fills import BoxLoad, Filler
 from tessera_tools.passes.tileas.materialize_schedule import Kernel
 from tessera_tools.passes.tileas.packed_factors import unpack_factors
+from tessera_tools.passes.tileas.products import FEWEST_STAGES
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.umma_columns import scales_type
 from tessera_tools.passes.tileas.umma_corrections import Corrector, hoist
@@ -75,7 +76,7 @@ from tessera_tools.passes.tileas.umma_products import (
     UmmaProduct,
     choose_umma,
 )
-from tessera_tools.passes.tileas.umma_schedule import assigned_agents
+from tessera_tools.passes.tileas.umma_schedule import assigned_agents, most_stages
 from tessera_tools.planning.kernel import kernels_with
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
@@ -112,6 +113,8 @@ class MaterializeTensorMemory(Pass):
             try:
                 agents = assigned_agents(function) if self.agents == "auto" else self.agents
                 choice = choose_umma(function, target, agents)
+                if most := most_stages(function):
+                    choice.stages = max(FEWEST_STAGES, min(choice.stages, most))
                 tell = context.failed
                 kernel = TensorKernel(function, choice, target)
                 kernel.run()

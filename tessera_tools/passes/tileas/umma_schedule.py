@@ -37,7 +37,7 @@ from tessera_tools.analysis.tile_costs import (
     staged_read_cost,
 )
 from tessera_tools.dialects import nv_tileaa, scf
-from tessera_tools.ir.builtin_attributes import StringAttr
+from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.agent_schedule import START_CYCLES
@@ -45,7 +45,7 @@ from tessera_tools.passes.tileas.box_stages import Pipeline
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import BoxLoad
 from tessera_tools.passes.tileas.products import FEWEST_STAGES
-from tessera_tools.passes.tileas.scheduled_loop import AGENT, ScheduledLoop, is_innermost, values_used
+from tessera_tools.passes.tileas.scheduled_loop import AGENT, MOST, ScheduledLoop, is_innermost, values_used
 from tessera_tools.passes.tileas.umma_corrections import AT_ONCE, COLUMN_STAGES, CORRECTION
 from tessera_tools.passes.tileas.umma_handovers import before_which, handed_pipelines, last_in
 from tessera_tools.passes.tileas.umma_products import (
@@ -476,3 +476,9 @@ def assigned_agents(function: Operation) -> str:
     agents = (op.attributes.get(AGENT) for op in function.walk())
     corrected = any(isinstance(agent, StringAttr) and agent.value == CORRECTION for agent in agents)
     return CORRECTION if corrected else "multipliers"
+
+
+def most_stages(function: Operation) -> int:
+    """The most iterations of a load in flight that the schedules of a kernel's loops allow; 0 for any number."""
+    found = (loop.attributes.get(MOST) for loop in function.walk())
+    return min((most.value for most in found if isinstance(most, IntegerAttr)), default=0)

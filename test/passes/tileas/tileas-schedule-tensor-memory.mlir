@@ -2,6 +2,7 @@
 // RUN: tessera-opt %s --tileas-schedule --tileas-schedule | filecheck %s
 // RUN: tessera-opt %s --tileas-schedule=chart -o %t 2>&1 | filecheck %s --check-prefix=CHART
 // RUN: tessera-opt %s --tileas-schedule=agents=multipliers | filecheck %s --check-prefix=CARRIED
+// RUN: tessera-opt %s --tileas-schedule=num-stages=2 --tileas-materialize-tensor-memory | filecheck %s --check-prefix=TWO
 
 // Agents of tensor memory run their ops in the order of the program, as far ahead of each other as stages let them. The
 // consumer would carry the sums of the second product, and its threads would need longer than an agent that changes them.
@@ -72,6 +73,9 @@ module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_sp
   // CHECK: nv_tileas.tiled_load {{.*}}nv_tileas.agent = "producer"{{.*}}nv_tileas.depth = [[DEPTH:[2-9]]] : i32
   // CHECK: nv_tileas.dot {{.*}}nv_tileas.agent = "multiplier"{{.*}}nv_tileas.stage = {{[1-9]}} : i32}
   // CHECK: nv_tileas.interval = 768 : i32
+
+  // TWO-LABEL: nv_tileaa.func @gemm(
+  // TWO: create_pipeline stages = 2, producers = 1
   nv_tileaa.func @gemm(%p: !llvm.ptr<1>, %m: i32, %s: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
     %z = arith.constant 0 : i32
     %o = arith.constant 64 : i32
