@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import combinations
 
+from tessera_tools.analysis.held_stages import not_held
 from tessera_tools.analysis.stage_order import out_of_order, out_of_turn
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileas
@@ -28,6 +29,7 @@ def problems(function: Operation) -> Iterator[DiagnosticError]:
     """Yields an error for each op that leaves a stage unmatched on some path."""
     yield from out_of_order(function)
     yield from out_of_turn(function)
+    yield from not_held(function)
     for op in function.walk():
         if isinstance(op, nv_tileas.CreatePipeline):
             yield from _sides(op)

@@ -10,6 +10,7 @@ An op without `llvm_ir` has no translation; the emitter reports an error.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Protocol
 
@@ -150,6 +151,15 @@ class LLVMOp(Op):
     """The base: `llvm_instruction` is LLVM's name for an op that is one instruction."""
 
     llvm_instruction: ClassVar[str] = ""
+
+
+_TOGETHER = re.compile(r"\b(?:bar|barrier)\.|\.(?:sync|aligned)\b|\bactivemask\b")
+
+
+def assembly_attributes(text: str) -> str:
+    """The attributes of a call of inline assembly: `convergent` if all threads of a warp execute an instruction of it
+    together, so that LLVM must not put it under further conditions (PTX ISA, ".sync", ".aligned", "bar")."""
+    return " convergent" if _TOGETHER.search(text) else ""
 
 
 def mangled(type: Type) -> str:

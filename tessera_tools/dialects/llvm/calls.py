@@ -15,7 +15,15 @@ from tessera_tools.dialects.llvm.attributes import (
     MemoryEffectsAttr,
     TailCallKindAttr,
 )
-from tessera_tools.dialects.llvm.base import ANY, Emitter, LLVMOp, call_fastmath_text, fastmath, mangled
+from tessera_tools.dialects.llvm.base import (
+    ANY,
+    Emitter,
+    LLVMOp,
+    assembly_attributes,
+    call_fastmath_text,
+    fastmath,
+    mangled,
+)
 from tessera_tools.dialects.llvm.debug_info import DISubprogramAttr
 from tessera_tools.dialects.llvm.types import FunctionType, PointerType, StructType, VoidType
 from tessera_tools.ir.attributes import Type
@@ -504,6 +512,7 @@ class InlineAsm(LLVMOp, name="llvm.inline_asm", traits=(READ_WRITE,)):
         text = f"{_ll_string(self.asm_string.value)}, {_ll_string(self.constraints.value)}"
         tail = "" if self.tail_call_kind is NO_TAIL else f"{self.tail_call_kind.value} "
         text = f"{tail}call {produced} asm {marks}{text}({', '.join(map(e.operand, self.operands))})"
+        text += assembly_attributes(self.asm_string.value)
         if self.results:
             e.define(self, text)
         else:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from tessera_tools.dialects.llvm.base import LLVMOp, pointer_in
+from tessera_tools.dialects.llvm.base import LLVMOp, assembly_attributes, pointer_in
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
@@ -139,4 +139,6 @@ def _asm_call(
         produced = "{ " + ", ".join(map(e.type, outputs)) + " }"
     escaped = "".join(c if 32 <= ord(c) < 127 and c not in '"\\' else f"\\{ord(c):02X}" for c in text)
     arguments = ", ".join(map(e.operand, [*tied, *inputs]))
-    return f'call {produced} asm sideeffect "{escaped}", "{",".join(constraints)}"({arguments})', produced
+    attributes = assembly_attributes(text)
+    call = f'call {produced} asm sideeffect "{escaped}", "{",".join(constraints)}"({arguments}){attributes}'
+    return call, produced

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tessera_tools.dialects.llvm.base import ANY
+from tessera_tools.dialects.llvm.base import ANY, assembly_attributes
 from tessera_tools.dialects.llvm.types import StructType
 from tessera_tools.dialects.nvvm.attributes import (
     LdStMatrixEltTypeAttr,
@@ -389,9 +389,8 @@ class WgmmaMmaAsync(
         constraints += ["l", "l", "n"]
         keep = int(self.scale_d.value == "one")
         arguments = [*tied, e.operand(self.descriptor_a), e.operand(self.descriptor_b), f"i32 {keep}"]
-        e.define(
-            self, f'call {struct} asm sideeffect "{text}", "{",".join(constraints)}"({", ".join(arguments)})'
-        )
+        call = f'call {struct} asm sideeffect "{text}", "{",".join(constraints)}"({", ".join(arguments)})'
+        e.define(self, call + assembly_attributes(text))
 
     def verify_op(self) -> None:
         if self.shape.m != 64:

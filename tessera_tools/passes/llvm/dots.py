@@ -330,7 +330,7 @@ class _BlockScaled(_Product):
         words = ".".join(_ptx_type(type) for type in (self.atom.a, self.atom.b))
         rows, columns, _ = self.atom.mnk
         shape = f"m{rows}n{columns}k{depth}"
-        # Not nvvm.mma.block_scale, which is inline PTX: LLVM does not know that to be convergent.
+        # Not nvvm.mma.block_scale, which is inline PTX: LLVM keeps the order of that.
         name = f"llvm.nvvm.mma.block.scale.{shape}.row.col.{kind}.scale.{blocks}x.f32.{words}.f32.{form}"
         types = [v.type for v in c]
         inputs = [*a, *b, *c, of_a, *selectors, of_b, *selectors]

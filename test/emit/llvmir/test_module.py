@@ -60,6 +60,42 @@ def test_what_is_not_printable_in_inline_assembly_is_escaped():
     verified(text)
 
 
+@pytest.mark.parametrize(
+    ("assembly", "together"),
+    [
+        ("bar.arrive 1, 256;", True),
+        ("shfl.sync.idx.b32 $0, $1, 0, 31, -1;", True),
+        ("wgmma.fence.sync.aligned;", True),
+        ("tcgen05.wait::ld.sync.aligned;", True),
+        ("brev.b32 $0, $1;", False),
+        ("fence.proxy.async.global;", False),
+        ("mbarrier.arrive.shared.b64 _, [$0];", False),
+    ],
+)
+def test_assembly_that_threads_execute_together_is_convergent(assembly: str, together: bool):
+    """LLVM must not put it under further conditions."""
+    text = emit(f"""llvm.func @f() {{
+  llvm.inline_asm has_side_effects "{assembly}", "" : () -> ()
+  llvm.return
+}}""")
+    assert f'"{assembly}", ""(){" convergent" * together}\n' in text
+    verified(text)
+
+
+def test_a_product_in_inline_ptx_is_convergent():
+    text = emit("""llvm.func @f(%i: i32, %f: f32, %z: i16) {
+  %0 = nvvm.mma.block_scale A[%i, %i, %i, %i] B[%i, %i] C[%f, %f, %f, %f] scaleA[%i, %z, %z] scaleB[%i, %z, %z]
+    {shape = #nvvm.shape<m = 16, n = 8, k = 32>, multiplicandAPtxType = #nvvm.mma_type<e4m3>,
+     multiplicandBPtxType = #nvvm.mma_type<e4m3>, scaleVecSize = #nvvm.scale_vec_size<x1>,
+     blockScaleFormat = #nvvm.block_scale_format<ue8m0>, kind = #nvvm.block_scale_kind<mxf8f6f4>}
+    : (i32, i32, f32) -> !llvm.struct<(f32, f32, f32, f32)>
+  llvm.return
+}""")
+    [product] = [line for line in verified(text).splitlines() if 'asm sideeffect "mma.' in line]
+    [attributes] = [line for line in verified(text).splitlines() if line.startswith("attributes #0")]
+    assert product.endswith(" #0") and "convergent" in attributes
+
+
 def test_every_llvm_op_becomes_an_instruction_that_llvm_accepts():
     text = (DIALECTS / "llvm" / "inputs" / "ops.mlir").read_text()
     ours, theirs = counts(emit(text)), counts(mlir_translate(text))
