@@ -167,9 +167,8 @@ class _Split:
                 self._mask(op.mask)
         return any(condition.coefficient < 0 for condition in self.checks.conditions)
 
-    def _access(self, op: Any) -> None:
-        view = op.view.defining_op
-        tile = op.res.type if isinstance(op, nv_tileas.TiledLoad) else op.value.type
+    def _access(self, op: nv_tileas.TiledLoad | nv_tileas.TiledStore) -> None:
+        view, tile = op.view.defining_op, op.moved.type
         if not isinstance(view, nv_tileaa.MakeMemRef) or self.held(tile) < LEAST_ELEMENTS:
             return
         if not self.values.is_outside(view.res):
@@ -347,9 +346,10 @@ class _Split:
             self._unbounded(copies[op], axes)
         return made
 
-    def _unbounded(self, op: Any, axes: tuple[int, ...]) -> None:
+    def _unbounded(self, op: nv_tileas.TiledLoad | nv_tileas.TiledStore, axes: tuple[int, ...]) -> None:
         """The access through a view without extents along the axes, as wide as it then may be."""
-        view: Any = op.view.defining_op
+        view = op.view.defining_op
+        assert isinstance(view, nv_tileaa.MakeMemRef)
         extents = [
             nv_tileaa.UNBOUNDED if axis in axes else extent for axis, extent in enumerate(view.extents())
         ]
@@ -361,12 +361,11 @@ class _Split:
         )  # fmt: skip
         Builder.after(view).insert(made)
         op.set_operand(0, made.res)
-        tile = op.res.type if isinstance(op, nv_tileas.TiledLoad) else op.value.type
+        tile = op.moved.type
         bits = storage_bits(tile.element)
         width = vector_elements(made, op.indices, tile, Facts()) * bits
         if width > op.atom.bits:
-            word = "ldg" if isinstance(op, nv_tileas.TiledLoad) else "stg"
-            op.attributes["atom"] = CopyAtomAttr.make(80, word, width, tile.element)
+            op.attributes["atom"] = CopyAtomAttr.make(80, op.word, width, tile.element)
 
     # -- scalars before the loop
 
