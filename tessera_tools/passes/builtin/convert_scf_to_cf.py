@@ -17,6 +17,7 @@ from tessera_tools.dialects import arith, cf, scf
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Block, Operation, Region, Value
+from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import I32, I64, VectorType
 from tessera_tools.passes.base import Pass, PassContext
 
@@ -84,12 +85,12 @@ def _inline_before(region: Region, place: Block) -> None:
         target.insert(index + offset, block)
 
 
-def _end(block: Block, op: Operation, location: Any) -> None:
+def _end(block: Block, op: Operation, location: Location) -> None:
     op.location = location
     block.append(op)
 
 
-def _add(block: Block, op: Any, location: Any) -> Any:
+def _add(block: Block, op: Operation, location: Location) -> Any:
     op.location = location
     block.append(op)
     return op
@@ -134,7 +135,7 @@ def _lower_for(op: Any) -> list[Operation]:
     return []
 
 
-def _compare(block: Block, predicate: str, left: Value, right: Value, location: Any) -> Value:
+def _compare(block: Block, predicate: str, left: Value, right: Value, location: Location) -> Value:
     code = IntegerAttr(CMPI_PREDICATES.index(predicate), I64)
     return _add(block, arith.CmpI(code, left, right), location).result
 

@@ -29,6 +29,7 @@ from tessera_tools.analysis.transfer import limits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.cute import CopyAtomAttr
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
@@ -144,7 +145,7 @@ class _Split:
             elements += sum(self.held(r.type) for r in inner.results)
         return 0 < elements <= most
 
-    def held(self, type: Any) -> int:
+    def held(self, type: Type) -> int:
         """Elements of a tile in each thread."""
         return -(-type.num_elements // self.threads) if isinstance(type, RankedTensorType) else 0
 
@@ -207,7 +208,7 @@ class _Split:
 
     def _conditions(self, mask: Value) -> list[_Condition] | None:
         """What makes all elements of a mask true; None if it is not known."""
-        op: Any = mask.defining_op
+        op = mask.defining_op
         if isinstance(op, RENAMES):
             return self._conditions(op.source)
         if isinstance(op, arith.AndI):
@@ -369,7 +370,7 @@ class _Split:
 
     # -- scalars before the loop
 
-    def emit(self, op: Any) -> Value:
+    def emit(self, op: Operation) -> Value:
         op.location = self.loop.location
         return self.before.insert(op).results[0]
 

@@ -119,7 +119,7 @@ def _swapped(function: nv_tileaa.Func, numbers: Sequence[int]) -> tuple[nv_tilea
 def _swap(dot: nv_tileas.Dot) -> nv_tileas.Dot:
     builder = Builder.before(dot)
     a, b, c = (_transposed(v, builder) for v in (dot.a, dot.b, dot.c))
-    old: Any = dot.atom
+    old = dot.atom
     atom = type(old)(old.primitive, old.since, old.mnk, old.b, old.a, old.accumulator)
     made = nv_tileas.Dot(b, a, c, [], atom, None, dot.fast_acc, location=dot.location)
     builder.insert(made)

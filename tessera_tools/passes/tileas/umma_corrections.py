@@ -404,7 +404,7 @@ class Corrector:
     @property
     def rows(self) -> int:
         """Rows that the agent changes one after the other."""
-        type: Any = self.sums.of.first.c.type
+        type = self.sums.of.first.c.type
         return type.shape[0] // self.kernel.parts
 
     def row_parts(self) -> list[IntegerAttr | None]:
@@ -464,7 +464,7 @@ class Corrector:
 
     def parts(self) -> Iterator[tuple[int, RankedTensorType]]:
         """(first column, type) of each part of the tile that is changed at once."""
-        whole: Any = self.sums.of.first.c.type
+        whole = self.sums.of.first.c.type
         rows, columns = self.rows, whole.shape[1]
         width = columns
         while rows * width > _AT_ONCE[self.kernel.parts] * 32 * self.warps:

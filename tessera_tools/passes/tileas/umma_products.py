@@ -251,7 +251,7 @@ class Accumulation:
     @property
     def type(self) -> TmemType:
         """The buffer."""
-        type: Any = self.first.c.type
+        type = self.first.c.type
         layout = umma_layout(type.shape, instruction_rows(self.first))
         return TmemType((self.stages, *type.shape), type.element, layout)
 
