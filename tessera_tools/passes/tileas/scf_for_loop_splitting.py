@@ -101,7 +101,7 @@ class _Checks:
 
     conditions: list[_Condition] = field(default_factory=list)
     masks: list[Value] = field(default_factory=list)
-    accesses: dict[Operation, tuple[int, ...]] = field(default_factory=dict)
+    accesses: dict[nv_tileas.TiledLoad | nv_tileas.TiledStore, tuple[int, ...]] = field(default_factory=dict)
     """Accesses, and their axes in bounds."""
     instructions: int = 0
     """For all elements."""
@@ -334,7 +334,8 @@ class _Split:
         """A copy of the loop up to `end`, without the checks."""
         loop, checks = self.loop, self.checks
         mapping = IRMapping()
-        made: Any = self.before.insert(loop.clone(mapping))
+        made = self.before.insert(loop.clone(mapping))
+        assert isinstance(made, scf.For)
         made.set_operands([loop.lower, end, loop.step, *loop.inits])
         copies = dict(zip(loop.body.entry, made.body.entry, strict=True))
         masks = {mapping.value(mask) for mask in checks.masks}
@@ -344,7 +345,9 @@ class _Split:
             elif isinstance(copy, nv_tileaa.Load | nv_tileaa.Store) and copy.mask in masks:
                 _unmask(copy)
         for op, axes in checks.accesses.items():
-            self._unbounded(copies[op], axes)
+            copy = copies[op]
+            assert isinstance(copy, nv_tileas.TiledLoad | nv_tileas.TiledStore)
+            self._unbounded(copy, axes)
         return made
 
     def _unbounded(self, op: nv_tileas.TiledLoad | nv_tileas.TiledStore, axes: tuple[int, ...]) -> None:
@@ -390,11 +393,11 @@ class _Split:
         return self.emit(arith.CmpI(IntegerAttr(CMPI_PREDICATES.index(predicate), I64), left, right))
 
 
-def _unmask(op: Any) -> None:
+def _unmask(op: nv_tileaa.Load | nv_tileaa.Store) -> None:
     """A load or store without its mask."""
     attributes = {k: v for k, v in op.attributes.items() if k not in ("copy_atom", "operandSegmentSizes")}
     if isinstance(op, nv_tileaa.Load):
-        made: Any = nv_tileaa.Load(
+        made: nv_tileaa.Load | nv_tileaa.Store = nv_tileaa.Load(
             op.source, None, None, op.token, op.copy_atom, res=op.res.type, out_token=op.out_token.type,
             attributes=attributes,
         )  # fmt: skip
