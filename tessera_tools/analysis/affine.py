@@ -88,7 +88,7 @@ class AffineValues:
         number = constant_integer(value)
         if number is not None:
             return Affine(constant=number)
-        op: Any = value.defining_op
+        op = value.defining_op
         if isinstance(op, nv_tileaa.Assume):
             inner = self._affine_of(op.source)
             # What an assume says of a value from outside is worth more than how it is made.
@@ -110,7 +110,7 @@ class AffineValues:
 
     def tile_of(self, value: Value) -> Tile | None:
         """A tile of integers; None if it is not known to be one."""
-        op: Any = value.defining_op
+        op = value.defining_op
         if isinstance(op, RENAMES):
             return self.tile_of(op.source)
         if isinstance(op, nv_tileaa.Splat):

@@ -22,6 +22,7 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.forward import Forward
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.transfer import ZERO_DIVISOR, Fact, power_of_two
+from tessera_tools.dialects import arith, nv_tileaa
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.traits import SameOperandsAndResultShape
 from tessera_tools.ir.types import IntegerType, RankedTensorType, element_type, width_of
@@ -278,7 +279,7 @@ def _keep(op: Operation, axes: Axes, x: Sequence[Runs]) -> Runs:
     return x[0]
 
 
-def _compare(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _compare(op: arith.CmpI, axes: Axes, x: Sequence[Runs]) -> Runs:
     """a < b is constant in a block that starts at a multiple of its span, if b is such a multiple too."""
     predicate = op.predicate_name
     if _number(axes.facts.fact(op.results[0])) is not None:
@@ -303,7 +304,7 @@ def _compare(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
     return tuple(found)
 
 
-def _offset(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _offset(op: nv_tileaa.Offset, axes: Axes, x: Sequence[Runs]) -> Runs:
     bits = storage_bits(op.elem_type.value)
     exact = _exact(op.offset, axes, x[1], unsigned=False)
     if bits % 8:
@@ -314,16 +315,16 @@ def _offset(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
 # -- shapes
 
 
-def _splat(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _splat(op: nv_tileaa.Splat, axes: Axes, x: Sequence[Runs]) -> Runs:
     divisor = axes.divisor(op.source)
     return tuple(Run(power_of_two(n), 0, divisor) for n in op.res.type.shape)
 
 
-def _iota(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _iota(op: nv_tileaa.Iota, axes: Axes, x: Sequence[Runs]) -> Runs:
     return (Run(power_of_two(op.res.type.shape[0]), 1, ZERO_DIVISOR),)
 
 
-def _constant(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs | None:
+def _constant(op: arith.Constant | nv_tileaa.ConstantTensor, axes: Axes, x: Sequence[Runs]) -> Runs | None:
     result = op.results[0]
     if not getattr(op.value, "is_splat", False):
         return None
@@ -331,14 +332,14 @@ def _constant(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs | None:
     return tuple(Run(power_of_two(n), 0, divisor) for n in _shape(result))
 
 
-def _broadcast(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _broadcast(op: nv_tileaa.Broadcast, axes: Axes, x: Sequence[Runs]) -> Runs:
     return tuple(
         run if old == new else Run(power_of_two(new), 0, run.of_all)
         for run, old, new in zip(x[0], op.source.type.shape, op.res.type.shape, strict=True)
     )
 
 
-def _reshape(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _reshape(op: nv_tileaa.Reshape, axes: Axes, x: Sequence[Runs]) -> Runs:
     """An axis keeps the run of the source's axis that has the same row-major stride."""
     old, new = op.source.type.shape, op.res.type.shape
     at = {prod(old[d + 1 :]): d for d in reversed(range(len(old))) if old[d] > 1}
@@ -350,15 +351,15 @@ def _reshape(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
     return tuple(found)
 
 
-def _permute(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _permute(op: nv_tileaa.Permute, axes: Axes, x: Sequence[Runs]) -> Runs:
     return tuple(x[0][d] for d in op.permutation.values)
 
 
-def _extract(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _extract(op: nv_tileaa.Extract, axes: Axes, x: Sequence[Runs]) -> Runs:
     return tuple(run.cut(power_of_two(n)) for run, n in zip(x[0], op.res.type.shape, strict=True))
 
 
-def _cat(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _cat(op: nv_tileaa.Cat, axes: Axes, x: Sequence[Runs]) -> Runs:
     shapes = zip(op.lhs.type.shape, op.rhs.type.shape, strict=True)
     return tuple(
         _join(a, b).cut(min(power_of_two(m), power_of_two(n)))
@@ -366,12 +367,13 @@ def _cat(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
     )
 
 
-def _assume(op: Any, axes: Axes, x: Sequence[Runs]) -> Runs:
+def _assume(op: nv_tileaa.Assume, axes: Axes, x: Sequence[Runs]) -> Runs:
     """The assumed facts, if they are stronger than the known ones."""
     found = list(x[0])
     every = op.every.value if op.every is not None else 0
-    if every > 0 and isinstance(element_type(op.res.type), IntegerType):
-        axis, length, divisor = op.along.value, power_of_two(every), power_of_two(op.divisor.value)
+    if every > 0 and op.along is not None and isinstance(element_type(op.res.type), IntegerType):
+        axis, length = op.along.value, power_of_two(every)
+        divisor = power_of_two(op.divisor.value) if op.divisor is not None else 1
         # Groups whose size is not a power of two contain smaller ones whose size is.
         assumed = Run(length, 1, divisor if length == every else min(length, divisor))
         if found[axis].step != 1 or found[axis].length <= assumed.length:
@@ -417,7 +419,7 @@ RULES: dict[str, Rule] = {
 """The transfer rules, by operation name; elementwise ops without a rule preserve only uniform blocks."""
 
 
-def pointer_vector(op: Operation, axes: Axes) -> tuple[int | None, int]:
+def pointer_vector(op: nv_tileaa.Load | nv_tileaa.Store, axes: Axes) -> tuple[int | None, int]:
     """(axis, elements) of the widest access of an nv_tileaa.load or store: the addresses of that many adjacent elements
     are contiguous and aligned to their total size, and their masks are equal.
 
@@ -428,13 +430,12 @@ def pointer_vector(op: Operation, axes: Axes) -> tuple[int | None, int]:
     return axis, count
 
 
-def pointer_limit(op: Any, axes: Axes) -> tuple[int | None, int, str]:
+def pointer_limit(op: nv_tileaa.Load | nv_tileaa.Store, axes: Axes) -> tuple[int | None, int, str]:
     """As `pointer_vector`, with the reason why the access is not wider; "" if it has 128 bits."""
     pointers = op.operands[0]
     if not isinstance(pointers.type, RankedTensorType):
         return None, 1, "it accesses a single element"
-    moved = op.results[0] if op.name == "nv_tileaa.load" else op.value
-    bits = storage_bits(element_type(moved.type))
+    bits = storage_bits(element_type(op.moved.type))
     size = bits // 8
     widest = max(1, WIDEST_ACCESS // bits)
     masks = axes.of(op.mask) if op.mask is not None else (None,) * pointers.type.rank

@@ -298,7 +298,7 @@ class _Network:
         return used <= {buffer for node in waiting for buffer in node.agent.buffers}
 
 
-def part_of(op: Any) -> int | None:
+def part_of(op: Operation) -> int | None:
     """The part of a stage that an op names, itself or by the op that gives its token; None if it names none."""
     while not isinstance(op, (*_ACQUIRES, nv_tileas.ConsumerWait)):
         token = getattr(op, "token", None)
@@ -312,7 +312,7 @@ def _parts(pipeline: nv_tileas.CreatePipeline) -> int:
     return 1 if pipeline.parts is None else pipeline.parts.value
 
 
-def _pipeline(op: Any) -> nv_tileas.CreatePipeline | None:
+def _pipeline(op: Operation) -> nv_tileas.CreatePipeline | None:
     """The pipeline of an arrival or wait; None if it is another op, or if other CTAs or turns have a part in it."""
     if isinstance(op, nv_tileas.ProducerCommit | nv_tileas.ConsumerRelease):
         pipeline = nv_tileas.pipeline_of(op.token)

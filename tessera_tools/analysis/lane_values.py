@@ -223,11 +223,7 @@ def iterations(value: Value) -> Sequence[int] | None:
     loop = value.owner_block.parent_op
     if not isinstance(loop, scf.For):
         return None
-    bounds = [constant_integer(v) for v in (loop.lower, loop.upper, loop.step)]
-    if any(b is None for b in bounds):
-        return None
-    lower, upper, step = (b or 0 for b in bounds)
-    return range(lower, upper, step) if step > 0 else None
+    return loop.counters
 
 
 def trips(op: Operation) -> int:

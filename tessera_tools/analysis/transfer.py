@@ -13,6 +13,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from tessera_tools.analysis.storage import storage_bits
+from tessera_tools.dialects import arith, nv_tileaa
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Operation
@@ -307,7 +308,7 @@ def _select(op: Operation, x: Facts) -> Fact:
     return join(x[1], x[2])
 
 
-def _assume(op: Any, x: Facts) -> Fact:
+def _assume(op: nv_tileaa.Assume, x: Facts) -> Fact:
     (a,) = x
     divisor, lower, upper = a
     if op.divisor is not None and op.divisor.value > 0 and op.every is None:
@@ -337,7 +338,7 @@ def _constant(op: Operation, x: Facts) -> Fact | None:
     return reduce(join, (number(v, value.type) for v in set(bits)))
 
 
-def _iota(op: Any, x: Facts) -> Fact | None:
+def _iota(op: nv_tileaa.Iota, x: Facts) -> Fact | None:
     last, most = op.res.type.num_elements - 1, limits(op.res.type)[1]
     return Fact(1, 0, last) if 0 < last <= most else None
 
@@ -355,7 +356,7 @@ def _extract(op: Operation, x: Facts) -> Fact:
     return x[0]
 
 
-def _offset(op: Any, x: Facts) -> Fact:
+def _offset(op: nv_tileaa.Offset, x: Facts) -> Fact:
     """Pointers move by whole elements; the sum may be any address."""
     pointer, offset = x
     bits = storage_bits(op.elem_type.value)
@@ -363,7 +364,7 @@ def _offset(op: Any, x: Facts) -> Fact:
     return Fact(min(power_of_two(pointer.divisor), power_of_two(moved)), *POINTER_RANGE)
 
 
-def _compare(op: Any, x: Facts) -> Fact | None:
+def _compare(op: arith.CmpI, x: Facts) -> Fact | None:
     """True (-1 as an i1) or false if the bounds decide it; unsigned numbers are compared if they are non-negative as
     signed ones."""
     a, b = x
@@ -390,11 +391,11 @@ def _compare(op: Any, x: Facts) -> Fact | None:
 _GRID = ((1 << 31) - 1, 65535, 65535)
 
 
-def _program_id(op: Any, x: Facts) -> Fact:
+def _program_id(op: nv_tileaa.GetProgramId, x: Facts) -> Fact:
     return fact(op.res.type, 1, 0, _GRID[op.axis.value] - 1)
 
 
-def _num_programs(op: Any, x: Facts) -> Fact:
+def _num_programs(op: nv_tileaa.GetNumPrograms, x: Facts) -> Fact:
     return fact(op.res.type, 1, 1, _GRID[op.axis.value])
 
 

@@ -8,12 +8,13 @@ An interface declares methods and fields.  An op with the interface provides the
     LoopLike       loop_body, induction, inits, iter_args, yielded            scf.for, scf.while, cuda_tile.for, …
     BranchLike     branch_operands, set_branch_operands                       cf.br, cf.cond_br, cf.switch
     MemoryAccess   buffer, indices, width                                     tile.load_shared, …
+    TileAccess     moved, word                                                nv_tileas.tiled_load, nv_tileaa.store, …
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import BlockArgument, Region, Value
@@ -88,3 +89,16 @@ class MemoryAccess:
     def width(self) -> int:
         """The number of adjacent elements of the last dimension that one access moves."""
         return 1
+
+
+class TileAccess:
+    """Moves a tile, or a scalar, between global memory and registers."""
+
+    __slots__ = ()
+    word: ClassVar[str]
+    """The primitive of its copy atom: "ldg" or "stg"."""
+
+    @property
+    def moved(self) -> Value:
+        """What is loaded or stored."""
+        raise NotImplementedError

@@ -386,7 +386,7 @@ def _stored_across(op: nv_tileas.Store, warps: int) -> list[tuple[Value, int, Li
 def _pointers(op: nv_tileaa.Load | nv_tileaa.Store, warps: int) -> list[tuple[Value, int, LinearLayout]]:
     """Prefers adjacent elements along the axis of the op's vectors, with the strength of the access."""
     loads = isinstance(op, nv_tileaa.Load)
-    moved = op.res if loads else op.value
+    moved = op.moved
     if not is_tile(moved):
         return []
     axis = op.axis.value if op.axis is not None else None
@@ -396,7 +396,7 @@ def _pointers(op: nv_tileaa.Load | nv_tileaa.Store, warps: int) -> list[tuple[Va
 
 def narrow_atom(op: nv_tileaa.Load | nv_tileaa.Store) -> None:
     """Narrows the atom of an access through pointers to the adjacent elements that a thread holds."""
-    moved = (op.res if isinstance(op, nv_tileaa.Load) else op.value).type
+    moved = op.moved.type
     if op.axis is None or not isinstance(moved, RankedTensorType):
         return
     bits = storage_bits(moved.element)

@@ -80,7 +80,7 @@ def exchange_places(op: nv_tileas.ClusterReduce) -> list[ExchangePlace]:
     found: list[ExchangePlace] = []
     offset = 0
     for value in op.sources:
-        type: Any = value.type
+        type = value.type
         if isinstance(type, RankedTensorType):
             layout = layout_of(type)
             threads = layout.in_size("lane") * layout.in_size("warp")

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import product
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas
@@ -30,7 +29,7 @@ _SIZES = (4, 8, 16)
 def transposing_layout(store: nv_tileas.Store, warps: int) -> LinearLayout | None:
     """The layout of a tile that `store` writes as it is read from shared memory, or along the other axis; None if this
     is not what the op does, or if the usual layout does."""
-    type: Any = store.value.type
+    type = store.value.type
     source = _read_layout(store.value)
     target = store.buffer.type.layout
     if source is None or target is None or storage_bits(type.element) != _BITS or type.rank != 2:

@@ -127,6 +127,12 @@ def test_an_assumption_about_a_tile() -> None:
     assert Axes(Facts()).of(ops[-1].results[0]) == (Run(2, 0, 1), Run(4, 1, 32))
 
 
+def test_assumed_rows_need_no_divisor() -> None:
+    body = "%a = nv_tileaa.assume %y {every = 4 : i64, along = 0 : i64} : tensor<8xi32>"
+    (made,) = function(body, "%y: tensor<8xi32>")
+    assert Axes(Facts()).of(made.results[0]) == (Run(4, 1, 1),)
+
+
 def test_pointers_carried_by_a_loop_stay_in_rows() -> None:
     body = """
     %q = nv_tileaa.assume %p {divisor = 16 : i64} : !llvm.ptr<1>

@@ -100,6 +100,23 @@ def test_the_trip_count_of_constant_bounds_is_known() -> None:
 }"""
     loops = [op for op in parse_module(text).walk() if isinstance(op, scf.For)]
     assert [loop.trip_count for loop in loops] == [3, None, 0]
+    assert [loop.runs for loop in loops] == [True, False, False]
+    assert [loop.counters for loop in loops] == [range(2, 9, 3), None, None]
+
+
+def test_the_counters_of_an_unsigned_loop_are_unsigned() -> None:
+    text = """func.func @f() {
+  %a = arith.constant -3 : i8  %b = arith.constant -1 : i8  %z = arith.constant 0 : i8  %s = arith.constant 1 : i8
+  scf.for unsigned %i = %a to %b step %s : i8 { }
+  scf.for unsigned %i = %a to %z step %s : i8 { }
+  scf.for %i = %a to %z step %s : i8 { }
+  scf.for %i = %a to %b step %z : i8 { }
+  return
+}"""
+    loops = [op for op in parse_module(text).walk() if isinstance(op, scf.For)]
+    assert [loop.counters for loop in loops] == [range(253, 255), range(253, 0), range(-3, 0), None]
+    assert [loop.trip_count for loop in loops] == [2, 0, 3, None]
+    assert [loop.runs for loop in loops] == [True, False, True, False]
 
 
 def test_a_loop_tells_its_parts() -> None:

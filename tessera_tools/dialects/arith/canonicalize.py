@@ -6,11 +6,11 @@ import math
 
 from tessera_tools.dialects.arith import casts, floats, integers
 from tessera_tools.dialects.arith.constant_op import Constant
-from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.arith.floats import format_of
 from tessera_tools.dialects.arith.integers import defined_by
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, FloatAttr, IntegerAttr
 from tessera_tools.ir.floats import FORMATS
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import width_of
 
@@ -22,7 +22,7 @@ class CompareConvertedWithConstant(RewritePattern[floats.CmpF]):
 
     def match_and_rewrite(self, op: floats.CmpF, rewriter: Rewriter) -> bool | str | None:
         source = defined_by(op.lhs, casts.SIToFP) or defined_by(op.lhs, casts.UIToFP)
-        constant = constant_of(op.rhs)
+        constant = constant_value(op.rhs)
         if source is None or not isinstance(constant, FloatAttr):
             return "no converted integer and constant"
         number, integer = constant.value, source.in_.type

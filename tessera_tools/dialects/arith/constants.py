@@ -13,7 +13,6 @@ from tessera_tools.dialects.ub import PoisonAttr
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr, FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import FloatType, IndexType, IntegerType, ShapedType, bit_width, element_type
 
 Folded = Sequence[Attribute | Value] | None
@@ -52,11 +51,6 @@ def constant(type: Type, bits: Sequence[int]) -> Attribute | None:
             return None
         return DenseElementsAttr.of(type, list(bits))
     return None
-
-
-def constant_of(value: Value) -> Attribute | None:
-    """The attribute of the constant op that defines a value, or None."""
-    return constant_value(value)
 
 
 def splat_of(attribute: Attribute | None) -> int | None:

@@ -95,9 +95,10 @@ class _Division(IntBinary, traits=(NO_EFFECT,)):
     def is_speculatable(self) -> bool:
         """True if executing the op where it was not executed before is safe: the divisor is a constant that cannot
         be undefined."""
-        from tessera_tools.dialects.arith.constants import bits_of, constant_of
+        from tessera_tools.dialects.arith.constants import bits_of
+        from tessera_tools.ir.folding import constant_value
 
-        bits = bits_of(constant_of(self.rhs))
+        bits = bits_of(constant_value(self.rhs))
         unsafe = (0,) if self.name.endswith("ui") else (0, (1 << self.width) - 1)
         return bits is not None and not any(b in unsafe for b in bits)
 

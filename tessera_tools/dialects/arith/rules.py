@@ -20,7 +20,6 @@ from tessera_tools.dialects.arith.constant_op import make_constant
 from tessera_tools.dialects.arith.constants import (
     Folded,
     bits_of,
-    constant_of,
     elementwise,
     signed,
     splat_of,
@@ -40,6 +39,7 @@ from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.traits import ConstantLike
 from tessera_tools.ir.types import I64, FloatType, IndexType, IntegerType, element_type, width_of
@@ -66,12 +66,12 @@ class Match(Mapping[str, Any]):
             known = self.bound.get(term.name)
             if known is not None:
                 return known is value
-            if term.is_constant and bits_of(constant_of(value)) is None:
+            if term.is_constant and bits_of(constant_value(value)) is None:
                 return False
             self.bound[term.name] = value
             return True
         if isinstance(term, Number):
-            return term.equals(constant_of(value), value.type)
+            return term.equals(constant_value(value), value.type)
         op = value.defining_op
         if type(op) is not term.op_class or op is None or not self.match_op(term, op):
             return False
@@ -112,7 +112,7 @@ class Match(Mapping[str, Any]):
                 return key in self.flags(FastMathFlagsAttr)
             raise KeyError(key)
         if isinstance(found, Value) and Name(key).is_constant:
-            bits = splat_of(constant_of(found))
+            bits = splat_of(constant_value(found))
             if bits is None:
                 raise NoMatch
             return bits
@@ -145,7 +145,7 @@ HELPERS: dict[str, Any] = {
     "is_index": lambda type: isinstance(element_type(type), IndexType),
     "is_integer": lambda type: isinstance(element_type(type), IntegerType),
     "same_shape": _same_shape,
-    "is_constant": lambda value: constant_of(value) is not None,
+    "is_constant": lambda value: constant_value(value) is not None,
     "signed": signed,
     "holds": _holds,
     "to_nearest": lambda op: op.roundingmode is None or op.roundingmode.value == 0,
@@ -210,7 +210,7 @@ class Results:
     def compute(self, term: Apply, operands: Sequence[tuple[Any, Type]]) -> Attribute | None:
         """The result of an integer op on constants; None for other ops and operands."""
         mnemonic = term.name.removeprefix("arith.")
-        attributes = [constant_of(v) if isinstance(v, Value) else v for v, _ in operands]
+        attributes = [constant_value(v) if isinstance(v, Value) else v for v, _ in operands]
         columns = [bits_of(a) for a in attributes]
         if mnemonic not in INTEGER or None in columns:
             return None

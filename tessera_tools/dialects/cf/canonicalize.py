@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from tessera_tools.dialects.arith.constant_op import replace_by_constant
-from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.dialects.arith.select import Select
 from tessera_tools.dialects.cf.ops import Assert, Branch, CondBranch, Switch
 from tessera_tools.dialects.ub import Unreachable
-from tessera_tools.ir.builtin_attributes import FALSE, TRUE, DenseArrayAttr, DenseElementsAttr, IntegerAttr
+from tessera_tools.ir.builtin_attributes import FALSE, TRUE, DenseArrayAttr, DenseElementsAttr
 from tessera_tools.ir.core import Block, Operation, Value
+from tessera_tools.ir.folding import constant_integer, constant_value
 from tessera_tools.ir.interfaces import BranchLike
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import I32, VectorType
@@ -20,7 +21,7 @@ class ConstantCondition(RewritePattern[CondBranch]):
     # cond_br true, a, b = br a
 
     def match_and_rewrite(self, op: CondBranch, rewriter: Rewriter) -> bool | str | None:
-        truth = splat_of(constant_of(op.condition))
+        truth = splat_of(constant_value(op.condition))
         if truth is None:
             return "the condition is not constant"
         index = 0 if truth else 1
@@ -115,13 +116,10 @@ class SwitchOnConstant(RewritePattern[Switch]):
     """A known flag leaves one branch; so does a switch without cases."""
 
     def match_and_rewrite(self, op: Switch, rewriter: Rewriter) -> bool | str | None:
-        number = constant_of(op.flag)
-        cases = op.case_numbers
-        if not isinstance(number, IntegerAttr) and cases:
+        number, cases = constant_integer(op.flag), op.case_numbers
+        if number is None and cases:
             return "the flag is not constant"
-        index = (
-            cases.index(number.value) + 1 if isinstance(number, IntegerAttr) and number.value in cases else 0
-        )
+        index = cases.index(number) + 1 if number in cases else 0
         rewriter.insert(Branch(op.branch_operands(index), dest=op.successors[index]))
         rewriter.erase_op(op)
         return True
@@ -212,7 +210,7 @@ class AssertTrue(RewritePattern[Assert]):
     """An assertion of what is true goes."""
 
     def match_and_rewrite(self, op: Assert, rewriter: Rewriter) -> bool | str | None:
-        if splat_of(constant_of(op.arg)) != 1:
+        if splat_of(constant_value(op.arg)) != 1:
             return "not known to be true"
         rewriter.erase_op(op)
         return True

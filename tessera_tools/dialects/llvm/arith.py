@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
-from tessera_tools.dialects.arith.constants import bits_of, constant_of
+from tessera_tools.dialects.arith.constants import bits_of
 from tessera_tools.dialects.llvm.attributes import (
     FCMP,
     FCMP_PREDICATES,
@@ -29,6 +29,7 @@ from tessera_tools.dialects.llvm.types import StructType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import I1, FloatType, IntegerType, VectorType, bit_width, width_of, with_element
 from tessera_tools.opdef import (
     COMMUTATIVE,
@@ -79,7 +80,7 @@ class _Division(_Binary, traits=(NO_EFFECT,)):
         """True if executing the op where it was not executed before is safe: the divisor is a constant that cannot
         be undefined."""
         divisor = self.operand(1)
-        bits = bits_of(constant_of(divisor))
+        bits = bits_of(constant_value(divisor))
         unsafe = (0,) if self.llvm_instruction.startswith("u") else (0, (1 << width_of(divisor.type)) - 1)
         return bits is not None and not any(b in unsafe for b in bits)
 

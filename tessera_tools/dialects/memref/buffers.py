@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tessera_tools.dialects.arith.constants import Folded, constant_of
+from tessera_tools.dialects.arith.constants import Folded
 from tessera_tools.dialects.memref.layouts import can_be_cast
 from tessera_tools.dialects.memref.lists import ALIGNMENT, ANY_BUFFER
 from tessera_tools.ir.attributes import Attribute, Type
@@ -18,6 +18,7 @@ from tessera_tools.ir.builtin_attributes import (
     index,
 )
 from tessera_tools.ir.core import Value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import (
     DYNAMIC,
@@ -310,12 +311,8 @@ class Dim(Op, name="memref.dim", traits=(NO_EFFECT,)):
 
     def is_speculatable(self) -> bool:
         """True if the op is speculatable: the index is a constant within the rank."""
-        number, type = constant_of(self.index), self.source.type
-        return (
-            isinstance(number, IntegerAttr)
-            and isinstance(type, MemRefType)
-            and 0 <= number.value < len(type.shape)
-        )
+        number, type = constant_integer(self.index), self.source.type
+        return number is not None and isinstance(type, MemRefType) and 0 <= number < len(type.shape)
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:
         number, type = operands[1], self.source.type

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from tessera_tools.dialects.arith.constant_op import Constant
-from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.arith.integers import defined_by
 from tessera_tools.dialects.memref import reshape_patterns
 from tessera_tools.dialects.memref.buffers import (
@@ -39,8 +38,9 @@ from tessera_tools.dialects.memref.reshape_patterns import (
 )
 from tessera_tools.dialects.memref.reshapes import AssumeAlignment, ExpandShape
 from tessera_tools.dialects.memref.views import ExtractStridedMetadata, ReinterpretCast, SubView, View
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, StridedLayoutAttr, index
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StridedLayoutAttr, index
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import DYNAMIC, DYNAMIC_INDEX, I64, MemRefType
 
@@ -185,10 +185,9 @@ class ExtentOfMadeBuffer(RewritePattern[Dim]):
     # dim(alloc(n), 0) = n;  dim(subview(x)[o][n][s], 0) = n
 
     def match_and_rewrite(self, op: Dim, rewriter: Rewriter) -> bool | str | None:
-        number, made, type = constant_of(op.index), op.source.defining_op, op.source.type
-        if not isinstance(number, IntegerAttr) or not isinstance(type, MemRefType):
+        at, made, type = constant_integer(op.index), op.source.defining_op, op.source.type
+        if at is None or not isinstance(type, MemRefType):
             return "the dimension is not known"
-        at = number.value
         if not 0 <= at < len(type.shape) or type.shape[at] != DYNAMIC:
             return "there is no such dimension, or the type has its extent"
         before = type.shape[:at].count(DYNAMIC)
@@ -408,8 +407,8 @@ class ViewOfKnown(RewritePattern[View]):
     # view(cast(x)) = view(x);  view(x)[0] of the type of x = x;  view(x)[n][4] = cast(view(x)[n][])
 
     def match_and_rewrite(self, op: View, rewriter: Rewriter) -> bool | str | None:
-        shift, type = constant_of(op.byte_shift), op.result.type
-        if isinstance(shift, IntegerAttr) and not shift.value and type is op.source.type and not op.sizes:
+        type = op.result.type
+        if constant_integer(op.byte_shift) == 0 and type is op.source.type and not op.sizes:
             rewriter.replace_op(op, [op.source])
             return True
         source = forgotten(op.source)

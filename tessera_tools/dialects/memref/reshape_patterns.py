@@ -7,14 +7,14 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.arith.integers import MulI, defined_by
 from tessera_tools.dialects.memref.buffers import Cast
 from tessera_tools.dialects.memref.layouts import can_be_cast, collapsed_type, expanded_type, extents, strided
 from tessera_tools.dialects.memref.lists import mixed
 from tessera_tools.dialects.memref.reshapes import CollapseShape, ExpandShape
-from tessera_tools.ir.builtin_attributes import ArrayAttr, DenseArrayAttr, IntegerAttr, i64, index
+from tessera_tools.ir.builtin_attributes import ArrayAttr, DenseArrayAttr, i64, index
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import DYNAMIC, DYNAMIC_INDEX, I64, MemRefType
 
@@ -24,9 +24,9 @@ def known_items(given: Sequence[int | Value], *, strides: bool = False) -> list[
     are not negative."""
     known: list[int | Value] = []
     for item in given:
-        number = constant_of(item) if isinstance(item, Value) else None
-        fits = isinstance(number, IntegerAttr) and (number.value != 0 if strides else number.value >= 0)
-        known.append(number.value if isinstance(number, IntegerAttr) and fits else item)
+        number = constant_integer(item) if isinstance(item, Value) else None
+        fits = number is not None and (number != 0 if strides else number >= 0)
+        known.append(number if number is not None and fits else item)
     return known
 
 

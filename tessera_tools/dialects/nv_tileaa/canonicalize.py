@@ -4,7 +4,7 @@ reductions of single elements."""
 from __future__ import annotations
 
 from tessera_tools.dialects import scf
-from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
 from tessera_tools.dialects.nv_tileaa.counted_loops import CountedLoop
 from tessera_tools.dialects.nv_tileaa.reductions import Reduce
@@ -12,6 +12,7 @@ from tessera_tools.dialects.nv_tileaa.structure import Return
 from tessera_tools.dialects.nv_tileaa.tensors import Reshape, Unsplat
 from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.effects import is_left_early
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 
 
@@ -21,7 +22,7 @@ class IfWithConstantCondition(RewritePattern[If]):
     # if true {a; yield x} else {b} = a, x;  if true {a; leave} else {b}; c = a; leave
 
     def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
-        truth = splat_of(constant_of(op.condition))
+        truth = splat_of(constant_value(op.condition))
         if truth is None:
             return "the condition is not constant"
         region = op.then if truth else op.otherwise

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 from tessera_tools.dialects import arith, scf
 from tessera_tools.dialects.arith.attributes import INVERSE_PREDICATE
-from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.nv_tileaa.control import Break, Continue, If, Loop, Yield
 from tessera_tools.ir.builtin_attributes import UNIT
 from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.effects import is_left_early, is_pure
-from tessera_tools.ir.folding import constant_integer
+from tessera_tools.ir.folding import constant_integer, constant_value
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import bit_width
 from tessera_tools.records import dataclass
@@ -137,7 +136,7 @@ def _is_outside(value: Value, op: Operation) -> bool:
 
 def _is_known(value: Value, op: Operation) -> bool:
     """True if the value is there before the loop, or may be: a constant."""
-    return _is_outside(value, op) or constant_of(value) is not None
+    return _is_outside(value, op) or constant_value(value) is not None
 
 
 def _never_wraps(upper: Value, step: Value, unsigned: bool) -> bool:

@@ -18,7 +18,7 @@ from tessera_tools.dialects.nv_tileaa.tensors import Dot, Permute
 from tessera_tools.dialects.nv_tileaa.views import TiledLoad, TiledStore
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Builder, Operation
-from tessera_tools.ir.types import I64, RankedTensorType, bit_width, element_type
+from tessera_tools.ir.types import I64, RankedTensorType, bit_width
 
 
 def upgrade_older(module: Operation) -> None:
@@ -28,10 +28,8 @@ def upgrade_older(module: Operation) -> None:
     for function in [op for op in module.walk() if isinstance(op, Func)]:
         accesses = [op for op in function.walk() if isinstance(op, TiledLoad | TiledStore) and _is_older(op)]
         for op in accesses:
-            tile = op.res.type if isinstance(op, TiledLoad) else op.value.type
-            element = element_type(tile)
-            word = "ldg" if isinstance(op, TiledLoad) else "stg"
-            op.attributes["copy_atom"] = CopyAtomAttr.make(80, word, bit_width(element), element)
+            element = op.moved.type.element
+            op.attributes["copy_atom"] = CopyAtomAttr.make(80, op.word, bit_width(element), element)
         if accesses:
             for op in [inner for inner in function.walk() if isinstance(inner, Dot)]:
                 _turn(op)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from tessera_tools.dialects.atoms import least_bits
 from tessera_tools.dialects.nv_tileaa.base import COPY_ATOM, POINTER, TOKEN, OrderingAttr, ScopeAttr
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.interfaces import TileAccess
 from tessera_tools.ir.types import I1, IntegerType, RankedTensorType, element_type, with_element
 from tessera_tools.opdef import (
     ANY_TYPE,
@@ -49,13 +51,14 @@ class Offset(Op, name="nv_tileaa.offset", traits=(PURE, SAME_SHAPE)):
     assembly = "$source `,` $offset `,` $elem_type attr-dict `:` type($source) `,` type($offset)"
 
 
-class Load(Op, name="nv_tileaa.load", traits=(MemoryEffects(read("source")),)):
+class Load(TileAccess, Op, name="nv_tileaa.load", traits=(MemoryEffects(read("source")),)):
     """Loads the elements at pointers. If the mask is false, the result is `padding`, or undefined without padding.
 
     `copy_atom` defines how many elements along `axis` one instruction moves: that many aligned pointers are contiguous
     there, under equal masks.
     """
 
+    word = "ldg"
     source = operand(POINTERS)
     mask = optional_operand(derived("i1 for each pointer", mask_of, "source"))
     padding = optional_operand(same_as("res"))
@@ -69,6 +72,11 @@ class Load(Op, name="nv_tileaa.load", traits=(MemoryEffects(read("source")),)):
         "type($out_token)"
     )
 
+    @property
+    def moved(self) -> Value:
+        """The loaded tile or scalar."""
+        return self.res
+
     def verify_op(self) -> None:
         self.copy_atom.check(self, element_type(self.res.type))
         check_shapes(self, self.source.type, self.res.type)
@@ -76,12 +84,13 @@ class Load(Op, name="nv_tileaa.load", traits=(MemoryEffects(read("source")),)):
         _check_width(self, self.res.type)
 
 
-class Store(Op, name="nv_tileaa.store", traits=(MemoryEffects(write("dest")),)):
+class Store(TileAccess, Op, name="nv_tileaa.store", traits=(MemoryEffects(write("dest")),)):
     """Stores elements to pointers if the mask is true; `copy_atom` and `axis` are as in nv_tileaa.load.
 
     If several elements have the same address, which one is stored is unspecified.
     """
 
+    word = "stg"
     dest = operand(POINTERS)
     value = operand(ANY_TYPE)
     mask = optional_operand(derived("i1 for each pointer", mask_of, "dest"))
@@ -93,6 +102,11 @@ class Store(Op, name="nv_tileaa.store", traits=(MemoryEffects(write("dest")),)):
         "$dest `,` $value (`mask` $mask^)? `,` $token attr-dict `:` type($dest) `,` type($value) `,` "
         "type($out_token)"
     )
+
+    @property
+    def moved(self) -> Value:
+        """The stored tile or scalar."""
+        return self.value
 
     def verify_op(self) -> None:
         self.copy_atom.check(self, element_type(self.value.type))

@@ -15,7 +15,8 @@ from tessera_tools.dialects.nv_tileaa.base import (
     MemRefType,
     PaddingAttr,
 )
-from tessera_tools.ir.core import Operation
+from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.interfaces import TileAccess
 from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import (
     I32,
@@ -171,9 +172,10 @@ class AddPtr(Op, name="nv_tileaa.addptr", traits=(PURE,)):
             )
 
 
-class TiledLoad(Op, name="nv_tileaa.tiled_load", traits=(MemoryEffects(read("view")),)):
+class TiledLoad(TileAccess, Op, name="nv_tileaa.tiled_load", traits=(MemoryEffects(read("view")),)):
     """Loads the tile at the position of the view; elements outside the view are `padding`."""
 
+    word = "ldg"
     view = operand(VIEW)
     token = operand(TOKEN)
     copy_atom = attribute(COPY_ATOM)
@@ -182,20 +184,31 @@ class TiledLoad(Op, name="nv_tileaa.tiled_load", traits=(MemoryEffects(read("vie
     out_token = result(TOKEN)
     assembly = "$view `,` $token (`padding` $padding^)? attr-dict `:` type($view) `->` type($res) `,` type($out_token)"
 
+    @property
+    def moved(self) -> Value[RankedTensorType]:
+        """The loaded tile."""
+        return self.res
+
     def verify_op(self) -> None:
         self.copy_atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.res.type)
 
 
-class TiledStore(Op, name="nv_tileaa.tiled_store", traits=(MemoryEffects(write("view")),)):
+class TiledStore(TileAccess, Op, name="nv_tileaa.tiled_store", traits=(MemoryEffects(write("view")),)):
     """Stores a tile at the position of the view; elements outside the view are not written."""
 
+    word = "stg"
     view = operand(VIEW)
     value = operand(ANY_RANKED_TENSOR)
     token = operand(TOKEN)
     copy_atom = attribute(COPY_ATOM)
     out_token = result(TOKEN)
     assembly = "$view `,` $value `,` $token attr-dict `:` type($value) `,` type($view) `,` type($out_token)"
+
+    @property
+    def moved(self) -> Value[RankedTensorType]:
+        """The stored tile."""
+        return self.value
 
     def verify_op(self) -> None:
         self.copy_atom.check(self, self.view.type.element)

@@ -23,12 +23,15 @@ from tessera_tools.dialects.nv_tileas.base import (
     SmemType,
 )
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import Value
+from tessera_tools.ir.interfaces import TileAccess
 from tessera_tools.ir.types import (
     I1,
     I32,
     I64,
     FloatType,
     IntegerType,
+    RankedTensorType,
     VectorType,
     element_type,
 )
@@ -77,10 +80,11 @@ def _verify_cache(op: TiledLoad | TiledStore | LoadGlobal | StoreGlobal, words: 
         raise op.error(f'has cache = "{op.cache.value}"; expected one of {", ".join(words)}')
 
 
-class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(MemoryEffects(read("view")),)):
+class TiledLoad(TileAccess, Op, name="nv_tileas.tiled_load", traits=(MemoryEffects(read("view")),)):
     """Loads a tile at element offsets of a view from global memory to registers; elements outside the view are
     `padding`."""
 
+    word = "ldg"
     view = operand(VIEW)
     indices = variadic_operand(exactly(I32))
     token = operand(TOKEN)
@@ -94,6 +98,11 @@ class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(MemoryEffects(read("vie
         "custom<LoadTypes>($view, type($res), type($out_token))"
     )
 
+    @property
+    def moved(self) -> Value[RankedTensorType]:
+        """The loaded tile."""
+        return self.res
+
     def verify_op(self) -> None:
         self.atom.check(self, self.view.type.element)
         verify_access(self, self.view.type, self.res.type)
@@ -101,9 +110,10 @@ class TiledLoad(Op, name="nv_tileas.tiled_load", traits=(MemoryEffects(read("vie
         _verify_cache(self, LOADS)
 
 
-class TiledStore(Op, name="nv_tileas.tiled_store", traits=(MemoryEffects(write("view")),)):
+class TiledStore(TileAccess, Op, name="nv_tileas.tiled_store", traits=(MemoryEffects(write("view")),)):
     """Stores a tile from registers at element offsets of a view; elements outside the view are not written."""
 
+    word = "stg"
     view = operand(VIEW)
     indices = variadic_operand(exactly(I32))
     value = operand(ANY_RANKED_TENSOR)
@@ -115,6 +125,11 @@ class TiledStore(Op, name="nv_tileas.tiled_store", traits=(MemoryEffects(write("
         "$view `[` $indices `]` `,` $value `,` $token attr-dict `:` type($value) `,` type($view) `,` "
         "type($out_token)"
     )
+
+    @property
+    def moved(self) -> Value[RankedTensorType]:
+        """The stored tile."""
+        return self.value
 
     def verify_op(self) -> None:
         self.atom.check(self, self.view.type.element)

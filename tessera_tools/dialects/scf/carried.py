@@ -26,7 +26,7 @@ def flow_inside(op: Operation) -> dict[Value, list[Value]]:
     if not isinstance(op, For | While | If | IndexSwitch | ExecuteRegion):
         return {}
     flow = dict(flow_of(op))
-    if isinstance(op, For) and (op.trip_count or 0) > 0:
+    if isinstance(op, For) and op.runs:
         flow |= {r: [value] for r, value in zip(op.results, op.yielded, strict=True)}
     return flow
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from tessera_tools.dialects.arith.constant_op import replace_by_constant
-from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.dialects.arith.integers import AndI, XOrI, defined_by
 from tessera_tools.dialects.arith.select import Select
 from tessera_tools.dialects.scf.carried import is_outside
 from tessera_tools.dialects.scf.ops import If, IndexSwitch, Yield
-from tessera_tools.ir.builtin_attributes import FALSE, TRUE, IntegerAttr
+from tessera_tools.ir.builtin_attributes import FALSE, TRUE
 from tessera_tools.ir.core import Operation, OpResult, Region, Value
 from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.folding import constant_integer, constant_value
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import ShapedType
 
@@ -30,7 +31,7 @@ def end_of(region: Region) -> Operation:
 def negated(value: Value) -> Value | None:
     """x, if the value is the negation of x; otherwise None."""
     negation = defined_by(value, XOrI)
-    return negation.lhs if negation is not None and splat_of(constant_of(negation.rhs)) == 1 else None
+    return negation.lhs if negation is not None and splat_of(constant_value(negation.rhs)) == 1 else None
 
 
 class IfWithConstantCondition(RewritePattern[If]):
@@ -39,7 +40,7 @@ class IfWithConstantCondition(RewritePattern[If]):
     # if true {a} else {b} = a;  if false {a} else {b} = b
 
     def match_and_rewrite(self, op: If, rewriter: Rewriter) -> bool | str | None:
-        truth = splat_of(constant_of(op.condition))
+        truth = splat_of(constant_value(op.condition))
         if truth is None:
             return "the condition is not constant"
         region = op.then if truth else op.otherwise
@@ -221,11 +222,11 @@ class SwitchOnConstant(RewritePattern[IndexSwitch]):
     """A known index leaves one region."""
 
     def match_and_rewrite(self, op: IndexSwitch, rewriter: Rewriter) -> bool | str | None:
-        number = constant_of(op.arg)
-        if not isinstance(number, IntegerAttr):
+        number = constant_integer(op.arg)
+        if number is None:
             return "the index is not constant"
         cases = op.cases.values
-        region = op.case_regions[cases.index(number.value)] if number.value in cases else op.default_region
+        region = op.case_regions[cases.index(number)] if number in cases else op.default_region
         rewriter.inline_region(region, op, Yield)
         return True
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr
+from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr
 from tessera_tools.ir.core import BlockArgument, OpT, Region, Value
 from tessera_tools.ir.flow import Flow
-from tessera_tools.ir.folding import constant_value
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.interfaces import HasFlow, LoopLike
 from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.traits import implied
@@ -50,6 +50,26 @@ if TYPE_CHECKING:
 
 RESULT_TYPES = """custom_outputs: "->" TYPE -> single | "->" "(" types ")" -> several
 """
+
+
+def known_counters(lower: Value, upper: Value, step: Value, *, unsigned: bool = False) -> range | None:
+    """The counters of a loop whose bounds and step are constants, the step positive; None for other loops."""
+    first, end, by = (constant_integer(value) for value in (lower, upper, step))
+    if first is None or end is None or by is None or by <= 0:
+        return None
+    if unsigned:
+        mask = (1 << bit_width(lower.type)) - 1
+        first, end = first & mask, end & mask
+    return range(first, end, by)
+
+
+def known_trips(lower: Value, upper: Value, step: Value, *, unsigned: bool = False) -> int | None:
+    """The trip count, if bounds and step are constants; 0 if the bounds are the same value."""
+    if lower is upper:
+        return 0
+    counters = known_counters(lower, upper, step, unsigned=unsigned)
+    # `len` of a range has a limit.
+    return None if counters is None else max(0, -((counters.start - counters.stop) // counters.step))
 
 
 def output_types(node: Node) -> list[Type]:
@@ -188,16 +208,17 @@ class For(
     @property
     def trip_count(self) -> int | None:
         """The trip count, if bounds and step are constants; 0 if the bounds are the same value."""
-        if self.lower is self.upper:
-            return 0
-        numbers = [constant_value(v) for v in (self.lower, self.upper, self.step)]
-        if not all(isinstance(n, IntegerAttr) for n in numbers):
-            return None
-        lower, upper, step = (n.value for n in numbers)  # type: ignore[union-attr]
-        if self.unsigned_cmp:
-            mask = (1 << bit_width(self.lower.type)) - 1
-            lower, upper = lower & mask, upper & mask
-        return None if step <= 0 else max(0, -(-(upper - lower) // step))
+        return known_trips(self.lower, self.upper, self.step, unsigned=bool(self.unsigned_cmp))
+
+    @property
+    def runs(self) -> bool:
+        """True if the loop is known to have an iteration."""
+        return (self.trip_count or 0) > 0
+
+    @property
+    def counters(self) -> range | None:
+        """The values of the induction variable, if bounds and step are constants."""
+        return known_counters(self.lower, self.upper, self.step, unsigned=bool(self.unsigned_cmp))
 
     def verify_op(self) -> None:
         inits, types = self.inits, self.result_types

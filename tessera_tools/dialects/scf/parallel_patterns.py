@@ -4,22 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from tessera_tools.dialects.arith.constants import constant_of
+from tessera_tools.dialects.scf.ops import known_trips
 from tessera_tools.dialects.scf.parallel import Parallel, Reduce
-from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Block, Region, Value
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
-
-
-def trips(lower: Value, upper: Value, step: Value) -> int | None:
-    """The trip count of one dimension, if known."""
-    if lower is upper:
-        return 0
-    numbers = [constant_of(value) for value in (lower, upper, step)]
-    if not all(isinstance(number, IntegerAttr) for number in numbers):
-        return None
-    first, end, by = (number.value for number in numbers)  # type: ignore[union-attr]
-    return max(0, -(-(end - first) // by)) if by > 0 else None
 
 
 class ParallelOfKnownDimensions(RewritePattern[Parallel]):
@@ -28,7 +16,7 @@ class ParallelOfKnownDimensions(RewritePattern[Parallel]):
     # parallel (i, j) = (x, y) to (x + 1, z) {a} = parallel (j) = (y) to (z) {a with x for i}
 
     def match_and_rewrite(self, op: Parallel, rewriter: Rewriter) -> bool | str | None:
-        counts = [trips(*bounds) for bounds in zip(op.lower, op.upper, op.step, strict=True)]
+        counts = [known_trips(*bounds) for bounds in zip(op.lower, op.upper, op.step, strict=True)]
         if 0 in counts:
             rewriter.replace_op(op, op.inits)
             return True

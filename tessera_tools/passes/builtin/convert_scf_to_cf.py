@@ -10,13 +10,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from tessera_tools.dialects import arith, cf, scf
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr
-from tessera_tools.ir.core import Block, Operation, Region, Value
+from tessera_tools.ir.core import Block, Operation, OpT, Region, Value
+from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import I32, I64, VectorType
 from tessera_tools.passes.base import Pass, PassContext
 
@@ -84,12 +85,12 @@ def _inline_before(region: Region, place: Block) -> None:
         target.insert(index + offset, block)
 
 
-def _end(block: Block, op: Operation, location: Any) -> None:
+def _end(block: Block, op: Operation, location: Location) -> None:
     op.location = location
     block.append(op)
 
 
-def _add(block: Block, op: Any, location: Any) -> Any:
+def _add(block: Block, op: OpT, location: Location) -> OpT:
     op.location = location
     block.append(op)
     return op
@@ -109,7 +110,7 @@ def _branch_from_yield(block: Block, target: Block) -> None:
     _end(block, cf.Branch(values, dest=target), location)
 
 
-def _lower_for(op: Any) -> list[Operation]:
+def _lower_for(op: scf.For) -> Sequence[Operation]:
     location = op.location
     begin, end = _split(op)
     condition = op.body.block
@@ -134,17 +135,18 @@ def _lower_for(op: Any) -> list[Operation]:
     return []
 
 
-def _compare(block: Block, predicate: str, left: Value, right: Value, location: Any) -> Value:
+def _compare(block: Block, predicate: str, left: Value, right: Value, location: Location) -> Value:
     code = IntegerAttr(CMPI_PREDICATES.index(predicate), I64)
     return _add(block, arith.CmpI(code, left, right), location).result
 
 
-def _lower_while(op: Any) -> list[Operation]:
+def _lower_while(op: scf.While) -> Sequence[Operation]:
     location = op.location
     begin, end = _split(op)
     before, after = op.before.block, op.after.block
-    condition = before.last_op
-    forwards = after.last_op is after.first_op and after.last_op.operands == list(after.arguments)
+    condition, end_of_body = before.last_op, after.last_op
+    assert condition is not None and end_of_body is not None
+    forwards = end_of_body is after.first_op and end_of_body.operands == list(after.arguments)
     inits = op.operands
     if not forwards:
         _inline_before(op.before, end)
@@ -162,7 +164,7 @@ def _lower_while(op: Any) -> list[Operation]:
     return []
 
 
-def _lower_if(op: Any) -> list[Operation]:
+def _lower_if(op: scf.If) -> Sequence[Operation]:
     location = op.location
     begin, rest = _split(op)
     target = rest
@@ -186,7 +188,7 @@ def _lower_if(op: Any) -> list[Operation]:
     return []
 
 
-def _lower_execute_region(op: Any) -> list[Operation]:
+def _lower_execute_region(op: scf.ExecuteRegion) -> Sequence[Operation]:
     location = op.location
     begin, rest = _split(op)
     entry = op.body.entry
@@ -200,7 +202,7 @@ def _lower_execute_region(op: Any) -> list[Operation]:
     return []
 
 
-def _lower_index_switch(op: Any) -> list[Operation]:
+def _lower_index_switch(op: scf.IndexSwitch) -> Sequence[Operation]:
     location = op.location
     begin, rest = _split(op)
     arguments = [rest.add_argument(type, location) for type in op.result_types]
@@ -227,14 +229,14 @@ def _lower_index_switch(op: Any) -> list[Operation]:
     return []
 
 
-def _lower_parallel(op: Any) -> list[Operation]:
+def _lower_parallel(op: scf.Parallel) -> Sequence[Operation]:
     """Nested `scf.for`, the first dimension outside; reductions are carried."""
     location = op.location
     block = op.parent
     assert block is not None
     body = op.body.block
     inits = list(op.inits)
-    loops: list[Any] = []
+    loops: list[scf.For] = []
     place, before = block, op
     carried: list[Value] = inits
     for lower, upper, step in zip(op.lower, op.upper, op.step, strict=True):
@@ -275,7 +277,7 @@ def _lower_parallel(op: Any) -> list[Operation]:
     return loops
 
 
-_LOWERINGS = {
+_LOWERINGS: dict[str, Callable[[Any], Sequence[Operation]]] = {
     "scf.for": _lower_for,
     "scf.while": _lower_while,
     "scf.if": _lower_if,

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from tessera_tools.dialects.ub import Poison
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.core import Block, Operation, Value
+from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.dominance import DominanceInfo
 from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.interfaces import BranchLike
@@ -70,13 +70,13 @@ class _ControlFlow:
         self.dominance = DominanceInfo()
         self._frontiers: dict[Any, dict[Block, list[Block]]] = {}
 
-    def frontiers(self, region: Any) -> dict[Block, list[Block]]:
+    def frontiers(self, region: Region) -> dict[Block, list[Block]]:
         """The dominance frontier of each block that has one."""
         if region not in self._frontiers:
             self._frontiers[region] = self._compute(region)
         return self._frontiers[region]
 
-    def _compute(self, region: Any) -> dict[Block, list[Block]]:
+    def _compute(self, region: Region) -> dict[Block, list[Block]]:
         frontiers: dict[Block, list[Block]] = defaultdict(list)
         for block in region.blocks:
             predecessors = [one for one in block.predecessors() if self.dominance.is_reachable(one)]

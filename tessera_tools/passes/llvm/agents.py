@@ -66,7 +66,7 @@ def is_in_pair(op: Operation) -> bool:
     return pipeline_of_op(op).pair is not None
 
 
-def _empty_barrier(low: Lowering, op: Any, pipeline: nv_tileas.CreatePipeline, stage: Value) -> Value:
+def _empty_barrier(low: Lowering, op: Operation, pipeline: nv_tileas.CreatePipeline, stage: Value) -> Value:
     return _barrier(low, pipeline, stage, pipeline.barriers, part_of(op))
 
 
@@ -76,7 +76,7 @@ def _barrier(
     """The mbarrier of a stage behind the first ones; of several parts, that of the warpgroup if no other is named."""
     e = low.e
     base = e.gep(e.address_of(GLOBAL_SMEM), low.allocation.offsets[pipeline] + first * _BYTES)
-    number: Any = stage
+    number = stage
     if pipeline.parts is not None:
         own = e.lshr(e.uniform_warp, WARPS_OF_WARPGROUP.bit_length() - 1) if part is None else part
         number = e.add(e.mul(stage, pipeline.parts.value), own)

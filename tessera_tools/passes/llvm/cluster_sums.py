@@ -7,8 +7,6 @@ read.  PTX ISA, "mapa", "mbarrier.arrive", "barrier.cluster".
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import Value
@@ -27,7 +25,7 @@ def cluster_reduce_scatter(low: Lowering, op: nv_tileas.ClusterReduceScatter) ->
     """Store, meet, read and add, meet."""
     e = low.e
     plan = scatter_plan(op, declared_parts(op))
-    element: Any = op.source.type.element
+    element = op.source.type.element
     count = len(plan.groups)
     if count != low.ctas:
         raise op.error(f"has {count} parts; the cluster has {low.ctas} CTAs")

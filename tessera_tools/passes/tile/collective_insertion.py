@@ -260,7 +260,7 @@ class Partition:
                 self.axis(axis, what, location)
         return Sharding(spec.axes)
 
-    def axis(self, name: str, what: str, location: Any) -> None:
+    def axis(self, name: str, what: str, location: Location) -> None:
         if name not in self.extents:
             raise error(
                 location,

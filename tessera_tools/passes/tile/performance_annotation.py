@@ -182,7 +182,7 @@ def _reuse(op: Operation, accesses: int) -> str:
     return "L2" if accesses > 1 else "streaming"
 
 
-def _place(op: Any, loop: scf.For) -> list[Any]:
+def _place(op: Operation, loop: scf.For) -> list[Any]:
     """The advances of the values that determine the address of an access; [0] if it is constant."""
     slice = _buffer(op).defining_op
     indices: list[Value] = list(getattr(op, "indices", ()))

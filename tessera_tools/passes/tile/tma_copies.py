@@ -14,7 +14,6 @@ for the oldest ones.  `boxes_of` decides for tile-intrinsic-lowering, tile-analy
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.tensor_maps import element_word
@@ -105,7 +104,7 @@ def has_boxes(target: Target) -> bool:
     return target.has(Feature.TMA) and target.has(Feature.MBARRIER_TRY_WAIT)
 
 
-def box_or_reason(op: Any, alignment: int, *, named: bool = True) -> Box | str:
+def box_or_reason(op: Operation, alignment: int, *, named: bool = True) -> Box | str:
     """The box by which TMA copies a slice to shared memory, or why it cannot.
 
     A tensor map requires an address and strides that are multiples of 16 bytes; rows of a swizzled box are as wide as

@@ -73,11 +73,9 @@ def choose_copy_atoms(function: Operation) -> None:
     axes = Axes(facts)
     for op in function.walk():
         if isinstance(op, aa.TiledLoad | aa.TiledStore):
-            tile = op.res.type if isinstance(op, aa.TiledLoad) else op.value.type
             place = place_of(op.view)
-            count = vector_elements(*place, tile, facts) if place is not None else 1
+            count = vector_elements(*place, op.moved.type, facts) if place is not None else 1
         elif isinstance(op, aa.Load | aa.Store):
-            tile = op.res.type if isinstance(op, aa.Load) else op.value.type
             if op.mask is not None and facts.fact(op.mask).upper == -1:
                 op.set_field("mask", [])
             axis, count = pointer_vector(op, axes)
@@ -85,8 +83,7 @@ def choose_copy_atoms(function: Operation) -> None:
                 op.attributes["axis"] = i64(axis)
         else:
             continue
-        primitive = "ldg" if isinstance(op, aa.TiledLoad | aa.Load) else "stg"
-        op.attributes["copy_atom"] = atom(primitive, element_type(tile), count)
+        op.attributes["copy_atom"] = atom(op.word, element_type(op.moved.type), count)
 
 
 for _kind, _handler in {

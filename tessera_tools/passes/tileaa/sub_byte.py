@@ -49,7 +49,7 @@ def _rewrite(
     if place is None:
         raise _refused(op)
     memref, offsets = place
-    tile = op.res.type if isinstance(op, aa.TiledLoad) else op.value.type
+    tile = op.moved.type
     axis = _packed_axis(memref, tile)
     if axis is None or divisor_of(offsets[axis], facts) % PER_BYTE:
         raise _refused(op)

@@ -241,7 +241,7 @@ def _has_one_stage(buffer: Operation | None) -> bool:
     return isinstance(buffer, nv_tileas.AllocTensor) and buffer.res.type.stages == 1
 
 
-def _signal(op: Any, field: str) -> Value:
+def _signal(op: Operation, field: str) -> Value:
     """The value whose barrier a copy signals: of the op around it if its own field is the number of a stage."""
     if isinstance(op, nv_tileas.TiledTmaLoad) and nv_tileas.is_unwrapped(op):
         return op.parent_op.token  # type: ignore[union-attr]

@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from tessera_tools.dialects import arith, nv_tileas
-from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType, peers_of
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import I32, I64, RankedTensorType
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
@@ -258,7 +258,7 @@ class _Parts:
         location = op.location
         mapping = IRMapping()
         for value in op.operands:
-            constant = constant_of(value)
+            constant = constant_value(value)
             if value in parts:
                 mapping.values[value] = parts[value]
             elif isinstance(value.type, RankedTensorType) and isinstance(constant, DenseElementsAttr):

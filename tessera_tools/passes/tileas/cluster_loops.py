@@ -16,10 +16,10 @@ from math import prod
 from typing import Any
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.arith.constants import constant_of
-from tessera_tools.ir.builtin_attributes import IntegerAttr, i32
+from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import BlockArgument, Builder, IRMapping, Operation, Value
 from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I32, FloatType, IntegerType, RankedTensorType
@@ -79,13 +79,7 @@ def _bound(loop: scf.For, axis: int) -> list[Operation] | None:
 def _is_supported(loop: scf.For) -> bool:
     """Whether a loop has products whose factors follow from other products, goes on by one, and does nothing but
     compute."""
-    step = constant_of(loop.step)
-    if (
-        not isinstance(step, IntegerAttr)
-        or step.value != 1
-        or loop.unsigned_cmp
-        or loop.upper.type is not I32
-    ):
+    if constant_integer(loop.step) != 1 or loop.unsigned_cmp or loop.upper.type is not I32:
         return False
     if not all(isinstance(v.type, RankedTensorType | IntegerType | FloatType) for v in loop.iter_args):
         return False

@@ -17,11 +17,12 @@ from typing import Any
 
 from tessera_tools.analysis.persistent import CLUSTER_PROGRAMS, ROWS_FIRST
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.arith.constants import constant, constant_of
+from tessera_tools.dialects.arith.constants import constant
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr, i64
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.flow import flow_of
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
 from tessera_tools.passes.tileas.raster import Numbers
@@ -170,7 +171,7 @@ class _Varying:
     def of_cluster(self, op: arith.AndI) -> int:
         """The bits on which the place of a program depends, if the op rounds it down to that of its cluster's first
         program; otherwise 0."""
-        place, mask = op.operands[0].defining_op, constant_of(op.operands[1])
+        place, mask = op.operands[0].defining_op, constant_value(op.operands[1])
         if not isinstance(place, nv_tileaa.GetProgramId) or place.program is not None or place.axis.value > 1:
             return 0
         bits = self.axes[place.axis.value]

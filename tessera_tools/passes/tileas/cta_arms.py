@@ -13,9 +13,10 @@ from typing import Any
 
 from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.flow import flow_of
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.layout import LayoutError
 from tessera_tools.passes.tileas.cta_layouts import Blocks, blocks_of, layout_for, part_shape
 from tessera_tools.planning.layout_rules import copies, is_tile
@@ -69,7 +70,7 @@ def _nothing(op: Operation, value: Value, blocks: Blocks) -> Iterator[Need]:
 
 def _made(op: Operation, value: Value, blocks: Blocks) -> Iterator[Need]:
     """Every part of a constant, an iota or a splat can be made."""
-    if isinstance(op, arith.Constant) and splat_of(constant_of(value)) is None:
+    if isinstance(op, arith.Constant) and splat_of(constant_value(value)) is None:
         raise Conflict(op, "has different elements; a CTA of a cluster would need its own part of them")
     return iter(())
 

@@ -75,7 +75,7 @@ class _Parts:
                 self.move(op, own)
                 self.only_one(op, shared_bits(own))
             elif isinstance(op, nv_tileaa.Store):
-                value: Any = op.value
+                value = op.value
                 self.only_one(op, shared_bits(self.of(value)) if is_tile(value) else (1 << self.bits) - 1)
             elif op.name == "nv_tileas.tiled_prefetch":
                 continue
@@ -162,7 +162,7 @@ class _Parts:
         start = self.start(self.of(op.res), 0)
         if start is None:
             return
-        type: Any = op.res.type
+        type = op.res.type
         element = type.element
         assert isinstance(element, IntegerType)
         width = element.width
@@ -196,7 +196,7 @@ class _Parts:
             if old in self.blocks:
                 self.given[new] = self.blocks[old]
 
-    def only_one(self, op: Any, shared: int) -> None:
+    def only_one(self, op: Operation, shared: int) -> None:
         """Of the CTAs that have the same tile, the first stores it."""
         if not shared:
             return

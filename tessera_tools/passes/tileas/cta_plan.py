@@ -132,7 +132,7 @@ class Plan:
 
     def check_rows(self, op: nv_tileas.TiledLoad | nv_tileas.TiledStore) -> None:
         """Raises Conflict if a part has rows that are shorter than an access of a thread."""
-        value: Any = op.res if isinstance(op, nv_tileas.TiledLoad) else op.value
+        value = op.moved
         part = part_shape(value.type.shape, self.of(value))
         along = contiguous_axis(op.view.defining_op)
         if part is None or along is None or part[along] == value.type.shape[along]:

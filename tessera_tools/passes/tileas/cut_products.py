@@ -201,9 +201,9 @@ class _Axis:
 
     def trace(self, value: Value, axis: int | None) -> None:
         """What a tile, or a part of it, is computed from."""
-        op: Any = value.defining_op
+        op = value.defining_op
         if op is None:
-            loop: Any = _owner(value)
+            loop = _owner(value)
             if not isinstance(loop, scf.For) or value not in loop.iter_args:
                 raise Missed(loop, "has a tile of which no part is known")
             number = next(n for n, v in enumerate(loop.iter_args) if v is value)

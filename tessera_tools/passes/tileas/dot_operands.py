@@ -207,7 +207,7 @@ class DotOperand:
                 op.erase()
 
 
-def first_token(load: Any) -> Value:
+def first_token(load: nv_tileas.TiledLoad) -> Value:
     """The token before a load and the loads that it is chained to; loads need no order among each other."""
     token = load.token
     while isinstance(before := token.defining_op, nv_tileas.TiledLoad):
@@ -268,7 +268,7 @@ def part(
     return layouts[position], tuple(shape), tuple(offsets)
 
 
-def slice_dot(dot: Any, operands: dict[int, DotOperand], warps: int, target: Target) -> None:
+def slice_dot(dot: nv_tileas.Dot, operands: dict[int, DotOperand], warps: int, target: Target) -> None:
     """Replace a product by one product per slice along K; the fragments are read from the buffers just before each.
 
     Operands in registers are sliced in registers.  So are scales: a slice has those of its blocks.
@@ -296,7 +296,7 @@ def slice_dot(dot: Any, operands: dict[int, DotOperand], warps: int, target: Tar
         operand.erase_steps()
 
 
-def _depth(dot: Any, warps: int) -> int:
+def _depth(dot: nv_tileas.Dot, warps: int) -> int:
     """The depth of a slice: that of one instruction, of one block of scales, or limited by registers."""
     k = dot.a.type.shape[-1]
     if dot.scales and not dot.atom.is_scaled:
@@ -321,7 +321,7 @@ def _sliced(
     return builder.insert(nv_tileas.Slice(value, DenseArrayAttr(I64, offsets), res=result)).res
 
 
-def _scales(builder: Builder, dot: Any, start: int, depth: int, warps: int) -> list[Value]:
+def _scales(builder: Builder, dot: nv_tileas.Dot, start: int, depth: int, warps: int) -> list[Value]:
     """The scales of the blocks along K from element `start`, of `depth` elements."""
     if not dot.scales:
         return []

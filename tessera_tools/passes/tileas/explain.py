@@ -162,7 +162,7 @@ def _explain_accesses(
     axes = Axes(facts)
     for op in (op for op in function.walk() if isinstance(op, classes)):
         if isinstance(op, nv_tileas.TiledLoad | nv_tileas.TiledStore):
-            moved = (op.res if isinstance(op, nv_tileas.TiledLoad) else op.value).type
+            moved = op.moved.type
             view = op.view.defining_op
             if not isinstance(view, nv_tileaa.MakeMemRef):
                 continue
@@ -172,7 +172,7 @@ def _explain_accesses(
             # The first limit is the widest access itself, which is not a reason.
             reasons = [limit.why for limit in limits[len(limits) > 1 :] if limit.elements == count]
         elif isinstance(op, nv_tileaa.Load | nv_tileaa.Store):
-            moved = (op.res if isinstance(op, nv_tileaa.Load) else op.value).type
+            moved = op.moved.type
             if not isinstance(moved, RankedTensorType):
                 continue
             bits = op.copy_atom.bits

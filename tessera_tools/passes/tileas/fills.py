@@ -22,10 +22,11 @@ from tessera_tools.analysis.concurrency import follows
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import element_bytes, padded_bits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
@@ -415,7 +416,7 @@ def _is_sliced(op: Operation, dot: nv_tileas.Dot) -> bool:
     tiles = [v for v in op.operands if isinstance(v.type, RankedTensorType)]
     shapes = {v.type.shape for v in (*tiles, *op.results) if isinstance(v.type, RankedTensorType)}
     known = all(
-        splat_of(constant_of(v)) is not None
+        splat_of(constant_value(v)) is not None
         or (v.defining_op is not None and v.defining_op.parent is dot.parent)
         for v in tiles
     )
@@ -462,7 +463,7 @@ def _before(value: Value, dot: nv_tileas.Dot) -> list[Operation]:
             continue
         if not isinstance(op, LOADS) and (op.regions or not is_pure(op) or isinstance(op, nv_tileas.Dot)):
             raise Missed(op, "is not what a producer computes")
-        if splat_of(constant_of(op.results[0])) is None:
+        if splat_of(constant_value(op.results[0])) is None:
             found.add(op)
         work += [v for v in op.operands if isinstance(v.type, RankedTensorType)]
     assert dot.parent is not None

@@ -64,7 +64,7 @@ class GuardMasks(Pass):
                     )  # fmt: skip
         return changed
 
-    def _guard(self, select: Any, facts: Facts) -> bool:
+    def _guard(self, select: arith.Select, facts: Facts) -> bool:
         type, builder = select.result.type, Builder.before(select)
         holds = _Check(builder, facts).of(select.condition)
         if holds is None:
@@ -84,7 +84,7 @@ class GuardMasks(Pass):
         return True
 
 
-def _is_worth_a_branch(select: Any, least: int) -> bool:
+def _is_worth_a_branch(select: arith.Select, least: int) -> bool:
     """Whether a select masks a tile of at least `least` elements in a loop of products."""
     taken, loop = select.true_value.defining_op, select.parent_op
     return (

@@ -245,7 +245,7 @@ def _not_ahead(operand: DotOperand, loop: Operation | None) -> str:
     return ""
 
 
-def _index_slice(load: Any, loop: scf.For) -> list[Operation] | None:
+def _index_slice(load: nv_tileas.TiledLoad, loop: scf.For) -> list[Operation] | None:
     """The scalar operations of the body that compute the load's indices, in order; None if they need carried values."""
     induction = loop.induction[0]
     needed: set[Operation] = set()

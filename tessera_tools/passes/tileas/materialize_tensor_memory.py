@@ -26,16 +26,9 @@ from typing import Any, ClassVar, cast
 
 from tessera_tools.analysis.implied_waits import implied_waits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.nv_tileas import TmemType
 from tessera_tools.ir.attributes import Attribute
-from tessera_tools.ir.builtin_attributes import (
-    UNIT,
-    DenseArrayAttr,
-    DenseElementsAttr,
-    IntegerAttr,
-    i32,
-)
+from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, DenseElementsAttr, i32
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I64, FloatType, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext, option
@@ -519,7 +512,7 @@ class TensorKernel(Kernel):
         own: Value | None = None
         if kept is not None:
             own = builder.insert(arith.CmpI.of("eq", kept, loop.upper)).results[0]
-        if _runs(loop):
+        if loop.runs:
             type = cast(RankedTensorType, carried.type)
             value = self.taken(one, one.of.last, type, carried, builder, state, own)
         else:
@@ -569,7 +562,7 @@ class TensorKernel(Kernel):
                 nv_tileas.TmemLoad(one.buffer, iterator, None, res=type, location=location)
             ).res
 
-        if not isinstance(op, scf.For) or _runs(op) or one in self.corrected:
+        if not isinstance(op, scf.For) or op.runs or one in self.corrected:
             return loaded(builder)
         runs = builder.insert(arith.CmpI.of(op.less_than, op.lower, op.upper)).results[0]
         branch = scf.If.create([runs], [type], {}, [Region([Block()]), Region([Block()])], location=location)
@@ -591,9 +584,3 @@ def _end_of(kept: arith.Select) -> Value:
 def _around(op: Operation) -> Operation:
     assert op.parent_op is not None
     return op.parent_op
-
-
-def _runs(loop: scf.For) -> bool:
-    """Whether a loop is known to have an iteration."""
-    lower, upper = (constant_of(value) for value in (loop.lower, loop.upper))
-    return isinstance(lower, IntegerAttr) and isinstance(upper, IntegerAttr) and lower.value < upper.value

@@ -9,8 +9,6 @@ accesses in which each thread accesses the same elements: the instructions of a 
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
@@ -123,7 +121,7 @@ def _all_tokens(op: Operation | None) -> list[Value]:
     return [value for value in values if value.type is MEM_TOKEN]
 
 
-def _are_independent(a: Any, b: Any, facts: Facts) -> bool:
+def _are_independent(a: Operation, b: Operation, facts: Facts) -> bool:
     """True if no address is accessed by one thread in one access and by another thread in the other.
 
     This holds for accesses of one injective view if the tiles are disjoint, or if they are parts of the same grid with
@@ -134,7 +132,7 @@ def _are_independent(a: Any, b: Any, facts: Facts) -> bool:
         return False
     if not _is_injective(a.view.defining_op):
         return False
-    tile, other = (op.res.type if isinstance(op, nv_tileas.TiledLoad) else op.value.type for op in (a, b))
+    tile, other = a.moved.type, b.moved.type
     for first, second, mine, its in zip(a.indices, b.indices, tile.shape, other.shape, strict=True):
         if _ends_before(first, mine, second, facts) or _ends_before(second, its, first, facts):
             return True

@@ -221,7 +221,7 @@ def _may_stay(function: nv_tileaa.Func) -> bool:
 
 def _bytes(op: nv_tileas.TiledLoad | nv_tileas.TiledStore) -> int:
     """The bytes of a tile in global memory."""
-    type = op.res.type if isinstance(op, nv_tileas.TiledLoad) else op.value.type
+    type = op.moved.type
     return type.num_elements * storage_bits(type.element) // 8
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileas
-from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import F32, FloatType
 
 PROMOTED = "nv_tileas.promoted"
@@ -19,7 +20,7 @@ MOST_TERMS = 256
 
 def loses_precision(dot: nv_tileas.Dot) -> bool:
     """Whether wgmma adds the sums of a product with fewer bits than the program asks for."""
-    adds = splat_of(constant_of(dot.c)) != 0
+    adds = splat_of(constant_value(dot.c)) != 0
     return (adds or is_deep(dot)) and is_exact(dot)
 
 

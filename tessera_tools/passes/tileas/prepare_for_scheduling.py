@@ -22,7 +22,7 @@ from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.folding import constant_integer
-from tessera_tools.ir.types import I64, RankedTensorType
+from tessera_tools.ir.types import I64
 from tessera_tools.layout.shared import swizzled
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.slicing import Slicing
@@ -123,14 +123,12 @@ def refine_vec_size_of_atoms(function: nv_tileaa.Func, target: Target, context: 
     for op in function.walk():
         if not isinstance(op, nv_tileas.TiledLoad | nv_tileas.TiledStore):
             continue
-        type = op.res.type if isinstance(op, nv_tileas.TiledLoad) else op.value.type
-        view = op.view.defining_op
-        if not isinstance(view, nv_tileaa.MakeMemRef) or not isinstance(type, RankedTensorType):
+        type, view = op.moved.type, op.view.defining_op
+        if not isinstance(view, nv_tileaa.MakeMemRef):
             continue
         bits = storage_bits(type.element) * vector_elements(view, op.indices, type, facts)
-        word = "ldg" if isinstance(op, nv_tileas.TiledLoad) else "stg"
-        if bits > op.atom.bits and op.atom.primitive == word:
-            op.atom = CopyAtomAttr.make(80, word, bits, type.element)
+        if bits > op.atom.bits and op.atom.primitive == op.word:
+            op.atom = CopyAtomAttr.make(80, op.word, bits, type.element)
             context.count("widened")
 
 

@@ -115,7 +115,7 @@ def _loop_of(function: nv_tileaa.Func) -> scf.While | None:
     if not found:
         return None
     valid = next((op for op in found if isinstance(op, nv_tileaa.IsValidProgramId)), None)
-    loop: Any = valid.parent_op if valid is not None else None
+    loop = valid.parent_op if valid is not None else None
     if (
         valid is None
         or len(found) != 3

@@ -29,6 +29,7 @@ from tessera_tools.analysis.transfer import limits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.cute import CopyAtomAttr
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
@@ -100,7 +101,7 @@ class _Checks:
 
     conditions: list[_Condition] = field(default_factory=list)
     masks: list[Value] = field(default_factory=list)
-    accesses: dict[Operation, tuple[int, ...]] = field(default_factory=dict)
+    accesses: dict[nv_tileas.TiledLoad | nv_tileas.TiledStore, tuple[int, ...]] = field(default_factory=dict)
     """Accesses, and their axes in bounds."""
     instructions: int = 0
     """For all elements."""
@@ -144,7 +145,7 @@ class _Split:
             elements += sum(self.held(r.type) for r in inner.results)
         return 0 < elements <= most
 
-    def held(self, type: Any) -> int:
+    def held(self, type: Type) -> int:
         """Elements of a tile in each thread."""
         return -(-type.num_elements // self.threads) if isinstance(type, RankedTensorType) else 0
 
@@ -167,9 +168,8 @@ class _Split:
                 self._mask(op.mask)
         return any(condition.coefficient < 0 for condition in self.checks.conditions)
 
-    def _access(self, op: Any) -> None:
-        view = op.view.defining_op
-        tile = op.res.type if isinstance(op, nv_tileas.TiledLoad) else op.value.type
+    def _access(self, op: nv_tileas.TiledLoad | nv_tileas.TiledStore) -> None:
+        view, tile = op.view.defining_op, op.moved.type
         if not isinstance(view, nv_tileaa.MakeMemRef) or self.held(tile) < LEAST_ELEMENTS:
             return
         if not self.values.is_outside(view.res):
@@ -208,7 +208,7 @@ class _Split:
 
     def _conditions(self, mask: Value) -> list[_Condition] | None:
         """What makes all elements of a mask true; None if it is not known."""
-        op: Any = mask.defining_op
+        op = mask.defining_op
         if isinstance(op, RENAMES):
             return self._conditions(op.source)
         if isinstance(op, arith.AndI):
@@ -334,7 +334,8 @@ class _Split:
         """A copy of the loop up to `end`, without the checks."""
         loop, checks = self.loop, self.checks
         mapping = IRMapping()
-        made: Any = self.before.insert(loop.clone(mapping))
+        made = self.before.insert(loop.clone(mapping))
+        assert isinstance(made, scf.For)
         made.set_operands([loop.lower, end, loop.step, *loop.inits])
         copies = dict(zip(loop.body.entry, made.body.entry, strict=True))
         masks = {mapping.value(mask) for mask in checks.masks}
@@ -344,12 +345,15 @@ class _Split:
             elif isinstance(copy, nv_tileaa.Load | nv_tileaa.Store) and copy.mask in masks:
                 _unmask(copy)
         for op, axes in checks.accesses.items():
-            self._unbounded(copies[op], axes)
+            copy = copies[op]
+            assert isinstance(copy, nv_tileas.TiledLoad | nv_tileas.TiledStore)
+            self._unbounded(copy, axes)
         return made
 
-    def _unbounded(self, op: Any, axes: tuple[int, ...]) -> None:
+    def _unbounded(self, op: nv_tileas.TiledLoad | nv_tileas.TiledStore, axes: tuple[int, ...]) -> None:
         """The access through a view without extents along the axes, as wide as it then may be."""
-        view: Any = op.view.defining_op
+        view = op.view.defining_op
+        assert isinstance(view, nv_tileaa.MakeMemRef)
         extents = [
             nv_tileaa.UNBOUNDED if axis in axes else extent for axis, extent in enumerate(view.extents())
         ]
@@ -361,16 +365,15 @@ class _Split:
         )  # fmt: skip
         Builder.after(view).insert(made)
         op.set_operand(0, made.res)
-        tile = op.res.type if isinstance(op, nv_tileas.TiledLoad) else op.value.type
+        tile = op.moved.type
         bits = storage_bits(tile.element)
         width = vector_elements(made, op.indices, tile, Facts()) * bits
         if width > op.atom.bits:
-            word = "ldg" if isinstance(op, nv_tileas.TiledLoad) else "stg"
-            op.attributes["atom"] = CopyAtomAttr.make(80, word, width, tile.element)
+            op.attributes["atom"] = CopyAtomAttr.make(80, op.word, width, tile.element)
 
     # -- scalars before the loop
 
-    def emit(self, op: Any) -> Value:
+    def emit(self, op: Operation) -> Value:
         op.location = self.loop.location
         return self.before.insert(op).results[0]
 
@@ -390,11 +393,11 @@ class _Split:
         return self.emit(arith.CmpI(IntegerAttr(CMPI_PREDICATES.index(predicate), I64), left, right))
 
 
-def _unmask(op: Any) -> None:
+def _unmask(op: nv_tileaa.Load | nv_tileaa.Store) -> None:
     """A load or store without its mask."""
     attributes = {k: v for k, v in op.attributes.items() if k not in ("copy_atom", "operandSegmentSizes")}
     if isinstance(op, nv_tileaa.Load):
-        made: Any = nv_tileaa.Load(
+        made: nv_tileaa.Load | nv_tileaa.Store = nv_tileaa.Load(
             op.source, None, None, op.token, op.copy_atom, res=op.res.type, out_token=op.out_token.type,
             attributes=attributes,
         )  # fmt: skip

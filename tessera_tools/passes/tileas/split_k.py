@@ -26,10 +26,11 @@ from tessera_tools.analysis.launches import launch_of
 from tessera_tools.analysis.persistent import CLUSTER_PROGRAMS
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.ir.builtin_attributes import UNIT, DenseElementsAttr, IntegerAttr
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.folding import constant_integer, constant_value
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import FloatType, IntegerType
 from tessera_tools.passes.base import Pass, PassContext, option
@@ -225,7 +226,7 @@ def split(function: nv_tileaa.Func, found: Splittable, parts: int) -> None:
         after = Builder.after(loop)
         made = after.insert(nv_tileas.ClusterReduceScatter(total, None, res=type, location=loop.location))
         value: Value = made.results[0]
-        if splat_of(constant_of(start)) != 0:
+        if splat_of(constant_value(start)) != 0:
             zero = DenseElementsAttr(type, bytes(element_bytes(type.element)))
             begin = before.insert(arith.Constant(zero, location=loop.location)).results[0]
             loop.set_operand(3 + number, begin)
@@ -255,8 +256,7 @@ def _bounds(loop: scf.For, parts: int, builder: Builder) -> tuple[Value, Value]:
     elif type.width != 32:
         cast = arith.ExtUI if type.width > 32 else arith.TruncI
         rank = builder.insert(cast(rank, out=type, location=location)).results[0]
-    step = constant_of(loop.step)
-    by_one = isinstance(step, IntegerAttr) and step.value == 1
+    by_one = constant_integer(loop.step) == 1
     # Of a loop without iterations, the difference of the bounds may not be a number of their type.
     end = made(arith.MaxSI, loop.lower, loop.upper)
     count = made(arith.SubI, end, loop.lower)

@@ -19,10 +19,11 @@ from typing import Any, ClassVar, NamedTuple
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.analysis.tile_costs import async_product_cost, cost_of
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.dialects.atoms import MMA
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr
 from tessera_tools.ir.core import Builder, Operation, Value
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.boxes import Missed
@@ -118,7 +119,7 @@ def _swapped(function: nv_tileaa.Func, numbers: Sequence[int]) -> tuple[nv_tilea
 def _swap(dot: nv_tileas.Dot) -> nv_tileas.Dot:
     builder = Builder.before(dot)
     a, b, c = (_transposed(v, builder) for v in (dot.a, dot.b, dot.c))
-    old: Any = dot.atom
+    old = dot.atom
     atom = type(old)(old.primitive, old.since, old.mnk, old.b, old.a, old.accumulator)
     made = nv_tileas.Dot(b, a, c, [], atom, None, dot.fast_acc, location=dot.location)
     builder.insert(made)
@@ -132,7 +133,7 @@ def _transposed(value: Value, builder: Builder) -> Value:
     """The transposed tile."""
     old: Any = value.type
     type = RankedTensorType(old.shape[::-1], old.element)
-    constant = constant_of(value)
+    constant = constant_value(value)
     location = value.location
     if isinstance(constant, DenseElementsAttr) and splat_of(constant) is not None:
         made = arith.Constant(DenseElementsAttr(type, constant.data), location=location)

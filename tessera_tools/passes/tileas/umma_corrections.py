@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import F32, I64, RankedTensorType
 from tessera_tools.layout.shared import swizzled
 from tessera_tools.layout.tensor_memory import LANES
@@ -108,7 +109,7 @@ def find_correction(one: Accumulation, parts: int = 1) -> Correction | None:
         # One warpgroup would change the rows of several instructions one after the other, and the product waits.
         return None
     numbers = [n for n, value in enumerate(loop.yielded) if value is end]
-    if not numbers or splat_of(constant_of(loop.inits[numbers[0]])) is None:
+    if not numbers or splat_of(constant_value(loop.inits[numbers[0]])) is None:
         return None
     made = Correction(loop, numbers[0], [], [])
     if not _follow(dot.c, made, {dot}) or made.sums not in _operands(made):
@@ -137,7 +138,7 @@ def _operands(made: Correction) -> list[Value]:
 
 def _follow(value: Value, made: Correction, seen: set[Operation]) -> bool:
     """Add the ops that compute a tile of the chain; False if it is computed otherwise."""
-    if value is made.sums or splat_of(constant_of(value)) is not None:
+    if value is made.sums or splat_of(constant_value(value)) is not None:
         return True
     op = value.defining_op
     if op is None or op.parent is not made.loop.body.entry:
@@ -292,7 +293,7 @@ class Corrector:
         )
         builder.insert(written)
         inside = Builder.at_end(written.regions[0].entry, location)
-        start = constant_of(self.correction.loop.inits[self.correction.number])
+        start = constant_value(self.correction.loop.inits[self.correction.number])
         assert isinstance(start, DenseElementsAttr)
         for part in self.row_parts():
             for column, type in self.parts():
@@ -355,7 +356,7 @@ class Corrector:
     @property
     def rows(self) -> int:
         """Rows that the agent changes one after the other."""
-        type: Any = self.sums.of.first.c.type
+        type = self.sums.of.first.c.type
         return type.shape[0] // self.kernel.parts
 
     def row_parts(self) -> list[IntegerAttr | None]:
@@ -401,7 +402,7 @@ class Corrector:
         mapping.values[self.correction.sums] = builder.insert(loaded).res
         for op in self.correction.chain:
             for value in op.operands:
-                constant = constant_of(value)
+                constant = constant_value(value)
                 if isinstance(constant, DenseElementsAttr) and value not in mapping.values:
                     made = arith.Constant(DenseElementsAttr(type, constant.data), location=op.location)
                     mapping.values[value] = builder.insert(made).results[0]
@@ -415,7 +416,7 @@ class Corrector:
 
     def parts(self) -> Iterator[tuple[int, RankedTensorType]]:
         """(first column, type) of each part of the tile that is changed at once."""
-        whole: Any = self.sums.of.first.c.type
+        whole = self.sums.of.first.c.type
         rows, columns = self.rows, whole.shape[1]
         width = columns
         while rows * width > AT_ONCE[self.kernel.parts] * 32 * self.warps:

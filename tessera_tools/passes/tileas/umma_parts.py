@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects import nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import UNIT, i32, i64
-from tessera_tools.ir.core import Builder, IRMapping
+from tessera_tools.ir.core import Builder, IRMapping, Value
 from tessera_tools.ir.types import bit_width
 from tessera_tools.layout.tensor_memory import LANES
 from tessera_tools.passes.tileas.agent_control import State
@@ -52,7 +52,7 @@ def share_columns(corrected: Accumulation, accumulations: list[Accumulation]) ->
     if list(product.handed) != [0] or not product.handed[0].may_be_in_tensor:
         return False
     factor, source = product.handed[0], scores.products[0]
-    type: Any = factor.type
+    type = factor.type
     if (
         source.handed
         or scores.loop is not None
@@ -68,7 +68,7 @@ def share_columns(corrected: Accumulation, accumulations: list[Accumulation]) ->
     return True
 
 
-def _follows(value: Any, dot: nv_tileas.Dot) -> bool:
+def _follows(value: Value, dot: nv_tileas.Dot) -> bool:
     """Whether a value is computed from a product in the same iteration."""
     seen: set[Any] = set()
     work = [value]

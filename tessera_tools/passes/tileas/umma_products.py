@@ -17,7 +17,7 @@ from typing import Any
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.dialects.atoms import MMA, PRODUCTS, UMMA, Product, signless
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
 from tessera_tools.dialects.nv_tileaa.packing import packed_bits
@@ -27,8 +27,8 @@ from tessera_tools.dialects.nv_tileas import (
     operand_layout,
     umma_layout,
 )
-from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Operation, Value
+from tessera_tools.ir.folding import constant_integer, constant_value
 from tessera_tools.ir.types import bit_width
 from tessera_tools.layout.tensor_memory import LANES, are_atoms, has_atoms, scale_atoms
 from tessera_tools.passes.tileas.boxes import Missed
@@ -206,7 +206,7 @@ class Accumulation:
     @property
     def starts_from_zero(self) -> bool:
         """Whether there is nothing to add to."""
-        return splat_of(constant_of(self.start)) == 0
+        return splat_of(constant_value(self.start)) == 0
 
     @property
     def used_first(self) -> Operation | None:
@@ -243,8 +243,7 @@ class Accumulation:
             return None
         if not isinstance(compared, arith.CmpI) or compared.operands[0] is not loop.induction[0]:
             return None
-        step = constant_of(loop.step)
-        if not isinstance(step, IntegerAttr) or step.value != 1 or compared.predicate_name != "slt":
+        if constant_integer(loop.step) != 1 or compared.predicate_name != "slt":
             return None
         block = compared.rhs.owner_block
         return op if block is not None and not loop.is_ancestor_of(block.parent_op) else None
@@ -252,7 +251,7 @@ class Accumulation:
     @property
     def type(self) -> TmemType:
         """The buffer."""
-        type: Any = self.first.c.type
+        type = self.first.c.type
         layout = umma_layout(type.shape, instruction_rows(self.first))
         return TmemType((self.stages, *type.shape), type.element, layout)
 

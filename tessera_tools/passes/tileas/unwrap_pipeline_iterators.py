@@ -76,7 +76,7 @@ class _Unwrap:
         for op in list(block):
             self.op(op)
 
-    def op(self, op: Any) -> None:
+    def op(self, op: Operation) -> None:
         """One op, after what it takes."""
         if isinstance(op, nv_tileas.CreateIterator):
             zero = _number(0, Builder.before(op))

@@ -10,9 +10,9 @@ import pytest
 from programs import fresh_seed
 
 from tessera_tools.dialects import arith, nv_tileaa
-from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Block, Builder, Operation, Value
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import I32
 from tessera_tools.parser import parse_module
 from tessera_tools.passes.tileas.raster import priced_raster, program_at, read_raster
@@ -36,7 +36,7 @@ def place(raster: str, number: int, columns: int, rows: int) -> tuple[int, int]:
     found = program_at(order, at, width, height, Builder.at_end(block))
     values: dict[Value, int] = dict(zip(block.arguments, (number, columns, rows), strict=True))
     for op in block:
-        made = constant_of(op.results[0])
+        made = constant_value(op.results[0])
         values[op.results[0]] = (
             made.value
             if isinstance(made, IntegerAttr)
