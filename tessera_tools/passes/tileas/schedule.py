@@ -29,6 +29,7 @@ from typing import ClassVar
 from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.launches import launch_of
 from tessera_tools.analysis.modulo_scheduling import SchedulingError
+from tessera_tools.analysis.persistent import DEALT
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import UNIT, i32
@@ -462,8 +463,9 @@ def _why_no_turns(choice: Choice | None) -> str:
 
 
 def innermost_loops(function: Operation) -> list[scf.For]:
-    """The counted loops that contain no other loop."""
-    loops = [op for op in function.walk() if isinstance(op, scf.For)]
+    """The counted loops that contain no other loop.  One whose iterations CTAs deal out is none: which iteration is the
+    next is not known before it begins."""
+    loops = [op for op in function.walk() if isinstance(op, scf.For) and DEALT not in op.attributes]
     return [
         loop
         for loop in loops
