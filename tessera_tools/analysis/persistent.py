@@ -23,6 +23,9 @@ BLOCKS = "blocks:"
 """How the option `cluster` begins for clusters of several tile blocks."""
 NEVER, STATIC, COUNTER, CANCEL = "never", "static", "counter", "cancel"
 SCHEDULERS = (STATIC, COUNTER, CANCEL)
+DEALT = "nv_tileas.dealt"
+"""The attribute of a counted loop over programs whose iterations CTAs may deal out among each other, each once: by a
+`counter` or by `cancel`.  A loop without it runs those of its bounds, and gives the same results."""
 
 
 @dataclass(frozen=True, slots=True)

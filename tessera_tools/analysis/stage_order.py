@@ -16,11 +16,12 @@ the one before, and those that it leaves out may not have been filled.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from tessera_tools.diagnostics import DiagnosticError
-from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
 from tessera_tools.ir.core import Block, Operation, OpResult, Region, Value
 from tessera_tools.ir.flow import sources
 from tessera_tools.ir.interfaces import LoopLike
@@ -108,7 +109,13 @@ class _Side:
             around: Operation | None = op
             while around is not None and around is not agent.parent and around not in self.relevant:
                 self.relevant.add(around)
+                if isinstance(around, nv_tileaa.Loop):
+                    self.relevant.update(_with_branches(around))
                 around = around.parent_op
+        self.distances: dict[Operation, dict[int, int]] = {}
+        """By loop that branches leave: how far its carried iterators are from the next stage."""
+        self.left: dict[Operation, list[int | None]] = {}
+        """By such a loop: how far those are that a `break` gives, by result."""
         self.next = _START
         self.roots = 0
         self.places: dict[Value, _Place | None] = {}
@@ -151,6 +158,8 @@ class _Side:
                 continue
             if op in self.begins:
                 self.begin(op)
+            elif isinstance(op, nv_tileaa.Continue | nv_tileaa.Break):
+                self.leave(op)
             elif isinstance(op, LoopLike):
                 self.loop(op)
             elif len(op.regions) > 1 and op.has_trait(OneRegionRuns):
@@ -213,15 +222,35 @@ class _Side:
         root = self.root()
         for i, distance in before.items():
             self.places[loop.iter_args[i]] = root.after(distance)
+        self.distances[loop] = before
         for block in loop.loop_body.blocks:
             self.block(block)
-        for i, distance in before.items():
-            after = self.distance(loop.yielded[i])
-            if after != distance:
-                self.refuse(loop, loop.yielded[i], None if after is None else after - distance)
+        if isinstance(loop, nv_tileaa.Loop):
+            root = self.root()
+            for result, distance in zip(loop.results, self.left.get(loop, ()), strict=False):
+                self.places[result] = None if distance is None else root.after(distance)
+            return
+        self.end(loop, loop.yielded)
         root = self.root()
         for i, distance in before.items():
             self.places[loop.results[i]] = root.after(distance)
+
+    def end(self, loop: Operation, yielded: Sequence[Value]) -> None:
+        """The end of an iteration."""
+        for i, distance in self.distances[loop].items():
+            after = self.distance(yielded[i])
+            if after != distance:
+                self.refuse(loop, yielded[i], None if after is None else after - distance)
+
+    def leave(self, op: nv_tileaa.Continue | nv_tileaa.Break) -> None:
+        """An end of an iteration in a branch, or of its loop."""
+        loop = enclosing_loop(op)
+        if isinstance(op, nv_tileaa.Continue):
+            self.end(loop, op.operands)
+            return
+        found = [self.distance(value) for value in op.operands]
+        before = self.left.setdefault(loop, found)
+        self.left[loop] = [a if a == b else None for a, b in zip(before, found, strict=True)]
 
     def refuse(self, loop: Operation, value: Value, ahead: int | None) -> None:
         """An iteration ends with an iterator that is `ahead` stages behind the next one, or it differs by the path."""
@@ -250,9 +279,13 @@ class _Side:
             for block in region.blocks:
                 self.block(block)
             end = region.entry.last_op if region.blocks else None
+            if isinstance(end, nv_tileaa.Continue | nv_tileaa.Break):
+                continue
             given: list[Value] = list(end.operands) if end is not None else []
             values = [given[i] for i in own if i < len(given)]
             ends.append((self.next, [self.distance(v) for v in values], [self.place(v) for v in values]))
+        if not ends:
+            return
         nexts, distances, places = (list(part) for part in zip(*ends, strict=True))
         if all(one == nexts[0] for one in nexts) and all(one == places[0] for one in places):
             self.next = nexts[0]
@@ -263,6 +296,15 @@ class _Side:
             found = {one[number] for one in distances}
             distance = found.pop() if len(found) == 1 else None
             self.places[op.results[i]] = None if distance is None else root.after(distance)
+
+
+def _with_branches(loop: nv_tileaa.Loop) -> Iterator[Operation]:
+    """The ends of the iterations of a loop, with the branches around them."""
+    for end in loop.ends():
+        around: Operation | None = end
+        while around is not None and around is not loop:
+            yield around
+            around = around.parent_op
 
 
 def _leading_to(values: Iterable[Value]) -> set[Value]:

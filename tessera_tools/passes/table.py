@@ -144,6 +144,10 @@ PASSES: dict[str, Row] = {
         "tileas.resolve_program_ids:ResolveProgramIds",
         "lower the loops of persistent kernels, and choose the order of programs",
     ),
+    "tileas-deal-programs": Row(
+        "tileas.deal_programs:DealPrograms",
+        "let CTAs take their next programs from a counter, or from CTAs that have not begun",
+    ),
     "tileas-prepare-for-scheduling": Row(
         "tileas.prepare_for_scheduling:PrepareForScheduling",
         "prepare accesses, loops and buffers for scheduling, in six steps",
@@ -261,6 +265,7 @@ _MASKS = "tileas-guard-masks"
 _SPLIT = "tileas-split-kSPLIT"
 _PERSISTENT = "tileas-dynamic-persistentWANTED"
 _PROGRAMS = "tileas-resolve-program-idsPROGRAMS"
+_DEAL = "tileas-deal-programs"
 _PIPELINE = "tileas-materialize-pipelineSTAGES"
 
 _COMMON: Mapping[str, Sequence[str]] = {
@@ -273,6 +278,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
         "tileas-slicing",
         _PERSISTENT,
         _PROGRAMS,
+        _DEAL,
         _MASKS,
         "scf-for-loop-splitting",
         "tileas-assign-layouts",
@@ -317,11 +323,12 @@ HIDDEN = (
 def _hopper(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with agents and loads by TMA first, TMA stores after the pipelines of operands, and the
     named barriers of agents after all others."""
+    steps = [name for name in steps if name != _DEAL]
     first, masks, place, bound = (
         steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE, "tileas-insert-barriers")
     )
     prepared = (_SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE)
-    agents = (_SCHEDULE, AGENTS, _ALTERNATE, _UNITS, _BOUNDARY, TMA_LOADS)
+    agents = (_SCHEDULE, AGENTS, _ALTERNATE, _UNITS, _BOUNDARY, _DEAL, TMA_LOADS)
     return (
         *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES, *steps[place:bound],
         _TURNS, *steps[bound:],
@@ -331,9 +338,10 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
 def _blackwell(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with products in parts, agents of tensor memory as soon as the loops over programs have
     bounds, and TMA stores after the pipelines of operands."""
+    steps = [name for name in steps if name != _DEAL]
     cut, first, place = (steps.index(name) + 1 for name in ("tileas-slicing", _PROGRAMS, _PIPELINE))
     return (
-        *steps[:cut], _CUT, _SWAP, *steps[cut:first], _TENSOR_SCHEDULE, TENSOR_MEMORY, _UNITS, _BOUNDARY,
+        *steps[:cut], _CUT, _SWAP, *steps[cut:first], _TENSOR_SCHEDULE, TENSOR_MEMORY, _UNITS, _BOUNDARY, _DEAL,
         *steps[first:place], TMA_STORES, *steps[place:],
     )  # fmt: skip
 
@@ -406,6 +414,7 @@ def pipeline_for(
     left_out = {_PERSISTENT} if persistent == "never" or (persistent == "auto" and not priced) else set()
     plain = not programs and not cluster.startswith("blocks:") and persistent in ("auto", "never")
     left_out |= {_PROGRAMS} if plain and not priced else set()
+    left_out |= set() if persistent in ("counter", "cancel") else {_DEAL}
     left_out |= set() if agents else set(HIDDEN)
     left_out |= SPECIALIZES if assignment == "none" else set()
     assigned = f"agents={assignment}" if assignment not in ("auto", "none") else ""

@@ -9,6 +9,7 @@ operation of the async proxy has completed, its results are visible to the gener
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from tessera_tools.sim.memory import Region
 
 __all__ = [
+    "Response",
     "async_read",
     "async_write",
     "check_order",
@@ -35,6 +37,30 @@ __all__ = [
 
 Where: TypeAlias = "slice | Array"
 """Byte offsets in a memory: a slice, or an index array."""
+
+
+@dataclass(slots=True)
+class Response:
+    """16 bytes that a cancellation of a cluster writes through the async proxy."""
+
+    content: bytes = b""
+    readers: dict[int, int] = field(default_factory=dict[int, int])
+    """By rank of a warp that has decoded it: its clock at that time."""
+    fences: dict[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    """By rank of such a warp and of one with a fence behind that: the clock of the first such fence."""
+
+    def fence(self, warp: Warp) -> None:
+        """A fence by a warp, behind what it knows of."""
+        clocks = warp.cta.cluster.clocks
+        for rank, when in self.readers.items():
+            if rank == warp.rank or clocks.known[warp.rank][rank] >= when:
+                self.fences.setdefault((rank, warp.rank), int(clocks.now))
+
+    def is_fenced(self, warp: Warp) -> bool:
+        """Whether a fence is between each read and what a warp does now."""
+        known = warp.cta.cluster.clocks.known[warp.rank]
+        ordered = {rank for (rank, by), when in self.fences.items() if by == warp.rank or known[by] >= when}
+        return ordered >= self.readers.keys()
 
 
 def history_of(warp: Warp, memory: Region) -> History | None:
@@ -217,6 +243,8 @@ def fence_async(warp: Warp, mask: Mask, spaces: tuple[str, ...]) -> None:
     memories: list[Any] = []
     if "shared" in spaces:
         memories += [cta.shared for cta in cluster.ctas]
+        for one in cluster.state.get("responses", {}).values():
+            one.fence(warp)
         for barrier in cluster.state.get("mbarrier", {}).values():
             rank, when = barrier.initializer
             if rank == warp.rank or cluster.clocks.known[warp.rank][rank] >= when:

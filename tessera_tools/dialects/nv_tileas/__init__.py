@@ -33,7 +33,13 @@ from tessera_tools.dialects.nv_tileas.clusters import (
     peers_of,
     shared_axis,
 )
-from tessera_tools.dialects.nv_tileas.launch_control import CanceledProgramId, CancelLaunch
+from tessera_tools.dialects.nv_tileas.launch_control import (
+    CanceledProgramId,
+    CancelLaunch,
+    OfFirstLane,
+    RequestLaunch,
+    TakeNumber,
+)
 from tessera_tools.dialects.nv_tileas.older import AgentAttr, OlderFunc, OlderReturn
 from tessera_tools.dialects.nv_tileas.ops import (
     DEFAULT_LOAD,
@@ -166,6 +172,9 @@ __all__ = [
     "BoxWait",
     "CancelLaunch",
     "CanceledProgramId",
+    "OfFirstLane",
+    "RequestLaunch",
+    "TakeNumber",
     "ClusterReduce",
     "ClusterReduceScatter",
     "ConsumeOne",

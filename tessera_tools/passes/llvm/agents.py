@@ -54,6 +54,8 @@ from tessera_tools.passes.llvm.tensor_memory import commit_products
 from tessera_tools.target import WARPS_OF_WARPGROUP, ExecutionUnit, Feature
 
 _BYTES = 8
+_BY_BYTES = (nv_tileas.TiledTmaLoad, nv_tileas.RequestLaunch)
+"""What one thread starts, and announces the bytes of."""
 
 
 def full_barrier(low: Lowering, op: Any) -> Value:
@@ -203,12 +205,12 @@ def producer_write(low: Lowering, op: nv_tileas.ProducerWrite) -> None:
             "nv_tileas.store or an nv_tileas.store_element in its region"
         )
     ops = [inner for inner in op.body.entry if not inner.has_trait(Terminator)]
-    boxes = [inner for inner in ops if isinstance(inner, nv_tileas.TiledTmaLoad)]
+    boxes = [inner for inner in ops if isinstance(inner, _BY_BYTES)]
     if fills == {Fill.BOXES}:
         boxes, ops = ops, []
     ops = [inner for inner in ops if inner not in boxes]
     if boxes:
-        count = sum(box_bytes(inner) for inner in boxes if isinstance(inner, nv_tileas.TiledTmaLoad))
+        count = sum(box_bytes(inner) for inner in boxes if isinstance(inner, _BY_BYTES))
         first = None if low.unit.warps == 1 else e.icmp("eq", e.uniform_warp, 0)
         pair = is_in_pair(op)
         with only_where(e, first), only_where(e, e.is_elected):

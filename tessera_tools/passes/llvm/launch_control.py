@@ -14,9 +14,12 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I1, I32, IntegerType
+from tessera_tools.passes.llvm.agents import full_barrier
+from tessera_tools.passes.llvm.inline_asm import instruction
 from tessera_tools.passes.llvm.instructions import guarded, only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
+from tessera_tools.passes.llvm.shuffles import BY_INDEX, exchange
 from tessera_tools.target import Feature
 
 _BYTES = 4 * RESPONSE_WORDS
@@ -25,7 +28,9 @@ _NONE = -1
 
 
 def _place(low: Lowering, buffer: Value) -> Value:
-    return low.e.gep(low.e.address_of(GLOBAL_SMEM), low.buffer(buffer).offset)
+    own = low.buffer(buffer)
+    place = low.e.gep(low.e.address_of(GLOBAL_SMEM), own.offset)
+    return place if own.slot is None else low.e.gep(place, low.e.mul(own.slot, own.stage_bytes))
 
 
 def _check(low: Lowering, op: Operation) -> None:
@@ -42,6 +47,38 @@ def cancel_launch(low: Lowering, op: Any) -> None:
         barrier = _place(low, op.mbarrier)
         e.nvvm("mbarrier.arrive.expect_tx", [barrier, e.constant(_BYTES)])
         e.nvvm("clusterlaunchcontrol.try.cancel", [_place(low, op.response), barrier])
+
+
+@lowers("nv_tileas.async.request_launch")
+def request_launch(low: Lowering, op: nv_tileas.RequestLaunch) -> None:
+    """The enclosing producer_write selects the thread, and announces the bytes of the answer."""
+    _check(low, op)
+    e, buffer = low.e, low.buffer(op.buffer)
+    stage = e.mul(low.scalar(op.iter), buffer.stage_bytes)
+    place = e.gep(e.gep(e.address_of(GLOBAL_SMEM), buffer.offset), stage)
+    e.nvvm("clusterlaunchcontrol.try.cancel", [place, full_barrier(low, op)])
+
+
+@lowers("nv_tileas.take_number")
+def take_number(low: Lowering, op: nv_tileas.TakeNumber) -> None:
+    """By one thread."""
+    e = low.e
+    one, zero = e.constant(1), e.constant(0)
+    taken = instruction(
+        e,
+        "atom.relaxed.gpu.global.add.u32 {d}, [{0}], {1}",
+        [low.scalar(op.counter), one],
+        e.is_first_thread,
+        zero,
+    )
+    low.define(op.res, taken)
+
+
+@lowers("nv_tileas.of_first_lane")
+def of_first_lane(low: Lowering, op: nv_tileas.OfFirstLane) -> None:
+    """shfl.sync."""
+    (found,) = exchange(low.e, [low.scalar(op.source)], BY_INDEX, 0)
+    low.define(op.res, found)
 
 
 @lowers("nv_tileas.canceled_program_id")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.analysis.tensor_maps import TENSOR_MAPS, TensorMap, describe
 from tessera_tools.dialects.llvm.types import ArrayType, PointerType
-from tessera_tools.dialects.nv_tileas import BoxCopy, MakeTiledTmaDesc, TiledTmaLoad
+from tessera_tools.dialects.nv_tileas import BoxCopy, MakeTiledTmaDesc, RequestLaunch, TiledTmaLoad
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
     UNIT,
@@ -34,8 +34,8 @@ _POINTER = PointerType(0)
 _BYTES = 128
 
 
-def box_bytes(op: TiledTmaLoad | BoxCopy) -> int:
-    """The bytes of a load: whole boxes, also at the tensor's boundary."""
+def box_bytes(op: TiledTmaLoad | BoxCopy | RequestLaunch) -> int:
+    """The bytes of a load: whole boxes, also at the tensor's boundary; or those of an answer."""
     type = op.buffer.type
     return prod(type.tile) * element_bytes(type.element)
 

@@ -8,12 +8,14 @@ The sender may be ahead of the receiver by the stages of the pipeline.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tessera_tools.dialects import arith, nv_tileas, scf
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
+from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import I32, bit_width
 from tessera_tools.layout.shared import swizzled
 from tessera_tools.passes.tileas.materialize_pipeline import with_carried
@@ -92,50 +94,71 @@ def _iterator(op: Operation, pipeline: Value) -> Value:
 
 
 def _write(send: Any, iterator: Value, pipeline: Value, buffer: Value) -> None:
-    location = send.location
-    one = nv_tileas.ProduceOne.create([pipeline, iterator], [], {}, [Region([Block()])], location=location)
-    Builder.before(send).insert(one)
-    inside = Builder.at_end(one.regions[0].entry, location)
-    acquired = nv_tileas.ProducerAcquire(pipeline, iterator, res=nv_tileas.ProducerTokenType())
-    token = inside.insert(acquired).res
-    write = nv_tileas.ProducerWrite.create(
-        [token, iterator], [nv_tileas.ProducerTokenType()], {}, [Region([Block()])], location=location
-    )
-    inside.insert(write)
-    within = Builder.at_end(write.regions[0].entry, location)
-    stage, zero = _stage(buffer, iterator, within)
-    within.insert(nv_tileas.StoreElement(send.value, stage, zero, [zero], location=location))
-    within.insert(nv_tileas.Yield([]))
-    inside.insert(nv_tileas.ProducerCommit(write.results[0]))
-    inside.insert(nv_tileas.Yield([]))
+    def store(builder: Builder) -> None:
+        stage, zero = stage_of(buffer, iterator, builder)
+        builder.insert(nv_tileas.StoreElement(send.value, stage, zero, [zero], location=send.location))
+
+    fill_one(pipeline, iterator, Builder.before(send), store, send.location)
     send.erase()
 
 
 def _read(receive: Any, iterator: Value, pipeline: Value, buffer: Value) -> None:
-    location, type = receive.location, receive.res.type
-    one = nv_tileas.ConsumeOne.create(
-        [pipeline, iterator], [type], {"consumer_idx": i32(0)}, [Region([Block()])], location=location
-    )
-    Builder.before(receive).insert(one)
-    inside = Builder.at_end(one.regions[0].entry, location)
-    waited = nv_tileas.ConsumerWait(pipeline, iterator, i32(0), res=nv_tileas.ConsumerTokenType())
-    token = inside.insert(waited).res
-    read = nv_tileas.ConsumerRead.create(
-        [token, iterator], [nv_tileas.ConsumerTokenType(), type], {}, [Region([Block()])], location=location
-    )
-    inside.insert(read)
-    within = Builder.at_end(read.regions[0].entry, location)
-    stage, zero = _stage(buffer, iterator, within)
-    loaded = nv_tileas.LoadElement(stage, zero, [zero], res=type, location=location)
-    within.insert(nv_tileas.Yield([within.insert(loaded).res]))
-    inside.insert(nv_tileas.ConsumerRelease(read.results[0]))
-    inside.insert(nv_tileas.Yield([read.results[1]]))
-    one.results[0].name_hint = receive.res.name_hint
-    receive.res.replace_all_uses_with(one.results[0])
+    def load(builder: Builder) -> Value:
+        stage, zero = stage_of(buffer, iterator, builder)
+        loaded = nv_tileas.LoadElement(stage, zero, [zero], res=receive.res.type, location=receive.location)
+        return builder.insert(loaded).res
+
+    found = read_one(pipeline, iterator, Builder.before(receive), load, receive.location)
+    found.name_hint = receive.res.name_hint
+    receive.res.replace_all_uses_with(found)
     receive.erase()
 
 
-def _stage(buffer: Value, iterator: Value, builder: Builder) -> tuple[Value, Value]:
+def fill_one(
+    pipeline: Value, iterator: Value, builder: Builder, write: Callable[[Builder], None], location: Location
+) -> None:
+    """Fill the stage of an iterator by what `write` inserts."""
+    one = nv_tileas.ProduceOne.create([pipeline, iterator], [], {}, [Region([Block()])], location=location)
+    builder.insert(one)
+    inside = Builder.at_end(one.regions[0].entry, location)
+    acquired = nv_tileas.ProducerAcquire(pipeline, iterator, res=nv_tileas.ProducerTokenType())
+    token = inside.insert(acquired).res
+    filled = nv_tileas.ProducerWrite.create(
+        [token, iterator], [nv_tileas.ProducerTokenType()], {}, [Region([Block()])], location=location
+    )
+    inside.insert(filled)
+    within = Builder.at_end(filled.regions[0].entry, location)
+    write(within)
+    within.insert(nv_tileas.Yield([]))
+    inside.insert(nv_tileas.ProducerCommit(filled.results[0]))
+    inside.insert(nv_tileas.Yield([]))
+
+
+def read_one(
+    pipeline: Value, iterator: Value, builder: Builder, read: Callable[[Builder], Value], location: Location
+) -> Value:
+    """What `read` gives for the stage of an iterator, which is released behind it."""
+    region = Region([Block()])
+    within = Builder.at_end(region.entry, location)
+    value = read(within)
+    within.insert(nv_tileas.Yield([value]))
+    one = nv_tileas.ConsumeOne.create(
+        [pipeline, iterator], [value.type], {"consumer_idx": i32(0)}, [Region([Block()])], location=location
+    )
+    builder.insert(one)
+    inside = Builder.at_end(one.regions[0].entry, location)
+    waited = nv_tileas.ConsumerWait(pipeline, iterator, i32(0), res=nv_tileas.ConsumerTokenType())
+    token = inside.insert(waited).res
+    found = nv_tileas.ConsumerRead.create(
+        [token, iterator], [nv_tileas.ConsumerTokenType(), value.type], {}, [region], location=location
+    )
+    inside.insert(found)
+    inside.insert(nv_tileas.ConsumerRelease(found.results[0]))
+    inside.insert(nv_tileas.Yield([found.results[1]]))
+    return one.results[0]
+
+
+def stage_of(buffer: Value, iterator: Value, builder: Builder) -> tuple[Value, Value]:
     """The iterator's stage as a buffer of one, and 0."""
     old: Any = buffer.type
     view = nv_tileas.View(buffer, iterator, res=SmemType((1, *old.tile), old.element, old.layout))

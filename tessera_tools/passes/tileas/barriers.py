@@ -243,6 +243,6 @@ def _has_one_stage(buffer: Operation | None) -> bool:
 
 def _signal(op: Operation, field: str) -> Value:
     """The value whose barrier a copy signals: of the op around it if its own field is the number of a stage."""
-    if isinstance(op, nv_tileas.TiledTmaLoad) and nv_tileas.is_unwrapped(op):
+    if isinstance(op, nv_tileas.TiledTmaLoad | nv_tileas.RequestLaunch) and nv_tileas.is_unwrapped(op):
         return op.parent_op.token  # type: ignore[union-attr]
     return getattr(op, field)

@@ -1,20 +1,20 @@
-"""tileas-resolve-program-ids: how a CTA gets its programs, and in which order these go through the grid.
+"""tileas-resolve-program-ids: which programs a CTA runs, and in which order these go through the grid.
 
-    scf.while (%pid = first_program_id)         static     scf.for %pid = %cta to %programs step %ctas { body }
-      is_valid_program_id %pid           ──▶    counter    loop (%pid = %cta) { %pid < %programs, or break; body;
-      body                                                   continue with %ctas + what one thread adds to a counter }
-      cancel_next_program_id                              cancel     loop (%pid = %cta) { … }: continue with the program
-                                                             of a CTA that has not begun, whose launch is canceled
+    scf.while (%pid = first_program_id)    static     scf.for %pid = %cta to %programs step %ctas { body }
+      is_valid_program_id %pid        ──▶  counter    scf.for %pid = %cta to %programs step %ctas { body } {dealt}
+      body                                 cancel     scf.for %pid = %cta to %programs step %programs { body } {dealt}
+      cancel_next_program_id
 
-With a static stride, agents, pipelines and clusters work as in any loop: the producer loads the first tiles of the
-next program while the consumer stores those of this one.  With a counter, or with cluster launch control, a CTA that is
-done early runs more programs.  For a stride and a counter, the launcher starts as many CTAs as run at once, and passes
-the extents of the grid that it was asked for as hidden parameters (`nv_tileaa.persistent`), and a zeroed counter.
+With a static stride, the loop is one with bounds, so that agents, pipelines and clusters work as in any loop: the
+producer loads the first tiles of the next program while the consumer stores those of this one.  CTAs deal out the
+iterations of the other loops among each other, which tileas-deal-programs makes of them: with a counter, or with
+cluster launch control, a CTA that is done early runs more programs.  For a stride and a counter, the launcher starts as
+many CTAs as run at once, and passes the extents of the grid that it was asked for as hidden parameters
+(`nv_tileaa.persistent`), and a zeroed counter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import prod
 from typing import Any, ClassVar
 
@@ -22,6 +22,7 @@ from tessera_tools.analysis.persistent import (
     CANCEL,
     CLUSTER_PROGRAMS,
     COUNTER,
+    DEALT,
     NEVER,
     PERSISTENT,
     ROWS_FIRST,
@@ -30,16 +31,12 @@ from tessera_tools.analysis.persistent import (
     WANTED,
     Persistent,
 )
-from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects import nv_tileaa, scf
 from tessera_tools.dialects.llvm.types import PointerType
-from tessera_tools.dialects.nv_tileaa.base import MEM_TOKEN
-from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
-from tessera_tools.dialects.nv_tileas.launch_control import RESPONSE_WORDS
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr, i32, i64
+from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr, StringAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, Operation, Value
-from tessera_tools.ir.types import I32, I64, bit_width
-from tessera_tools.layout.shared import swizzled
+from tessera_tools.ir.types import I32
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.cluster_programs import (
     own_place,
@@ -102,10 +99,8 @@ class ResolveProgramIds(Pass):
                 _once(function, order)
             elif loop is None:
                 _reorder(function, order)
-            elif self.scheduler == STATIC:
-                _static(function, loop, order)
             else:
-                _dynamic(function, loop, order, self.scheduler)
+                _counted(function, loop, order, self.scheduler)
             context.count("resolved", int(loop is not None))
 
 
@@ -286,7 +281,30 @@ def _hidden(function: nv_tileaa.Func, scheduler: str) -> tuple[_Grid, Value, Val
     grid = _hidden_grid(function, scheduler)
     own = grid.builder.insert(nv_tileaa.GetProgramId(i32(0), res=I32)).res
     ctas = grid.builder.insert(nv_tileaa.GetNumPrograms(i32(0), res=I32)).res
-    return grid, grid.assumed(own, MOST_RESIDENT, 0), grid.assumed(ctas, MOST_RESIDENT)
+    own, ctas = grid.assumed(own, MOST_RESIDENT, 0), grid.assumed(ctas, MOST_RESIDENT)
+    if scheduler == COUNTER:
+        add_parameter(function, PointerType(1), "program_counter")
+        at, blocks = len(function.signature.inputs) - 1, programs_of(function) or (1, 1)
+        function.attributes[PERSISTENT] = Persistent(
+            COUNTER, (at - 3, at - 2, at - 1), at, blocks
+        ).attribute()
+    return grid, own, ctas
+
+
+def _launched(function: nv_tileaa.Func) -> tuple[_Grid, Value, None]:
+    """The grid as it is launched, and the number of the first program: that of this CTA."""
+    target = target_of(function.parent_op or function)
+    if not target.has(Feature.LAUNCH_CONTROL):
+        raise function.error(
+            f"is compiled for {target.name}, which has no cluster launch control; it requires sm_100 or later",
+            "use the scheduler static, or counter",
+        )
+    function.attributes[PERSISTENT] = Persistent(CANCEL, None).attribute()
+    grid = _Grid(function, hidden=False)
+    n = grid.numbers
+    x, y, z = (grid.builder.insert(nv_tileaa.GetProgramId(i32(axis), res=I32)).res for axis in range(3))
+    columns, rows, _ = grid.extents
+    return grid, n.add(x, n.mul(n.add(y, n.mul(z, rows)), columns)), None
 
 
 def _moved(loop: scf.While, body: Block) -> tuple[Value, Operation]:
@@ -305,11 +323,21 @@ def _moved(loop: scf.While, body: Block) -> tuple[Value, Operation]:
     return new, following
 
 
-def _static(function: nv_tileaa.Func, loop: scf.While, raster: Raster) -> None:
+def _counted(function: nv_tileaa.Func, loop: scf.While, raster: Raster, scheduler: str) -> None:
+    """A loop over the programs of a CTA with a static stride; marked, if CTAs deal out its iterations."""
+    size = prod(kernel_spec(function).cluster)
+    if scheduler != STATIC and size > 1:
+        taken = "take a number from the counter" if scheduler == COUNTER else "cancel a launch"
+        raise function.error(
+            f"has clusters of {size} CTAs, which would each {taken}", "use the scheduler static"
+        )
     first = loop.inits[0].defining_op
     assert first is not None
-    grid, own, ctas = _hidden(function, STATIC)
-    made = scf.For(own, grid.programs, ctas, [], results=[], location=loop.location)
+    grid, own, stride = _launched(function) if scheduler == CANCEL else _hidden(function, scheduler)
+    programs = grid.programs
+    made = scf.For(own, programs, stride or programs, [], results=[], location=loop.location)
+    if scheduler != STATIC:
+        made.attributes[DEALT] = StringAttr(scheduler)
     body = Block([I32], [loop.location])
     made.body.append(body)
     Builder.before(loop).insert(made)
@@ -321,114 +349,3 @@ def _static(function: nv_tileaa.Func, loop: scf.While, raster: Raster) -> None:
         op.erase()
     for name in (CLUSTER_PROGRAMS, ROWS_FIRST):
         function.attributes.pop(name, None)
-
-
-def _dynamic(function: nv_tileaa.Func, loop: scf.While, raster: Raster, scheduler: str) -> None:
-    """A loop that ends when there is no program left."""
-    spec = kernel_spec(function)
-    if prod(spec.cluster) > 1:
-        taken = "take a number from the counter" if scheduler == COUNTER else "cancel a launch"
-        raise function.error(
-            f"has clusters of {prod(spec.cluster)} CTAs, which would each {taken}", "use the scheduler static"
-        )
-    first = loop.inits[0].defining_op
-    assert first is not None
-    source = _Counter(function) if scheduler == COUNTER else _Cancel(function, loop)
-    grid, programs = source.grid, source.grid.programs
-    carried = [source.first, *source.carried]
-    made = nv_tileaa.Loop(carried, results=[], location=loop.location)
-    body = Block([I32] * len(carried), [loop.location] * len(carried))
-    made.body.append(body)
-    Builder.before(loop).insert(made)
-    program, following = _moved(loop, body)
-    source.end(Builder.at_end(body, made.location), [*body.arguments[1:]])
-    _coordinates(made, program, grid, raster)
-    builder = Builder.at_start(body, made.location)
-    less = Numbers(builder).less(program, programs)
-    branch = nv_tileaa.If(less, results=[], location=made.location)
-    then, otherwise = Block(), Block()
-    Builder.at_end(then, made.location).insert(nv_tileaa.Yield([]))
-    Builder.at_end(otherwise, made.location).insert(nv_tileaa.Break([]))
-    branch.then.append(then)
-    branch.otherwise.append(otherwise)
-    builder.insert(branch)
-    source.begin(builder)
-    grid.answer()
-    for op in (loop, following, first):
-        op.erase()
-
-
-class _Counter:
-    """Numbers that one thread takes from a counter in memory, and gives to the others."""
-
-    carried: Sequence[Value] = ()
-
-    def __init__(self, function: nv_tileaa.Func) -> None:
-        self.grid, self.first, self.ctas = _hidden(function, COUNTER)
-        self.counter = add_parameter(function, PointerType(1), "program_counter")
-        at = len(function.signature.inputs) - 1
-        function.attributes[PERSISTENT] = Persistent(COUNTER, (at - 3, at - 2, at - 1), at).attribute()
-
-    def begin(self, builder: Builder) -> None:
-        """Nothing before a program."""
-
-    def end(self, builder: Builder, carried: list[Value]) -> None:
-        """The next number, behind those with which the CTAs begin."""
-        n = Numbers(builder)
-        token = builder.insert(nv_tileaa.CreateMemToken(res=MEM_TOKEN)).results[0]
-        taken = builder.insert(
-            nv_tileaa.AtomicRmw(
-                nv_tileaa.AtomicModeAttr("add"), nv_tileaa.OrderingAttr("relaxed"), nv_tileaa.ScopeAttr("gpu"),
-                self.counter, n.constant(1), None, token, res=I32, out_token=MEM_TOKEN,
-            )
-        ).res  # fmt: skip
-        bounded = nv_tileaa.Assume(taken, lower=i64(0), upper=i64(MOST_PROGRAMS + MOST_RESIDENT), res=I32)
-        builder.insert(nv_tileaa.Continue([n.add(builder.insert(bounded).res, self.ctas)]))
-
-
-class _Cancel:
-    """The places of CTAs that have not begun: one thread asks while the program runs, and all read the answer."""
-
-    def __init__(self, function: nv_tileaa.Func, loop: scf.While) -> None:
-        target = target_of(function.parent_op or function)
-        if not target.has(Feature.LAUNCH_CONTROL):
-            raise function.error(
-                f"is compiled for {target.name}, which has no cluster launch control; it requires sm_100 or later",
-                "use the scheduler static, or counter",
-            )
-        function.attributes[PERSISTENT] = Persistent(CANCEL, None).attribute()
-        self.grid = _Grid(function, hidden=False)
-        n = self.grid.numbers
-        x, y, z = (
-            self.grid.builder.insert(nv_tileaa.GetProgramId(i32(axis), res=I32)).res for axis in range(3)
-        )
-        self.columns, self.rows, _ = self.grid.extents
-        self.first = n.add(x, n.mul(n.add(y, n.mul(z, self.rows)), self.columns))
-        builder = Builder.before(loop)
-        made = Numbers(builder)
-        self.zero = made.constant(0)
-        self.carried = [self.zero]
-        self.response = self._buffer(builder, (RESPONSE_WORDS,), I32, 16)
-        self.mbarrier = self._buffer(builder, (1,), I64, 8)
-        builder.insert(nv_tileas.MBarrierInit(self.mbarrier, self.zero, i32(1)))
-
-    @staticmethod
-    def _buffer(builder: Builder, shape: tuple[int, ...], element: Type, alignment: int) -> Value:
-        layout = SharedAttr(swizzled(shape, bit_width(element), None, 0))
-        made = nv_tileas.AllocTensor(res=SmemType((1, *shape), element, layout))
-        made.attributes["nv_tileas.alignment"] = i64(alignment)
-        return builder.insert(made).res
-
-    def begin(self, builder: Builder) -> None:
-        """Ask for the next program."""
-        builder.insert(nv_tileas.CancelLaunch(self.response, self.mbarrier))
-
-    def end(self, builder: Builder, carried: list[Value]) -> None:
-        """The answer.  All have read it before the next one is written, through the async proxy."""
-        (parity,) = carried
-        n = Numbers(builder)
-        builder.insert(nv_tileas.MBarrierWait(self.mbarrier, self.zero, parity))
-        asked = nv_tileas.CanceledProgramId(self.response, self.columns, self.rows, res=I32)
-        following = builder.insert(asked).res
-        builder.insert(nv_tileas.FenceProxy())
-        builder.insert(nv_tileaa.Continue([following, n.xor(parity, n.constant(1))]))

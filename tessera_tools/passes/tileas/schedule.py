@@ -490,5 +490,5 @@ def _why_no_turns(choice: Choice | None) -> str:
 
 
 def innermost_loops(function: Operation) -> list[scf.For]:
-    """The counted loops that contain no other loop."""
+    """The counted loops that have a schedule."""
     return [op for op in function.walk() if isinstance(op, scf.For) and is_innermost(op)]

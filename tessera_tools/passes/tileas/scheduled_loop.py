@@ -14,6 +14,7 @@ from tessera_tools.analysis.modulo_scheduling import (
     recurrence_bound,
     schedule,
 )
+from tessera_tools.analysis.persistent import DEALT
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.analysis.tile_costs import RESOURCES, Cost, cost_of
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
@@ -284,7 +285,8 @@ def _tile_bytes(op: Operation) -> int:
 
 
 def is_innermost(loop: scf.For) -> bool:
-    """Whether a loop contains no other one."""
-    return not any(
+    """Whether a loop contains no other one, and its iterations follow each other: of those that CTAs deal out, the next
+    one is not known before it begins."""
+    return DEALT not in loop.attributes and not any(
         inner is not loop and isinstance(inner, scf.For | scf.While | nv_tileaa.Loop) for inner in loop.walk()
     )

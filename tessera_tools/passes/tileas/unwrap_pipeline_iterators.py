@@ -26,8 +26,8 @@ from tessera_tools.planning.kernel import kernels
 _WAITS = (nv_tileas.ProducerAcquire, nv_tileas.ProducerTail, nv_tileas.ConsumerWait, nv_tileas.BoxWait)
 _ON_STAGE = (
     *_WAITS, nv_tileas.ProduceOne, nv_tileas.ProducerWrite, nv_tileas.ConsumeOne, nv_tileas.ConsumerRead,
-    nv_tileas.TiledTmaLoad, nv_tileas.BoxCopy, nv_tileas.BoxCommit, nv_tileas.View, nv_tileas.Umma, nv_tileas.TmemCopy,
-    nv_tileas.TmemLoad,
+    nv_tileas.TiledTmaLoad, nv_tileas.RequestLaunch, nv_tileas.BoxCopy, nv_tileas.BoxCommit, nv_tileas.View,
+    nv_tileas.Umma, nv_tileas.TmemCopy, nv_tileas.TmemLoad,
 )  # fmt: skip
 """Ops with the stage of an iterator."""
 

@@ -2,6 +2,9 @@
 
     try_cancel ──in flight──▶ 16 bytes in shared memory, complete_tx ──ld.b128──▶ query_cancel: canceled? first CTA
 
+Its bytes are written through the async proxy. A warp that has decoded an earlier one, which it has loaded through the
+generic proxy, needs a proxy fence before that (the CUDA C++ Programming Guide, "Cluster Launch Control", has one).
+
 The response holds the x, y and z of the first CTA of the canceled cluster as 32-bit words, and a fourth word: 1 if a
 cluster was canceled, 2 if none was left. A program must not rely on this encoding.
 """
@@ -16,6 +19,7 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.bulk import destinations
 from tessera_tools.sim.instructions.common import lane_by_lane, put
 from tessera_tools.sim.program import Vector
+from tessera_tools.sim.proxies import Response
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp
 
@@ -48,17 +52,40 @@ def try_cancel(ctx: Context) -> Execute:
         found = destinations(
             warp, mask, space, int(target(warp)[lane]), int(barrier(warp)[lane]), every, 16, 16, what
         )
+        responses: dict[tuple[int, int], Response] = warp.cta.cluster.state.setdefault("responses", {})
+        made: list[Response] = []
         held: list[Array] = []
 
         def fetch() -> Array:
             if not held:
                 held.append(response(launch.cancel(warp.cta.cluster), launch.cluster))
+                for one in made:
+                    one.content = held[0].tobytes()
             return held[0]
 
         for each in found:
+            place = each.cta.rank, each.offset
+            if place in responses and not responses[place].is_fenced(warp):
+                warp.report(
+                    "proxy",
+                    f"{what} writes {each.cta.shared.place(each.offset)}, whose response another warp has read through "
+                    "the generic proxy with no fence.proxy.async since that orders it",
+                    mask,
+                    severity="warning",
+                )
+            responses[place] = Response()
+            made.append(responses[place])
             copy_in(warp, mask, what, each.cta, slice(each.offset, each.offset + 16), fetch, each.barrier, 16)
 
     return lane_by_lane(one)
+
+
+def _note_reader(warp: Warp, content: bytes) -> None:
+    """A warp has decoded a response of its CTA. No two are equal."""
+    cluster = warp.cta.cluster
+    for (rank, _), one in cluster.state.get("responses", {}).items():
+        if rank == warp.cta.rank and one.content == content:
+            one.readers[warp.rank] = int(cluster.clocks.now)
 
 
 def _words(row: Array) -> Array:
@@ -78,6 +105,7 @@ def is_canceled(ctx: Context) -> Execute:
         state = _words(warp.ports[response])[:, 3]
         if (~np.isin(state[mask.array], (_CANCELED, _NONE_LEFT))).any():
             warp.report("illegal", "a response that clusterlaunchcontrol.try_cancel has not written", mask)
+        _note_reader(warp, warp.ports[response][mask.first].tobytes())
         if (state[mask.array] == _NONE_LEFT).any():
             warp.cta.cluster.state["no cluster left"] = True
         put(warp, mask, destination, state == _CANCELED)

@@ -21,18 +21,13 @@
 // STATIC: %[[J:.+]] = arith.remui %[[BY]], %[[ROWS]] : i32
 // STATIC: arith.muli %[[J]], %[[COLUMNS]] : i32
 
-// A CTA takes the next number that no other one has taken.
+// CTAs deal out the iterations of a marked loop. Without that, each runs those of a stride.
 // COUNTER: @k({{.*}}, %[[AT:.+]]: !llvm.ptr<1>) attributes
 // COUNTER-SAME: nv_tileaa.persistent = {counter = 5 : i64, grid = [2, 3, 4], scheduler = "counter"}
-// COUNTER: nv_tileaa.loop (%[[PID:.+]] = %{{.*}}) : (i32) {
-// COUNTER-NEXT: %[[LEFT:.+]] = arith.cmpi ult, %[[PID]], %{{.*}} : i32
-// COUNTER-NEXT: nv_tileaa.if %[[LEFT]] {
-// COUNTER-NEXT: } else {
-// COUNTER-NEXT: nv_tileaa.break
-// COUNTER: %[[TAKEN:.+]]:2 = nv_tileaa.atomic_rmw add relaxed gpu %[[AT]],
-// COUNTER: %[[OLD:.+]] = nv_tileaa.assume %[[TAKEN]]#0
-// COUNTER: %[[NEXT:.+]] = arith.addi %[[OLD]], %{{.*}} : i32
-// COUNTER: nv_tileaa.continue %[[NEXT]] : i32
+// COUNTER: %[[CTAS:.+]] = nv_tileaa.get_num_programs {axis = 0 : i32} : i32
+// COUNTER: %[[STEP:.+]] = nv_tileaa.assume %[[CTAS]]
+// COUNTER: scf.for %{{.*}} = %{{.*}} to %{{.*}} step %[[STEP]] : i32 {
+// COUNTER: } {nv_tileas.dealt = "counter"}
 
 // Without a loop, the order of programs changes as well, within a plane of the grid.
 // GROUPED: @k(%p: !llvm.ptr<1>, %n: i32) attributes

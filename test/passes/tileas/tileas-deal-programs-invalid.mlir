@@ -1,0 +1,45 @@
+// RUN: tessera-opt %s --tileas-deal-programs --split-input-file --verify-diagnostics
+
+nv_tileaa.func @unknown(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+  // expected-error @below {{deals out programs, but its kernel has no nv_tileaa.persistent; run --tileas-resolve-program-ids}}
+  scf.for %p = %n to %n step %n : i32 {
+    scf.yield
+  } {nv_tileas.dealt = "counter"}
+  nv_tileaa.return
+}
+
+// -----
+
+nv_tileaa.func @inner(%n: i32, %c: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>, nv_tileaa.persistent = {counter = 1 : i64, grid = [0, 0, 0], scheduler = "counter"}} {
+  scf.for %q = %n to %n step %n : i32 {
+    // expected-error @below {{has the attribute nv_tileas.dealt; expected an scf.for of i32 in the block of the kernel, or of an agent}}
+    scf.for %p = %n to %n step %n : i32 {
+      scf.yield
+    } {nv_tileas.dealt = "counter"}
+    scf.yield
+  }
+  nv_tileaa.return
+}
+
+// -----
+
+nv_tileaa.func @two(%n: i32, %c: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>, nv_tileaa.persistent = {counter = 1 : i64, grid = [0, 0, 0], scheduler = "counter"}} {
+  scf.for %p = %n to %n step %n : i32 {
+    scf.yield
+  } {nv_tileas.dealt = "counter"}
+  // expected-error @below {{deals out programs, as another loop does; expected one loop in the kernel, or in each agent}}
+  scf.for %p = %n to %n step %n : i32 {
+    scf.yield
+  } {nv_tileas.dealt = "counter"}
+  nv_tileaa.return
+}
+
+// -----
+
+// expected-error @below {{has the scheduler counter, but no parameter for the counter}}
+nv_tileaa.func @lost(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>, nv_tileaa.persistent = {counter = 7 : i64, grid = [0, 0, 0], scheduler = "counter"}} {
+  scf.for %p = %n to %n step %n : i32 {
+    scf.yield
+  } {nv_tileas.dealt = "counter"}
+  nv_tileaa.return
+}
