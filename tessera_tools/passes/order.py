@@ -78,6 +78,11 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ),
     (
         "tileas-guard-masks",
+        "tileas-materialize-tensor-memory",
+        "it guards masks in loops with products, of which a consumer's loop has none",
+    ),
+    (
+        "tileas-guard-masks",
         "scf-for-loop-splitting",
         "a mask that is behind a branch stays in its loop",
     ),

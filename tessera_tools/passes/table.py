@@ -337,9 +337,9 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
 
 def _blackwell(steps: Sequence[str]) -> Sequence[str]:
     """The passes on nv_tileas with products in parts, agents of tensor memory as soon as the loops over programs have
-    bounds, and TMA stores after the pipelines of operands."""
+    bounds and masks are behind branches, and TMA stores after the pipelines of operands."""
     steps = [name for name in steps if name != _DEAL]
-    cut, first, place = (steps.index(name) + 1 for name in ("tileas-slicing", _PROGRAMS, _PIPELINE))
+    cut, first, place = (steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE))
     return (
         *steps[:cut], _CUT, _SWAP, *steps[cut:first], _TENSOR_SCHEDULE, TENSOR_MEMORY, _UNITS, _BOUNDARY, _DEAL,
         *steps[first:place], TMA_STORES, *steps[place:],
