@@ -12,7 +12,7 @@ of its rows).
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from math import prod
 from typing import Any
 
@@ -178,7 +178,7 @@ class _Extents:
         self.take(op, op.res, f"makes a tile of {_text(shape)}")
         return True
 
-    def tolerance(self) -> Any:
+    def tolerance(self) -> AbstractContextManager[None]:
         """Ignore an error in partial mode."""
         return suppress(DiagnosticError) if self.partly else nullcontext()
 

@@ -37,7 +37,7 @@ from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.dialects.nv_tileas.launch_control import RESPONSE_WORDS
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr, i32, i64
-from tessera_tools.ir.core import Block, Builder, Operation, Value
+from tessera_tools.ir.core import Block, Builder, Operation, OpT, Value
 from tessera_tools.ir.types import I32, I64, bit_width
 from tessera_tools.layout.shared import swizzled
 from tessera_tools.passes.base import Pass, PassContext, option
@@ -209,7 +209,7 @@ def _replace(op: Operation, values: list[Value]) -> None:
     op.erase()
 
 
-def _queries(function: nv_tileaa.Func, kind: type[Any]) -> list[Any]:
+def _queries(function: nv_tileaa.Func, kind: type[OpT]) -> list[OpT]:
     return [op for op in function.walk() if isinstance(op, kind)]
 
 
