@@ -72,6 +72,13 @@ class Matrix:
     leading: Sequence[Value] = ()
     """Its indices along the leading dimensions."""
 
+    @property
+    def made(self) -> nv_tileaa.MakeMemRef:
+        """The op that makes the view."""
+        op = self.view.defining_op
+        assert isinstance(op, nv_tileaa.MakeMemRef)
+        return op
+
 
 @dataclass(slots=True)
 class Shared:
