@@ -40,6 +40,8 @@ MEMORY = 8 << 30
 """Address space of a process with a mutant, in bytes."""
 WAITING = 4
 """A mutant may wait for this many times the seconds that it may compute."""
+_PROGRESS = 1.0
+"""CPU seconds by which a process that still computes differs from one that waits for ever."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -125,6 +127,18 @@ def _cpu_seconds() -> float:
     return sum(sum(resource.getrusage(who)[:2]) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
 
 
+def group_seconds(group: int) -> float:
+    """CPU seconds of the processes of a group and of their children that have ended; 0 where there is no /proc."""
+    ticks = 0
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # The name, in parentheses, may have spaces.
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group:
+                ticks += sum(map(int, fields[11:15]))
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 # -- judging
 
 
@@ -135,9 +149,13 @@ class Running:
     pid: int
     pipe: int
     until: float
-    """When it is ended, by the monotonic clock."""
+    """When it is ended, by the monotonic clock, if it has stopped computing."""
+    seconds: float
+    """What it may compute."""
     folder: str
     told: bytearray = field(default_factory=bytearray)
+    computed: float = 0.0
+    """CPU seconds when its time was over the last time."""
 
 
 class Judge:
@@ -189,7 +207,7 @@ class Judge:
             os.close(mine)
             self._child(tests, file, changes, seconds, folder, its)
         os.close(its)
-        return Running(pid, mine, time.monotonic() + WAITING * seconds, folder)
+        return Running(pid, mine, time.monotonic() + WAITING * seconds, seconds, folder)
 
     def _child(
         self,
@@ -245,9 +263,15 @@ class Judge:
                 child.told += data
                 if not data:
                     found.append(child.pid)
-            elif time.monotonic() > child.until:
+            elif time.monotonic() > child.until and not self.goes_on(child):
                 found.append(child.pid)
         return found
+
+    def goes_on(self, child: Running) -> bool:
+        """Whether a process whose time is over gets more: the machine is busy, and it has computed less than it may."""
+        before, child.computed = child.computed, group_seconds(child.pid)
+        child.until = time.monotonic() + WAITING * child.seconds
+        return child.computed - before >= _PROGRESS and child.computed < 2 * child.seconds
 
     def outcome(self, child: Running) -> dict[str, Any]:
         """What a process told; "killed" by time or memory if it could not."""

@@ -12,7 +12,7 @@ of its rows).
 
 from __future__ import annotations
 
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from math import prod
 from typing import Any
 
@@ -151,10 +151,10 @@ class _Extents:
 
     # -- products
 
-    def products(self, waiting: list[Any]) -> None:
+    def products(self, waiting: list[tile.Product]) -> None:
         """Infer the tiles of products: products of shared memory first, then products of fragments."""
         while waiting:
-            later: list[Any] = []
+            later: list[tile.Product] = []
             for op in waiting:
                 with self.tolerance():
                     if not self.product(op):
@@ -165,7 +165,7 @@ class _Extents:
             waiting = later
         self.waiting = waiting
 
-    def product(self, op: Any) -> bool:
+    def product(self, op: tile.Product) -> bool:
         """Infer the tile of one product; True if it is known."""
         shape = _product_shape(op, self)
         if shape is None:
@@ -178,7 +178,7 @@ class _Extents:
         self.take(op, op.res, f"makes a tile of {_text(shape)}")
         return True
 
-    def tolerance(self) -> Any:
+    def tolerance(self) -> AbstractContextManager[None]:
         """Ignore an error in partial mode."""
         return suppress(DiagnosticError) if self.partly else nullcontext()
 
@@ -348,7 +348,7 @@ def _tie(op: Operation, classes: _Classes) -> None:
             classes.tie(fragments[0], other)
 
 
-def _product_shape(op: Any, found: _Extents) -> tuple[int, int] | None:
+def _product_shape(op: tile.Product, found: _Extents) -> tuple[int, int] | None:
     """MxN of a product; None if the tile of an operand in registers is not yet known."""
     extents: list[tuple[int, ...]] = []
     for value, transposed in ((op.lhs, op.transposes_a), (op.rhs, op.transposes_b)):

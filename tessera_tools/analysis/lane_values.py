@@ -230,12 +230,11 @@ def trips(op: Operation) -> int:
     """Returns the trip count of an op: the product over its enclosing loops, with 8 for each unknown count."""
     count = 1
     for loop in loops_around(op):
-        known = iterations(loop.body.entry.arguments[0])
-        count *= len(known) if known is not None else 8
+        count *= 8 if loop.trip_count is None else loop.trip_count
     return count
 
 
-def loops_around(op: Operation) -> Iterator[Any]:
+def loops_around(op: Operation) -> Iterator[scf.For]:
     """Yields the enclosing loops of an op, innermost first."""
     around = op.parent_op
     while around is not None:

@@ -135,7 +135,7 @@ def _flooring(a: int, b: int) -> int:
 def _divide(rounding: Callable[[int, int], int]) -> Rule:
     """Signed division by a positive number; each rounding is monotonic in the dividend."""
 
-    def rule(op: Operation, x: Facts) -> Fact | None:
+    def rule(op: Operation, x: Facts) -> Fact | Sequence[Fact] | None:
         a, b = x
         if b.lower < 1:
             return None
@@ -150,7 +150,7 @@ def _divide(rounding: Callable[[int, int], int]) -> Rule:
 def _divide_unsigned(rounding: Callable[[int, int], int]) -> Rule:
     signed = _divide(rounding)
 
-    def rule(op: Operation, x: Facts) -> Any:
+    def rule(op: Operation, x: Facts) -> Fact | Sequence[Fact] | None:
         a, b = x
         if a.lower >= 0:
             return signed(op, x)
@@ -284,7 +284,7 @@ def _wide_product(op: Operation, x: Facts) -> Sequence[Fact] | None:
 
 
 def _unsigned_extremum(signed: Rule) -> Rule:
-    def rule(op: Operation, x: Facts) -> Any:
+    def rule(op: Operation, x: Facts) -> Fact | Sequence[Fact] | None:
         return signed(op, x) if x[0].lower >= 0 and x[1].lower >= 0 else join(*x)
 
     return rule

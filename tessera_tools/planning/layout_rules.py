@@ -266,22 +266,9 @@ def _parts_in_registers(layout: LinearLayout, shape: Sequence[int]) -> LinearLay
     return within(layout, shape)
 
 
-@copying("nv_tileaa.extract")
-def _extract(op: nv_tileaa.Extract) -> list[Copy]:
-    whole, part = op.source.type.shape, op.res.type.shape
-    return [
-        Copy(
-            op.source,
-            op.res,
-            lambda x: without_repeated_registers(_parts_in_registers(x, part)),
-            lambda x: fit(x, whole, range(len(whole) - 1, -1, -1)),
-        )
-    ]
-
-
-@copying("nv_tileas.cluster_reduce_scatter")
-def _scattered(op: nv_tileas.ClusterReduceScatter) -> list[Copy]:
-    """Each thread gets sums of elements that it has in registers, whichever part is that of its CTA."""
+@copying("nv_tileaa.extract", "nv_tileas.cluster_reduce_scatter")
+def _extract(op: nv_tileaa.Extract | nv_tileas.ClusterReduceScatter) -> list[Copy]:
+    """Each thread gets elements that it has in registers; of sums over a cluster, whichever part is that of its CTA."""
     whole, part = op.source.type.shape, op.res.type.shape
     return [
         Copy(

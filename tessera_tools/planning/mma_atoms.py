@@ -78,7 +78,7 @@ def is_chained(op: nv_tileaa.Dot) -> bool:
     return _product_before(op.a) or any(_reaches_left_operand(user, set()) for user in _users(op.res))
 
 
-def _users(value: Value) -> list[Any]:
+def _users(value: Value) -> list[Operation]:
     return list(dict.fromkeys(value.users))
 
 

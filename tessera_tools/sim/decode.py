@@ -150,6 +150,12 @@ class Context:
             return True
         return False
 
+    def require(self, *names: str) -> None:
+        """Take modifiers that the instruction must have."""
+        for name in names:
+            if not self.flag(name):
+                raise self.error(f"needs .{name}")
+
     def choose(self, *names: str, default: str | None = None) -> str:
         """Take the first modifier in `names`; if there is none, return `default`, or raise an error."""
         for modifier in self._left:

@@ -230,6 +230,12 @@ def _index(names: Sequence[str], value: str, what: str) -> int:
     return names.index(value)
 
 
+def _number(element: str) -> int:
+    if element not in _NAMES:
+        raise TensorMapError(f"the element type is '{element}'; expected one of {', '.join(_NAMES)}")
+    return _NAMES[element]
+
+
 def _strides(element: Element, dims: Sequence[int], strides: Sequence[int] | None) -> tuple[int, ...]:
     """The given strides, or those of a dense tensor."""
     if strides is not None:
@@ -260,9 +266,7 @@ def tensor_map(
     `dims` (elements), `box` (elements) and `element_strides` are innermost first; `strides` (bytes) begin with
     dimension 1 and default to those of a dense tensor. `element` is one of ELEMENTS. Raises TensorMapError.
     """
-    if element not in _NAMES:
-        raise TensorMapError(f"the element type is '{element}'; expected one of {', '.join(_NAMES)}")
-    number = _NAMES[element]
+    number = _number(element)
     made = TensorMap(
         number,
         address if isinstance(address, int) else address.address,
@@ -300,9 +304,7 @@ def tensor_map_im2col(
     `dims` are (C, W, N), (C, W, H, N) or (C, W, H, D, N); `lower` and `upper` are the corners of the pixel box,
     (W), (W, H) or (W, H, D): base pixels run from `lower` to the last pixel plus `upper`. Raises TensorMapError.
     """
-    if element not in _NAMES:
-        raise TensorMapError(f"the element type is '{element}'; expected one of {', '.join(_NAMES)}")
-    number = _NAMES[element]
+    number = _number(element)
     made = TensorMap(
         number,
         address if isinstance(address, int) else address.address,

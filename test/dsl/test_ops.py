@@ -217,6 +217,12 @@ def test_gathers_scatters_and_atomics(random: np.random.Generator) -> None:
     assert np.array_equal(out, np.repeat(x[:, None], 4, 1))
 
 
+def test_accesses_are_weak_and_atomics_relaxed_on_the_device() -> None:
+    text = tt.to_text(scattered.__tessera_module__()[0])
+    assert "load_ptr_tko weak" in text
+    assert "atomic_rmw_tko relaxed device" in text
+
+
 @kernel
 def prints(n: i32):
     i = tl.program_id(0)

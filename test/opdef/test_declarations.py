@@ -217,6 +217,8 @@ def test_constraints_combine() -> None:
     assert FLOAT_LIKE.accepts(RankedTensorType((2,), F32)) and not FLOAT_LIKE.accepts(VectorType((2,), I32))
     vectors = container_of(VectorType, ANY_FLOAT)
     assert vectors.accepts(VectorType((2,), F32)) and not vectors.accepts(RankedTensorType((2,), F32))
+    assert vectors.summary == "VectorType of floating-point values"
+    assert container_of(VectorType, ANY_FLOAT, "floats").summary == "floats"
     assert ANY_TYPE.accepts(I1)
 
 

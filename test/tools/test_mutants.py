@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -14,6 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 import mutants  # noqa: E402
+import mutation_plugin  # noqa: E402
 from mutation import HIT, changed_codes, codes_of, marked, take_over  # noqa: E402
 
 TEXT = '''
@@ -124,6 +126,23 @@ def test_tests_of_many_files_come_in_turn_and_the_mirror_first() -> None:
 
 
 @pytest.mark.slow
+def test_a_busy_machine_ends_no_mutant(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that computes less than it may goes on, one that waits is ended."""
+    child = mutation_plugin.Running(pid=1, pipe=0, until=0, seconds=10, folder="")
+    judge = mutation_plugin.Judge([], {"tests": {}, "seconds": {}, "out": "", "jobs": 1})
+    outcomes: list[bool] = []
+    for seconds in (3.0, 19.0, 19.5, 25.0):
+        monkeypatch.setattr(mutation_plugin, "group_seconds", lambda _, seconds=seconds: seconds)
+        outcomes.append(judge.goes_on(child))
+    assert outcomes == [True, True, False, False]
+
+
+def test_what_a_group_of_processes_computes_is_known() -> None:
+    before = mutation_plugin.group_seconds(os.getpgrp())
+    sum(range(10_000_000))
+    assert mutation_plugin.group_seconds(os.getpgrp()) > before
+
+
 def test_a_whole_run(tmp_path: Path) -> None:
     """The mutants of one file, with tests that execute it, and with a test that does not."""
     command = [sys.executable, "tools/mutants.py", "--sample=4", "--seed=2", "--jobs=1", f"--out={tmp_path}"]

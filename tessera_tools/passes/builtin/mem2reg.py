@@ -119,8 +119,8 @@ class _Promotion:
         return True
 
     @property
-    def region(self) -> Any:
-        assert self.slot.parent is not None
+    def region(self) -> Region:
+        assert self.slot.parent is not None and self.slot.parent.parent is not None
         return self.slot.parent.parent
 
     def collect(self) -> bool:

@@ -11,7 +11,7 @@ For `<=` and `>` the split point is %p + 1; for a step other than one it is roun
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.dialects.cuda_tile.attributes import RoundingAttr, SignednessAttr
 from tessera_tools.dialects.cuda_tile.bodies import Yield
@@ -48,11 +48,11 @@ _MIRRORED = {
 class _Split:
     """A split of a loop: `compare` is `counter predicate point`."""
 
-    loop: Any
-    compare: Any
+    loop: For
+    compare: CmpI
     predicate: str
     point: Value
-    branches: tuple[Any, ...]
+    branches: tuple[If, ...]
     """The `if`s on the comparison directly in the loop's body."""
     keep_compare: bool
     """The comparison has other uses."""
@@ -105,7 +105,7 @@ class LoopSplit(Pass):
         return self.split_threshold
 
 
-def _find(loop: For, branch: Any, threshold: int) -> _Split | str:
+def _find(loop: For, branch: If, threshold: int) -> _Split | str:
     """The split of `loop` for `branch`, or the reason why there is none."""
     if threshold <= 0:
         return "disabled by a hint"
@@ -134,7 +134,7 @@ def _find(loop: For, branch: Any, threshold: int) -> _Split | str:
     return _Split(loop, compare, predicate, point, direct, len(direct) < len(users))
 
 
-def _is_profitable(branch: Any, threshold: int) -> bool:
+def _is_profitable(branch: If, threshold: int) -> bool:
     if threshold == 1:
         return True
     for region in (branch.thenRegion, branch.elseRegion):
@@ -209,7 +209,7 @@ def _copy(
                 truth = DenseElementsAttr.of(scalar(I1), [int(then)])
                 known = body.append(Constant(truth, result=scalar(I1), location=op.location))
                 mapping.values[op.results[0]] = known.result
-        elif op in split.branches:
+        elif isinstance(op, If) and op in split.branches:
             if not _copy_branch(op, body, mapping, then=then):
                 break
         else:
@@ -224,7 +224,7 @@ def _copy(
     return rewriter.insert(made)
 
 
-def _copy_branch(branch: Any, body: Block, mapping: IRMapping, *, then: bool) -> bool:
+def _copy_branch(branch: If, body: Block, mapping: IRMapping, *, then: bool) -> bool:
     """Append a copy of one region of an `if`; False if it continues with the next iteration."""
     region = branch.thenRegion if then else branch.elseRegion
     for op in region.entry.operations if region.blocks else ():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.dialects import llvm, nv_tileaa, scf
@@ -16,7 +15,7 @@ from tessera_tools.passes.llvm.lowering import Lowering, converted, lowers
 from tessera_tools.planning.unrolling import NOT_UNROLLED, copies_of, hint_ignored
 
 
-def branch(low: Lowering, target: Block, operands: Sequence[Value] = ()) -> Any:
+def branch(low: Lowering, target: Block, operands: Sequence[Value] = ()) -> llvm.Br:
     """End the current block with a branch."""
     low.reached.add(target)
     return low.e.emit(llvm.Br(list(operands), dest=target))
@@ -24,7 +23,7 @@ def branch(low: Lowering, target: Block, operands: Sequence[Value] = ()) -> Any:
 
 def branch_if(
     low: Lowering, condition: Value, then: Block, otherwise: Block, operands: Sequence[Value] = ()
-) -> Any:
+) -> llvm.CondBr:
     """End the current block with a conditional branch; `operands` are passed to the false destination."""
     return low.e.emit(llvm.CondBr(condition, [], list(operands), true_dest=then, false_dest=otherwise))
 

@@ -105,7 +105,7 @@ def _read_parameter(argument: Value, type: Type) -> Operation:
     return arith.TruncI(argument, out=type)
 
 
-def _moved(function: Operation) -> Any:
+def _moved(function: Operation) -> Region:
     region = Region()
     region.take_blocks(function.regions[0])
     return region

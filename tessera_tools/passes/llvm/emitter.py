@@ -8,7 +8,7 @@ construction, not by later passes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -27,7 +27,7 @@ from tessera_tools.ir.builtin_attributes import (
     i64,
     wrap_int,
 )
-from tessera_tools.ir.core import Block, Operation, Region, Value
+from tessera_tools.ir.core import Block, Operation, OpT, Region, Value
 from tessera_tools.ir.location import UNKNOWN, Location
 from tessera_tools.ir.types import I1, I8, I32, I64, FloatType, IntegerType, VectorType, bit_width
 from tessera_tools.layout import XorExpression
@@ -69,7 +69,7 @@ class Emitter:
 
     # -- placing operations
 
-    def emit(self, op: Operation) -> Any:
+    def emit(self, op: OpT) -> OpT:
         """Append an operation at the current point."""
         if op.location is UNKNOWN:
             op.location = self.location
@@ -80,7 +80,7 @@ class Emitter:
                 self.depth[result] = depth
         return op
 
-    def pure(self, key: Any, operands: Sequence[Value], make: Any) -> Value:
+    def pure(self, key: Any, operands: Sequence[Value], make: Callable[[], Operation]) -> Value:
         """A pure operation, shared: `make()` builds it unless an equal one (by `key` and operands) is in scope."""
         depths = self.depth
         depth = self.floor
@@ -348,14 +348,14 @@ class Emitter:
 
     def nvvm(
         self, name: str, operands: Sequence[Value] = (), results: Sequence[Type] = (), **attributes: Attribute
-    ) -> Any:
+    ) -> Operation:
         """Append an nvvm operation."""
         return self.emit(self.make_nvvm(name, operands, results, attributes))
 
     @staticmethod
     def make_nvvm(
         name: str, operands: Sequence[Value], results: Sequence[Type], attributes: dict[str, Attribute]
-    ) -> Any:
+    ) -> Operation:
         op_class = find_op(f"nvvm.{name}")
         if op_class is None:
             raise ValueError(f"'nvvm.{name}' is not an op of the nvvm dialect")

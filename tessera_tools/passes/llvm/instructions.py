@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.arith.attributes import FastMathFlagsAttr
@@ -32,14 +31,16 @@ def fastmath_of(op: Operation) -> frozenset[str]:
     return found.flags if isinstance(found, FastMathFlagsAttr) else frozenset()
 
 
-def place(e: Emitter, cls: Any, operands: Sequence[Value], type: Type, flags: Iterable[str] = ()) -> Value:
+def place(
+    e: Emitter, cls: type[Operation], operands: Sequence[Value], type: Type, flags: Iterable[str] = ()
+) -> Value:
     """Emit an op of a class: shared and hoisted if it is safe integer arithmetic, otherwise at the current position.
 
     flags: fast-math flags.
     """
     attributes: dict[str, Attribute] = {"fastmathFlags": FastmathFlagsAttr.of(*flags)} if flags else {}
 
-    def make() -> Any:
+    def make() -> Operation:
         return cls.create(operands, [type], attributes, location=e.location)
 
     if cls in _PURE_INTEGER and isinstance(type, IntegerType):

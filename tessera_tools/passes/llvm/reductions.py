@@ -13,7 +13,7 @@ The region is lowered again for each combination, with the earlier and the later
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nvvm.attributes import ReduxKindAttr
@@ -33,6 +33,9 @@ from tessera_tools.target import Feature
 
 Parts = tuple[Value, ...]
 """One scalar for each operand of the op."""
+
+
+ItemT = TypeVar("ItemT")
 
 
 class Combiner:
@@ -305,7 +308,7 @@ class _Scanner:
             scanned.totals[block] = before
         return scanned
 
-    def _in_order(self, items: list[Any]) -> list[Any]:
+    def _in_order(self, items: list[ItemT]) -> list[ItemT]:
         return items[::-1] if self.reverse else items
 
     def _lanes(self, run: Run, values: Registers) -> _Scanned:

@@ -13,7 +13,8 @@ as much as a hundred outside.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from types import UnionType
+from typing import ClassVar
 
 from tessera_tools.dialects import func, tile
 from tessera_tools.dialects.tile.asynchronous import WaitLike
@@ -69,7 +70,7 @@ class BarrierOptimization(Pass):
         return True
 
 
-def needed(function: Operation) -> Any:
+def needed(function: Operation) -> Operation:
     """A copy of a kernel with the necessary barriers and waits.  Raises errors for ops that the analysis does not
     support."""
     _check(function)
@@ -110,7 +111,7 @@ def _plain_waits(function: Operation) -> None:
             op.erase()
 
 
-def _kept(function: Operation) -> Any:
+def _kept(function: Operation) -> Operation:
     """A copy with the program's barriers and waits, with missing ones added and redundant ones removed."""
     copy = function.clone()
     _plain_waits(copy)
@@ -121,7 +122,7 @@ def _kept(function: Operation) -> Any:
     return copy
 
 
-def _rebuilt(function: Operation, early: bool) -> Any:
+def _rebuilt(function: Operation, early: bool) -> Operation:
     """A copy with new barriers and waits; `early`: waits before barriers that are needed anyway."""
     copy = function.clone()
     _plain_waits(copy)
@@ -158,5 +159,5 @@ def _cost(function: Operation) -> int:
     return total
 
 
-def _count(function: Operation, kinds: Any) -> int:
+def _count(function: Operation, kinds: type[Operation] | UnionType) -> int:
     return sum(isinstance(op, kinds) for op in function.walk())

@@ -267,7 +267,7 @@ class Partition:
                 f"{what} is sharded along the unknown mesh axis '{name}'; the mesh has {self.mesh.described()}",
             )
 
-    def local(self, op: Operation, type: Type, state: Sharding, what: str) -> Any:
+    def local(self, op: Operation, type: Type, state: Sharding, what: str) -> Type:
         """The type of a rank's part; raises an error at the op if an extent is not divisible."""
         if not isinstance(type, MemRefType) or not any(state.axes):
             return type

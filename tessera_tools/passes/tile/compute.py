@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 from tessera_tools.analysis.fragments import is_fragment
@@ -14,6 +15,7 @@ from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
 from tessera_tools.dialects.nv_tileaa.arithmetic import DivF, RoundingAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.dialects.tile.compute import Product, RowReduction
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import (
     ArrayAttr,
     DenseArrayAttr,
@@ -23,7 +25,7 @@ from tessera_tools.ir.builtin_attributes import (
     i32,
 )
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
-from tessera_tools.ir.types import F32, I32, I64, FloatType, RankedTensorType, bit_width
+from tessera_tools.ir.types import F32, I32, I64, FloatType, IntegerType, RankedTensorType, bit_width
 from tessera_tools.layout import LinearLayout, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT
 from tessera_tools.passes.tile.copies import align, is_written_by_threads
@@ -136,7 +138,7 @@ def _depth(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma) -> int:
     return low.fragments.shape(op.lhs)[0 if op.transposes_a else 1]
 
 
-def fused_accumulate(op: Product) -> Any:
+def fused_accumulate(op: Product) -> tile.Accumulate | None:
     """The tile.accumulate that is the only use of a product, if the product can use its destination as accumulator."""
     if op.acc is not None or not op.res.has_one_use:
         return None
@@ -226,24 +228,27 @@ def _combined(low: Lowering, kind: str, a: Value, b: Value) -> Value:
     return low.insert(_COMBINED[kind][0 if floats else 1](a, b)).results[0]
 
 
-_COMBINED: dict[str, tuple[Any, Any]] = {
+_COMBINED: dict[str, tuple[Callable[[Value, Value], Operation], Callable[[Value, Value], Operation]]] = {
     "add": (arith.AddF, arith.AddI), "sub": (arith.SubF, arith.SubI), "mul": (arith.MulF, arith.MulI),
     "max": (arith.MaxNumF, arith.MaxSI), "min": (arith.MinNumF, arith.MinSI),
 }  # fmt: skip
 
 
-def _identity(kind: str, element: Any) -> Any:
+def _identity(kind: str, element: Type) -> FloatAttr | IntegerAttr:
     """The identity of a reduction."""
     if isinstance(element, FloatType):
         return FloatAttr.of({"sum": 0.0, "max": float("-inf"), "min": float("inf")}[kind], element)
+    assert isinstance(element, IntegerType)
     half = 1 << element.width - 1
     return IntegerAttr({"sum": 0, "max": -half, "min": half - 1}[kind], element)
 
 
 @handles("tile.row_max", "tile.row_min", "tile.row_sum", "tile.reduce", "tile.warp_reduce")
-def reduction(low: Lowering, op: Any) -> None:
+def reduction(
+    low: Lowering, op: tile.RowMax | tile.RowMin | tile.RowSum | tile.Reduce | tile.WarpReduce
+) -> None:
     """A reduction of the tile along its columns; integers are signed, and their sums wrap."""
-    kind = _REDUCTIONS.get(op.name) or op.kind.value
+    kind = op.kind.value if isinstance(op, tile.Reduce | tile.WarpReduce) else _REDUCTIONS[op.name]
     element = op.res.type.element
     block = Block([element, element], [op.location] * 2)
     inside = Builder.at_end(block, op.location)

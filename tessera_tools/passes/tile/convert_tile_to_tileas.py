@@ -13,7 +13,7 @@ A branch on a divergent condition may only modify fragments: it becomes a select
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.analysis.divergence import divergent_values
 from tessera_tools.analysis.fragments import Fragments, fragments_of
@@ -104,7 +104,7 @@ def is_kernel(function: Operation) -> bool:
     )
 
 
-def _convert(function: func.Func, target: Target, groups: Groups) -> Any:
+def _convert(function: func.Func, target: Target, groups: Groups) -> nv_tileaa.Func:
     fragments = fragments_of(function)
     if function.signature.results:
         raise function.error("is a kernel that returns values; a kernel must return nothing")

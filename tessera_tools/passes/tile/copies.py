@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.analysis.access import vector_elements
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import storage_bits
@@ -11,6 +9,7 @@ from tessera_tools.dialects import arith, memref, nv_tileaa, nv_tileas, tile
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
+from tessera_tools.dialects.tile.asynchronous import CopyLike
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, StringAttr, i64
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I32, I64, RankedTensorType
@@ -112,10 +111,10 @@ def alloc_register(low: Lowering, op: tile.AllocRegister) -> None:
 
 
 @handles("tile.compute_tensor_slice", "memref.subview")
-def cut(low: Lowering, op: Any) -> None:
+def cut(low: Lowering, op: tile.ComputeTensorSlice | memref.SubView) -> None:
     """A matrix or vector of a tensor.  tile.compute_tensor_slice takes the coordinates along axes 1 and 2
     of the grid from the block."""
-    if tile.SHARED_BUFFER.accepts(op.source.type):
+    if isinstance(op, memref.SubView) and tile.SHARED_BUFFER.accepts(op.source.type):
         _cut_stage(low, op)
         return
     found = slice_of(op.results[0])
@@ -147,7 +146,9 @@ def _number(low: Lowering, op: Operation, number: Value | int) -> Value:
     return low.scalar(op, number) if isinstance(number, Value) else low.number(number)
 
 
-def _check_inside(low: Lowering, op: Any, matrix: Matrix, axis: int, size: Value) -> None:
+def _check_inside(
+    low: Lowering, op: tile.ComputeTensorSlice | memref.SubView, matrix: Matrix, axis: int, size: Value
+) -> None:
     """A run-time check that a slice of dynamic extent ends inside the tensor."""
     end = low.insert(arith.AddI(matrix.offsets[axis], size)).result
     inside = low.insert(arith.CmpI.of("sle", end, _extent_of(low, matrix, axis))).result
@@ -160,8 +161,7 @@ def _check_inside(low: Lowering, op: Any, matrix: Matrix, axis: int, size: Value
 
 
 def _extent_of(low: Lowering, matrix: Matrix, axis: int) -> Value:
-    view: Any = matrix.view.defining_op
-    extent = view.extents()[axis]
+    extent = matrix.made.extents()[axis]
     return extent if isinstance(extent, Value) else low.number(extent, I32)
 
 
@@ -176,7 +176,7 @@ def _within(
     if not any(ends):
         return matrix
     assert matrix.slice is not None
-    view: Any = matrix.view.defining_op
+    view = matrix.made
     extents: list[Value | int] = list(view.extents())
     for axis, size in enumerate(matrix.slice.sizes):
         if ends[axis] and size is not None:
@@ -198,8 +198,7 @@ def matrix_of(low: Lowering, op: Operation, value: Value) -> Matrix:
 
 def access_atom(primitive: str, matrix: Matrix, type: RankedTensorType) -> CopyAtomAttr:
     """The widest access of a tile of a matrix."""
-    view: Any = matrix.view.defining_op
-    count = vector_elements(view, matrix.offsets, type, Facts())
+    count = vector_elements(matrix.made, matrix.offsets, type, Facts())
     return CopyAtomAttr.make(80, primitive, count * storage_bits(type.element), type.element)
 
 
@@ -232,11 +231,12 @@ def copy_async(low: Lowering, op: tile.CpAsync | tile.CpAsyncCg | tile.TmaLoad) 
     _prefetch(low, op, matrix, type)
 
 
-def _copy_boxes(low: Lowering, op: Any, shared: Shared, matrix: Matrix, box: tuple[int, ...]) -> None:
+def _copy_boxes(low: Lowering, op: CopyLike, shared: Shared, matrix: Matrix, box: tuple[int, ...]) -> None:
     """The copy of a tile of a parameter by TMA, through a descriptor of the whole parameter."""
     assert matrix.tensor is not None and low.pipeline is not None
     swizzle = swizzle_of(op.dest) or 0
-    alloc: Any = shared.buffer.defining_op
+    alloc = shared.buffer.defining_op
+    assert isinstance(alloc, nv_tileas.AllocTensor)
     align(alloc, SWIZZLE_ALIGNMENT[swizzle])
     element = op.dest.type.element
     whole = (*(1 for _ in matrix.leading), *box)

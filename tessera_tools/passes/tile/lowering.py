@@ -11,10 +11,11 @@ from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, tile
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, i32, i64
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, TypeAttr, i32, i64
 from tessera_tools.ir.builtin_attributes import index as index_attribute
-from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
+from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, OpT, Value
 from tessera_tools.ir.effects import Effect, Kind, Resource, accesses
+from tessera_tools.ir.location import Location
 from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.types import (
     DYNAMIC,
@@ -70,6 +71,13 @@ class Matrix:
     """The parameter that it is a part of."""
     leading: Sequence[Value] = ()
     """Its indices along the leading dimensions."""
+
+    @property
+    def made(self) -> nv_tileaa.MakeMemRef:
+        """The op that makes the view."""
+        op = self.view.defining_op
+        assert isinstance(op, nv_tileaa.MakeMemRef)
+        return op
 
 
 @dataclass(slots=True)
@@ -144,7 +152,7 @@ class Lowering:
             )
             self.filled, self.drained = self.insert(first).res, self.insert(other).res
 
-    def insert(self, op: Operation) -> Any:
+    def insert(self, op: OpT) -> OpT:
         """Append an op."""
         return self.builder.insert(op)
 
@@ -253,7 +261,7 @@ class Lowering:
 
     # -- global memory
 
-    def matrix(self, tensor: Value, leading: list[Value], start: list[Value], location: Any) -> Matrix:
+    def matrix(self, tensor: Value, leading: list[Value], start: list[Value], location: Location) -> Matrix:
         """A matrix of the last one or two dimensions of a tensor, for given leading indices and start."""
         pointer, _, strides, alignment = self.tensors[tensor]
         type: Any = tensor.type
@@ -311,14 +319,12 @@ class Lowering:
         ).res
 
 
-def elem_type_of(element: Type) -> Any:
+def elem_type_of(element: Type) -> TypeAttr:
     """The attribute for an element type."""
-    from tessera_tools.ir.builtin_attributes import TypeAttr
-
     return TypeAttr(element)
 
 
-def index_of(value: int) -> Any:
+def index_of(value: int) -> IntegerAttr:
     """An i32 attribute."""
     return i32(value)
 

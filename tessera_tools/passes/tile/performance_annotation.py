@@ -27,7 +27,7 @@ from tessera_tools.ir.builtin_attributes import TRUE, UNIT, IntegerAttr, StringA
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import F32, FloatType, IntegerType, MemRefType
 from tessera_tools.passes.base import Pass, PassContext, option
-from tessera_tools.passes.tile.advance import advance
+from tessera_tools.passes.tile.advance import Advance, advance
 from tessera_tools.passes.tile.convert_tile_to_tileas import is_kernel
 from tessera_tools.passes.tile.hints import CACHE, PREFETCH, WRITE
 from tessera_tools.planning.unrolling import UNROLL_HINT
@@ -182,7 +182,7 @@ def _reuse(op: Operation, accesses: int) -> str:
     return "L2" if accesses > 1 else "streaming"
 
 
-def _place(op: Operation, loop: scf.For) -> list[Any]:
+def _place(op: Operation, loop: scf.For) -> list[Advance]:
     """The advances of the values that determine the address of an access; [0] if it is constant."""
     slice = _buffer(op).defining_op
     indices: list[Value] = list(getattr(op, "indices", ()))

@@ -95,7 +95,7 @@ class Accesses:
             found.append(SharedAccess(op, cost))
         return found
 
-    def _operand(self, op: Any, buffer: Value, side: int) -> Cost | None:
+    def _operand(self, op: Product, buffer: Value, side: int) -> Cost | None:
         """The slices of an operand of a product, as `compute.product` reads them."""
         slices = operand_slices(op, side, self.fragments, self.target)
         type: Any = buffer.type
@@ -103,7 +103,7 @@ class Accesses:
             return None
         return _Slices(slices, padded_bits(type.element), self.fragments.threads // WARP, self.target)
 
-    def _copy(self, op: Any) -> Cost | None:
+    def _copy(self, op: CopyLike) -> Cost | None:
         """The pieces that the threads copy."""
         bits = padded_bits(op.dest.type.element)
         vector = self._copied_elements(op)
@@ -115,7 +115,7 @@ class Accesses:
             return None
         return _Pieces(layout, bits, vector * bits, self.fragments.threads // WARP)
 
-    def _copied_elements(self, op: Any) -> int | None:
+    def _copied_elements(self, op: CopyLike) -> int | None:
         """The number of elements per access of a thread: the result of analysis.access.vector_elements when the copy is
         lowered, from the declared alignment of the kernel's tensors."""
         found = slice_of(op.source)
@@ -134,7 +134,7 @@ class Accesses:
 
 
 def operand_slices(
-    op: Any, side: int, fragments: Fragments, target: Target
+    op: Product, side: int, fragments: Fragments, target: Target
 ) -> tuple[LinearLayout, ...] | None:
     """The layouts in which a product reads operand 0 or 1 from shared memory, slice by slice along K; None if
     unknown.  No thread reads the factors of wgmma."""
@@ -170,7 +170,7 @@ class _Known:
         return [self.count]
 
 
-def _kept(op: Any, warps: int) -> Cost:
+def _kept(op: tile.Spill | tile.Reload, warps: int) -> Cost:
     """A spill or reload: the lanes of a warp access whole lines."""
     type = op.value.type if isinstance(op, tile.Spill) else op.res.type
     count = warps * -(-type.num_elements * storage_bits(type.element) // 32)

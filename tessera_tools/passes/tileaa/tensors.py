@@ -43,21 +43,13 @@ def _same_elements(op: Operation, value: Value, to: Lowering) -> Value | None:
     return None
 
 
-@handles(ct.Reshape)
-def _reshape(op: ct.Reshape, to: Lowering) -> None:
+@handles(ct.Reshape, ct.Broadcast)
+def _reshape(op: ct.Reshape | ct.Broadcast, to: Lowering) -> None:
     value = to[op.source]
     found = _same_elements(op, value, to)
     if found is None:
-        found = to.emit(aa.Reshape(value, res=to.type_of(op.result.type, op))).res
-    to.replace(op, found)
-
-
-@handles(ct.Broadcast)
-def _broadcast(op: ct.Broadcast, to: Lowering) -> None:
-    value = to[op.source]
-    found = _same_elements(op, value, to)
-    if found is None:
-        found = to.emit(aa.Broadcast(value, res=to.type_of(op.result.type, op))).res
+        kind = aa.Reshape if isinstance(op, ct.Reshape) else aa.Broadcast
+        found = to.emit(kind(value, res=to.type_of(op.result.type, op))).res
     to.replace(op, found)
 
 

@@ -76,6 +76,11 @@ class DotOperand:
         self.direct: DirectReads | None = None
 
     @property
+    def loaded(self) -> nv_tileas.TiledLoad:
+        """The op that loads the tile."""
+        return self.source.loaded
+
+    @property
     def bytes(self) -> int:
         """Size of one stage, in bytes."""
         return self.type.num_elements * self.bits // 8
@@ -99,7 +104,7 @@ class DotOperand:
 
     def copy(self, builder: Builder, indices: list[Value], stage: Value, when: Value | None) -> None:
         """Start the copy of one tile."""
-        load = self.load
+        load = self.loaded
         atom = CopyAtomAttr.make(80, "cp_async", load.atom.bits, self.element)
         token = first_token(load)
         builder.insert(
@@ -110,7 +115,7 @@ class DotOperand:
 
     def finish_load(self) -> None:
         """Erase the load: its token is replaced by its token operand."""
-        self.load.out_token.replace_all_uses_with(self.load.token)
+        self.loaded.out_token.replace_all_uses_with(self.loaded.token)
 
     def stage_through_registers(self) -> None:
         """Store the tile into a buffer of one stage."""
@@ -131,12 +136,12 @@ class DotOperand:
         If the memory order requires it, all are read at the load.  `owner` is another operand with the same load, if
         any.
         """
-        load = self.load
+        load = self.loaded
         if owner is not None:
             self.direct = owner.direct
             return
         moves, op = not load.out_token.has_uses, load.next_op
-        while moves and op is not self.dot:
+        while moves and op is not None and op is not self.dot:
             moves, op = not writes_memory(op), op.next_op
         self.direct = DirectReads(None if moves else Builder.after(load), load.token)
 
@@ -175,7 +180,7 @@ class DotOperand:
         self, builder: Builder, reads: DirectReads, type: RankedTensorType, place: tuple[int, ...]
     ) -> Value:
         """A part of the tile, from global memory, with accesses as wide as its layout allows."""
-        load, layout = self.load, nv_tileas.layout_of(type)
+        load, layout = self.loaded, nv_tileas.layout_of(type)
         bits = storage_bits(self.element) * access_vector(load, layout)
         indices = [
             builder.insert(arith.AddI(index, builder.insert(arith.Constant(i32(offset))).results[0])).results[
@@ -200,10 +205,12 @@ class DotOperand:
 
     def erase_steps(self) -> None:
         """Erase the unused ops between tile and product, and the load."""
-        for op in (*reversed(self.steps), *([self.load] if self.load is not None else [])):
+        load = self.load
+        for op in (*reversed(self.steps), *([load] if load is not None else [])):
             if op.parent is not None and not op.results[0].has_uses:
-                for token in op.results[1:]:
-                    token.replace_all_uses_with(self.direct.token if self.direct is not None else op.token)
+                if load is not None and op is load:
+                    before = self.direct.token if self.direct is not None else load.token
+                    load.out_token.replace_all_uses_with(before)
                 op.erase()
 
 

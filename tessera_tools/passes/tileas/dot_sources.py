@@ -15,7 +15,7 @@ from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import (
     Access,
@@ -51,16 +51,22 @@ class DotSource:
     `tile` is the tile in shared memory, `steps` the ops between the tile and the product, in order.
     """
 
-    dot: Any
+    dot: nv_tileas.Dot
     position: int
     tile: Value
-    steps: list[Any]
+    steps: list[Operation]
 
     @property
-    def load(self) -> Any:
+    def load(self) -> nv_tileas.TiledLoad | None:
         """The op that loads the tile; None if another makes it."""
         op = self.tile.defining_op
         return op if isinstance(op, nv_tileas.TiledLoad) else None
+
+    @property
+    def loaded(self) -> nv_tileas.TiledLoad:
+        """The op that loads the tile."""
+        assert self.load is not None
+        return self.load
 
     @property
     def type(self) -> RankedTensorType:
@@ -97,9 +103,9 @@ class DotSource:
     def copied_axis(self, target: Target) -> int | None:
         """The axis along which a cp.async moves several elements: they must be contiguous in global memory and in the
         buffer.  None if any order is allowed."""
-        if self.not_copied_alone(target) or self.load.atom.bits <= self.bits:
+        if self.not_copied_alone(target) or self.loaded.atom.bits <= self.bits:
             return None
-        return contiguous_axis(self.load.view.defining_op)
+        return contiguous_axis(self.loaded.view.defining_op)
 
     def in_tile(
         self, layout: LinearLayout, shape: tuple[int, ...], offsets: tuple[int, ...] | None = None
@@ -130,10 +136,11 @@ class BufferChoice(NamedTuple):
 def choose_buffer(source: DotSource, warps: int, target: Target) -> BufferChoice:
     """The layout with the fewest bank conflicts among those that cp.async can fill, else among all."""
     dot, layout = source.dot, nv_tileas.layout_of(source.type)
+    factor = dot.a if source.position == 0 else dot.b
     widest = source.load.atom.bits if source.load is not None else 128
     write = Access(layout, "vector", min(128, max(8, widest)))
     fragment = dot_layouts(dot, warps)[source.position]
-    read = Access(source.in_tile(fragment, dot.operand(source.position).type.shape)[0], "matrix")
+    read = Access(source.in_tile(fragment, factor.type.shape)[0], "matrix")
     shape, bits = source.type.shape, source.bits
     try:
         fastest = source.copied_axis(target)
@@ -147,10 +154,10 @@ def choose_buffer(source: DotSource, warps: int, target: Target) -> BufferChoice
     return BufferChoice(memory, obstacle)
 
 
-def match(dot: Operation, position: int, target: Target) -> DotSource | None:
+def match(dot: nv_tileas.Dot, position: int, target: Target) -> DotSource | None:
     """The operand, if a load in the product's block feeds it and only products use the ops in between, or if its
     fragments need too many registers."""
-    steps: list[Any] = []
+    steps: list[Operation] = []
     value = dot.operand(position)
     while isinstance(op := value.defining_op, Operation) and op.parent is dot.parent:
         if isinstance(op, nv_tileas.TiledLoad):
@@ -173,7 +180,7 @@ def match(dot: Operation, position: int, target: Target) -> DotSource | None:
     return None
 
 
-def product_uses(value: Value, block: Any) -> int | None:
+def product_uses(value: Value, block: Block | None) -> int | None:
     """The number of operands of products in a block that use a tile; None if it has other uses."""
     count = 0
     for use in value.uses:

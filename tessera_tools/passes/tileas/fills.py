@@ -443,7 +443,7 @@ def trace_load(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]]
     return None
 
 
-def loads_of(dot: nv_tileas.Dot, position: int) -> list[Any]:
+def loads_of(dot: nv_tileas.Dot, position: int) -> list[nv_tileas.TiledLoad | nv_tileaa.Load]:
     """The loads in the block of a product from which alone an operand is computed, by ops without effects; none if it
     is computed from something else."""
     try:

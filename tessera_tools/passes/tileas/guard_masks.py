@@ -12,7 +12,7 @@ lies.  Numbers wrap, so that the branch also asks whether these may; where it do
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 from tessera_tools.analysis.affine import RENAMES
 from tessera_tools.analysis.facts import Facts
@@ -23,7 +23,7 @@ from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
-from tessera_tools.ir.types import I64, IntegerType, RankedTensorType
+from tessera_tools.ir.types import I64, IntegerType, RankedTensorType, element_type
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.products import asynchronous_products
 from tessera_tools.planning.kernel import kernel_spec, kernels_with
@@ -144,11 +144,11 @@ class _Check:
             return None if right is None else self._both(left, right)
         return self._comparison(op) if isinstance(op, arith.CmpI) else None
 
-    def _comparison(self, op: Any) -> Value | None:
+    def _comparison(self, op: arith.CmpI) -> Value | None:
         predicate, greater, less = op.predicate_name, op.lhs, op.rhs
         if predicate in _MIRRORED:
             predicate, greater, less = _MIRRORED[predicate], less, greater
-        element = greater.type.element
+        element = element_type(greater.type)
         if predicate not in ("sge", "sgt") or not isinstance(element, IntegerType):
             return None
         above, below = self._tile(greater), self._tile(less)
@@ -178,7 +178,13 @@ class _Check:
             holds = self._both(holds, self._compare("sge", base, self._number(least - lower, element)))
         return holds
 
-    def _both(self, left: Value | None, right: Value | None) -> Any:
+    @overload
+    def _both(self, left: Value | None, right: Value) -> Value: ...
+
+    @overload
+    def _both(self, left: Value | None, right: Value | None) -> Value | None: ...
+
+    def _both(self, left: Value | None, right: Value | None) -> Value | None:
         """The conjunction; None is true."""
         if left is None or right is None:
             return left if right is None else right

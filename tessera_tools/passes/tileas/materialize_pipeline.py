@@ -229,18 +229,18 @@ def _not_ahead(operand: DotOperand, loop: Operation | None) -> str:
         return "it is not loaded in a loop, where the copies of later iterations would run ahead"
     if writes_memory(loop):
         return "the loop writes global memory"
-    token = operand.load.token.defining_op
+    token = operand.loaded.token.defining_op
     while isinstance(token, nv_tileas.TiledLoad):
         token = token.token.defining_op
     if token is not None and loop.is_ancestor_of(token):
         return f"its token orders it after '{token.name}' in the loop"
-    if operand.load.token in loop.iter_args or any(
-        u.owner.name == "scf.yield" for u in operand.load.out_token.uses
+    if operand.loaded.token in loop.iter_args or any(
+        u.owner.name == "scf.yield" for u in operand.loaded.out_token.uses
     ):
         return "its token orders it after the iteration before"
-    if operand.load.view.owner_block is loop.body.entry:
+    if operand.loaded.view.owner_block is loop.body.entry:
         return "its view is made in the loop"
-    if _index_slice(operand.load, loop) is None:
+    if _index_slice(operand.loaded, loop) is None:
         return "its indices do not follow from the induction variable alone"
     return ""
 
@@ -374,12 +374,12 @@ def _issue(
 ):
     """The copies of one iteration as one group: the index computations with `iteration` for the induction variable."""
     mapping = IRMapping({loop.induction[0]: iteration})
-    for op in dict.fromkeys(o for operand in operands for o in _index_slice(operand.load, loop) or ()):
+    for op in dict.fromkeys(o for operand in operands for o in _index_slice(operand.loaded, loop) or ()):
         copy = builder.insert(op.clone(mapping))
         # Assumptions about the loop's iterations may not hold after the last one.
         copy.attributes.pop("overflowFlags", None)
     for operand in operands:
-        operand.copy(builder, [mapping.value(v) for v in operand.load.indices], stage, when)
+        operand.copy(builder, [mapping.value(v) for v in operand.loaded.indices], stage, when)
     builder.insert(nv_tileas.AsyncCommitGroup())
 
 

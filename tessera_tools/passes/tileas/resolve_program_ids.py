@@ -35,7 +35,7 @@ from tessera_tools.dialects import nv_tileaa, scf
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr, StringAttr, i32, i64
-from tessera_tools.ir.core import Block, Builder, Operation, Value
+from tessera_tools.ir.core import Block, Builder, Operation, OpT, Value
 from tessera_tools.ir.types import I32
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.cluster_programs import (
@@ -204,7 +204,7 @@ def _replace(op: Operation, values: list[Value]) -> None:
     op.erase()
 
 
-def _queries(function: nv_tileaa.Func, kind: type[Any]) -> list[Any]:
+def _queries(function: nv_tileaa.Func, kind: type[OpT]) -> list[OpT]:
     return [op for op in function.walk() if isinstance(op, kind)]
 
 

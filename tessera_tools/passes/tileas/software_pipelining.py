@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from typing import Any
 
 from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.analysis.facts import Facts
@@ -75,7 +74,9 @@ class _Pipeliner:
     def __init__(self, loop: scf.For, placement: Placement, finish: Finish) -> None:
         self.loop, self.placement, self.finish = loop, placement, finish
         self.block = loop.body.entry
-        self.end: Any = self.block.last_op
+        end = self.block.last_op
+        assert isinstance(end, scf.Yield)
+        self.end = end
         self.ops = [op for op in self.block if op is not self.end]
         self.numbers = {op: number for number, op in enumerate(self.ops)}
         self.cycles = dict(placement.cycles)
@@ -161,11 +162,17 @@ class _Pipeliner:
         source = self.end.operands[value.index - 1]  # type: ignore[attr-defined]
         return None if source is value else source
 
+    def _source(self, value: Value) -> Value:
+        """The value that an instance defines: of a carried one, what the previous iteration yields."""
+        source = self._made(value) if self._is_carried(value) else value
+        assert source is not None
+        return source
+
     def _instances_since(self, stage: int, value: Value) -> int:
         """The number of instances between the definition of a value and a user in `stage`."""
         if self._is_carried(value):
-            source: Any = self._made(value)
-            return 0 if source is None else stage + 1 - self.stage[source.op]
+            source = self._made(value)
+            return stage + 1 - self.stage[source.op] if isinstance(source, OpResult) else 0
         return stage - (self.stage[value.op] if isinstance(value, OpResult) else 0)
 
     def _distance(self, op: Operation, value: Value) -> int:
@@ -176,7 +183,8 @@ class _Pipeliner:
         kernel begins, otherwise the value that the previous iteration yields."""
         if not self._is_carried(value):
             return value
-        source: Any = self._made(value)
+        source = self._source(value)
+        assert isinstance(source, OpResult)
         return value if self.stages - self.stage[source.op] - distance == 0 else source
 
     def _kernel_order(self) -> list[Operation]:
@@ -303,7 +311,7 @@ class _Pipeliner:
             distance = self._instances_since(stage, value)
             if distance:
                 return arguments[self._key(value, distance), distance]
-            return env_k[self._made(value) if self._is_carried(value) else value]  # type: ignore[index]
+            return env_k[self._source(value)]
 
         found.kernel = self._instance(order, env_k, carried, inside)
         following = []
@@ -311,8 +319,7 @@ class _Pipeliner:
             if distance > 1:
                 following.append(arguments[key, distance - 1])
             else:
-                source: Any = self._made(key) if self._is_carried(key) else key
-                following.append(env_k[source])
+                following.append(env_k[self._source(key)])
         inside.insert(scf.Yield(following))
         left = dict(zip(keys, kernel.results, strict=True))
         after_last: list[dict[Value, Value]] = []
@@ -324,8 +331,7 @@ class _Pipeliner:
                 distance = self._instances_since(stage, value)
                 if distance > e:
                     return left[self._key(value, distance), distance - e]
-                source: Any = self._made(value) if self._is_carried(value) else value
-                return after_last[e - distance][source]
+                return after_last[e - distance][self._source(value)]
 
             ops = [op for op in order if self.stage[op] > e]
             found.epilogue.append(self._instance(ops, env_e, after, builder))
@@ -334,8 +340,7 @@ class _Pipeliner:
     def _prologue_value(self, value: Value, stage: int, n: int, made: list[dict[Value, Value]]) -> Value:
         if self._is_carried(value) and n == stage:
             return self.loop.inits[value.index - 1]  # type: ignore[attr-defined]
-        source: Any = self._made(value) if self._is_carried(value) else value
-        return made[n - self._instances_since(stage, value)][source]
+        return made[n - self._instances_since(stage, value)][self._source(value)]
 
     def _initial(self, key: Value, distance: int, made: list[dict[Value, Value]]) -> Value:
         """The initial value of a carried value of the kernel."""
@@ -359,10 +364,17 @@ class _Pipeliner:
         if self._is_carried(value):
             return self.loop.inits[number]
         key = self._result_key(number, value)
-        return left[key] if key is not None else after_last[self.stage[value.op] - 1][value]
+        if key is not None:
+            return left[key]
+        assert isinstance(value, OpResult)
+        return after_last[self.stage[value.op] - 1][value]
 
     def _instance(
-        self, ops: Sequence[Operation], env: dict[Value, Value], find: Any, builder: Builder
+        self,
+        ops: Sequence[Operation],
+        env: dict[Value, Value],
+        find: Callable[[Value, int], Value],
+        builder: Builder,
     ) -> list[tuple[Operation, Operation]]:
         """Copy ops, each with the recomputed ops that it uses; the results are added to `env`."""
         again: dict[tuple[Value, int], Value] = {}

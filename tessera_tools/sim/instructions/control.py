@@ -79,28 +79,26 @@ def exit_(ctx: Context) -> Execute:
     return lambda warp, mask: warp.leave(mask)
 
 
-@instruction("trap")
-def trap(ctx: Context) -> Execute:
-    """trap: ends the launch with a finding."""
+def _stop(ctx: Context, what: str) -> Execute:
     ctx.operands(0)
 
     def execute(warp: Warp, mask: Mask) -> None:
-        warp.report("trap", "the kernel executed a trap", mask)
+        warp.report("trap", f"the kernel executed {what}", mask)
         raise StopLaunch
 
     return execute
+
+
+@instruction("trap")
+def trap(ctx: Context) -> Execute:
+    """trap: ends the launch with a finding."""
+    return _stop(ctx, "a trap")
 
 
 @instruction("brkpt")
 def brkpt(ctx: Context) -> Execute:
     """brkpt: suspends the launch for a debugger; here it ends the launch, with a finding."""
-    ctx.operands(0)
-
-    def execute(warp: Warp, mask: Mask) -> None:
-        warp.report("trap", "the kernel executed a breakpoint", mask)
-        raise StopLaunch
-
-    return execute
+    return _stop(ctx, "a breakpoint")
 
 
 @instruction("nanosleep")

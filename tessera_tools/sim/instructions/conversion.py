@@ -298,8 +298,7 @@ def _splitter(source: Type) -> Callable[[Array], list[Array]] | None:
 @instruction("cvt.pack")
 def cvt_pack(ctx: Context) -> Execute:
     """cvt.pack.sat.dtype.s32 d, a, b{, c}: a and b, clamped to dtype and concatenated, above the bits of c."""
-    if not ctx.flag("sat"):
-        raise ctx.error("needs .sat")
+    ctx.require("sat")
     modifiers = ctx.remaining()
     name = modifiers[0] if modifiers else ""
     if name not in ("s16", "u16", "s8", "u8", "s4", "u4", "s2", "u2"):

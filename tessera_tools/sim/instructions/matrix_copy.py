@@ -73,9 +73,7 @@ def _expand(bits: int) -> Callable[[Array], Array]:
 @instruction("ldmatrix")
 def ldmatrix(ctx: Context) -> Execute:
     """ldmatrix.sync.aligned.shape.num{.trans}{.ss}.type r, [p]; and .dst_fmt.src_fmt for 6- and 4-bit elements."""
-    for modifier in ("sync", "aligned"):
-        if not ctx.flag(modifier):
-            raise ctx.error(f"needs .{modifier}")
+    ctx.require("sync", "aligned")
     ctx.aligned()
     shape = ctx.choose("m8n8", "m16n16", "m8n16")
     count = int(ctx.choose("x1", "x2", "x4")[1:])
@@ -131,9 +129,7 @@ def ldmatrix(ctx: Context) -> Execute:
 @instruction("stmatrix")
 def stmatrix(ctx: Context) -> Execute:
     """stmatrix.sync.aligned.shape.num{.trans}{.ss}.type [p], r."""
-    for modifier in ("sync", "aligned"):
-        if not ctx.flag(modifier):
-            raise ctx.error(f"needs .{modifier}")
+    ctx.require("sync", "aligned")
     ctx.aligned()
     shape = ctx.choose("m8n8", "m16n8")
     count = int(ctx.choose("x1", "x2", "x4")[1:])
@@ -193,9 +189,7 @@ def _wide_rows(words: Array) -> Array:
 @instruction("movmatrix")
 def movmatrix(ctx: Context) -> Execute:
     """movmatrix.sync.aligned.m8n8.trans.b16 d, a: an 8 × 8 matrix of 16-bit elements, transposed in registers."""
-    for modifier in ("sync", "aligned", "m8n8", "trans", "b16"):
-        if not ctx.flag(modifier):
-            raise ctx.error(f"needs .{modifier}")
+    ctx.require("sync", "aligned", "m8n8", "trans", "b16")
     ctx.aligned()
     target, source = ctx.operands(2)
     b32 = TYPES["b32"]

@@ -161,8 +161,7 @@ def mma_sp(ctx: Context) -> Execute:
 @instruction("mma.sync")
 def mma(ctx: Context) -> Execute:
     """mma.sync.aligned.shape.alayout.blayout{.kind}{.satfinite}.dtype.atype.btype.ctype{.op.popc} d, a, b, c."""
-    if not ctx.flag("aligned"):
-        raise ctx.error("needs .aligned")
+    ctx.require("aligned")
     ctx.aligned()
     if any(modifier.startswith(("block_scale", "kind::mx")) for modifier in ctx.remaining()):
         return scaled(ctx)

@@ -117,8 +117,7 @@ def cp(ctx: Context) -> Execute:
 def shift(ctx: Context) -> Execute:
     """tcgen05.shift.cta_group.down [taddr]: 31 of 32 lanes take 32 bytes from the next lane."""
     group = cta_group(ctx)
-    if not ctx.flag("down"):
-        raise ctx.error("needs .down")
+    ctx.require("down")
     address = ctx.address(ctx.operands(1)[0])
     what = f"'tcgen05.shift' at PTX line {ctx.inst.line}"
 

@@ -63,9 +63,7 @@ def cta_group(ctx: Context) -> int:
 
 
 def _aligned(ctx: Context) -> None:
-    for modifier in ("sync", "aligned"):
-        if not ctx.flag(modifier):
-            raise ctx.error(f"needs .{modifier}")
+    ctx.require("sync", "aligned")
     ctx.aligned()
 
 

@@ -57,9 +57,7 @@ _TOGETHER = (("e4m3", "e5m2"), ("s8", "u8"))
 
 
 def _sync(ctx: Context) -> None:
-    for modifier in ("sync", "aligned"):
-        if not ctx.flag(modifier):
-            raise ctx.error(f"needs .{modifier}")
+    ctx.require("sync", "aligned")
     ctx.aligned()
 
 

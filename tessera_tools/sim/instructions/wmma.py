@@ -57,9 +57,7 @@ def _fragment(shape: str, which: str, name: str) -> Fragment:
 
 
 def _start(ctx: Context) -> None:
-    for modifier in ("sync", "aligned"):
-        if not ctx.flag(modifier):
-            raise ctx.error(f"needs .{modifier}")
+    ctx.require("sync", "aligned")
     ctx.aligned()
 
 

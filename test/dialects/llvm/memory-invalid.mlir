@@ -72,6 +72,22 @@ llvm.func @inbounds_flag(%p: !llvm.ptr) {
 
 // -----
 
+llvm.func @unknown_flag(%p: !llvm.ptr) {
+  // expected-error @below {{unknown flag 'exact'; expected inbounds}}
+  %0 = llvm.getelementptr exact %p[0] : (!llvm.ptr) -> !llvm.ptr, i32
+  llvm.return
+}
+
+// -----
+
+llvm.func @unknown_second_flag(%p: !llvm.ptr) {
+  // expected-error @below {{unknown flag 'wraps'; expected inbounds}}
+  %0 = llvm.getelementptr inbounds|wraps %p[0] : (!llvm.ptr) -> !llvm.ptr, i32
+  llvm.return
+}
+
+// -----
+
 llvm.func @scopes(%p: !llvm.ptr) {
   // expected-error @below {{attribute 'alias_scopes' failed to satisfy constraint: LLVM dialect alias scope array}}
   %0 = llvm.load %p {alias_scopes = [@scopes]} : !llvm.ptr -> i64

@@ -53,8 +53,8 @@ module {
     %3 = vector.expandload %arg3[%arg4], %arg0, %arg5 : memref<?xf32>, vector<8xi1>, vector<8xf32> into vector<8xf32>
     vector.compressstore %arg3[%arg4], %arg0, %arg1 : memref<?xf32>, vector<8xi1>, vector<8xf32>
     %vscale = vector.vscale
-    %4 = vector.scalable.extract %arg6[8] : vector<8xf32> from vector<[4]xf32>
-    %5 = vector.scalable.insert %arg1, %arg6[8] : vector<8xf32> into vector<[4]xf32>
+    %4 = vector.scalable.extract %arg6[16] : vector<8xf32> from vector<[4]xf32>
+    %5 = vector.scalable.insert %arg1, %arg6[16] : vector<8xf32> into vector<[4]xf32>
     %dest, %accumulated_value = vector.scan <add>, %arg7, %arg8 {inclusive = true, reduction_dim = 1 : i64} : vector<2x3xf32>, vector<2xf32>
     %6 = vector.contract {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>], iterator_types = ["reduction"], kind = #vector.kind<add>} %arg1, %arg1, %arg2 {first = 1 : i32} : vector<8xf32>, vector<8xf32> into f32
     return %0 : f32

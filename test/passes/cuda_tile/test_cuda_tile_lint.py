@@ -189,6 +189,26 @@ def test_what_a_target_has_decides(tmp_path: Path) -> None:
     assert "fp8-mma" not in remarks(tmp_path, body, arguments, "gpu-name=sm_89")
 
 
+def through_two_views(stored: str) -> str:
+    """Loads through a view of %p, and stores through one of `stored`."""
+    part = f"partition_view<tile=(64x64), {FIXED}>"
+    other = make_view("64, 64", "64, 1", FIXED, f"%o = assume div_by<16>, {stored} : tile<ptr<f32>>")
+    return (
+        fixed()
+        + other.replace("%v", "%u").replace("%q", "%o")
+        + (
+            f"%y = make_partition_view %u : {part}\n"
+            f"%s = store_view_tko weak %x, %y[%i, %i] : tile<64x64xf32>, {part}, tile<i32> -> token"
+        )
+    )
+
+
+def test_views_of_one_pointer_need_an_order(tmp_path: Path) -> None:
+    arguments = POINTER + ", %r: tile<ptr<f32>>"
+    assert "unordered-access" in remarks(tmp_path, through_two_views("%p"), arguments)
+    assert "unordered-access" not in remarks(tmp_path, through_two_views("%r"), arguments)
+
+
 def test_an_unknown_rule_is_refused() -> None:
     done = run(["-", "--cuda-tile-lint=disable=nothing"], stdin=b"")
     assert done.exit_code == 1

@@ -107,6 +107,15 @@ def test_a_missing_wait_is_found_and_gives_poison(mode: str):
     assert (found == 0xFF).all() if mode == "late" else np.array_equal(found, source)
 
 
+def test_a_store_into_a_copy_that_was_not_waited_for_is_found():
+    text = copy_back("cp.async.cg.shared.global [%r3], [%rd11], 16;\nst.shared.b32 [%r3], 0;", 16)
+    result, _, _ = launch(text, 16)
+    (found,) = result.findings
+    assert found.kind == "in-flight" and "write of 4 bytes" in found.message
+    assert "still being written by an asynchronous operation" in found.message
+    assert text.splitlines()[found.line - 1] == "st.shared.b32 [%r3], 0;"
+
+
 def test_a_wait_for_older_groups_leaves_the_newest_in_flight():
     copy = "cp.async.cg.shared.global [%r3], [%rd11], 16; cp.async.commit_group;"
     result, _, _ = launch(copy_back(copy, 16, wait="cp.async.wait_group 1;"), 16)

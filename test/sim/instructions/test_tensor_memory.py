@@ -235,6 +235,15 @@ def test_a_product_without_one_of_its_synchronizations_is_reported(
     assert result.findings
 
 
+@pytest.mark.parametrize("missing", ["wait_store", "before", "after", "after_wait"])
+def test_a_report_names_the_operation_that_is_still_under_way(missing: str) -> None:
+    case = Case("f16", "f16", "f16", m=128, n=32, group=1)
+    result, _ = run(case.text, case.image, case.words, case.parameters, group=1, **{missing: ""})
+    notes = {note.partition(" at ")[0] for finding in result.findings for note in finding.notes}
+    kind = "mma.cta_group::1.kind::f16" if missing == "after_wait" else "st.sync.aligned.32x32b.x1.b32"
+    assert notes == {f"the other access: tcgen05.{kind}"}
+
+
 def findings(body: str, mode: str = "late", **options: object) -> list[tuple[str, str]]:
     words = np.ones((128, 16), np.uint32)
     result, _ = run_registers(body, words, mode=mode, **options)

@@ -329,7 +329,9 @@ def test_products_in_flight_may_read_the_same_registers(commit: str, mode: str):
 @pytest.mark.parametrize("mode", ["late", "early"])
 def test_overwriting_shared_memory_before_the_wait_is_found(mode: str):
     result, _ = Case("f16", "f16", "f32", 8).run(between="bar.sync 0; st.shared.b32 [memory], 0;", mode=mode)
-    assert "in-flight" in result.findings.kinds()
+    (found,) = (found for found in result.findings if found.kind == "in-flight")
+    assert "write of 4 bytes" in found.message and "still being read by an asynchronous" in found.message
+    assert found.instruction == "st.shared.b32"
 
 
 @pytest.mark.parametrize("transposes", [(0, 0), (1, 1)])
