@@ -61,6 +61,31 @@ def mutants(ptx: str, only: tuple[str, ...] = ()) -> Iterator[tuple[str, str]]:
             yield f"expect_tx of {count} bytes", ptx[: found.start()] + changed + ptx[found.end() :]
 
 
+_INIT = re.compile(r"(mbarrier\.init\.shared\S*\s+\[[^]]+\], )(%r\d+);")
+_GROUPS = re.compile(r"((?:wgmma|cp\.async\.bulk)\.wait_group\S*\s+)(\d+);")
+_PHASE = re.compile(r"(mbarrier\.try_wait\.parity\S*\s+\S+ \[[^]]+\], )(%r\d+)")
+
+
+def changed_numbers(ptx: str) -> Iterator[tuple[str, str]]:
+    """Each number that a synchronization depends on, one at a time: an mbarrier expects one arrival more or less, and a
+    wait leaves one group more in flight, or is for the other phase."""
+    values = dict(re.findall(r"mov\.b32\s+(%r\d+), (\d+);", ptx))
+    lines = ptx.split("\n")
+    for number, line in enumerate(lines):
+        instead: list[str] = []
+        if (found := _INIT.search(line)) and found[2] in values:
+            count = int(values[found[2]])
+            counts = [one for one in (count - 1, count + 1) if one]
+            instead = [line.replace(found[0], f"{found[1]}{one};") for one in counts]
+        elif found := _GROUPS.search(line):
+            instead = [line.replace(found[0], f"{found[1]}{int(found[2]) + 1};")]
+        elif found := _PHASE.search(line):
+            other = f"{{ .reg .b32 other; xor.b32 other, {found[2]}, 1;"
+            instead = [f"{other} {line.replace(found[0], f'{found[1]}other')} }}"]
+        for changed in instead:
+            yield f"{number}: {changed.strip()}", "\n".join([*lines[:number], changed, *lines[number + 1 :]])
+
+
 def changed_lines(ptx: str, change: Callable[[str], list[str] | None]) -> Iterator[tuple[str, str]]:
     """One line at a time: `change` gives the lines in its place, or None if it stays."""
     lines = ptx.split("\n")

@@ -60,11 +60,11 @@ def describe(view: Any, box: tuple[int, ...], swizzle: int) -> TensorMap | str:
 
 _WORDS = {
     "f16": "f16", "bf16": "bf16", "f32": "f32", "tf32": "f32", "f64": "f64",
-    "i8": "u8", "i16": "u16", "i32": "s32", "i64": "s64",
+    "i1": "u8", "i8": "u8", "i16": "u16", "i32": "s32", "i64": "s64",
 }  # fmt: skip
 
 
 def element_word(element: Type) -> str | None:
-    """The element type of a tensor map (CUDA driver API, `CUtensorMapDataType`); 8-bit floats are bytes."""
+    """The element type of a tensor map (CUDA driver API, `CUtensorMapDataType`); 8-bit floats and i1 are bytes."""
     text = str(element)
     return "u8" if text.startswith("f8") else _WORDS.get(text)

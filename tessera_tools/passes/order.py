@@ -26,6 +26,16 @@ ORDER: Sequence[tuple[str, str, str]] = (
         "convert-tile-to-tileas",
         "it chooses swizzles of buffers of the tile dialect, which the conversion lays out",
     ),
+    (
+        "tile-double-buffering",
+        "convert-tile-to-tileas",
+        "it moves copies of the tile dialect an iteration ahead",
+    ),
+    (
+        "tile-barrier-optimization",
+        "tile-double-buffering",
+        "it treats a ring of buffers as one, and would wait for all copies to it",
+    ),
     ("tile-analyze", "convert-tile-to-tileas", "it reports on ops of the tile dialect"),
     ("convert-tile-to-tileas", "tileas-schedule", "only nv_tileas loops are scheduled"),
     (

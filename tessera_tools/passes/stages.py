@@ -451,6 +451,7 @@ _WORKS_ON: Mapping[str, tuple[str, ...]] = {
     "tile-register-coalescing": ("tile",),
     "tile-performance-annotation": ("tile",),
     "tile-barrier-optimization": ("tile",),
+    "tile-double-buffering": ("tile",),
 }
 """Pass → the dialects that it expects."""
 _STAGES = ("tile", "cuda_tile", "nv_tileaa", "nv_tileas")

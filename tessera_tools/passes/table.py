@@ -102,6 +102,10 @@ PASSES: dict[str, Row] = {
         "tile.memory_management:TileMemoryManagement",
         "choose swizzles, mark coalesced accesses and spill fragments in the tile dialect",
     ),
+    "tile-double-buffering": Row(
+        "tile.double_buffering:DoubleBuffering",
+        "copy the tiles of a loop's next iteration to a second buffer while it computes",
+    ),
     "tile-collective-insertion": Row(
         "tile.collective_insertion:CollectiveInsertion",
         "shard tensors over a device mesh, and insert the collectives that this requires",

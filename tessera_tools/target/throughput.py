@@ -21,7 +21,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tessera_tools.records import dataclass, replace
-from tessera_tools.target.table import Target
+from tessera_tools.target.table import Target, lookup
+from tessera_tools.target.timing import timing
 
 __all__ = ["Throughput", "throughput"]
 
@@ -43,7 +44,7 @@ class Throughput:
     special: int
     """Elementary functions (ex2, lg2, rcp, rsqrt, sin) a cycle, on the MUFU [CG]."""
     convert: int
-    """Conversions from f32 to a narrower format a cycle [CG]."""
+    """Conversions from f32 to a narrower format a cycle, two at a time in each lane [timing.py]."""
     memory_bytes: int
     """Bytes from L2 to one SM a cycle, while all SMs load [GB]."""
     dram_bytes: int
@@ -79,6 +80,13 @@ class Throughput:
         return rates.get(bits, max(rates.values()) if bits < min(rates) else self.fma)
 
 
+def _convert(name: str) -> int:
+    """An instruction converts two numbers in each lane, and a lane is what the clock's rate counts."""
+    table = timing(lookup(name))
+    assert table is not None
+    return int(2 * table.value("convert_rate"))
+
+
 # [WP] 312 TFLOP/s at 1.41 GHz and 108 SMs is 1024 f16 multiply-adds a cycle; [SUN] measures 1004 of them.
 # [GB] 5.4 TB/s from L2 to 108 SMs; [HP] latencies of Tables IV and VII.
 _SM80 = Throughput(
@@ -88,7 +96,7 @@ _SM80 = Throughput(
     fma=64,
     integer=64,
     special=16,
-    convert=16,
+    convert=_convert("sm_80"),
     memory_bytes=35,
     dram_bytes=12,
     memory_latency=570,
@@ -104,20 +112,23 @@ _SM86 = replace(
     dram_bytes=5,
     memory_latency=541,
     mma_latency=33,
-    guesses=("memory_bytes", "memory_latency"),
+    guesses=("memory_bytes", "memory_latency", "convert"),
 )
 # Jetson AGX Orin's data sheet: 85 dense int8 TOP/s at 1.3 GHz and 16 SMs, the tensor cores of sm_80.
 _SM87 = replace(_SM86, mma={64: 1, 32: 512, 16: 1024, 8: 2048}, dram_bytes=10)
-_SM89 = replace(_SM86, mma={64: 1, 32: 128, 16: 512, 8: 1024}, dram_bytes=3, guesses=())
+_SM89 = replace(_SM86, mma={64: 1, 32: 128, 16: 512, 8: 1024}, dram_bytes=3, guesses=("convert",))
+# The rate of conversions that the clock takes for H100 is that of [CG], which counts results, not those of a packed
+# instruction.  By the clock, attention of depth 64 that is scheduled for it takes 7 % longer than for that of B200.
 # [HP] mma.sync reaches 62.9 % of the peak, wgmma all of it; [GB] 7.0 TB/s from L2 to 114 SMs.
 _SM90 = replace(
     _SM80,
     mma={64: 128, 32: 640, 16: 1290, 8: 2580},
     wgmma={32: 1024, 16: 2048, 8: 4096},
     fma=128,
-    convert=64,
+    convert=_convert("sm_100"),
     dram_bytes=13,
     memory_latency=657,
+    guesses=("convert",),
 )
 # [SA] 20 TB/s from L2 to 148 SMs, and the rates of tcgen05.mma.  mma.sync: 4 cycles an m16n8k16 on each of the four
 # partitions, measured on B300.
@@ -128,18 +139,20 @@ _SM100 = replace(
     tcgen05={32: 2048, 16: 4096, 8: 8192},
     memory_bytes=69,
     dram_bytes=25,
+    convert=_convert("sm_100"),
     memory_latency=730,
     mma_latency=20,
-    guesses=("memory_latency",),
+    guesses=("memory_latency", "convert"),
 )
 # [WP] 209.5 TFLOP/s f16 with f32 accumulators at 2.41 GHz and 170 SMs.
 _SM120 = replace(
     _SM89,
+    convert=_convert("sm_100"),
     mma={64: 2, 32: 128, 16: 256, 8: 1024},
     dram_bytes=4,
     memory_latency=600,
     mma_latency=35,
-    guesses=("memory_bytes", "memory_latency"),
+    guesses=("memory_bytes", "memory_latency", "convert"),
 )
 
 _TABLE: Mapping[str, Throughput] = {
@@ -152,7 +165,7 @@ _TABLE: Mapping[str, Throughput] = {
     "sm_100": _SM100,
     "sm_103": _SM100,
     # No measurement known.
-    "sm_107": replace(_SM100, guesses=("mma", "memory_bytes", "memory_latency", "mma_latency")),
+    "sm_107": replace(_SM100, guesses=("mma", "memory_bytes", "memory_latency", "mma_latency", "convert")),
     "sm_110": _SM100,
     "sm_120": _SM120,
     "sm_121": _SM120,

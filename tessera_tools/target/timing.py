@@ -79,7 +79,7 @@ _COMMON = {
     **_known(
         schedulers=(4, "[CG]: four partitions, one instruction a cycle each"),
         shared_bytes=(128, "[SUN]: ldmatrix reaches 127.8 bytes a cycle"),
-        # Rates, in lanes.
+        # Rates, in lanes; a lane of F2FP converts two numbers.
         integer_rate=(64, "[CG]: 32-bit integer add, compare, logic"),
         multiply_rate=(64, "[CG]: 32-bit integer multiply-add, by the FMA units [NV]"),
         special_rate=(16, "[CG]: elementary functions"),
@@ -146,7 +146,7 @@ _H100 = Timing(
             clock_mhz=(1830, "[WP]: boost with tensor cores; long products run at 1050 to 1580 [FV]"),
             fma_rate=(128, "[CG]"),
             half_rate=(256, "[CG]: packed f16, in elements"),
-            convert_rate=(16, "deepseek-ai/FlashMLA: f32 to bf16"),
+            convert_rate=(16, "[CG], as deepseek-ai/FlashMLA cites it: f32 to bf16, in results"),
             tensor_f16=(2048, "[WP]: wgmma, multiply-adds a cycle; [HP2] reaches it"),
             mma_f16=(1308, "[FV]: one m16n8k16 in 6.26 cycles a partition"),
             mma_latency=(18, "[HP2] Table 7: 24.1 less the 6 cycles of one m16n8k16"),

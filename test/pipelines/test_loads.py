@@ -36,8 +36,9 @@ from tessera_tools.target import lookup
 Array = np.ndarray[Any, Any]
 LOAD = re.compile(r"cp\.async\.bulk\.tensor\.(\d)d\.shared::cta\.global")
 ELEMENTS = {
-    "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "f16": np.float16, "bf16": np.uint16,
-    "f32": np.float32, "tf32": np.float32, "f64": np.float64, "f8E4M3FN": np.uint8, "f8E5M2": np.uint8,
+    "i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "f16": np.float16,
+    "bf16": np.uint16, "f32": np.float32, "tf32": np.float32, "f64": np.float64, "f8E4M3FN": np.uint8,
+    "f8E5M2": np.uint8,
 }  # fmt: skip
 SHAPES = {1: (4096,), 2: (32, 64), 3: (4, 16, 32), 4: (2, 4, 8, 32), 5: (2, 2, 4, 4, 32)}
 
@@ -137,6 +138,8 @@ class Copy:
             flat = np.zeros(step, kind)
             if word == "in":
                 flat = rng.integers(0, 256, step * kind.itemsize, dtype=np.uint8).view(kind)
+                if kind.kind == "b":
+                    flat = flat.view(np.uint8) % 2 == 1
                 if kind.kind == "f":
                     flat = np.nan_to_num(flat, posinf=1, neginf=1)
             args += [flat, *map(np.int32, stored), *map(np.int32, strides[:-1])]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from programs import Array, Compiled, compiled, fresh_seed
-from trials import Trial, missed, mutants, near
+from programs import Array, Compiled, compiled, compiled_module, fresh_seed
+from trials import Trial, changed_numbers, missed, mutants, near
 
 import tessera_tools as tt
 from tessera_tools.dsl import (
@@ -30,6 +30,9 @@ from tessera_tools.dsl import (
     tile,
     zeros,
 )
+from tessera_tools.emit.driver import Options
+from tessera_tools.parser import parse_module
+from tessera_tools.target import lookup
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -69,6 +72,19 @@ def not_found(made: Compiled, product: Product) -> list[str]:
 def test_every_synchronization_is_needed(product: Product) -> None:
     made = compiled(product.text(), "sm_90a")
     assert not_found(made, product) == []
+
+
+def test_every_number_of_a_synchronization_matters() -> None:
+    """The arrivals of each mbarrier, the groups that a wait leaves, the phase of a wait."""
+    product = Product(m=64, n=32, k=32, out="f16", d_assumed=True, outer=True, steps=9)
+    options = Options(lookup("sm_90a"), until="ptx", num_stages=2)
+    module = parse_module(product.text(), "program.mlir")
+    made = compiled_module(module, options, (trial_of, product))
+    changed = list(changed_numbers(made.ptx))
+    # Two stages: an mbarrier of each that one arrival fills, and one that 4 warps empty; waits for the phases of both
+    # sides, for products, and for the store, before the next tile and at the end.
+    assert len(changed) == 2 + 4 + 2 + 1 + 2
+    assert missed(made, changed, trial_of(product), trial_of(replace(product, steps=1))) == []
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def _ignored(op: Operation, facts: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _of_copy(op: Any, bits: int, box: tuple[int, ...] | None) -> Iterator[tuple[str, str]]:
     if op.double_buffer is not None:
-        yield "double_buffer", "buffers are allocated explicitly; allocate two"
+        yield "double_buffer", "buffers are allocated explicitly; allocate two, or run tile-double-buffering"
     if op.stages is not None:
         yield "stages", "stages are explicit; allocate and wait for each stage"
     if op.priority is not None:

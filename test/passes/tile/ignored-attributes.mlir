@@ -4,7 +4,7 @@
 
 func.func @copies(%A: memref<64x64xf16>, %B: memref<64x64xf32>) attributes {tessera.kernel, tessera.alignment = 4 : i64} {
   %a = tile.alloc_shared : memref<64x64xf16, 3>
-  // expected-remark @below {{double_buffer is ignored: buffers are allocated explicitly; allocate two}}
+  // expected-remark @below {{double_buffer is ignored: buffers are allocated explicitly; allocate two, or run tile-double-buffering}}
   // expected-remark @below {{stages is ignored: stages are explicit}}
   // expected-remark @below {{priority is ignored: cp.async has no priorities}}
   // expected-remark @below {{bypass_l1 is ignored: cp.async.cg moves 16 bytes, but this copy moves 4 at a time}}
