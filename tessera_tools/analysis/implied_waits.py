@@ -320,11 +320,6 @@ def _pipeline(op: Operation) -> nv_tileas.CreatePipeline | None:
         pipeline = nv_tileas.pipeline_of(op.iter)
     else:
         return None
-    if (
-        pipeline is None
-        or pipeline.peers is not None
-        or pipeline.pair is not None
-        or pipeline.in_turn is not None
-    ):
+    if pipeline is None or pipeline.is_of_cluster or pipeline.in_turn is not None:
         return None
     return pipeline

@@ -86,10 +86,11 @@ class Persistent:
     """A kernel whose CTAs run several tile blocks each. The launcher starts as many CTAs as run at once, and no more
     than there are tile blocks.
 
-    `grid` are the indices of the i32 parameters that receive the extents of the grid that the caller asked for; without
-    it, the launch has that grid, and CTAs cancel the launch of others. `counter`, if any, is the index of a pointer to
-    4 zero bytes, which each launch has for itself. `blocks` are the tile blocks of a cluster along the first two axes,
-    if its CTAs run one each; with the scheduler `never`, one cluster is started for each so many tile blocks.
+    `grid` are the indices of the i32 parameters that receive the extents of the grid that the caller asked for, if any.
+    With the scheduler `cancel`, the launch has that grid, and CTAs cancel the launch of others. `counter`, if any, is
+    the index of a pointer to 4 zero bytes, which each launch has for itself. `blocks` are the tile blocks of a cluster
+    along the first two axes, if its CTAs run one each; with the schedulers `never` and `cancel`, the launch has one
+    cluster for each so many tile blocks.
     """
 
     scheduler: str

@@ -35,17 +35,11 @@ def steps_of(options: Options, stage: Stage) -> list[Step]:
     if options.persistent in ("static", "counter") and options.plain_abi:
         why = "the plain ABI has no parameters for the grid"
         raise error(None, f"persistent={options.persistent} cannot be followed: {why}")
-    if options.cluster.startswith(BLOCKS):
-        if options.persistent not in ("auto", "never", "static"):
-            why = "the CTAs of a cluster take their tile blocks with a stride; expected never or static"
-            raise error(
-                None, f"cluster={options.cluster} cannot be had with persistent={options.persistent}: {why}"
-            )
-        if options.plain_abi:
-            raise error(
-                None,
-                f"cluster={options.cluster} cannot be followed: the plain ABI has no parameters for the grid",
-            )
+    if options.cluster.startswith(BLOCKS) and options.plain_abi:
+        raise error(
+            None,
+            f"cluster={options.cluster} cannot be followed: the plain ABI has no parameters for the grid",
+        )
     return pipeline_for(
         options.target.name,
         stage,

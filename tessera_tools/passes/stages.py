@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
+from math import prod
 from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import DiagnosticError
@@ -307,6 +308,8 @@ def arrivals(contents: Contents) -> Iterator[DiagnosticError]:
             warps *= 1 + (len(op.peers.values) if op.peers is not None else 0)
             if op.pair is not None and op.is_of_products:
                 warps *= 2
+            if op.by_first is not None:
+                warps *= prod(function.kernel_spec.cluster)  # type: ignore[union-attr]
             if readers and op.consumers.value != warps:
                 yield op.error(
                     f"has {op.consumers.value} consumers, but {warps} warps release its stages; expected "

@@ -148,8 +148,8 @@ class Kernel(ABC):
         if signature.persistent is not None:
             needed = signature.persistent.clusters(blocks)
             ctas = self._resident(prod(blocks), prod(needed), size, amount, clusters, resident)
-            # Without parameters for it, the grid is that of the launch.
-            if signature.persistent.scheduler == "never":
+            # A grid whose launches are canceled has all programs, or clusters of them.
+            if signature.persistent.scheduler in ("never", "cancel"):
                 blocks = needed
             elif signature.persistent.grid is not None:
                 blocks = (ctas, 1, 1)

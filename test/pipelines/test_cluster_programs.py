@@ -325,12 +325,14 @@ def test_the_manifest_has_the_tile_blocks_of_a_cluster() -> None:
     assembled(made.ptx, "sm_90a")
 
 
-@pytest.mark.parametrize("persistent", ["counter", "cancel"])
-def test_tile_blocks_of_a_cluster_are_taken_with_a_stride(persistent: str) -> None:
+@pytest.mark.parametrize(
+    ("persistent", "done"), [("counter", "take a number from the counter"), ("cancel", "cancel a launch")]
+)
+def test_clusters_without_agents_take_their_tile_blocks_with_a_stride(persistent: str, done: str) -> None:
     with pytest.raises(
-        DiagnosticError, match=f"blocks:2x1 cannot be had with persistent={persistent}: the CTAs"
+        DiagnosticError, match=f"has clusters of 2 CTAs, which would each {done}, and no agents"
     ):
-        compiled(GEMM, "sm_100a", cluster="blocks:2x1", persistent=persistent)
+        compiled(COUNT, "sm_100a", cluster="blocks:2x1", persistent=persistent)
 
 
 def test_the_plain_interface_has_no_grid() -> None:

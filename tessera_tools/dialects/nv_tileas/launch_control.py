@@ -67,7 +67,8 @@ class RequestLaunch(
     traits=(MemoryEffects(write("buffer", by=Completion.MBARRIER, through="iter", phase=FULL)),),
 ):
     """Asks for the place of a CTA that has not begun; the answer arrives in the iterator's stage of a buffer.  In a
-    producer_write, whose stage is full then.  After an answer that there is none, a CTA may not ask again."""
+    producer_write, whose stage is full then.  In a pipeline that the first CTA of a cluster fills, that asks for the
+    place of a cluster, and each CTA gets the answer.  After an answer that there is none, a CTA may not ask again."""
 
     buffer = operand(SMEM)
     iter = operand(STAGE)
@@ -87,8 +88,8 @@ class RequestLaunch(
 
 
 class TakeNumber(Op, name="nv_tileas.take_number", traits=(IN_ORDER,)):
-    """What a counter in global memory was before the first thread of the agent has added 1 to it.  The other threads
-    get 0."""
+    """What a counter in global memory was before the first thread of the agent, in the first CTA of its cluster, has
+    added 1 to it.  The other threads get 0."""
 
     counter = operand(exactly(PointerType(1)))
     res = result(exactly(I32))
@@ -104,8 +105,8 @@ class OfFirstLane(Op, name="nv_tileas.of_first_lane", traits=(IN_ORDER,)):
 
 
 class CanceledProgramId(Op, name="nv_tileas.canceled_program_id", traits=(MemoryEffects(read("response")),)):
-    """The number of the program whose launch was canceled, in a grid of so many columns and rows; -1 if there was none
-    left."""
+    """The number of the program whose launch was canceled, in a grid of so many columns and rows of CTAs, or clusters;
+    -1 if there was none left."""
 
     response = operand(SMEM)
     columns = operand(exactly(I32))

@@ -123,6 +123,8 @@ class CreatePipeline(
     leader, starts them.  What it waits for arrives at the barriers of the leader, from both CTAs; what it completes
     arrives in both.  Peers are CTAs of other pairs then: TMA completes the barriers of the leader of each CTA that gets
     the tile, and a stage is empty when the products of all pairs are complete to which a CTA sends.
+    With `by_first`, the CTA of rank 0 fills the stages of all CTAs of the cluster, with the same.  A stage is empty
+    when the consumers of all of them have released it, which arrive at the barriers of that CTA alone.
     """
 
     stages = attribute(I32_ATTR)
@@ -134,10 +136,13 @@ class CreatePipeline(
     pair = attribute(UNIT_ATTR, "products of a pair of CTAs use the stages of both", optional=True)
     in_turn = attribute(UNIT_ATTR, "the agents that read stages take turns", optional=True)
     parts = attribute(I32_ATTR, "row parts of a stage", optional=True)
+    by_first = attribute(
+        UNIT_ATTR, "the first CTA of the cluster fills the stages of all of them", optional=True
+    )
     res = result(PIPELINE)
     assembly = (
         "`stages` `=` $stages `,` custom<Arrivals>($producers, $consumers) (`,` `peers` `=` $peers^)? "
-        "(`pair` $pair^)? (`in_turn` $in_turn^)? (`parts` `=` $parts^)? "
+        "(`pair` $pair^)? (`in_turn` $in_turn^)? (`parts` `=` $parts^)? (`by_first` $by_first^)? "
         "attr-dict `:` type($res)"
     )
 
@@ -145,6 +150,11 @@ class CreatePipeline(
     def barriers(self) -> int:
         """Barriers of the full stages, of which there are as many of the empty ones."""
         return self.stages.value * (1 if self.parts is None else self.parts.value)
+
+    @property
+    def is_of_cluster(self) -> bool:
+        """Whether threads or copies of other CTAs arrive at its barriers."""
+        return self.peers is not None or self.pair is not None or self.by_first is not None
 
     @property
     def is_of_products(self) -> bool:
@@ -163,6 +173,11 @@ class CreatePipeline(
             raise self.error(
                 f"has peers {list(self.peers.values)} and a pair, whose CTAs differ by 1; expected even differences of "
                 "ranks, to CTAs of other pairs"
+            )
+        others = [self.peers, self.pair, self.in_turn, self.parts]
+        if self.by_first is not None and any(other is not None for other in others):
+            raise self.error(
+                "is filled by the first CTA, and has peers, a pair, turns or parts; expected none of these"
             )
         sides: dict[type[Op], Region | None] = {}
         for user in self.res.users:

@@ -15,12 +15,15 @@
 In a pair of CTAs, what the thread waits for that starts products arrives in the leader: TMA of both CTAs completes its
 full barriers, and their threads arrive there. The commits of that thread arrive in both CTAs.
 
+If the first CTA of a cluster fills the stages of all, it alone waits until they are empty: all consumers arrive there.
+
 A pipeline's barriers are contiguous: full 0 … n-1, empty 0 … n-1.  PTX ISA, "mbarrier", "setmaxnreg".
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from itertools import pairwise
 from typing import Any
 
@@ -34,7 +37,15 @@ from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I1, I64
-from tessera_tools.passes.llvm.clusters import cluster_address, cluster_barrier, leader_address, leads
+from tessera_tools.passes.llvm.clusters import (
+    address_in,
+    cluster_address,
+    cluster_barrier,
+    first_address,
+    is_first,
+    leader_address,
+    leads,
+)
 from tessera_tools.passes.llvm.control import branch, branch_if
 from tessera_tools.passes.llvm.fences import fence_before, fence_behind
 from tessera_tools.passes.llvm.instructions import only_where
@@ -104,7 +115,7 @@ def wait_for_cluster(low: Lowering, barrier: Value, parity: Value) -> None:
 
 def _waits(pipeline: nv_tileas.CreatePipeline) -> Callable[[Lowering, Value, Value], None]:
     """How to wait for a phase of a pipeline that producers wait for."""
-    return wait_for_cluster if peers_of(pipeline) or pipeline.pair is not None else wait_for_phase
+    return wait_for_cluster if pipeline.is_of_cluster else wait_for_phase
 
 
 @lowers("nv_tileas.async.pipeline.create_pipeline")
@@ -167,7 +178,7 @@ def producer_acquire(low: Lowering, op: nv_tileas.ProducerAcquire) -> None:
         empty = e.constant(e.xor(low.scalar(op.phase), 1))
         # Only threads that arrive wait: for another one, which comes later, two rounds may have passed.
         fills = {f for user in op.res.users if isinstance(user, nv_tileas.ProducerWrite) for f in user.fills}
-        with only_where(e, _who(low, fills)):
+        with _only_in_first(low, pipeline_of_op(op)), only_where(e, _who(low, fills)):
             _waits(pipeline_of_op(op))(low, barrier, empty)
     fence_behind(low, op)
     low.define(op.res, None)
@@ -183,6 +194,11 @@ def producer_tail(low: Lowering, op: nv_tileas.ProducerTail) -> None:
         barrier = _empty_barrier(low, op, pipeline, low.scalar(op.iter))
         _waits(pipeline)(low, barrier, e.constant(e.xor(low.scalar(op.phase), 1)))
     fence_behind(low, op)
+
+
+def _only_in_first(low: Lowering, pipeline: nv_tileas.CreatePipeline) -> AbstractContextManager[None]:
+    """What is emitted inside runs only in the first CTA of the cluster, if that fills the stages of all."""
+    return only_where(low.e, is_first(low) if pipeline.by_first is not None else None)
 
 
 def _who(low: Lowering, fills: set[Fill]) -> Value | None:
@@ -218,9 +234,16 @@ def producer_write(low: Lowering, op: nv_tileas.ProducerWrite) -> None:
             with only_where(e, leads(low) if pair else None):
                 announced = e.constant(count * (1 + pair))
                 e.nvvm("mbarrier.arrive.expect_tx", [full_barrier(low, op), announced])
-            for inner in boxes:
-                low.op(inner)
-    with only_where(e, e.is_first_thread if fills == {Fill.NUMBERS} else None):
+            with _only_in_first(low, pipeline_of_op(op)):
+                for inner in boxes:
+                    low.op(inner)
+    if not ops:
+        low.define(op.res, None)
+        return
+    with (
+        _only_in_first(low, pipeline_of_op(op)),
+        only_where(e, e.is_first_thread if fills == {Fill.NUMBERS} else None),
+    ):
         for inner in ops:
             low.op(inner)
     low.define(op.res, None)
@@ -244,18 +267,26 @@ def producer_commit(low: Lowering, op: nv_tileas.ProducerCommit) -> None:
     if Fill.COPIES in fills:
         e.nvvm("cp.async.mbarrier.arrive", [barrier], noinc=TRUE)
     if Fill.NUMBERS in fills:
-        with only_where(e, e.is_first_thread):
-            e.nvvm("mbarrier.arrive", [barrier], [I64])
+        first = pipeline_of_op(write).by_first is not None
+        with _only_in_first(low, pipeline_of_op(write)), only_where(e, e.is_first_thread):
+            if first:
+                for cta in range(low.ctas):
+                    place = address_in(low, barrier, cta)
+                    e.nvvm("mbarrier.arrive", [place], scope=MemScopeAttr("cluster"))
+            else:
+                e.nvvm("mbarrier.arrive", [barrier], [I64])
     if Fill.TILES in fills:
         fence_before(low, op)
-        arrive_by_warp(low, barrier, in_pair=is_in_pair(write))
+        arrive_by_warp(low, barrier, (), leader_address(low, barrier) if is_in_pair(write) else None)
 
 
 @lowers("nv_tileas.async.pipeline.consumer_wait")
 def consumer_wait(low: Lowering, op: nv_tileas.ConsumerWait) -> None:
     """Every thread waits."""
     assert op.phase is not None
-    wait = wait_for_phase if pipeline_of_op(op).pair is None else wait_for_cluster
+    pipeline = pipeline_of_op(op)
+    by_others = pipeline.pair is not None or (pipeline.by_first is not None and not _is_by_bytes(pipeline))
+    wait = wait_for_cluster if by_others else wait_for_phase
     wait(low, full_barrier(low, op), low.scalar(op.phase))
     fence_behind(low, op)
     low.define(op.res, (low.scalar(op.iter),))
@@ -280,22 +311,32 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     if op.products is not None:
         commit_products(low, barrier, peers_of(pipeline), in_pair=pipeline.pair is not None)
     else:
-        arrive_by_warp(low, barrier, peers_of(pipeline), in_pair=pipeline.pair is not None)
+        collected = None
+        if pipeline.pair is not None or pipeline.by_first is not None:
+            collected = (leader_address if pipeline.pair is not None else first_address)(low, barrier)
+        arrive_by_warp(low, barrier, peers_of(pipeline), collected)
+
+
+def _is_by_bytes(pipeline: nv_tileas.CreatePipeline) -> bool:
+    """Whether the bytes of copies complete the phases of the full barriers."""
+    acquires = [user for user in pipeline.res.users if isinstance(user, nv_tileas.ProducerAcquire)]
+    writes = [user for op in acquires for user in op.res.users]
+    return all(isinstance(op, nv_tileas.ProducerWrite) and op.fills == {Fill.BOXES} for op in writes)
 
 
 def arrive_by_warp(
-    low: Lowering, barrier: Value, peers: Sequence[int] = (), *, in_pair: bool = False
+    low: Lowering, barrier: Value, peers: Sequence[int] = (), collected: Value | None = None
 ) -> None:
-    """One arrival per warp, after what all of its lanes have done, also at the same barrier of other CTAs; in a pair,
-    at that of the leader alone."""
+    """One arrival per warp, after what all of its lanes have done, also at the same barrier of other CTAs; or at one of
+    the cluster alone, which has the arrivals of several CTAs."""
     e = low.e
     # The addresses are computed outside of the branch, where they can be shared.
     remote = [cluster_address(low, barrier, peer) for peer in peers]
-    if in_pair:
-        remote = [leader_address(low, barrier)]
+    if collected is not None:
+        remote = [collected]
     e.nvvm("bar.warp.sync", [e.constant(-1)])
     with only_where(e, e.is_elected):
-        if not in_pair:
+        if collected is None:
             e.nvvm("mbarrier.arrive", [barrier], [I64])
         for place in remote:
             e.nvvm("mbarrier.arrive", [place], scope=MemScopeAttr("cluster"))
@@ -306,8 +347,7 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     """A chain of branches, agents by their first warp; warps without agent continue after it."""
     e = low.e
     shared = any(
-        isinstance(inner, nv_tileas.CreatePipeline) and (inner.peers is not None or inner.pair is not None)
-        for inner in (op.parent or ())
+        isinstance(inner, nv_tileas.CreatePipeline) and inner.is_of_cluster for inner in (op.parent or ())
     )
     if shared or any(isinstance(inner, nv_tileas.ClusterReduceScatter) for inner in op.walk()):
         # Other CTAs arrive at the barriers of this one, which must be ready.

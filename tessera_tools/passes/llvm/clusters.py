@@ -84,6 +84,21 @@ def leader_address(low: Lowering, place: Value) -> Value:
     return _place_in(low, place, low.e.and_(rank(low), low.ctas - 2))
 
 
+def first_address(low: Lowering, place: Value) -> Value:
+    """The same place in the first CTA of the cluster."""
+    return _place_in(low, place, 0)
+
+
+def address_in(low: Lowering, place: Value, cta: int) -> Value:
+    """The same place in a CTA of the cluster."""
+    return _place_in(low, place, cta)
+
+
+def is_first(low: Lowering) -> Value:
+    """Whether this CTA is the first of its cluster."""
+    return low.e.icmp("eq", rank(low), 0)
+
+
 def leads(low: Lowering) -> Value:
     """Whether this CTA is the leader of its pair."""
     return low.e.icmp("eq", low.e.and_(rank(low), 1), 0)

@@ -5,7 +5,6 @@ offsets in shared memory  →  lower each kernel into an llvm.func, op by op (lo
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.persistent import PERSISTENT
@@ -132,8 +131,8 @@ def _lower(function: Any, target: Target, symbols: Symbols) -> int:
     region = Region([entry])
     emitter = Emitter(region, function.location, ExecutionUnit(threads.values[0] // 32))
     cluster = function.attributes.get("nvvm.cluster_dim")
-    ctas = prod(cluster.values) if isinstance(cluster, DenseArrayAttr) else 1
-    low = Lowering(emitter, target, allocation, symbols, ctas)
+    shape = cluster.values if isinstance(cluster, DenseArrayAttr) else (1, 1, 1)
+    low = Lowering(emitter, target, allocation, symbols, shape)
     limit = function.attributes.get("nvvm.maxnreg")
     if isinstance(limit, IntegerAttr):
         low.launched_registers = limit.value // 8 * 8

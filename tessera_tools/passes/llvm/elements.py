@@ -16,9 +16,11 @@ from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import RankedTensorType, VectorType, element_type
 from tessera_tools.layout import as_xor_expression
 from tessera_tools.passes.llvm.cache import load, store
+from tessera_tools.passes.llvm.clusters import address_in
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.inline_asm import instruction
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.releases import pipeline_of_op
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM, memory_tile, memory_type, register_tile
 from tessera_tools.passes.llvm.tiles import Buffer, Tile, from_memory, into_memory, stored
 
@@ -159,6 +161,12 @@ def load_element(low: Lowering, op: nv_tileas.LoadElement) -> None:
 def store_element(low: Lowering, op: nv_tileas.StoreElement) -> None:
     type = op.value.type
     pointer = element_pointer(low, low.buffer(op.buffer), op.stage, list(op.indices), _count(type))
+    around = op.parent_op
+    if isinstance(around, nv_tileas.ProducerWrite) and pipeline_of_op(around).by_first is not None:
+        # One thread stores it in each CTA of the cluster.
+        for cta in range(low.ctas):
+            _store(low.e, low.scalar(op.value), address_in(low, pointer, cta), type)
+        return
     _store(low.e, low.scalar(op.value), pointer, type)
 
 

@@ -11,13 +11,15 @@ from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.nv_tileas.launch_control import RESPONSE_WORDS
 from tessera_tools.dialects.nvvm.attributes import ClusterLaunchControlQueryTypeAttr
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import i64
+from tessera_tools.ir.builtin_attributes import UNIT, i64
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I1, I32, IntegerType
 from tessera_tools.passes.llvm.agents import full_barrier
+from tessera_tools.passes.llvm.clusters import is_first
 from tessera_tools.passes.llvm.inline_asm import instruction
 from tessera_tools.passes.llvm.instructions import guarded, only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
+from tessera_tools.passes.llvm.releases import pipeline_of_op
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.shuffles import BY_INDEX, exchange
 from tessera_tools.target import Feature
@@ -56,7 +58,8 @@ def request_launch(low: Lowering, op: nv_tileas.RequestLaunch) -> None:
     e, buffer = low.e, low.buffer(op.buffer)
     stage = e.mul(low.scalar(op.iter), buffer.stage_bytes)
     place = e.gep(e.gep(e.address_of(GLOBAL_SMEM), buffer.offset), stage)
-    e.nvvm("clusterlaunchcontrol.try.cancel", [place, full_barrier(low, op)])
+    multicast: dict[str, Any] = {"multicast": UNIT} if pipeline_of_op(op).by_first is not None else {}
+    e.nvvm("clusterlaunchcontrol.try.cancel", [place, full_barrier(low, op)], **multicast)
 
 
 @lowers("nv_tileas.take_number")
@@ -64,11 +67,12 @@ def take_number(low: Lowering, op: nv_tileas.TakeNumber) -> None:
     """By one thread."""
     e = low.e
     one, zero = e.constant(1), e.constant(0)
+    taker = e.is_first_thread if low.ctas == 1 else e.both([e.is_first_thread, is_first(low)])
     taken = instruction(
         e,
         "atom.relaxed.gpu.global.add.u32 {d}, [{0}], {1}",
         [low.scalar(op.counter), one],
-        e.is_first_thread,
+        taker,
         zero,
     )
     low.define(op.res, taken)
@@ -94,7 +98,10 @@ def canceled_program_id(low: Lowering, op: nv_tileas.CanceledProgramId) -> None:
         return found
 
     def number() -> list[Value]:
-        x, y, z = (query(f"get_first_cta_id_{axis}", I32) for axis in "xyz")
+        x, y, z = (
+            e.lshr(query(f"get_first_cta_id_{axis}", I32), count.bit_length() - 1)
+            for axis, count in zip("xyz", low.cluster, strict=True)
+        )
         row = e.add(e.mul(z, low.scalar(op.rows)), y)
         return [e.constant(e.add(e.mul(row, low.scalar(op.columns)), x))]
 

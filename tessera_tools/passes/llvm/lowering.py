@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
+from math import prod
 from typing import Any, TypeVar
 
 from tessera_tools.analysis.facts import Facts
@@ -131,13 +132,20 @@ class Lowering:
     """The lowering of one kernel to llvm: the emitter, and the lowered values."""
 
     def __init__(
-        self, emitter: Emitter, target: Target, allocation: Allocation, symbols: Symbols, ctas: int = 1
+        self,
+        emitter: Emitter,
+        target: Target,
+        allocation: Allocation,
+        symbols: Symbols,
+        cluster: Sequence[int] = (1, 1, 1),
     ) -> None:
         self.e = emitter
         self.unit_of_kernel = emitter.unit
         self.symbols = symbols
         self.target = target
-        self.ctas = ctas
+        self.cluster = tuple(cluster)
+        """The CTAs of a cluster along each axis of the grid."""
+        self.ctas = prod(cluster)
         """The CTAs of a cluster."""
         self.launched_registers = launched_registers(target, self.unit_of_kernel.threads)
         """Registers of each thread until it requests others."""

@@ -62,7 +62,7 @@ def is_completed_elsewhere(pipeline: nv_tileas.CreatePipeline) -> bool:
         for op in acquired
     )
     by_products = any(isinstance(op, nv_tileas.ConsumerRelease) and op.products is not None for op in read)
-    return not by_threads or by_products or pipeline.peers is not None or pipeline.pair is not None
+    return not by_threads or by_products or pipeline.is_of_cluster
 
 
 def is_fenced_later(op: Operation) -> bool:

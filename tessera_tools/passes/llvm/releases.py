@@ -66,7 +66,7 @@ def is_last(op: Operation) -> bool:
     if not isinstance(op, nv_tileas.ConsumerRelease) or op.products is not None:
         return False
     pipeline = pipeline_of_op(op, op.token)
-    if peers_of(pipeline) or pipeline.pair is not None:
+    if pipeline.is_of_cluster:
         return False
     if any(isinstance(user, nv_tileas.ProducerTail) for user in pipeline.res.users):
         return False

@@ -12,12 +12,14 @@ The agent that has the first loop, the producer, takes tickets for all, one prog
 from a pipeline of their own, and runs the same programs in the same order, so that the other pipelines stay as they
 are.  A `counter` in memory gives the numbers behind those with which CTAs begin; a producer of one warp need not read
 what its thread has stored.  With `cancel`, a CTA takes the place of one that has not begun (launch_control.py of
-nv_tileas); the answer arrives by the async proxy.
+nv_tileas); the answer arrives by the async proxy.  The first CTA of a cluster takes tickets for all of them.  Of a pair
+of CTAs, one multiplies, and the agent of the other one reads tickets alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.persistent import CANCEL, COUNTER, DEALT, PERSISTENT, Persistent, persistent_of
@@ -26,14 +28,14 @@ from tessera_tools.dialects.nv_tileaa.base import MEM_TOKEN
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.dialects.nv_tileas.launch_control import RESPONSE_WORDS
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import i32, i64
+from tessera_tools.ir.builtin_attributes import UNIT, i32, i64
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I32, I64, bit_width
 from tessera_tools.layout.shared import swizzled
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.agent_channels import fill_one, read_one, stage_of
 from tessera_tools.passes.tileas.raster import Numbers
-from tessera_tools.planning.kernel import kernels
+from tessera_tools.planning.kernel import kernel_spec, kernels
 from tessera_tools.planning.shared_memory import ALIGN
 from tessera_tools.records import dataclass
 from tessera_tools.target.grids import MOST_PROGRAMS, MOST_RESIDENT
@@ -74,7 +76,10 @@ def _checked(function: nv_tileaa.Func, loops: Sequence[Operation]) -> dict[Regio
     for loop in loops:
         agent = nv_tileas.agent_of(loop)
         around = function.body if agent is None else agent
-        if not isinstance(loop, scf.For) or loop.lower.type is not I32 or loop.parent is not around.entry:
+        block = loop.parent
+        if agent is not None and block is not around.entry and isinstance(loop.parent_op, scf.If):
+            block = loop.parent_op.parent
+        if not isinstance(loop, scf.For) or loop.lower.type is not I32 or block is not around.entry:
             raise loop.error(
                 f"has the attribute {DEALT}; expected an scf.for of i32 in the block of the kernel, or of an agent"
             )
@@ -98,6 +103,7 @@ class _Dealer:
                 f"deals out programs, but its kernel has no {PERSISTENT}; run --tileas-resolve-program-ids"
             )
         self.known: Persistent = known
+        self.ctas = prod(kernel_spec(function).cluster)
 
     def deal(self, context: PassContext) -> None:
         if None in self.loops:
@@ -110,6 +116,13 @@ class _Dealer:
 
     def alone(self, loop: scf.For) -> None:
         """All threads run the loop."""
+        if self.ctas > 1:
+            taken = "take a number from the counter" if self.known.scheduler == COUNTER else "cancel a launch"
+            raise self.function.error(
+                f"has clusters of {self.ctas} CTAs, which would each {taken}, and no agents, which would read what one "
+                "of them gets",
+                "use the scheduler static",
+            )
         source = _Counted(self, loop) if self.known.scheduler == COUNTER else _Canceled(self, loop)
         counted = self.unbounded(loop, source.carried)
         body = counted.made.body.entry
@@ -126,7 +139,7 @@ class _Dealer:
         switch = next(agent.parent for agent in self.loops if agent is not None)
         assert isinstance(switch, nv_tileas.AgentSwitch)
         taker = next(region for region in switch.regions if region in self.loops)
-        counted_alone = self.known.scheduler == COUNTER and _warps(switch, taker) == 1
+        counted_alone = self.known.scheduler == COUNTER and self.ctas == 1 and _warps(switch, taker) == 1
         readers = [agent for agent in self.loops if not (agent is taker and counted_alone)]
         # Beside the other pipelines, whose mbarriers one fence makes visible.
         others = (op for op in switch.parent or () if isinstance(op, nv_tileas.CreatePipeline))
@@ -134,14 +147,17 @@ class _Dealer:
         made = nv_tileas.CreatePipeline(
             i32(STAGES),
             i32(1),
-            i32(sum(_warps(switch, agent) for agent in readers)),
+            i32(self.ctas * sum(_warps(switch, agent) for agent in readers)),
+            by_first=UNIT if self.ctas > 1 else None,
             res=nv_tileas.PipelineTokenType(),
             location=self.loops[taker].location,
         )
         tickets = before.insert(made).res
         kind = _CountedTickets if self.known.scheduler == COUNTER else _CanceledTickets
         source: Any = kind(self, self.loops[taker], tickets, before)
-        for agent, loop in list(self.loops.items()):
+        loops = list(self.loops.items())
+        loops += [(agent, _otherwise(loop)) for agent, loop in loops if isinstance(loop.parent_op, scf.If)]
+        for agent, loop in loops:
             start = nv_tileas.CreateIterator(tickets, res=_ITERATOR, location=loop.location)
             counted = self.unbounded(loop, [Builder.before(loop).insert(start).res])
             body = counted.made.body.entry
@@ -171,6 +187,22 @@ class _Dealer:
         """The columns and rows of the grid that was launched."""
         x, y = (builder.insert(nv_tileaa.GetNumPrograms(i32(axis), res=I32)).res for axis in (0, 1))
         return x, y
+
+
+def _otherwise(loop: scf.For) -> scf.For:
+    """A loop of nothing, where the branch around a loop is not taken: each warp reads each ticket in all CTAs."""
+    branch = loop.parent_op
+    assert isinstance(branch, scf.If)
+    other = branch.regions[branch.regions[0] is loop.parent.parent]  # type: ignore[union-attr]
+    if not other.blocks:
+        other.append(Block())
+        Builder.at_end(other.entry, loop.location).insert(scf.Yield([]))
+    end = other.entry.last_op
+    assert end is not None
+    made = scf.For(loop.lower, loop.upper, loop.step, [], results=[], location=loop.location)
+    made.body.append(Block([I32], [loop.location]))
+    Builder.at_end(made.body.entry, loop.location).insert(scf.Yield([]))
+    return Builder.before(end).insert(made)
 
 
 def _warps(switch: nv_tileas.AgentSwitch, agent: Region | None) -> int:

@@ -15,7 +15,6 @@ many CTAs as run at once, and passes the extents of the grid that it was asked f
 
 from __future__ import annotations
 
-from math import prod
 from typing import Any, ClassVar
 
 from tessera_tools.analysis.persistent import (
@@ -52,7 +51,7 @@ from tessera_tools.passes.tileas.raster import (
     program_at,
     read_raster,
 )
-from tessera_tools.planning.kernel import kernel_spec, kernels, target_of
+from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature
 from tessera_tools.target.grids import MOST_PROGRAMS, MOST_RESIDENT
@@ -292,18 +291,23 @@ def _hidden(function: nv_tileaa.Func, scheduler: str) -> tuple[_Grid, Value, Val
 
 
 def _launched(function: nv_tileaa.Func) -> tuple[_Grid, Value, None]:
-    """The grid as it is launched, and the number of the first program: that of this CTA."""
+    """The grid, and the number of the first program: that of this CTA, or cluster.  The grid is the one that is
+    launched, unless clusters run several programs."""
     target = target_of(function.parent_op or function)
     if not target.has(Feature.LAUNCH_CONTROL):
         raise function.error(
             f"is compiled for {target.name}, which has no cluster launch control; it requires sm_100 or later",
             "use the scheduler static, or counter",
         )
-    function.attributes[PERSISTENT] = Persistent(CANCEL, None).attribute()
-    grid = _Grid(function, hidden=False)
+    in_clusters = programs_of(function) is not None
+    if in_clusters:
+        grid = _hidden_grid(function, CANCEL)
+    else:
+        grid = _Grid(function, hidden=False)
+        function.attributes[PERSISTENT] = Persistent(CANCEL, None).attribute()
     n = grid.numbers
     x, y, z = (grid.builder.insert(nv_tileaa.GetProgramId(i32(axis), res=I32)).res for axis in range(3))
-    columns, rows, _ = grid.extents
+    columns, rows, _ = grid.places
     return grid, n.add(x, n.mul(n.add(y, n.mul(z, rows)), columns)), None
 
 
@@ -325,12 +329,6 @@ def _moved(loop: scf.While, body: Block) -> tuple[Value, Operation]:
 
 def _counted(function: nv_tileaa.Func, loop: scf.While, raster: Raster, scheduler: str) -> None:
     """A loop over the programs of a CTA with a static stride; marked, if CTAs deal out its iterations."""
-    size = prod(kernel_spec(function).cluster)
-    if scheduler != STATIC and size > 1:
-        taken = "take a number from the counter" if scheduler == COUNTER else "cancel a launch"
-        raise function.error(
-            f"has clusters of {size} CTAs, which would each {taken}", "use the scheduler static"
-        )
     first = loop.inits[0].defining_op
     assert first is not None
     grid, own, stride = _launched(function) if scheduler == CANCEL else _hidden(function, scheduler)
