@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import os
 import pickle
 import shutil
@@ -50,11 +51,18 @@ def remove_folder(folder: str) -> None:
 def once_in_a_run(make: Callable[..., Result_co]) -> Shared[Result_co]:
     """As functools.cache, but for all processes of a test run.
 
-    The arguments are told apart by `repr`; the result must be picklable. An exception is not kept.
+    A call with an argument that has its default value is the same call as one without it. The arguments are told apart
+    by `repr`; the result must be picklable. An exception is not kept.
     """
+    signature = inspect.signature(make)
+
+    def shared(*args: Any, **options: Any) -> Result_co:
+        given = signature.bind(*args, **options)
+        given.apply_defaults()
+        return kept(*given.args, **given.kwargs)
 
     @functools.cache
-    def shared(*args: Any, **options: Any) -> Result_co:
+    def kept(*args: Any, **options: Any) -> Result_co:
         folder = os.environ.get(VARIABLE)
         if folder is None:
             return make(*args, **options)
@@ -69,4 +77,6 @@ def once_in_a_run(make: Callable[..., Result_co]) -> Shared[Result_co]:
         temporary.replace(path)
         return result
 
-    return cast("Shared[Result_co]", functools.wraps(make)(shared))
+    found = cast("Shared[Result_co]", functools.wraps(make)(shared))
+    found.cache_clear = kept.cache_clear  # type: ignore[method-assign]
+    return found

@@ -43,6 +43,27 @@ def test_other_arguments_give_another_result(folder: Path) -> None:
     assert len(calls) == 3
 
 
+def test_a_default_value_that_is_written_is_the_same_call(folder: Path) -> None:
+    calls: list[tuple[str, int]] = []
+    one = worker(calls)
+    assert one("a") == one("a", 3) == one(level=3, text="a") == worker(calls)("a", 3)
+    assert calls == [("a", 3)]
+
+
+def test_a_forgotten_result_is_read_again(folder: Path, tmp_path: Path) -> None:
+    calls: list[tuple[str, int]] = []
+
+    @once_in_a_run
+    def made() -> str:
+        calls.append(("", 0))
+        return "a"
+
+    assert made() == "a"
+    next(tmp_path.iterdir()).unlink()
+    made.cache_clear()
+    assert made() == "a" and len(calls) == 2
+
+
 def test_a_failure_is_not_kept(folder: Path) -> None:
     calls: list[tuple[str, int]] = []
     for _ in range(2):
