@@ -12,7 +12,7 @@ replace the sums, which is all that the threads wait for: the other acquires are
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects import nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import UNIT, i32, i64
@@ -60,7 +60,7 @@ def share_columns(corrected: Accumulation, accumulations: list[Accumulation]) ->
         or source.dot.parent is not product.dot.parent
         or factor.before is not product.dot
         or not isinstance(product.dot.parent_op, scf.For)
-        or not _follows(factor.value, source.dot)
+        or source.dot not in computed_from([factor.value])
         or type.shape[1] * bit_width(type.element) > 32 * source.dot.c.type.shape[1]
     ):
         return False
@@ -68,18 +68,17 @@ def share_columns(corrected: Accumulation, accumulations: list[Accumulation]) ->
     return True
 
 
-def _follows(value: Value, dot: nv_tileas.Dot) -> bool:
-    """Whether a value is computed from a product in the same iteration."""
-    seen: set[Any] = set()
-    work = [value]
+def computed_from(values: list[Value]) -> set[Operation]:
+    """The ops of the same iteration from which values are computed."""
+    found: set[Operation] = set()
+    work = list(values)
     while work:
         op = work.pop().defining_op
-        if op is dot:
-            return True
-        if op is not None and op not in seen:
-            seen.add(op)
-            work += op.operands
-    return False
+        if op is not None and op not in found:
+            inner = [op, *op.walk()]
+            found.update(inner)
+            work += [value for other in inner for value in other.operands]
+    return found
 
 
 def start_parts(

@@ -57,6 +57,7 @@ from tessera_tools.passes.tileas.products import (
 from tessera_tools.passes.tileas.umma_columns import MOST_COLUMNS, SCALES, reserve, scales_type
 from tessera_tools.passes.tileas.umma_corrections import Correction, correct
 from tessera_tools.passes.tileas.umma_pairs import may_pair, pair
+from tessera_tools.passes.tileas.umma_parts import computed_from
 from tessera_tools.passes.tileas.umma_warpgroups import warpgroups
 from tessera_tools.records import dataclass, field, replace
 from tessera_tools.target import Target
@@ -533,16 +534,3 @@ def _divide(accumulations: list[Accumulation]) -> None:
             before = (agents[op] + 1 for op in computed_from(factors) if op in agents)
             one.agent = min(max(before, default=0), _MOST_AGENTS - 1)
         agents.update((product.dot, one.agent) for product in one.products)
-
-
-def computed_from(values: list[Value]) -> set[Operation]:
-    """The ops of the same iteration from which values are computed."""
-    found: set[Operation] = set()
-    work = list(values)
-    while work:
-        op = work.pop().defining_op
-        if op is not None and op not in found:
-            inner = [op, *op.walk()]
-            found.update(inner)
-            work += [value for other in inner for value in other.operands]
-    return found
