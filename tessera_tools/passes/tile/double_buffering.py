@@ -261,7 +261,9 @@ class _Plan:
         part = MemRefType(shape, full.element, layout, full.memory_space)
         lists = [DenseArrayAttr(I64, tuple(items)) for items in (offsets, sizes, steps)]
         dynamic = [] if isinstance(number, int) else [number]
-        return builder.insert(memref.SubView(ring, dynamic, [], [], *lists, result=part)).result
+        made = builder.insert(memref.SubView(ring, dynamic, [], [], *lists, result=part)).result
+        made.name_hint = ring.name_hint
+        return made
 
     def as_index(self, builder: Builder, value: Value) -> Value:
         """A number of the loop's type as an index."""
