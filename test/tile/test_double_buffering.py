@@ -58,6 +58,25 @@ def test_a_product(depth: int, target: str) -> None:
         np.testing.assert_array_equal(arrays[2], a.astype(np.float64) @ b.astype(np.float64))
 
 
+@pytest.mark.parametrize("target", ["sm_80", "sm_90a"])
+def test_a_loop_in_a_loop(target: str) -> None:
+    """The first copy for the next rows waits until all threads have read the last tile of these."""
+    start, end = PRODUCT.index("  scf.for"), PRODUCT.index("  %d =")
+    inner = PRODUCT[start:end].replace("%A[0,", "%A[%row,")
+    outer = f"%rows = memref.dim %A, %c0 : memref<?x?xf16>\n  scf.for %row = %c0 to %rows step %c64 {{\n{inner}  }}\n"
+    text = (PRODUCT[:start] + outer + PRODUCT[end:]).replace("WAIT", WAITS[0])
+    rng = np.random.default_rng(fresh_seed())
+    a = rng.integers(-4, 5, (192, 96)).astype(np.float16)
+    b = rng.integers(-4, 5, (96, 64)).astype(np.float16)
+    for mode in ("late", "early"):
+        arrays, result = launch(
+            text, *strided(a), *strided(b), *strided(np.zeros((64, 64), np.float32)), target=target,
+            passes=PASSES, mode=mode,
+        )  # fmt: skip
+        assert not result.findings, result.findings.text("product")
+        np.testing.assert_array_equal(arrays[2], a.astype(np.float64).reshape(3, 64, 96).sum(axis=0) @ b)
+
+
 def test_the_next_tile_is_on_its_way_during_the_product() -> None:
     text = PRODUCT.replace("WAIT", WAITS[0])
     before, after = (compiled(text, passes=passes).ptx for passes in ((), PASSES))

@@ -28,6 +28,7 @@ from tessera_tools.ir.builder import Builder
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StridedLayoutAttr, i64, index
 from tessera_tools.ir.core import Block, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.types import I64, INDEX, MemRefType
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tile.convert_tile_to_tileas import ConvertTileToTileAS, is_kernel
@@ -198,6 +199,9 @@ class _Plan:
         """Make the buffers rings of two stages, and copy an iteration ahead."""
         loop, body = self.loop, self.loop.body.entry
         before = Builder.before(loop)
+        if _is_in_loop(loop):
+            # Threads may still read what the loop has copied in the iteration before of the loop around it.
+            before.insert(tile.Barrier())
         first = before.insert(arith.CmpI.of(loop.less_than, loop.lower, loop.upper)).result
         rings = {buffer: self.ring(buffer) for buffer in self.buffers}
         self.ahead(before, first, loop.lower, 0, rings)
@@ -257,7 +261,9 @@ class _Plan:
         part = MemRefType(shape, full.element, layout, full.memory_space)
         lists = [DenseArrayAttr(I64, tuple(items)) for items in (offsets, sizes, steps)]
         dynamic = [] if isinstance(number, int) else [number]
-        return builder.insert(memref.SubView(ring, dynamic, [], [], *lists, result=part)).result
+        made = builder.insert(memref.SubView(ring, dynamic, [], [], *lists, result=part)).result
+        made.name_hint = ring.name_hint
+        return made
 
     def as_index(self, builder: Builder, value: Value) -> Value:
         """A number of the loop's type as an index."""
@@ -298,6 +304,13 @@ class _Plan:
                 found.add(made)
                 work += made.operands
         return found
+
+
+def _is_in_loop(op: Operation) -> bool:
+    around = op.parent_op
+    while around is not None and not isinstance(around, LoopLike):
+        around = around.parent_op
+    return around is not None
 
 
 def _bytes(op: tile.AllocShared) -> int:
