@@ -299,3 +299,12 @@ def test_a_program_that_cannot_be_started_is_an_os_error(tmp_path: Path):
     for path, error in ((tmp_path / "missing", FileNotFoundError), (tmp_path / "text", PermissionError)):
         with pytest.raises(error):
             run([str(path)], time_limit=20)
+
+
+@pytest.mark.parametrize("deadline", [None, 60])
+def test_a_child_that_has_ended_is_reaped_with_its_status(deadline: int | None) -> None:
+    child = process.fork()
+    if not child:
+        os._exit(7)
+    status = process.reap(child, None if deadline is None else time.monotonic() + deadline)
+    assert status is not None and os.waitstatus_to_exitcode(status) == 7

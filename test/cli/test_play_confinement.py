@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import subprocess
@@ -9,6 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tessera_tools.cli import play_confinement
 
 PROGRAM = """
 import json, os, socket, subprocess, sys
@@ -42,6 +45,28 @@ print(json.dumps({
 """
 
 
+def has_landlock() -> bool:
+    """Whether the kernel tells a version of Landlock (landlock_create_ruleset)."""
+    call = ctypes.CDLL(None, use_errno=True).syscall
+    return call(444, None, ctypes.c_size_t(0), ctypes.c_uint32(1)) >= 1
+
+
+@pytest.mark.parametrize(("version", "rules"), [(-1, -1), (0, -1), (5, -1)])
+def test_what_the_kernel_refuses_is_told(
+    version: int, rules: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No Landlock, one that is off, and one that makes no set of rules."""
+    answers = iter((version, rules))
+
+    class Library:
+        @staticmethod
+        def syscall(*_: object) -> int:
+            return next(answers)
+
+    monkeypatch.setattr(play_confinement.ctypes, "CDLL", lambda *_, **__: Library)
+    assert play_confinement.confine(str(tmp_path)) is False
+
+
 def test_files_of_others_cannot_be_reached(tmp_path: Path) -> None:
     import socket
 
@@ -56,6 +81,7 @@ def test_files_of_others_cannot_be_reached(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     if found is None:
+        assert not has_landlock(), "the kernel has Landlock, and the process is not confined"
         pytest.skip("the kernel has no Landlock")
     allowed = {name for name, may in found.items() if may}
     # Kernels before 6.7 cannot deny connections.

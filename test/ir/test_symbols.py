@@ -16,6 +16,7 @@ from tessera_tools.ir.symbols import (
     shared_symbol_tables,
     symbol_name,
 )
+from tessera_tools.parser import parse_attribute
 
 
 def call(callee: SymbolRefAttr) -> Operation:
@@ -111,3 +112,9 @@ def test_look_ups_share_tables_within_the_block_only() -> None:
         assert lookup_symbol(second, "g") is first
     assert lookup_symbol(second, "g") is None
     assert lookup_symbol(second, "h") is first
+
+
+def test_a_quoted_name_is_read_without_its_quotes() -> None:
+    found = parse_attribute(r'@"two words"::@plain::@"a\22b"')
+    assert found == SymbolRefAttr("two words", ("plain", 'a"b'))
+    assert parse_attribute(str(found)) == found

@@ -25,8 +25,9 @@ from ir.sample_ops import (
 )
 
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.dialects import arith
 from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp
-from tessera_tools.ir.types import I32
+from tessera_tools.ir.types import I32, I64, IntegerType
 from tessera_tools.ir.verifier import verify, verify_or_raise
 
 
@@ -232,3 +233,14 @@ def test_work_is_linear_in_the_number_of_operations() -> None:
         return executed
 
     assert lines(2000) < 11 * lines(200)
+
+
+def test_an_invalid_op_at_the_end_of_a_block_is_shown_in_the_generic_form() -> None:
+    def shown(type: IntegerType) -> str:
+        body = Block([I32, type])
+        body.append(arith.AddI.create(body.arguments, [I32]))
+        (message,) = (m for m in messages(module(func(body))) if "no terminator" in m)
+        return message.partition("has ")[2]
+
+    assert "arith.addi" in shown(I32) and '"arith.addi"' not in shown(I32)
+    assert '"arith.addi"' in shown(I64)

@@ -75,6 +75,25 @@ func.func @branches(%x: i32, %c: i1) -> i32 {
   return %s : i32
 }
 
+// What is computed for a needed argument of a block stays.
+// CHECK-LABEL: @computed
+// CHECK-NOT: muli
+// CHECK: %[[V:.*]] = arith.addi %x, %x : i32
+// CHECK: cf.cond_br %c, ^[[A:.*]], ^[[B:.*]](%[[V]] : i32)
+// CHECK: ^[[A]]:
+// CHECK: %[[W:.*]] = arith.subi %x, %x : i32
+// CHECK: cf.br ^[[B]](%[[W]] : i32)
+func.func @computed(%x: i32, %c: i1) -> i32 {
+  %u = arith.muli %x, %x : i32
+  %v = arith.addi %x, %x : i32
+  cf.cond_br %c, ^a(%u : i32), ^b(%v : i32)
+^a(%p: i32):
+  %w = arith.subi %x, %x : i32
+  cf.br ^b(%w : i32)
+^b(%s: i32):
+  return %s : i32
+}
+
 // A value that an effect needs stays, wherever it is.
 // CHECK-LABEL: @effect
 // CHECK: func.call @printed(%a)
