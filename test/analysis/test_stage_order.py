@@ -38,6 +38,16 @@ def branch(then: str, given: str, other: str, result: str = "%b") -> str:
     }} else {{ scf.yield {other} : {ITERATOR} }}"""
 
 
+def left(before: str, given: str, body: str, following: str) -> str:
+    """A loop that carries %j until a branch behind `before` leaves it with `given`, and goes on with `following`."""
+    return f"""%r = nv_tileaa.loop (%j = %s) : ({ITERATOR}) -> {ITERATOR} {{
+      {before}
+      nv_tileaa.if %cond {{ nv_tileaa.break {given} : {ITERATOR} }}
+      {body}
+      nv_tileaa.continue {following} : {ITERATOR}
+    }}"""
+
+
 def lines(*parts: str) -> str:
     return "\n".join(parts)
 
@@ -93,6 +103,10 @@ RIGHT = {
     "two in each iteration": lines(
         FIRST, loop(lines(STEP, use("%next", "%u"), inc("%next", "%then")), "%then")
     ),
+    "in a loop that a branch leaves": lines(FIRST, left("", "%j", STEP, "%next"), use("%r", "%v")),
+    "in one that a branch leaves behind a stage": lines(
+        FIRST, left(STEP, "%next", "", "%next"), use("%r", "%v")
+    ),
     "in a branch that advances": lines(FIRST, loop(branch(STEP, "%next", "%j"), "%b")),
     "in either branch": lines(
         FIRST, loop(lines(f"scf.if %cond {{ {use()} }} else {{ {use()} }}", inc("%j", "%next")), "%next")
@@ -119,6 +133,16 @@ WRONG = {
         lines(FIRST, loop(lines(STEP, use("%next", "%u")), "%next")),
         "inc_iter",
         "carries an iterator that is 1 stage behind after each iteration of 'scf.for'; advance it",
+    ),
+    "a loop goes on without advancing": (
+        lines(FIRST, left("", "%j", STEP, "%j")),
+        "loop",
+        "carries an iterator that is 1 stage behind after each iteration of 'nv_tileaa.loop'; advance it",
+    ),
+    "a loop is left with an iterator from before its stage": (
+        lines(FIRST, left(STEP, "%j", "", "%next"), use("%r", "%v")),
+        "consumer_wait",
+        "uses a stage a second time",
     ),
     "the first stage is left out": (
         lines(FIRST, loop(lines(inc("%j", "%next"), use("%next")), "%next")),

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from programs import Array, assembled, compiled, decode, empty, fresh_seed, launch, random
-from trials import Trial, missed, mutants, near
+from trials import Trial, changed_lines, missed, mutants, near, without_synchronization_of_cluster
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -67,17 +67,27 @@ def test_one_thread_takes_each_ticket(persistent: str) -> None:
 
 @both_modes
 @every_scheduler
-@pytest.mark.parametrize("resident", [1, 3, 100])
-def test_a_ragged_product(target: str, persistent: str, resident: int, mode: str) -> None:
+def test_a_ragged_product(target: str, persistent: str, mode: str) -> None:
     """CTAs with no program, one, and several; sums without terms are 0."""
     rng = np.random.default_rng(fresh_seed())
-    m, n = int(rng.integers(129, 300)), 8 * int(rng.integers(33, 70))
-    for k in (0, 8 * int(rng.integers(1, 30))):
+    m, n = int(rng.integers(65, 190)), 8 * int(rng.integers(9, 24))
+    for k, resident in ((0, 1), (8 * int(rng.integers(1, 30)), 1), (72, 3), (72, 100)):
         a, b = random("f16", (m, k), rng), random("f16", (k, n), rng)
         found = launch(
-            GEMM, *arguments(a, b, empty("f16", (m, n))), target=target, grid=(-(-m // 128), -(-n // 256)),
+            SMALL, *arguments(a, b, empty("f16", (m, n))), target=target, grid=(-(-m // 64), -(-n // 64)),
             persistent=persistent, resident=resident, mode=mode,
         )[0][2]  # fmt: skip
+        np.testing.assert_allclose(found, a.astype(np.float64) @ b, rtol=1e-2, atol=5e-2)
+
+
+@every_scheduler
+def test_a_product_in_large_tiles(target: str, persistent: str) -> None:
+    rng = np.random.default_rng(fresh_seed())
+    m, n, k = int(rng.integers(129, 256)), 8 * int(rng.integers(33, 64)), 8 * int(rng.integers(1, 30))
+    a, b = random("f16", (m, k), rng), random("f16", (k, n), rng)
+    options: dict[str, Any] = {"target": target, "persistent": persistent, "resident": 2, "grid": (2, 2)}
+    for mode in ("late", "early"):
+        found = launch(GEMM, *arguments(a, b, empty("f16", (m, n))), **options, mode=mode)[0][2]
         np.testing.assert_allclose(found, a.astype(np.float64) @ b, rtol=1e-2, atol=5e-2)
 
 
@@ -118,7 +128,10 @@ ATTENTION = {
 }
 
 
-@pytest.mark.parametrize("name", ATTENTION)
+@pytest.mark.parametrize(
+    "name",
+    ["d64", "d128, causal", *(pytest.param(n, marks=pytest.mark.slow) for n in ("d64, causal", "d128"))],
+)
 @every_scheduler
 def test_attention(target: str, persistent: str, name: str) -> None:
     """Also with an agent for the correction, and with programs of different lengths."""
@@ -166,7 +179,86 @@ def test_programs_without_a_loop(target: str, persistent: str, mode: str) -> Non
     np.testing.assert_allclose(found, a.astype(np.float64) @ b, rtol=1e-3, atol=1e-2)
 
 
+# -- clusters
+
+
+CLUSTERS = [
+    ("sm_90a", "counter", "1x2"),
+    ("sm_90a", "counter", "blocks:2x1"),
+    ("sm_100a", "counter", "blocks:2x1"),
+    ("sm_100a", "cancel", "blocks:2x1"),
+    ("sm_100a", "cancel", "blocks:1x2"),
+    pytest.param("sm_100a", "cancel", "2x1", marks=pytest.mark.slow),
+    pytest.param("sm_100a", "cancel", "blocks:2x2", marks=pytest.mark.slow),
+    pytest.param("sm_100a", "counter", "blocks:4x1", marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.parametrize(("target", "persistent", "cluster"), CLUSTERS)
+def test_clusters_take_tickets_together(target: str, persistent: str, cluster: str) -> None:
+    """Clusters at the end of the grid have fewer programs than CTAs, and some clusters none."""
+    rng = np.random.default_rng(fresh_seed())
+    m, n, k = int(rng.integers(129, 190)), 8 * int(rng.integers(9, 24)), 8 * int(rng.integers(1, 30))
+    a, b = random("f16", (m, k), rng), random("f16", (k, n), rng)
+    options: dict[str, Any] = {"target": target, "persistent": persistent, "cluster": cluster}
+    for mode, resident in (("late", 1), ("early", 50), ("early", 1)):
+        found = launch(
+            SMALL, *arguments(a, b, empty("f16", (m, n))), grid=(3, -(-n // 64)), **options, resident=resident,
+            mode=mode,
+        )[0][2]  # fmt: skip
+        np.testing.assert_allclose(found, a.astype(np.float64) @ b, rtol=1e-2, atol=5e-2)
+
+
+@pytest.mark.parametrize("persistent", ["counter", "cancel"])
+def test_pairs_that_multiply_together_stay(persistent: str) -> None:
+    """The first CTA asks once for all; the one that does not multiply reads the answers, too."""
+    made = compiled(GEMM, "sm_100a", persistent=persistent, cluster="blocks:2x1")
+    assert "tcgen05.mma.cta_group::2" in made.ptx
+    assert made.ptx.count("multicast::cluster::all") == (persistent == "cancel")
+    assert made.ptx.count("query_cancel.is_canceled") == 4 * (persistent == "cancel")
+    (kernel,) = made.manifest.kernels
+    assert kernel.persistent is not None and kernel.persistent.scheduler == persistent
+    # With clusters, the grid of a launch counts them, so that the one that the caller asks for is hidden.
+    assert kernel.persistent.blocks == (2, 1) and kernel.persistent.grid == (15, 16, 17)
+    used = assembled(made.ptx, "sm_100a")
+    assert used.warnings == []
+
+
+def test_attention_in_pairs() -> None:
+    """Both CTAs of a pair run loops of the same length, also with a causal mask."""
+    rng, kernel = np.random.default_rng(fresh_seed()), Attention(rows=128, keys=64, width=64, causal=True)
+    queries = 3 * kernel.rows + int(rng.integers(1, kernel.rows))
+    args, expected = kernel.case(queries, queries, rng)
+    options: dict[str, Any] = {"target": "sm_100a", "grid": (4,), "cluster": "blocks:2x1"}
+    for persistent, mode in (("cancel", "late"), ("counter", "early")):
+        found = launch(kernel.text(), *args, **options, persistent=persistent, resident=1, mode=mode)[0][3]
+        np.testing.assert_allclose(decode(kernel.element, found), expected, rtol=2e-2, atol=2e-2)
+
+
 # -- synchronization
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("target", "persistent"), [("sm_90a", "counter"), ("sm_100a", "counter"), ("sm_100a", "cancel")]
+)
+def test_every_synchronization_of_clusters_is_needed(target: str, persistent: str) -> None:
+    """Each wait, arrival and fence, also those of other CTAs."""
+    made = compiled(SMALL, target, persistent=persistent, cluster="blocks:2x1")
+    rng = np.random.default_rng(fresh_seed())
+
+    def trial(k: int) -> Trial:
+        a, b = (rng.standard_normal(s).astype(np.float16) for s in ((100, k), (k, 640)))
+        given = arguments(a, b, np.ones((100, 640), np.float16))
+        right = near(2, a.astype(np.float64) @ b, 0.1)
+        schedules = [("late", 0), ("early", 1), ("late", 2), ("early", 3)]
+        return Trial(given, target, (2, 10), right, schedules, {"resident": 1, "max_instructions": 400_000})
+
+    changed = [*mutants(made.ptx), *mutants(made.ptx, ("clusterlaunchcontrol.try", "st.shared::cluster"))]
+    changed += changed_lines(made.ptx, without_synchronization_of_cluster())
+    found = missed(made, changed, trial(96), trial(0))
+    # In kernels with pairs, the barrier of the CTA in front of that of the cluster at the end is one too many.
+    assert [what for what in found if "bar.sync \t0" not in what] == []
 
 
 @pytest.mark.slow

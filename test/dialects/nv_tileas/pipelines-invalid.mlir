@@ -418,3 +418,11 @@ func.func @f() {
   nv_tileas.async.pipeline.consumer_release %w
   return
 }
+
+// -----
+
+nv_tileaa.func @k() {
+  // expected-error @below {{is filled by the first CTA, and has peers, a pair, turns or parts; expected none of these}}
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 2 pair by_first : !nv_tileas.pipeline_token
+  nv_tileaa.return
+}

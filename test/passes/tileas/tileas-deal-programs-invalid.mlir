@@ -43,3 +43,15 @@ nv_tileaa.func @lost(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.ker
   } {nv_tileas.dealt = "counter"}
   nv_tileaa.return
 }
+
+// -----
+
+// Nothing hands a number to the other CTAs.
+// expected-error @below {{has clusters of 2 CTAs, which would each take a number from the counter, and no agents}}
+// expected-note @below {{use the scheduler static}}
+nv_tileaa.func @cluster(%n: i32, %c: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 1, 1]>, nv_tileaa.persistent = {counter = 1 : i64, grid = [0, 0, 0], scheduler = "counter"}} {
+  scf.for %p = %n to %n step %n : i32 {
+    scf.yield
+  } {nv_tileas.dealt = "counter"}
+  nv_tileaa.return
+}

@@ -128,4 +128,41 @@ nv_tileaa.func @cancel_of_agents() attributes {nv_tileaa.kernel_spec = #nv_tilea
   }
   nv_tileaa.return
 }
+
+// A cluster: the first CTA takes tickets for all, and each warp of all of them releases them there. An agent that
+// multiplies in one CTA of a pair reads them in the other one, too.
+// CHECK-LABEL: @clusters(
+// CHECK: %[[TICKETS:.+]] = nv_tileas.async.pipeline.create_pipeline stages = 4, producers = 1, consumers = 4 by_first
+// CHECK: nv_tileas.async.pipeline.agent_switch
+// CHECK: nv_tileas.take_number
+// CHECK: nv_tileas.async.pipeline.consume_one %[[TICKETS]]
+// CHECK: }, {
+// CHECK: scf.if
+// CHECK: "test.multiply"
+// CHECK: nv_tileas.async.pipeline.consume_one %[[TICKETS]]
+// CHECK: } else {
+// CHECK: nv_tileaa.loop
+// CHECK-NOT: "test.multiply"
+// CHECK: nv_tileas.async.pipeline.consume_one %[[TICKETS]]
+nv_tileaa.func @clusters(%programs: i32, %counter: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 2, cluster = [2, 1, 1]>, nv_tileaa.persistent = {counter = 1 : i64, grid = [0, 0, 0], scheduler = "counter"}} {
+  %own = nv_tileaa.get_program_id {axis = 0 : i32} : i32
+  %ctas = nv_tileaa.get_num_programs {axis = 0 : i32} : i32
+  nv_tileas.async.pipeline.agent_switch num_warps = [1, 1] warp_id = [0, 1] {
+    scf.for %p = %own to %programs step %ctas : i32 {
+      "test.load"(%p) : (i32) -> ()
+      scf.yield
+    } {nv_tileas.dealt = "counter"}
+    nv_tileas.async.pipeline.yield
+  }, {
+    %leads = "test.leads"() : () -> i1
+    scf.if %leads {
+      scf.for %p = %own to %programs step %ctas : i32 {
+        "test.multiply"(%p) : (i32) -> ()
+        scf.yield
+      } {nv_tileas.dealt = "counter"}
+    }
+    nv_tileas.async.pipeline.yield
+  }
+  nv_tileaa.return
+}
 }

@@ -6,24 +6,6 @@
 // RASTER: option raster={{.*}} is invalid; expected rows, reversed, reversed:N, grouped, grouped:N, hilbert, or hilbert:N with N a power of two
 // SCHEDULER: option 'scheduler' expects one of static, counter, cancel; found 'lottery'
 
-// The CTAs of a cluster would each take a number.
-// expected-error @below {{has clusters of 2 CTAs, which would each take a number from the counter}}
-// expected-note @below {{use the scheduler static}}
-nv_tileaa.func @cluster() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 1, 1]>} {
-  %first = nv_tileaa.first_program_id : i32
-  %end = scf.while (%pid = %first) : (i32) -> i32 {
-    %valid = nv_tileaa.is_valid_program_id %pid : i32 -> i1
-    scf.condition(%valid) %pid : i32
-  } do {
-  ^bb0(%program: i32):
-    %next = nv_tileaa.cancel_next_program_id : i32
-    scf.yield %next : i32
-  }
-  nv_tileaa.return
-}
-
-// -----
-
 nv_tileaa.func @alone() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
   // expected-error @below {{is not in a loop as tileas-dynamic-persistent makes it: expected one scf.while}}
   %next = nv_tileaa.cancel_next_program_id : i32

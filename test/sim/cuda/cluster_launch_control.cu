@@ -30,7 +30,7 @@ extern "C" __global__ void __launch_bounds__(64) cluster_launch_control(int *cou
                      : "r"(shared(&response))
                      : "memory");
         // The generic reads of the response are before the next write by the async proxy.
-        fence_async();
+        /*SYNC:fence_async*/ fence_async();
         /*SYNC:reuse*/ __syncthreads();
         if (!canceled)
             break;
