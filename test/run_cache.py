@@ -78,5 +78,5 @@ def once_in_a_run(make: Callable[..., Result_co]) -> Shared[Result_co]:
         return result
 
     found = cast("Shared[Result_co]", functools.wraps(make)(shared))
-    found.cache_clear = kept.cache_clear  # type: ignore[method-assign]
+    found.cache_clear = kept.cache_clear
     return found

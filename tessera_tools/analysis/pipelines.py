@@ -9,7 +9,8 @@ branches by `flow` (ir/flow.py).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import combinations
 
 from tessera_tools.analysis.held_stages import not_held
@@ -25,12 +26,15 @@ _ENDS = (nv_tileas.ProducerWrite, nv_tileas.ProducerCommit, nv_tileas.ConsumerRe
 _TOKENS = (nv_tileas.ConsumerTokenType, nv_tileas.ProducerTokenType)
 
 
-def problems(function: Operation) -> Iterator[DiagnosticError]:
-    """Yields an error for each op that leaves a stage unmatched on some path."""
-    yield from out_of_order(function)
-    yield from out_of_turn(function)
+def problems(function: Operation, inside: Iterable[Operation] | None = None) -> Iterator[DiagnosticError]:
+    """Yields an error for each op that leaves a stage unmatched on some path. `inside`: the ops of the function, from
+    a caller who has them."""
+    walked = function.walk() if inside is None else inside
+    ops = [op for op in walked if op.regions or _uses_stages(type(op))]
+    yield from out_of_order(function, ops)
+    yield from out_of_turn(ops)
     yield from not_held(function)
-    for op in function.walk():
+    for op in ops:
         if isinstance(op, nv_tileas.CreatePipeline):
             yield from _sides(op)
         elif isinstance(op, _BEGINS):
@@ -45,6 +49,12 @@ def problems(function: Operation) -> Iterator[DiagnosticError]:
             yield from _committed(op, function)
         elif op.regions:
             yield from _carried(op)
+
+
+@cache
+def _uses_stages(cls: type[Operation]) -> bool:
+    """Whether ops of a class make a pipeline, an iterator of one, or use its stages."""
+    return issubclass(cls, (nv_tileas.CreatePipeline, nv_tileas.IncIter, *_BEGINS, *_ENDS))
 
 
 def _same_stage(op: nv_tileas.ProducerWrite | nv_tileas.ConsumerRead) -> Iterator[DiagnosticError]:

@@ -30,10 +30,13 @@ from tessera_tools.ir.traits import OneRegionRuns
 BEGINS = (nv_tileas.ProducerAcquire, nv_tileas.ConsumerWait)
 
 
-def out_of_order(function: Operation) -> Iterator[DiagnosticError]:
-    """Yields an error for each side of a pipeline that leaves out a stage or begins one twice: the first such op."""
+def out_of_order(function: Operation, inside: Iterable[Operation]) -> Iterator[DiagnosticError]:
+    """Yields an error for each side of a pipeline that leaves out a stage or begins one twice: the first such op.
+
+    `inside`: the ops in the function, at least those of pipelines.
+    """
     sides: dict[tuple[Value, type[Operation], Region, int], list[Any]] = {}
-    for op in function.walk():
+    for op in inside:
         if isinstance(op, BEGINS) and not nv_tileas.is_unwrapped(op):
             agent = nv_tileas.agent_of(op) or function.regions[0]
             part = 0 if op.part is None else op.part.value
@@ -45,10 +48,10 @@ def out_of_order(function: Operation) -> Iterator[DiagnosticError]:
             yield failure
 
 
-def out_of_turn(function: Operation) -> Iterator[DiagnosticError]:
+def out_of_turn(inside: Iterable[Operation]) -> Iterator[DiagnosticError]:
     """Yields an error where agents leave out stages of a pipeline that they do not use in turn, or wait for a stage of
     one that they do outside of their turns."""
-    for op in function.walk():
+    for op in inside:
         if isinstance(op, nv_tileas.IncIter) and op.count is not None:
             pipeline = nv_tileas.pipeline_of(op.iter)
             if pipeline is not None and pipeline.in_turn is None:

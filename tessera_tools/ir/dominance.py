@@ -171,7 +171,7 @@ class DominanceInfo:
         region = a.parent
         if region is None or region is not b.parent:
             return False
-        return is_graph_region(region) or self._tree(region).dominates(a, b)
+        return self._tree(region).dominates(a, b) or is_graph_region(region)
 
     def properly_dominates(self, definition: Value | Operation, op: Operation) -> bool:
         """True if a value (or operation) is defined before `op` wherever `op` runs.
@@ -185,7 +185,7 @@ class DominanceInfo:
         if place is None or place.parent is None:
             return False
         if place.parent is block:
-            return is_graph_region(block.parent) or self._before(definition, place)
+            return self._before(definition, place) or is_graph_region(block.parent)
         return self.block_dominates(block, place.parent)
 
     @staticmethod

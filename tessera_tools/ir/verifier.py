@@ -153,10 +153,13 @@ class _Verifier:
         reachable: bool | None = None
         last = block.last_op
         plans = _plans
-        for op in block.operations:
+        # A check changes nothing, so that the list of operations is followed without a generator's care.
+        following = block.first_op
+        while following is not None:
+            op, following = following, following._next
             cls = type(op)
             plan = plans.get(cls) or _plan(cls)
-            for use in op.op_operands:
+            for use in op._operands:
                 value = use.value
                 if isinstance(value, OpResult):
                     if value.op in seen:

@@ -36,6 +36,8 @@ ParameterRule = Callable[[ParameterUse, Any], str | None]
 
 _op_rules: dict[str, OpRule | None] = {}
 _parameter_rules: dict[str, ParameterRule | None] = {}
+_rules_of: dict[tuple[str, ...], list[tuple[str, OpRule]]] = {}
+"""The names of an op's attributes → those with a rule. Most ops have none."""
 
 
 def _rule(known: dict[str, Any], key: str, table: str) -> Any:
@@ -49,9 +51,17 @@ def _rule(known: dict[str, Any], key: str, table: str) -> Any:
 
 def verify_op_attributes(op: Operation) -> None:
     """Raise an error for the first attribute that violates a rule of its dialect."""
-    for key, value in op.attributes.items():
-        rule = _op_rules[key] if key in _op_rules else _rule(_op_rules, key, "op_attributes")
-        problem = rule(op, value) if rule is not None else None
+    attributes = op.attributes
+    names = tuple(attributes)
+    ruled = _rules_of.get(names)
+    if ruled is None:
+        found = [
+            (key, _op_rules[key] if key in _op_rules else _rule(_op_rules, key, "op_attributes"))
+            for key in names
+        ]
+        ruled = _rules_of[names] = [(key, rule) for key, rule in found if rule is not None]
+    for key, rule in ruled:
+        problem = rule(op, attributes[key])
         if problem is not None:
             raise error(op.location, problem)
 

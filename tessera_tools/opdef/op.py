@@ -157,8 +157,7 @@ class OpDefinition:
         key = (
             tuple([use.value.type for use in op._operands]),
             tuple([result.type for result in op.results]),
-            tuple(attributes),
-            tuple(attributes.values()),
+            (*attributes, *attributes.values()) if attributes else (),
             len(op.regions),
             len(op.successors),
         )
@@ -167,7 +166,8 @@ class OpDefinition:
             if len(self._satisfied) >= _MOST_SATISFIED:
                 self._satisfied.clear()
             self._satisfied.add(key)
-        verify_op_attributes(op)
+        if attributes:
+            verify_op_attributes(op)
 
     def _verify_constraints(self, op: Operation) -> None:
         self._verify_counts(op)

@@ -53,10 +53,12 @@ class Contents:
         from tessera_tools.planning.kernel import kernels
 
         self.module = module
-        self.ops = list(module.walk())
-        self.names = {op.name for op in self.ops}
         self.kernels = {function: list(function.walk()) for function in kernels(module)}
         """Each tile function with a body, and the ops in it."""
+        self.ops: list[Operation] = []
+        for op in (op for region in module.regions for block in region.blocks for op in block):
+            self.ops += (op, *(self.kernels.get(op) or op.walk()))  # type: ignore[call-overload]
+        self.names = {op.name for op in self.ops}
 
     @cached_property
     def tiles(self) -> dict[Func, list[tuple[Operation, RankedTensorType]]]:
@@ -165,10 +167,11 @@ def _tokens(contents: Contents) -> Iterator[DiagnosticError]:
 
     for ops in contents.kernels.values():
         for op in ops:
-            for value in op.operands:
-                maker = value.defining_op
-                if value.type is MEM_TOKEN and maker is not None and not _has_token_results(maker):
-                    yield op.error(f"uses a token of '{maker.name}', which does not access memory")
+            for use in op.op_operands:
+                if use.value.type is MEM_TOKEN:
+                    maker = use.value.defining_op
+                    if maker is not None and not _has_token_results(maker):
+                        yield op.error(f"uses a token of '{maker.name}', which does not access memory")
 
 
 def _has_token_results(op: Operation) -> bool:
@@ -250,8 +253,8 @@ def _barriers(contents: Contents) -> Iterator[DiagnosticError]:
 def _pipelines(contents: Contents) -> Iterator[DiagnosticError]:
     from tessera_tools.analysis.pipelines import problems as unmatched
 
-    for function in contents.kernels:
-        yield from unmatched(function)
+    for function, ops in contents.kernels.items():
+        yield from unmatched(function, ops)
 
 
 def _agents(contents: Contents) -> Iterator[DiagnosticError]:

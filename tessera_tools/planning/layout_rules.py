@@ -200,15 +200,22 @@ def ties(op: Operation) -> list[list[Value[RankedTensorType]]]:
 
 def is_known(op: Operation) -> bool:
     """Returns true if an op on tiles has layout rules or needs none."""
+    name = op.name
     return (
-        any(op.name in table for table in _WITH_RULES)
+        name in TIED
+        or name in COPIES
+        or name in ANCHORS
+        or name in DEMANDS
+        or name in FREE
+        or name in _OTHERS
         or isinstance(op, HasFlow)
         or op.has_trait(Terminator)
         or is_elementwise(op)
     )
 
 
-_WITH_RULES = (TIED, COPIES, ANCHORS, DEMANDS, FREE, ("nv_tileas.convert_layout", "nv_tileaa.unsplat"))
+_OTHERS = ("nv_tileas.convert_layout", "nv_tileaa.unsplat")
+"""Ops on tiles that need no rule."""
 
 
 # -- copies

@@ -10,6 +10,8 @@ import re
 import subprocess
 from collections.abc import Sequence
 
+from run_cache import once_in_a_run
+
 from oracles import require_tool
 from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
@@ -24,6 +26,7 @@ def canonical(text: str) -> str:
     return print_op(module)
 
 
+@once_in_a_run
 def upstream(text: str, *options: str) -> str:
     """A program after upstream's canonicalization (or another pass)."""
     command = [require_tool("mlir-opt-22"), "-", *(options or ("--canonicalize",))]

@@ -11,6 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from run_cache import once_in_a_run
 
 from oracles import require_tool
 from tessera_tools.ir.printing import print_op
@@ -21,6 +22,7 @@ HERE = Path(__file__).parent
 UPSTREAM = ("arith", "builtin", "cf", "func", "gpu", "irdl", "math", "memref", "scf", "ub", "vector")
 
 
+@once_in_a_run
 def mlir_opt(text: str, *options: str) -> str:
     """What upstream makes of a text; its complaint where it refuses."""
     command = [require_tool("mlir-opt-22"), "-", *options]

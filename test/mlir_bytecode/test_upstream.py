@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from run_cache import once_in_a_run
 
 from oracles import require_tool
 from tessera_tools.cli.round_trip import forget_names
@@ -34,6 +35,7 @@ FILES = sorted(
 VERSIONS = (6, 5, 4, 3, 2, 1, 0)
 
 
+@once_in_a_run
 def mlir_opt(data: bytes, *options: str) -> bytes | None:
     """What mlir-opt writes to stdout; None if it refuses the input."""
     command = [require_tool("mlir-opt-22"), "--allow-unregistered-dialect", *options]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from tessera_tools.dialects import nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import UNIT, i32, i64
-from tessera_tools.ir.core import Builder, IRMapping, Value
+from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
 from tessera_tools.ir.types import bit_width
 from tessera_tools.layout.tensor_memory import LANES
 from tessera_tools.passes.tileas.agent_control import State

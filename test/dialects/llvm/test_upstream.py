@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from run_cache import once_in_a_run
 
 from oracles import require_tool
 from tessera_tools.ir.printing import print_op
@@ -15,6 +16,7 @@ HERE = Path(__file__).resolve().parent
 INPUTS = [HERE / "inputs" / "ops.mlir", HERE.parent / "nvvm" / "inputs" / "ops.mlir"]
 
 
+@once_in_a_run
 def mlir_opt(text: str, *options: str) -> str:
     tool = require_tool("mlir-opt-22")
     done = subprocess.run([tool, *options], input=text, capture_output=True, text=True, timeout=60)
