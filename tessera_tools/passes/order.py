@@ -150,6 +150,18 @@ ORDER: Sequence[tuple[str, str, str]] = (
     ("tileas-swap-operands", "tileas-promote-accumulators", "a transposed product may lose precision, too"),
     (
         "tileas-promote-accumulators",
+        "tileas-order-terms",
+        "the sums of a product that is promoted are in the same layout, and are added behind it",
+    ),
+    ("tileas-swap-operands", "tileas-order-terms", "the left factor of a transposed product is another one"),
+    ("tileas-order-terms", "tileas-schedule", "a factor that stays in registers is part of the schedule"),
+    (
+        "tileas-order-terms",
+        "tileas-materialize-schedule",
+        "it decides whether the consumer writes a factor to shared memory",
+    ),
+    (
+        "tileas-promote-accumulators",
         "tileas-schedule",
         "the schedule has the additions of partial sums",
     ),

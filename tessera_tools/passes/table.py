@@ -208,6 +208,10 @@ PASSES: dict[str, Row] = {
         "tileas.promote_accumulators:PromoteAccumulators",
         "add the partial sums of wgmma products of 8-bit floats in f32",
     ),
+    "tileas-order-terms": Row(
+        "tileas.order_terms:OrderTerms",
+        "order the terms of wgmma products whose left factor follows from the sums of others",
+    ),
     "tileas-schedule": Row(
         "tileas.schedule:ScheduleLoops", "compute a modulo schedule for each innermost loop"
     ),
@@ -301,6 +305,7 @@ _COMMON: Mapping[str, Sequence[str]] = {
 }
 
 _PROMOTE = "tileas-promote-accumulators"
+_TERMS = "tileas-order-terms"
 _CUT = "tileas-cut-products"
 _SWAP = "tileas-swap-operands"
 _SIGNS = "sink-negf-through-shapes"
@@ -312,14 +317,16 @@ _ALTERNATE = "tileas-alternate-consumers"
 _UNITS = "optimize-execution-unit-mapping"
 _BOUNDARY = "tileas-resolve-agent-boundary"
 TENSOR_MEMORY = "tileas-materialize-tensor-memoryAGENTS"
-SPECIALIZES = frozenset({_SCHEDULE, _TENSOR_SCHEDULE, AGENTS, _ALTERNATE, TENSOR_MEMORY, _SWAP, _PROMOTE})
+SPECIALIZES = frozenset(
+    {_SCHEDULE, _TENSOR_SCHEDULE, AGENTS, _ALTERNATE, TENSOR_MEMORY, _SWAP, _PROMOTE, _TERMS}
+)
 """The passes that make agents of a kernel, and those that prepare products for them."""
 TMA_LOADS = "tileas-materialize-tma-loads"
 TMA_STORES = "tileas-materialize-tma-stores"
 _TURNS = "tileas-bind-named-barriers"
 HIDDEN = (
-    _SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _SCHEDULE, _TENSOR_SCHEDULE, AGENTS, _ALTERNATE, TENSOR_MEMORY,
-    _UNITS, _BOUNDARY,    TMA_LOADS, TMA_STORES, _TURNS,
+    _SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _TERMS, _SCHEDULE, _TENSOR_SCHEDULE, AGENTS, _ALTERNATE, TENSOR_MEMORY,
+    _UNITS, _BOUNDARY, TMA_LOADS, TMA_STORES, _TURNS,
 )  # fmt: skip
 """The passes that a pipeline may omit, for kernels with a single group of threads and no hidden parameters."""
 
@@ -331,7 +338,7 @@ def _hopper(steps: Sequence[str]) -> Sequence[str]:
     first, masks, place, bound = (
         steps.index(name) + 1 for name in ("tileas-slicing", _MASKS, _PIPELINE, "tileas-insert-barriers")
     )
-    prepared = (_SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE)
+    prepared = (_SIGNS, _PREPARE, _CUT, _SWAP, _PROMOTE, _TERMS)
     agents = (_SCHEDULE, AGENTS, _ALTERNATE, _UNITS, _BOUNDARY, _DEAL, TMA_LOADS)
     return (
         *steps[:first], *prepared, *steps[first:masks], *agents, *steps[masks:place], TMA_STORES, *steps[place:bound],

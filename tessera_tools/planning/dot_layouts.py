@@ -114,7 +114,7 @@ def async_layouts(dot: Any) -> tuple[LinearLayout, LinearLayout]:
     grid = tuple(dot.warps.values)
     shape, k = dot.c.type.shape, dot.b.type.tile[0]
     try:
-        a, _, c = _layouts_of(shape, k, dot.atom, grid)
+        a, _, c = layouts_of(shape, k, dot.atom, grid)
         assert a is not None
         return a, c
     except LayoutError as problem:
@@ -122,7 +122,8 @@ def async_layouts(dot: Any) -> tuple[LinearLayout, LinearLayout]:
 
 
 @lru_cache(maxsize=128)
-def _layouts_of(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[int, ...]) -> ProductLayouts:
+def layouts_of(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[int, ...]) -> ProductLayouts:
+    """Returns the layouts of A, B and the accumulator of an instruction; None for what is in shared memory."""
     # Two elements of 4 bits are a byte of the instruction with scales.
     bits = bit_width(atom.a) if atom.is_scaled else padded_bits(atom.a)
     return atom.row.layouts(shape, k, bits, atom.mnk, grid)
@@ -144,7 +145,7 @@ def operand_layouts(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[i
 
 def fragments(shape: tuple[int, ...], k: int, atom: MmaAtom, grid: tuple[int, ...]) -> Layouts:
     """Same as `operand_layouts`, but a tile smaller than the instruction is enlarged to the instruction's shape."""
-    a, b, c = _layouts_of(shape, k, atom, grid)
+    a, b, c = layouts_of(shape, k, atom, grid)
     if a is None or b is None:
         raise LayoutError(f"{atom} reads an operand from shared memory")
     return (a, b, c)

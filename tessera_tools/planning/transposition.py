@@ -34,15 +34,25 @@ def transposing_layout(store: nv_tileas.Store, warps: int) -> LinearLayout | Non
     target = store.buffer.type.layout
     if source is None or target is None or storage_bits(type.element) != _BITS or type.rank != 2:
         return None
-    if store.offsets is not None:
+    if source.outs != target.layout.outs:
         return None
-    if (axis := _axis(source)) == _axis(target.layout):
+    if _word(source) == _word(target.layout):
+        axis = _axis(source)
         return coalesced(type.shape, _SIZES[0], warps, axis) if axis == 0 else None
     return _best(type.shape, source, target.layout, warps)
 
 
+def same_axis(shape: tuple[int, ...], other: tuple[int, ...], axis: int) -> int | None:
+    """The axis of a reshaped tile that is an axis of the tile; None if there is none."""
+    behind = prod(shape[axis + 1 :])
+    for number, size in enumerate(other):
+        if size == shape[axis] and prod(other[number + 1 :]) == behind:
+            return number
+    return None
+
+
 def _read_layout(value: Value) -> LinearLayout | None:
-    """The layout in shared memory of a tile that is read from there, permuted and reshaped."""
+    """The layout in shared memory of a tile of which a part is read from there, permuted and reshaped."""
     moves: list[nv_tileaa.Permute | nv_tileaa.Reshape] = []
     while isinstance(op := value.defining_op, nv_tileaa.Permute | nv_tileaa.Reshape) and value.has_one_use:
         moves.append(op)
@@ -50,15 +60,31 @@ def _read_layout(value: Value) -> LinearLayout | None:
     op: Operation | None = value.defining_op
     if not isinstance(op, nv_tileas.Load) or not value.has_one_use or op.buffer.type.layout is None:
         return None
-    if op.buffer.type.tile != op.res.type.shape:
+    whole, part = op.buffer.type.tile, op.res.type.shape
+    cut = [axis for axis, (size, other) in enumerate(zip(whole, part, strict=True)) if size != other]
+    if len(cut) > 1:
         return None
+    axis = cut[0] if cut else None
     layout = op.buffer.type.layout.layout
     for move in reversed(moves):
         if isinstance(move, nv_tileaa.Permute):
             layout = transpose(layout, move.permutation.values)
-        else:
-            layout = reshape(layout, move.res.type.shape)
+            axis = None if axis is None else move.permutation.values.index(axis)
+            continue
+        shape = list(move.res.type.shape)
+        if axis is not None:
+            size = dict(layout.outs)[f"dim{axis}"]
+            axis = same_axis(move.source.type.shape, move.res.type.shape, axis)
+            if axis is None:
+                return None
+            shape[axis] = size
+        layout = reshape(layout, shape)
     return layout if len(layout.outs) == 2 else None
+
+
+def _word(memory: LinearLayout) -> list[dict[str, int]]:
+    """The elements of the first word of a tile."""
+    return [dict(memory.apply({"offset": offset})) for offset in (1, 2)]
 
 
 def _axis(memory: LinearLayout) -> int:
@@ -71,6 +97,8 @@ def _best(
     shape: tuple[int, int], source: LinearLayout, target: LinearLayout, warps: int
 ) -> LinearLayout | None:
     def cost(layout: LinearLayout) -> int:
+        for name, size in target.outs:
+            layout = layout.resize_out(name, size)
         return sum(vector_cost(layout, memory, _BITS).total for memory in (source, target))
 
     return min(_boxes(shape, warps), key=cost, default=None)

@@ -18,10 +18,10 @@ from tessera_tools.ir.types import (
     F32,
     F64,
     I8,
+    I16,
     I32,
     TF32,
     FloatType,
-    IntegerType,
     RankedTensorType,
     VectorType,
     bit_width,
@@ -34,8 +34,6 @@ from tessera_tools.passes.llvm.instructions import intrinsic, place
 from tessera_tools.passes.llvm.lowering import Lowering
 from tessera_tools.passes.llvm.tiles import Tile, without_high_bits
 from tessera_tools.target import Feature
-
-I16 = IntegerType(16)
 
 
 def hardware_cast(low: Lowering, op: Operation) -> bool:

@@ -22,7 +22,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, IRMapping, Operation, Value
 from tessera_tools.ir.registry import Registry
 from tessera_tools.ir.traits import Terminator
-from tessera_tools.ir.types import BF16, F16, I32, RankedTensorType
+from tessera_tools.ir.types import BF16, F16, I32, FloatType, RankedTensorType, bit_width
 from tessera_tools.layout import LayoutError
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.symbols import Symbols
@@ -218,12 +218,13 @@ class Lowering:
     # -- one value as many (control flow)
 
     def types_of(self, value: Value) -> list[Type]:
-        """The llvm types that a source value takes as block arguments: one an element for a tile, or one a word of two
-        halves, and none for a token."""
+        """The llvm types that a source value takes as block arguments: one an element for a tile, or one a word of
+        floats of 16 or 8 bits, and none for a token."""
         type = value.type
         if isinstance(type, RankedTensorType):
             count = layout_of(type).in_size("register")
-            return [I32] * (count // 2) if _fills_words(type) else [converted(type.element)] * count
+            element = converted(type.element)
+            return [I32] * (count * bit_width(element) // 32) if _fills_words(type) else [element] * count
         if isinstance(type, ConsumerTokenType):
             return [I32]
         return [converted(type)] if not isinstance(type, MemTokenType) else []
@@ -299,6 +300,9 @@ class Lowering:
 
 
 def _fills_words(type: Any) -> bool:
-    """Whether a tile's elements are halves that fill whole words: those go around loops and out of branches packed, as
-    products and conversions of pairs take them."""
-    return converted(type.element) in (F16, BF16) and layout_of(type).in_size("register") % 2 == 0
+    """Whether a tile's elements are floats of 16 or 8 bits that fill whole words: those go around loops and out of
+    branches packed, as products and conversions of pairs take them."""
+    element = type.element
+    if converted(element) not in (F16, BF16) and not (isinstance(element, FloatType) and element.width == 8):
+        return False
+    return layout_of(type).in_size("register") * element.width % 32 == 0

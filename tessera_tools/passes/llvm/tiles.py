@@ -21,6 +21,7 @@ from tessera_tools.ir.types import (
     F32,
     I1,
     I8,
+    I16,
     I32,
     I64,
     TF32,
@@ -142,12 +143,37 @@ class Tile:
         """32-bit words of neighboring registers; the registers must fill whole words."""
         if self._words is None:
             assert self._elements is not None
-            per = 32 // bit_width(self.element)
+            element, parts = self.element, self._elements
+            halves = _halves(parts) if element is I8 else None
+            if halves is not None:
+                element, parts = I16, halves
+            per = 32 // bit_width(element)
             self._words = [
-                e.bitcast(e.vector(self._elements[i : i + per], self.element), I32)
-                for i in range(0, len(self._elements), per)
+                e.bitcast(e.vector(parts[i : i + per], element), I32) for i in range(0, len(parts), per)
             ]
         return self._words
+
+
+def _halves(bytes: list[Value]) -> list[Value] | None:
+    """The 16 bits of each two bytes, if these were taken from them, as by the conversion of two numbers."""
+    found: list[Value] = []
+    for low, high in zip(bytes[::2], bytes[1::2], strict=True):
+        first, second = low.defining_op, high.defining_op
+        if (
+            not isinstance(first, llvm.Trunc)
+            or not isinstance(second, llvm.Trunc)
+            or first.arg.type is not I16
+        ):
+            return None
+        moved = second.arg.defining_op
+        if not isinstance(moved, llvm.LShr) or moved.operands[0] is not first.arg:
+            return None
+        shift = moved.operands[1].defining_op
+        value = shift.attributes.get("value") if isinstance(shift, llvm.Constant) else None
+        if not isinstance(value, IntegerAttr) or value.value != bit_width(I8):
+            return None
+        found.append(first.arg)
+    return found
 
 
 @dataclass(slots=True)

@@ -9,6 +9,7 @@ another one computes.  PTX ISA, "setmaxnreg".
 
 from __future__ import annotations
 
+from tessera_tools.records import dataclass
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target, launched_registers, occupancy
 
 _REGISTERS = {1: (0, 255), 2: (40, 232), 4: (24, 112)}
@@ -24,6 +25,40 @@ _PRODUCER, _LEAST_PRODUCER = 40, 24
 _MOST_CONSUMER = 240
 _MOST_CTAS = 4
 """CTAs on a multiprocessor for which registers are divided."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConverterPlan:
+    """The agent that computes factors (conversions.py)."""
+
+    warps: int
+    words: int
+    """Registers of a thread for a part of a tile."""
+    registers: tuple[int, int, int]
+    """Of the threads of the producer, the consumer and the agent; 0 where there are enough for all."""
+
+    @property
+    def has_warpgroup(self) -> bool:
+        """Whether it does not share that of the producer."""
+        return self.warps == WARPS_OF_WARPGROUP
+
+
+_OWN_WARPGROUP = {2: ConverterPlan(WARPS_OF_WARPGROUP, 16, (24, 216, 56))}
+_SHARED_WARPGROUP = {
+    1: ConverterPlan(2, 16, (0, 255, 0)),
+    2: ConverterPlan(2, 4, (24, 240, 24)),
+    4: ConverterPlan(2, 16, (64, 104, 64)),
+}
+_MOST_SUMS = 128
+"""Sums of all products in a thread of the consumer, beside which an agent that computes factors has a warpgroup."""
+MOST_COLUMNS = 128
+"""Columns of an instruction where both have one: ptxas compiles for the 128 registers of the launch."""
+
+
+def converter_plan(groups: int, sums: int) -> ConverterPlan:
+    """How an agent computes factors for so many warpgroups, whose threads have so many sums of all products."""
+    plans = _OWN_WARPGROUP if sums <= _MOST_SUMS and groups in _OWN_WARPGROUP else _SHARED_WARPGROUP
+    return plans[groups]
 
 
 def registers_of_one(groups: int, by_threads: bool, sums: int) -> tuple[int, int]:

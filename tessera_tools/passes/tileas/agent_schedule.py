@@ -28,8 +28,9 @@ from tessera_tools.analysis.tile_costs import (
 from tessera_tools.dialects import arith, scf
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, i32
-from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
+from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.types import I1, RankedTensorType
+from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.fills import only_for
 from tessera_tools.passes.tileas.products import FEWEST_STAGES, AsyncProduct, Choice
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, bar_of, values_used
@@ -153,22 +154,14 @@ class AgentLoop(ScheduledLoop):
         yield from super()._dependences()
         for number, end in self.ends.items():
             yield Dependence(number, end, self.costs[number].latency)
-            # The registers of an operand are read until the end.
-            factor = self.ops[number].operands[0]
-            found = (
-                self._origin(self._through_free(factor))
-                if self.products[self.ops[number]].a is None
-                else None
-            )
-            if found is not None and found[0] not in self.ends:
-                yield Dependence(end, found[0], 0, 1)
+            if self._holds_factor(self.ops[number]):
+                # The product starts with a copy of A, in registers that are read until the end.
+                yield Dependence(end, number, 0, 1)
 
-    def _through_free(self, value: Value) -> Value:
-        while isinstance(value, OpResult) and value.op in self.numbers and not self._cost(value.op).cycles:
-            if len(value.op.operands) != 1:
-                break
-            value = value.op.operands[0]
-        return value
+    def _holds_factor(self, dot: Operation) -> bool:
+        """Whether A of a product is in registers."""
+        product = self.products[dot]
+        return product.a is None and 0 not in product.staged
 
     def _dependence(
         self, source: int, number: int, user: Operation, value: Value, distance: int
@@ -274,6 +267,14 @@ class AgentLoop(ScheduledLoop):
             for op in self.boxes
             if op not in self.numbers  # live during the loop
         )
+        # What the agent reads that computes factors.
+        outside += FEWEST_STAGES * sum(
+            load.bytes
+            for p in self.products.values()
+            for fill in p.loads
+            if isinstance(fill, ConvertedFill)
+            for load in fill.reads
+        )
         if needed + outside > pipeline_room(self.target) and not least:
             return False
         return self.registers(found) <= self.limit_of_registers and not self._crosses(found)
@@ -362,7 +363,7 @@ class AgentLoop(ScheduledLoop):
                 continue
             for value in values_used(op):
                 for source, distance in self._definitions(value, set()):
-                    factor = op in self.products and value is op.operands[0] and self.products[op].a is None
+                    factor = op in self.products and value is op.operands[0] and self._holds_factor(op)
                     yield Dependence(source, number, int(factor), distance)
 
     def _definitions(self, value: Value, seen: set[Value]) -> Iterator[tuple[int, int]]:

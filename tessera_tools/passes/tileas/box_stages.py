@@ -44,6 +44,8 @@ class Pipeline:
     read: bool = False
     """Whether the consumer reads the tile, which then need not stay."""
     stages: int = 1
+    converted: bool = False
+    """Whether an agent reads the tile that computes a factor of it (converter.py)."""
     brought: dict[Filler, Brought] = field(default_factory=dict["Filler", Brought])
     token: Any = None
 

@@ -10,6 +10,7 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.box_stages import Pipeline
 from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.fills import SIDES, BoxLoad
 from tessera_tools.planning.shared_memory import tile_text
 
@@ -31,6 +32,10 @@ def explain_fillers(function: nv_tileaa.Func, pipelines: Iterable[Pipeline], con
             box = "x".join(map(str, load.boxes.box))
             text = f"load by TMA in boxes of {box} elements, swizzled by {load.boxes.swizzle} bytes"
             context.passed(load.load, text, "tma", "memory", function=function)
+            continue
+        if isinstance(load, ConvertedFill):
+            text = "an agent of its own computes the factor from what TMA brings, ahead of the product"
+            context.passed(load.load, text, "staging", "memory", function=function)
             continue
         by = "by cp.async" if load.is_copied else "through registers"
         text = f"the producer's threads bring the tile {by}, not TMA: {load.load.name} {load.why}"

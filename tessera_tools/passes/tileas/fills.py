@@ -394,7 +394,7 @@ def computed_fill(
     if root is None or root.parent is not dot.parent or not all(v.has_one_use for v in between):
         return None
     try:
-        ops = _before(value, dot)
+        ops = ops_before(value, dot)
         loads = [op for op in ops if isinstance(op, LOADS)]
         for load in loads:
             check_order(load, dot, order)
@@ -447,12 +447,12 @@ def loads_of(dot: nv_tileas.Dot, position: int) -> list[nv_tileas.TiledLoad | nv
     """The loads in the block of a product from which alone an operand is computed, by ops without effects; none if it
     is computed from something else."""
     try:
-        return [op for op in _before(dot.operand(position), dot) if isinstance(op, LOADS)]
+        return [op for op in ops_before(dot.operand(position), dot) if isinstance(op, LOADS)]
     except Missed:
         return []
 
 
-def _before(value: Value, dot: nv_tileas.Dot) -> list[Operation]:
+def ops_before(value: Value, dot: nv_tileas.Dot) -> list[Operation]:
     """The ops on tiles in a product's block from which a tile is computed, in order.  Raises Missed if it is not
     computed from loads by ops without effects."""
     found: set[Operation] = set()

@@ -13,6 +13,7 @@ load has a pipeline of its own, and the consumer reads its tile.
 
 from __future__ import annotations
 
+from itertools import accumulate
 from math import prod
 from typing import Any, ClassVar
 
@@ -26,7 +27,6 @@ from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.liveness import erase_dead
 from tessera_tools.passes.tileas.agent_control import copied, rewritten
-from tessera_tools.passes.tileas.agent_registers import registers_of_several
 from tessera_tools.passes.tileas.box_stages import (
     Pipeline,
     declare,
@@ -38,6 +38,8 @@ from tessera_tools.passes.tileas.box_stages import (
     view,
 )
 from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.conversions import ConvertedFill
+from tessera_tools.passes.tileas.converter import Converter
 from tessera_tools.passes.tileas.explain_agents import (
     explain_banned,
     explain_fillers,
@@ -52,30 +54,25 @@ from tessera_tools.passes.tileas.fills import (
     LOADS,
     BoxLoad,
     Filler,
-    ThreadFill,
     staged_layout,
 )
-from tessera_tools.passes.tileas.overlap import Schedules
+from tessera_tools.passes.tileas.pipeline_plan import PipelinePlan
 from tessera_tools.passes.tileas.precision import MOST_TERMS
 from tessera_tools.passes.tileas.producer_slice import Slice
 from tessera_tools.passes.tileas.products import (
-    FEWEST_STAGES,
     AsyncProduct,
     Choice,
     check_exchanges,
     choose,
+    is_by_threads,
 )
 from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.scheduled_block import reorder
 from tessera_tools.passes.tileas.streams import choose_streams, has_loads_in_loops
 from tessera_tools.planning.kernel import kernels_with
-from tessera_tools.planning.shared_memory import ALIGN, narrowest, pipeline_reserve, pipeline_room
+from tessera_tools.planning.shared_memory import ALIGN, narrowest
 from tessera_tools.records import dataclass
 from tessera_tools.target import WARPS_OF_WARPGROUP, Feature, Target
-
-MOST_DEPTH = 5
-"""Stages that a pipeline has, if they fit, even if its schedule needs fewer: L2 brings 5 of 16 KB to an SM in 1,900
-cycles."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +152,7 @@ def _specialized(
             banned[refusal.op] = refusal
 
 
-class Kernel:
+class Kernel(PipelinePlan):
     """One kernel in conversion."""
 
     def __init__(self, function: nv_tileaa.Func, choice: Choice, target: Target) -> None:
@@ -171,12 +168,15 @@ class Kernel:
         self.top = function.body.entry
         self.by_load = {load.load: (pipeline, load) for pipeline in self.pipelines for load in pipeline.loads}
         fillers = [load for pipeline in self.pipelines for load in pipeline.loads]
-        self.slice = Slice(fillers)
+        converted = {p.loads[0]: p for p in self.pipelines if isinstance(p.loads[0], ConvertedFill)}
+        self.slice = Slice(load for load in fillers if load not in converted)
         self.places: dict[Any, Operation] = {p: p.loads[0].load for p in self.pipelines}
         """Where each pipeline is used."""
-        self.threads = [load for load in fillers if isinstance(load, ThreadFill)]
+        self.threads = [load for load in fillers if is_by_threads(load)]
         self.producers = WARPS_OF_WARPGROUP if self.threads else 1
         """Warps of the producer."""
+        plan = choice.converter
+        self.converter = Converter(self, plan, converted) if plan is not None else None
         self.views: dict[Filler, Value] = {}
         self.staged: dict[tuple[AsyncProduct, int], Value] = {}
         """The buffers of operands that the consumer computes."""
@@ -190,81 +190,21 @@ class Kernel:
                 if isinstance(load, BoxLoad):
                     load.share()
 
-    def group(self) -> list[Pipeline]:
-        """Create the pipelines, with as many stages as fit."""
-        found: list[Pipeline] = []
-        for product in self.choice.products:
-            inside = [load for load in product.loads if load.load.parent is product.dot.parent]
-            if inside:
-                found.append(Pipeline(inside, product))
-            found += [Pipeline([load], product) for load in product.loads if load not in inside]
-            known = {load.load for pipeline in found for load in pipeline.loads}
-            found += [Pipeline([load], product, True) for load in product.read if load.load not in known]
-        found += [Pipeline([load], read=True) for load in self.choice.streams]
-        looped = [p for p in found if p.block is not self.function.body.entry]
-        room = pipeline_room(self.target) - sum(p.bytes for p in found if p not in looped)
-        room -= sum(product.staged_bytes for product in self.choice.products)
-        each = sum(p.bytes for p in looped)
-        stages = min(self.choice.stages, room // each) if each else 1
-        if each and stages < FEWEST_STAGES and FEWEST_STAGES * each <= room + pipeline_reserve(self.target):
-            room = FEWEST_STAGES * each
-            stages = FEWEST_STAGES
-        if stages < 1 or (each and stages < FEWEST_STAGES):
-            raise Missed(
-                found[0].user, f"has stages of {each} bytes; two of them do not fit in shared memory"
-            )
-        for pipeline in looped:
-            pipeline.stages = stages
-        self.room = room
-        self.schedules = Schedules.read(self.choice)
-        depths = {p: self.schedules.depth(p.loads, p.user) or p.stages for p in looped}
-        if sum(depths[p] * p.bytes for p in looped) > room:
-            self.schedules = Schedules()
-        else:
-            for pipeline in looped:
-                pipeline.stages = depths[pipeline]
-            self.share_registers(sum(p.stages * p.bytes for p in found))
-            self.deepen(looped)
-        return found
-
-    def share_registers(self, needed: int) -> None:
-        """Divide the registers among as many CTAs as fit with `needed` bytes of shared memory each."""
-        least, products = self.schedules.registers, self.choice.products
-        alone = self.choice.consumers == 1 and not self.choice.by_threads
-        if least and alone and all(self.schedules.has(p.dot) for p in products):
-            most = self.room // needed
-            self.resident, registers = registers_of_several(self.choice.groups, least, self.target, most)
-            self.registers = registers or self.registers
-
-    def deepen(self, looped: list[Pipeline]) -> None:
-        """Give the pipelines of loops with schedules more stages, as long as no CTA fewer runs on a multiprocessor.
-
-        The producer fills them while the consumer does what is between its loops, and where other CTAs keep memory
-        busy, so that a load takes longer than the latency of the schedule.
-        """
-        needed = sum(p.stages * p.bytes for p in looped)
-        if not self.schedules.products or not needed:
-            return
-        # Several warpgroups of consumers have all registers of a multiprocessor.
-        several = self.resident > 1 or self.choice.groups * self.choice.consumers > 1
-        ctas = self.resident if several else max(1, self.room // needed)
-        most = self.schedules.most or MOST_DEPTH
-        while True:
-            more = [p for p in looped if p.stages < most]
-            needed += sum(p.bytes for p in more)
-            if not more or needed > self.room // ctas:
-                return
-            for pipeline in more:
-                pipeline.stages += 1
-                self.deepened = True
-
     def readers(self, pipeline: Pipeline) -> int:
         """Arrivals that release a stage: of each warp that reads it."""
-        return self.warps
+        return self.converter.warps if self.converter is not None and pipeline.converted else self.warps
+
+    def fillers(self, pipeline: Pipeline) -> int:
+        """Warps that fill a stage."""
+        return self.converter.warps if self.converter and self.is_converted(pipeline) else self.producers
 
     def pairs(self, pipeline: Pipeline) -> bool:
         """Whether products of a pair of CTAs use the stages."""
         return False
+
+    def is_converted(self, pipeline: Pipeline) -> bool:
+        """Whether an agent of its own computes what fills the stages."""
+        return isinstance(pipeline.loads[0], ConvertedFill)
 
     def drains(self, pipeline: Pipeline) -> bool:
         """Whether the producer waits at its end until all stages are empty, because other CTAs may still arrive at
@@ -289,26 +229,33 @@ class Kernel:
     def run(self) -> None:
         """Rewrite the kernel."""
         own, before = self.begin()
-        producer, consumer = Block(), Block()
+        producer, consumer, converter = Block(), Block(), Block()
         for op in own:
             op.detach()
             consumer.append(op)
-        registers = self.registers
+        few, many = self.registers or (0, 0)
+        agents = [(producer, self.producers, few)]
+        if self.converter is not None:
+            agents.append((converter, self.converter.warps, self.converter.plan.registers[2]))
+        agents.append((consumer, self.warps, many))
+        warps = [one[1] for one in agents]
         if self.resident > 1:
             self.function.attributes["nv_tileaa.occupancy"] = i32(self.resident)
         switch = nv_tileas.AgentSwitch.create(
             [],
             [],
             {
-                "num_warps": DenseArrayAttr(I64, (self.producers, self.warps)),
-                "warp_id": DenseArrayAttr(I64, (0, self.producers)),
-                **({"registers": DenseArrayAttr(I64, registers)} if registers else {}),
+                "num_warps": DenseArrayAttr(I64, tuple(warps)),
+                "warp_id": DenseArrayAttr(I64, (0, *accumulate(warps[:-1]))),
+                **({"registers": DenseArrayAttr(I64, tuple(one[2] for one in agents))} if few else {}),
             },
-            [Region([producer]), Region([consumer])],
+            [Region([one[0]]) for one in agents],
             location=self.function.location,
         )
         before.insert(switch)
         self.produce(consumer, producer)
+        if self.converter is not None:
+            self.converter.convert(consumer, converter)
         self.consume(consumer)
         propagate(self.function)
 
@@ -337,7 +284,7 @@ class Kernel:
             pipeline.brought[load] = declare(load, pipeline.stages, builder)
         made = nv_tileas.CreatePipeline(
             i32(pipeline.stages),
-            i32(pipeline.arrivals(self.producers)),
+            i32(pipeline.arrivals(self.fillers(pipeline))),
             i32(self.readers(pipeline) * (1 + len(pipeline.peers))),
             DenseArrayAttr(I64, pipeline.peers) if pipeline.peers else None,
             UNIT if self.pairs(pipeline) else None,
@@ -367,7 +314,7 @@ class Kernel:
     def produce(self, source: Block, target: Block) -> None:
         """The producer's code: a copy of the needed ops, with loads to stages."""
         builder = Builder.at_end(target, self.function.location)
-        state = {p: first(p, builder) for p in self.pipelines}
+        state = {p: first(p, builder) for p in self.pipelines if not self.is_converted(p)}
         mapping = IRMapping()
         if self.slice.loads:
             none = builder.insert(nv_tileaa.CreateMemToken(res=nv_tileaa.MemTokenType())).results[0]
@@ -385,7 +332,7 @@ class Kernel:
             found = self.by_load.get(op)
             if op in self.slice.ops:
                 builder.insert(op.clone(mapping))
-            if found is not None:
+            if found is not None and not self.is_converted(found[0]):
                 pipeline, load = found
                 left[pipeline].remove(load)
                 if not left[pipeline]:
@@ -408,10 +355,14 @@ class Kernel:
     def consume(self, block: Block) -> None:
         """Rewrite the program to the consumer's code, in place."""
         start = Builder.at_start(block, self.function.location)
-        state = {p: first(p, start) for p in self.pipelines}
+        state = {p: first(p, start) for p in self.pipelines if not p.converted}
         Builder.at_end(block, self.function.location).insert(nv_tileas.Yield([]))
         self.rewrite(block, state)
-        for load, (_, made) in self.by_load.items():
+        if self.converter is not None:
+            self.converter.erase()
+        for load, (pipeline, made) in self.by_load.items():
+            if pipeline.converted or self.is_converted(pipeline):
+                continue
             for step in reversed(made.steps):
                 step.erase()
             if isinstance(load, LOADS):
@@ -420,8 +371,8 @@ class Kernel:
         for load in self.slice.loads:
             if load.parent is not None and not load.res.has_uses:
                 load.out_token.replace_all_uses_with(load.token)
-        if self.slice.loads:
-            # The producer alone needs what it has read.
+        if self.slice.loads or self.converter is not None:
+            # The other agents alone need what they have read.
             erase_dead(self.function)
         self.schedules.overlap()
 
@@ -434,6 +385,8 @@ class Kernel:
             if found is not None:
                 pipeline, load = found
                 left[pipeline].remove(load)
+                if pipeline.converted:
+                    continue
                 if pipeline.read:
                     assert isinstance(load, BoxLoad)
                     self.read(pipeline, load, Builder.before(op), state)
@@ -483,13 +436,17 @@ class Kernel:
     def multiply(self, product: AsyncProduct, state: dict[Pipeline, Value]) -> None:
         """Replace a product by an asynchronous one."""
         dot = product.dot
-        own = next((p for p in self.pipelines if p.product is product and p.is_inside), None)
+        inside = [p for p in self.pipelines if p.product is product and p.is_inside]
+        own = inside[0] if len(inside) == 1 else None
         builder = Builder.before(dot)
         self.stage(product, builder)
         if self.schedules.has(dot):
-            result = self.start(product, own, builder, state)
+            result = self.start(product, inside, builder, state)
         elif own is None:
+            tokens = [self.wait(p, builder, state) for p in inside]
             result = self.dot(product, builder)
+            for token in tokens:
+                builder.insert(nv_tileas.ConsumerRelease(token, location=dot.location))
         else:
             iterator = state[own]
             location = dot.location
@@ -547,22 +504,21 @@ class Kernel:
             self.staged[product, position] = buffer
 
     def start(
-        self, product: AsyncProduct, own: Pipeline | None, builder: Builder, state: dict[Pipeline, Value]
+        self, product: AsyncProduct, own: list[Pipeline], builder: Builder, state: dict[Pipeline, Value]
     ) -> Value:
         """The product of a loop with a schedule, with separate start and end; see overlap.py."""
         location = product.dot.location
-        stage = fence = None
-        if own is not None:
-            iterator = state[own]
+        stages: list[tuple[nv_tileas.ConsumerWait, nv_tileas.FenceProxy | None]] = []
+        for pipeline in own:
+            iterator = state[pipeline]
             waited = nv_tileas.ConsumerWait(
-                own.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType(), location=location
+                pipeline.token, iterator, i32(0), res=nv_tileas.ConsumerTokenType(), location=location
             )
-            stage = builder.insert(waited)
-            fence = self.fence(own, builder)
-            for load in own.loads:
-                self.views[load] = self.view(own, load, iterator, builder)
-            state[own] = following(iterator, builder)
-        return self.schedules.split(product.dot, self.started(product, builder), stage, fence, builder)
+            stages.append((builder.insert(waited), self.fence(pipeline, builder)))
+            for load in pipeline.loads:
+                self.views[load] = self.view(pipeline, load, iterator, builder)
+            state[pipeline] = following(iterator, builder)
+        return self.schedules.split(product.dot, self.started(product, builder), stages, builder)
 
     def dot(self, product: AsyncProduct, builder: Builder) -> Value:
         """The product, and the wait for it, unless it waits itself."""

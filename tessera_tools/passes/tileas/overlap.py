@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from tessera_tools.dialects import nv_tileas, scf
+from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr, i32
 from tessera_tools.ir.core import Block, Builder, Operation, Value
 from tessera_tools.passes.tileas.agent_schedule import DONE, REGISTERS, REQUIRED, TURN, TURNS, chained
@@ -89,6 +89,7 @@ class Schedules:
             found.most = _number(loop, MOST) or found.most
             found.registers = max(found.registers, _number(loop, REGISTERS) or 0)
             found.cycles.update((op, c) for op in loop.body.entry if (c := _number(op, CYCLE)) is not None)
+            found.place_shapes(dot)
         return found
 
     def has(self, dot: Operation) -> bool:
@@ -104,14 +105,13 @@ class Schedules:
         self,
         dot: Operation,
         started: nv_tileas.AsyncDot,
-        stage: nv_tileas.ConsumerWait | None,
-        fence: nv_tileas.FenceProxy | None,
+        stages: Sequence[tuple[nv_tileas.ConsumerWait, nv_tileas.FenceProxy | None]],
         builder: Builder,
     ) -> Value:
-        """Create the end of a started product, and the release of its stage; returns the accumulator."""
+        """Create the end of a started product, and the release of its stages; returns the accumulator."""
         product = self.products[dot]
         self.split_products.append(product)
-        product.dot, product.stage = started, stage
+        product.dot, product.stage = started, stages[0][0] if stages else None
         self.cycles[started] = product.start
         sums = None if product.chained else started.res
         wait = nv_tileas.AsyncDotWait(
@@ -120,10 +120,11 @@ class Schedules:
         product.wait = builder.insert(wait)
         self.cycles[wait] = product.end
         self.order.append((started, wait))
-        if stage is not None and fence is not None:
-            self.cycles[fence] = product.start
-            self.order += [(stage, fence), (fence, started)]
-        if stage is not None:
+        self.order += pairwise(stage for stage, _ in stages)
+        for stage, fence in stages:
+            if fence is not None:
+                self.cycles[fence] = product.start
+                self.order += [(stage, fence), (fence, started)]
             release = builder.insert(nv_tileas.ConsumerRelease(stage.res, location=started.location))
             self.cycles[stage], self.cycles[release] = product.start, product.end
             self.order += [(stage, started), (wait, release)]
@@ -135,6 +136,19 @@ class Schedules:
         if cycle is not None:
             self.cycles.update(dict.fromkeys(ops, cycle))
             self.order += pairwise(ops)
+
+    def place_shapes(self, dot: Any) -> None:
+        """Give the ops that only rename the elements of A the cycle of what makes it: an iteration then leaves A to the
+        next one as the product takes it."""
+        shapes: list[Operation] = []
+        value = dot.a
+        while (
+            isinstance(op := value.defining_op, nv_tileaa.Reshape | nv_tileaa.Permute) and value.has_one_use
+        ):
+            shapes.append(op)
+            value = op.source
+        if op in self.cycles:
+            self.cycles.update(dict.fromkeys(shapes, self.cycles[op]))
 
     def overlap(self) -> None:
         """Pipeline the loops."""

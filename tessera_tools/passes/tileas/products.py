@@ -18,18 +18,33 @@ from types import MappingProxyType
 from typing import Any
 
 from tessera_tools.analysis.access import contiguous_axis
+from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.analysis.facts import Facts
-from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.atoms import MMA, PRODUCTS, WGMMA
 from tessera_tools.dialects.cute import CuteMmaAtomAttr
-from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
-from tessera_tools.passes.tileas.agent_registers import FEW_SUMS, registers_of_one
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.passes.tileas.agent_registers import (
+    FEW_SUMS,
+    MOST_COLUMNS,
+    ConverterPlan,
+    converter_plan,
+    registers_of_one,
+)
 from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.consumer_warpgroups import (
+    SLICE,
+    WARPGROUPS,
+    grid,
+    group_in_turn,
+    is_sliced,
+    warpgroups,
+)
 from tessera_tools.passes.tileas.consumers import alternating_loop
+from tessera_tools.passes.tileas.conversions import ConvertedFill, converted_fill
 from tessera_tools.passes.tileas.fills import (
     FEW_ELEMENTS,
     MOST_ELEMENTS,
@@ -47,23 +62,12 @@ from tessera_tools.passes.tileas.fills import (
     trace_load,
 )
 from tessera_tools.passes.tileas.memory_order import MemoryOrder
-from tessera_tools.passes.tileas.precision import PROMOTED, SLICED, is_deep, loses_precision, sums_of
+from tessera_tools.passes.tileas.precision import loses_precision, sums_of
 from tessera_tools.planning.layout_rules import FREE, ties
 from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
 from tessera_tools.records import dataclass, field
 from tessera_tools.target import Feature, Target
 
-MOST_ACCUMULATOR = 128
-"""Limit of the accumulator registers of one product in a thread."""
-_WARPGROUPS = ((1, 96), (2, MOST_ACCUMULATOR), (4, 64))
-"""(consumer warpgroups, limit of accumulator registers).  An epilogue of 128 sums spills with two warpgroups in total,
-which have 255 registers, but not with three, where the consumers have 232.  With four consumers, each thread has
-112."""
-
-CONSUMER_WARPGROUPS = "nv_tileas.consumer_warpgroups"
-"""The attribute of a kernel that says how many warpgroups of consumers it must have, as an option asks."""
-FOR_TURNS = "nv_tileas.consumers_take_turns"
-"""A unit attribute of a kernel that has that many so that they take turns with the tensor cores."""
 IN_TURN = 2
 """Consumers that take tiles in turn, of one warpgroup each."""
 MOST_STAGES = 4
@@ -73,11 +77,6 @@ FEWEST_STAGES = 2
 _MOST_ADDRESSES = 64
 """Addresses of a thread of the producer for one stage through registers, beside one warpgroup of consumers; more
 warpgroups leave each thread fewer registers."""
-
-_SLICE = 128
-"""The most columns of a slice, 64 sums of a thread."""
-_SLICED_GROUPS = ((1, 96), (2, MOST_ACCUMULATOR))
-"""(consumer warpgroups, limit of accumulator registers) where a slice of sums is beside the accumulator."""
 
 _NONE: Mapping[Operation, Missed] = MappingProxyType({})
 
@@ -97,6 +96,9 @@ class AsyncProduct:
     """Whether its sums are added in f32 slice by slice, so that it ends where it starts."""
     read: list[BoxLoad] = field(default_factory=list[BoxLoad])
     """Tiles that TMA loads and from which the consumer computes an operand."""
+    is_written: bool = False
+    """Whether the consumer writes A to shared memory: it transposes bytes, or a thread has other terms of it than the
+    instruction reads.  Otherwise a computed A stays in registers."""
 
     @property
     def loads(self) -> list[Filler]:
@@ -128,8 +130,7 @@ class AsyncProduct:
     def staged(self) -> list[int]:
         """The operands that the consumer computes and writes to shared memory: B, and A unless it stays in
         registers."""
-        a = self.a is None and element_bytes(self.dot.a.type.element) != REGISTER_BYTES
-        return [0] * a + [1] * (self.b is None)
+        return [0] * self.is_written + [1] * (self.b is None)
 
     @property
     def staged_bytes(self) -> int:
@@ -173,12 +174,28 @@ class Choice:
     @property
     def by_threads(self) -> bool:
         """Whether the threads of the producer bring tiles, so that it has a warpgroup."""
-        return any(isinstance(load, ThreadFill) for product in self.products for load in product.loads)
+        return any(is_by_threads(load) for product in self.products for load in product.loads)
+
+    @property
+    def converter(self) -> ConverterPlan | None:
+        """The agent that computes factors."""
+        if not any(isinstance(load, ConvertedFill) for product in self.products for load in product.loads):
+            return None
+        sums = sum(sums_of(p.dot, self.groups, p.sliced) for p in self.products)
+        return converter_plan(self.groups * self.consumers, sums)
 
     @property
     def _registers(self) -> tuple[int, int]:
+        converter = self.converter
+        if converter is not None:
+            return converter.registers[:2]
         sums = max((sums_of(p.dot, self.groups, p.sliced) for p in self.products), default=0)
         return registers_of_one(self.groups * self.consumers, self.by_threads, sums)
+
+
+def is_by_threads(load: Filler) -> bool:
+    """Whether the threads of the producer bring a tile."""
+    return isinstance(load, ThreadFill) and not isinstance(load, ConvertedFill)
 
 
 def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE) -> Choice:
@@ -202,27 +219,37 @@ def choose(function: nv_tileaa.Func, banned: Mapping[Operation, Missed] = _NONE)
     if not any(factors.loads for factors in found.values()):
         raise next(iter(refused.values()), Missed(dots[0], "has no operand that is loaded"))
     choice = Choice(refused=list(refused.values()))
-    chained = any(factors.a is None and 0 not in _staged(dot) for dot, factors in found.items())
+    chained = any(factors.a is None and not factors.is_written for factors in found.values())
     if alternating_loop(function) is not None:
         choice.consumers = IN_TURN
-        choice.groups, choice.why = _group_in_turn(list(found), chained), "each has tiles of its own"
+        choice.groups, choice.why = group_in_turn(list(found), chained), "each has tiles of its own"
     else:
-        choice.groups, choice.why = _warpgroups(list(found), chained)
+        choice.groups, choice.why = warpgroups(list(found), chained)
     _check_addresses(found, choice.groups * choice.consumers)
     for dot, factors in found.items():
-        grid = _grid(dot, choice.groups, chained)
-        sliced = _is_sliced(dot, choice.groups)
+        places = grid(dot, choice.groups, chained)
+        sliced = is_sliced(dot, choice.groups)
         if sliced:
-            grid = min(grid[0], _SLICE), grid[1]
-        choice.products.append(AsyncProduct(dot, *grid, factors.a, factors.b, sliced, factors.read))
+            places = min(places[0], SLICE), places[1]
+        choice.products.append(
+            AsyncProduct(dot, *places, factors.a, factors.b, sliced, factors.read, factors.is_written)
+        )
+    if choice.groups > 1 and choice.converter is not None and choice.converter.has_warpgroup:
+        for product in choice.products:
+            product.atom_n = min(product.atom_n, MOST_COLUMNS)
     return choice
 
 
 def _check_addresses(found: Mapping[nv_tileas.Dot, _Factors], groups: int) -> None:
     """Raises Missed if a thread of the producer has no registers for the addresses of what it loads, which LLVM
     computes ahead of the loop."""
-    fills = [load for factors in found.values() for load in factors.loads if isinstance(load, ThreadFill)]
-    few = all(sums_of(dot, groups, _is_sliced(dot, groups)) <= FEW_SUMS for dot in found)
+    fills = [
+        load
+        for factors in found.values()
+        for load in factors.loads
+        if isinstance(load, ThreadFill) and is_by_threads(load)
+    ]
+    few = all(sums_of(dot, groups, is_sliced(dot, groups)) <= FEW_SUMS for dot in found)
     for fill in fills:
         fill.most = MOST_ELEMENTS if few and not fill.is_converted else FEW_ELEMENTS
     addresses, most = sum(fill.addresses for fill in fills), _MOST_ADDRESSES // groups
@@ -281,11 +308,6 @@ def check_exits(function: nv_tileaa.Func) -> None:
             raise Missed(op, "exits the kernel early, which an agent cannot do")
 
 
-def _staged(dot: nv_tileas.Dot) -> tuple[int, ...]:
-    """The computed operands that pass through shared memory."""
-    return (1,) if element_bytes(dot.a.type.element) == REGISTER_BYTES else (0, 1)
-
-
 def _refuse_chained(
     function: nv_tileaa.Func, found: dict[nv_tileas.Dot, Any], refused: dict[nv_tileas.Dot, Missed]
 ) -> None:
@@ -332,6 +354,8 @@ class _Factors:
     a: Filler | None = None
     b: Filler | None = None
     read: list[BoxLoad] = field(default_factory=list[BoxLoad])
+    is_written: bool = False
+    """Whether the consumer writes A to shared memory."""
 
     @property
     def loads(self) -> list[Filler]:
@@ -366,21 +390,21 @@ def _operands(
             dot, f"multiplies {m}x{n}x{k}; wgmma has 64 rows, at least 8 columns and {rows[0].k} terms"
         )
     found = _Factors()
-    found.a = _factor(dot, 0, found.read, facts, order, banned)
-    found.b = _factor(dot, 1, found.read, facts, order, banned)
+    found.a = _factor(dot, 0, found, facts, order, banned)
+    found.b = _factor(dot, 1, found, facts, order, banned)
     return found
 
 
 def _factor(
     dot: nv_tileas.Dot,
     position: int,
-    read: list[BoxLoad],
+    found: _Factors,
     facts: Facts,
     order: MemoryOrder,
     banned: Mapping[Operation, Missed],
 ) -> Filler | None:
     """What brings an operand; None if the consumer computes it.  If TMA loads the tile from which it does, that is
-    added to `read`.  Raises Missed if nothing brings it."""
+    added to what is `found`.  Raises Missed if nothing brings it."""
     traced = trace_load(dot, position)
     if isinstance(traced, tuple):
         if traced[0] in banned:
@@ -389,16 +413,24 @@ def _factor(
             return box_load(dot, position, *traced, facts, order)
         except Missed as refusal:
             if element_bytes(traced[0].res.type.element) == 1:
-                # A byte at a time would be what threads bring along another axis: the consumer exchanges them.
+                # A byte at a time would be what threads bring along another axis: others exchange them.
                 with suppress(Missed):
-                    _read_all(dot, position, [traced[0]], read, facts, order, banned)
+                    converted = _converted(dot, position, facts, order, banned)
+                    if converted is not None:
+                        return converted
+                    staged_layout(dot, position)
+                    _read_all(dot, position, [traced[0]], found.read, facts, order, banned)
+                    found.is_written |= position == 0
                     return None
             return loaded_fill(dot, position, *traced, refusal, order)
     loads = loads_of(dot, position)
     why = "it is computed from what is loaded"
     try:
         if loads and all(isinstance(load, nv_tileas.TiledLoad) for load in loads):
-            _read_all(dot, position, loads, read, facts, order, banned)
+            converted = _converted(dot, position, facts, order, banned) if position == 1 else None
+            if converted is not None:
+                return converted
+            _read_all(dot, position, loads, found.read, facts, order, banned)
             return None
     except Missed as refusal:
         why = refusal.why
@@ -407,7 +439,8 @@ def _factor(
         fill = computed_fill(dot, position, value, signs, why, order)
         if fill is not None:
             return fill
-    if position in _staged(dot):
+    found.is_written |= position == 0 and has_other_terms(dot)
+    if position == 1 or found.is_written:
         staged_layout(dot, position)
         if loads:
             raise Missed(
@@ -416,6 +449,36 @@ def _factor(
                 f"and the load {why}",
             )
     return None
+
+
+def _converted(
+    dot: nv_tileas.Dot, position: int, facts: Facts, order: MemoryOrder, banned: Mapping[Operation, Missed]
+) -> Filler | None:
+    """A factor that an agent of its own computes ahead of a product in a loop; None if there is none."""
+    if not loops_around(dot) or any(load in banned for load in loads_of(dot, position)):
+        return None
+    value, signs = without_sign(dot.operand(position))
+    return converted_fill(dot, position, value, signs, facts, order)
+
+
+def sums_behind(value: Value) -> nv_tileas.Dot | None:
+    """The product from whose sums a tile is computed element by element, in the same threads; None without one."""
+    seen: set[Value] = set()
+    work = [value]
+    while work:
+        op = work.pop().defining_op
+        if isinstance(op, nv_tileas.Dot):
+            return op
+        if op is not None and is_elementwise(op):
+            work += [v for v in op.operands if isinstance(v.type, RankedTensorType) and v not in seen]
+            seen.update(op.operands)
+    return None
+
+
+def has_other_terms(dot: nv_tileas.Dot) -> bool:
+    """Whether a thread has other terms of A than the instruction reads, because those that it has of sums are of
+    another number of bits; see order_terms.py."""
+    return element_bytes(dot.a.type.element) != REGISTER_BYTES and sums_behind(dot.a) is not None
 
 
 def _read_all(
@@ -434,99 +497,9 @@ def _read_all(
             raise banned[load]
         if not any(load is other.load for other in read):
             made.append(read_load(dot, load, facts, order))
-    if position in _staged(dot):
+    if position == 1:
         staged_layout(dot, position)
     read += made
-
-
-def _warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> tuple[int, str]:
-    """How many warpgroups, and why: those that an option or the author asks for, else the fewest whose threads can hold
-    the sums of each product."""
-    function: Any = dots[0]
-    while not isinstance(function, nv_tileaa.Func):
-        function = function.parent_op
-    option = function.attributes.get(CONSUMER_WARPGROUPS)
-    if isinstance(option, IntegerAttr) and FOR_TURNS not in function.attributes:
-        return _wanted_warpgroups(function, dots, option.value, chained), "as num-consumer-warpgroups says"
-    if isinstance(option, IntegerAttr):
-        most = dict(_WARPGROUPS)[option.value]
-        if all(_fits(dot, option.value, chained, most) for dot in dots):
-            return option.value, "so that they take turns"
-    wanted = hint(function, "num_worker_warps_per_cta")
-    for groups, most in _WARPGROUPS:
-        if wanted in (None, 4 * groups) and all(_fits(dot, groups, chained, most) for dot in dots):
-            if wanted is not None:
-                return groups, f"as the hint num_worker_warps_per_cta = {wanted} says"
-            return groups, f"the fewest whose threads have {most} registers or fewer of each product's sums"
-    for groups, most in _SLICED_GROUPS:
-        if wanted in (None, 4 * groups) and all(_fits(dot, groups, chained, most, True) for dot in dots):
-            return (
-                groups,
-                f"the fewest whose threads have {most} registers or fewer of sums, beside a slice of them",
-            )
-    if wanted is not None:
-        raise Missed(
-            function,
-            f"requests {wanted} worker warps, which cannot be divided into warpgroups for its products",
-        )
-    raise Missed(
-        dots[0], f"has accumulators that do not fit the registers of {_WARPGROUPS[-1][0]} warpgroups"
-    )
-
-
-def _group_in_turn(dots: list[nv_tileas.Dot], chained: bool) -> int:
-    """One warpgroup for each consumer of those that take tiles in turn.  Missed if its threads cannot hold the sums."""
-    for dot in dots:
-        if not _fits(dot, 1, chained, MOST_ACCUMULATOR):
-            m, n = dot.c.type.shape
-            raise Missed(
-                dot, f"has sums of {m}x{n}, for which the threads of one warpgroup have no registers"
-            )
-    return 1
-
-
-def _wanted_warpgroups(
-    function: nv_tileaa.Func, dots: list[nv_tileas.Dot], groups: int, chained: bool
-) -> int:
-    """As many warpgroups as an option says.  An error if the products cannot be divided among them."""
-    most = dict(_WARPGROUPS).get(groups)
-    if most is None:
-        raise function.error(
-            f"requests {groups} consumer warpgroups; expected {', '.join(str(n) for n, _ in _WARPGROUPS)}, because the "
-            "extents of tiles are powers of two"
-        )
-    for dot in dots:
-        if not _fits(dot, groups, chained, most, sliced=groups in dict(_SLICED_GROUPS)):
-            m, n = dot.c.type.shape
-            registers = m * n * element_bytes(dot.c.type.element) // (512 * groups)
-            raise dot.error(
-                f"has sums of {m}x{n}, which cannot be divided among {groups} consumer warpgroups: they take "
-                f"{registers} registers of a thread, of at most {most}"
-                if registers > most
-                else f"has sums of {m}x{n}, which cannot be divided among {groups} consumer warpgroups: each takes 64 "
-                f"rows{'' if chained else ' and at least 8 columns'}"
-            )
-    return groups
-
-
-def _is_sliced(dot: nv_tileas.Dot, groups: int) -> bool:
-    """Whether the sums of a product are added in f32 slice by slice: it adds too many terms for one slice of all
-    columns, or there are no registers for all of them twice."""
-    if SLICED in dot.attributes:
-        return True
-    if PROMOTED in dot.attributes or not loses_precision(dot):
-        return False
-    m, n = dot.c.type.shape
-    return is_deep(dot) or 2 * m * n > dict(_WARPGROUPS)[groups] * 128 * groups
-
-
-def _fits(dot: nv_tileas.Dot, groups: int, chained: bool, most: int, sliced: bool = False) -> bool:
-    """Whether the sums of a product fit so many registers; `sliced`: a slice of them may be beside these."""
-    m, n = dot.c.type.shape
-    if sums_of(dot, groups, sliced) > most:
-        return False
-    along_m = min(groups, m // 64)
-    return along_m == groups or (not chained and n // (groups // along_m) >= 8)
 
 
 def has_room(dot: nv_tileas.Dot, shape: tuple[int, ...], target: Target, alone: bool) -> bool:
@@ -540,7 +513,7 @@ def has_room(dot: nv_tileas.Dot, shape: tuple[int, ...], target: Target, alone: 
         # The addresses of what comes after are in registers, too, and what its factors pass through.
         turned = any(_is_turned(dot, position) for position in (0, 1))
         words *= 1 + (turned or loses_precision(dot))
-    if not any(words <= most * 128 * groups for groups, most in _WARPGROUPS):
+    if not any(words <= most * 128 * groups for groups, most in WARPGROUPS):
         return False
     loads = [size for size, position in ((m, 0), (n, 1)) if trace_load(dot, position) is not None]
     stage = sum(loads) * dot.a.type.shape[1] * element_bytes(dot.a.type.element)
@@ -559,11 +532,3 @@ def _is_turned(dot: nv_tileas.Dot, position: int) -> bool:
         if isinstance(step, nv_tileaa.Permute) and axis is not None:
             axis = step.permutation.values.index(axis)
     return axis != 1 - position
-
-
-def _grid(dot: nv_tileas.Dot, groups: int, chained: bool) -> tuple[int, tuple[int, int]]:
-    """(n of the instruction, the grid of warps): as many warpgroups along M as possible, the rest along N."""
-    m, n = dot.c.type.shape
-    along_m = min(groups, m // 64)
-    along_n = groups // along_m
-    return min(256, n // along_n), (4 * along_m, along_n)

@@ -37,6 +37,7 @@ from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.charts import charts_wanted, record_chart
 from tessera_tools.passes.tileas.agent_schedule import REQUIRED, AgentLoop
 from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.consumer_warpgroups import CONSUMER_WARPGROUPS, FOR_TURNS
 from tessera_tools.passes.tileas.consumers import (
     CONSUMERS,
     Epilogue,
@@ -47,8 +48,6 @@ from tessera_tools.passes.tileas.consumers import (
 )
 from tessera_tools.passes.tileas.packed_factors import unpack_factors
 from tessera_tools.passes.tileas.products import (
-    CONSUMER_WARPGROUPS,
-    FOR_TURNS,
     IN_TURN,
     Choice,
     asynchronous_products,

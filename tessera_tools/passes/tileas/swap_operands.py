@@ -27,6 +27,7 @@ from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.base import Pass, PassContext
 from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.fills import REGISTER_BYTES, BoxLoad, Filler
 from tessera_tools.passes.tileas.products import AsyncProduct, Choice, choose
 from tessera_tools.passes.tileas.umma_products import UmmaChoice, choose_umma
@@ -199,7 +200,8 @@ def _accepted(
         if product is None:
             why[number] = _Reason(refused.get(number, "its operands cannot be brought to shared memory"))
         elif wide and not all(
-            isinstance(load, BoxLoad) or _is_read(load, product) for load in (product.a, product.b)
+            isinstance(load, BoxLoad | ConvertedFill) or _is_read(load, product)
+            for load in (product.a, product.b)
         ):
             why[number] = _Reason("its threads would have to transpose a factor")
         elif (price := _price(dot, target))[0] > price[1]:

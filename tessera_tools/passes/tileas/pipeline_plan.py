@@ -1,0 +1,104 @@
+"""The pipelines of a kernel with agents: which fillers share one, and how many stages each has."""
+
+from __future__ import annotations
+
+from tessera_tools.dialects import nv_tileaa
+from tessera_tools.passes.tileas.agent_registers import registers_of_several
+from tessera_tools.passes.tileas.box_stages import Pipeline
+from tessera_tools.passes.tileas.boxes import Missed
+from tessera_tools.passes.tileas.conversions import ConvertedFill
+from tessera_tools.passes.tileas.overlap import Schedules
+from tessera_tools.passes.tileas.products import FEWEST_STAGES, Choice
+from tessera_tools.planning.shared_memory import pipeline_reserve, pipeline_room
+from tessera_tools.target import Target
+
+MOST_DEPTH = 5
+"""Stages that a pipeline has, if they fit, even if its schedule needs fewer: L2 brings 5 of 16 KB to an SM in 1,900
+cycles."""
+
+
+class PipelinePlan:
+    """The part of a kernel's conversion that divides shared memory and registers."""
+
+    function: nv_tileaa.Func
+    choice: Choice
+    target: Target
+    deepened: bool
+    resident: int
+    registers: tuple[int, int] | None
+
+    def group(self) -> list[Pipeline]:
+        """Create the pipelines, with as many stages as fit."""
+        found: list[Pipeline] = []
+        for product in self.choice.products:
+            converted = [load for load in product.loads if isinstance(load, ConvertedFill)]
+            for made in converted:
+                found += [Pipeline([load], product, True, 2, converted=True) for load in made.reads]
+                found.append(Pipeline([made], product))
+            others = [load for load in product.loads if load not in converted]
+            inside = [load for load in others if load.load.parent is product.dot.parent]
+            if inside:
+                found.append(Pipeline(inside, product))
+            found += [Pipeline([load], product) for load in others if load not in inside]
+            known = {load.load for pipeline in found for load in pipeline.loads}
+            found += [Pipeline([load], product, True) for load in product.read if load.load not in known]
+        found += [Pipeline([load], read=True) for load in self.choice.streams]
+        looped = [p for p in found if p.block is not self.function.body.entry]
+        room = pipeline_room(self.target) - sum(p.bytes for p in found if p not in looped)
+        room -= sum(product.staged_bytes for product in self.choice.products)
+        each = sum(p.bytes for p in looped)
+        stages = min(self.choice.stages, room // each) if each else 1
+        if each and stages < FEWEST_STAGES and FEWEST_STAGES * each <= room + pipeline_reserve(self.target):
+            room = FEWEST_STAGES * each
+            stages = FEWEST_STAGES
+        if stages < 1 or (each and stages < FEWEST_STAGES):
+            raise Missed(
+                found[0].user, f"has stages of {each} bytes; two of them do not fit in shared memory"
+            )
+        for pipeline in looped:
+            pipeline.stages = stages
+        self.room = room
+        self.schedules = Schedules.read(self.choice)
+        depths = {
+            p: FEWEST_STAGES if p.converted else self.schedules.depth(p.loads, p.user) or p.stages
+            for p in looped
+        }
+        if sum(depths[p] * p.bytes for p in looped) > room:
+            self.schedules = Schedules()
+        else:
+            for pipeline in looped:
+                pipeline.stages = depths[pipeline]
+            self.share_registers(sum(p.stages * p.bytes for p in found))
+            self.deepen(looped)
+        return found
+
+    def share_registers(self, needed: int) -> None:
+        """Divide the registers among as many CTAs as fit with `needed` bytes of shared memory each."""
+        least, products = self.schedules.registers, self.choice.products
+        alone = self.choice.consumers == 1 and not self.choice.by_threads and not self.choice.converter
+        if least and alone and all(self.schedules.has(p.dot) for p in products):
+            most = self.room // needed
+            self.resident, registers = registers_of_several(self.choice.groups, least, self.target, most)
+            self.registers = registers or self.registers
+
+    def deepen(self, looped: list[Pipeline]) -> None:
+        """Give the pipelines of loops with schedules more stages, as long as no CTA fewer runs on a multiprocessor.
+
+        The producer fills them while the consumer does what is between its loops, and where other CTAs keep memory
+        busy, so that a load takes longer than the latency of the schedule.
+        """
+        needed = sum(p.stages * p.bytes for p in looped)
+        if not self.schedules.products or not needed:
+            return
+        # Several warpgroups of consumers have all registers of a multiprocessor.
+        several = self.resident > 1 or self.choice.groups * self.choice.consumers > 1
+        ctas = self.resident if several else max(1, self.room // needed)
+        most = self.schedules.most or MOST_DEPTH
+        while True:
+            more = [p for p in looped if p.stages < most and not p.converted]
+            needed += sum(p.bytes for p in more)
+            if not more or needed > self.room // ctas:
+                return
+            for pipeline in more:
+                pipeline.stages += 1
+                self.deepened = True
