@@ -83,6 +83,10 @@ func.func @branches(%x: i32, %c: i1) -> i32 {
 // CHECK: ^[[A]]:
 // CHECK: %[[W:.*]] = arith.subi %x, %x : i32
 // CHECK: cf.br ^[[B]](%[[W]] : i32)
+// What is computed for one that nobody needs does not.
+// POISON-LABEL: @computed
+// POISON-NOT: muli
+// POISON: cf.cond_br %c, ^a, ^b
 func.func @computed(%x: i32, %c: i1) -> i32 {
   %u = arith.muli %x, %x : i32
   %v = arith.addi %x, %x : i32
