@@ -98,6 +98,22 @@ func.func @computed(%x: i32, %c: i1) -> i32 {
   return %s : i32
 }
 
+// What only the next iteration of a loop of blocks needs is not needed.
+// CHECK-LABEL: @counted
+// CHECK: ^[[L:.*]](%i: i32):
+// CHECK-NOT: muli
+// CHECK: cf.cond_br %{{.*}}, ^[[L]](%{{.*}} : i32), ^
+func.func @counted(%x: i32, %n: i32) -> i32 {
+  cf.br ^a(%x, %x : i32, i32)
+^a(%i: i32, %p: i32):
+  %q = arith.muli %p, %n : i32
+  %j = arith.addi %i, %x : i32
+  %c = arith.cmpi slt, %j, %n : i32
+  cf.cond_br %c, ^a(%j, %q : i32, i32), ^b
+^b:
+  return %j : i32
+}
+
 // A value that an effect needs stays, wherever it is.
 // CHECK-LABEL: @effect
 // CHECK: func.call @printed(%a)
