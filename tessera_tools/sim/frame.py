@@ -2,8 +2,8 @@
 
     Frame.registers[32][slot, warp, lane] ──views──▶ ports of each warp: 32 lanes ──▶ rows of a gang: 32 lanes a warp
 
-Otherwise a launch of many small CTAs would spend its time on creating views. Only ports that differ between CTAs are
-created again.
+Otherwise a launch of many small CTAs would spend its time on creating views. A warp's row of a port is created at its
+first use, because most instructions run for a gang. Only ports that differ between CTAs are created again.
 """
 
 from __future__ import annotations
@@ -16,12 +16,29 @@ from tessera_tools.sim.types import UNSIGNED
 
 if TYPE_CHECKING:
     from tessera_tools.sim.launch import Launch
+    from tessera_tools.sim.ports import Binder
     from tessera_tools.sim.warp import Warp
 
 __all__ = ["LASTING", "Frame"]
 
 LASTING = ("register", "constant", "symbol")
 """Kinds of ports whose rows are the same for every CTA of a launch that has the same rank in its cluster."""
+
+
+class _Ports(dict[int, Any]):
+    """The rows of a warp by port."""
+
+    __slots__ = ("binders", "warp")
+
+    def __init__(self, binders: dict[int, Binder]) -> None:
+        super().__init__()
+        self.binders = binders
+        self.warp: Warp | None = None
+
+    def __missing__(self, port: int) -> Any:
+        assert self.warp is not None
+        row = self[port] = self.binders[port](self.warp)
+        return row
 
 
 class Frame:
@@ -35,22 +52,24 @@ class Frame:
             dtype = np.bool_ if bits == 1 else UNSIGNED.get(bits, np.uint64)
             shape = (count, warps, 32, 2) if bits == 128 else (count, warps, 32)
             self.registers[bits] = np.zeros(shape, dtype)
-        self.ports: list[list[Any]] = []
+        self.ports = [_Ports(launch.binders) for _ in range(warps)]
         self.rows: dict[tuple[int, int], dict[Any, Any]] = {}
+        self.is_new = True
 
     def bind(self, warps: list[Warp]) -> None:
         """Assign ports to the warps of a CTA; registers are zero."""
-        launch = self.launch
-        if self.ports:
+        if not self.is_new:
             for rows in self.registers.values():
                 rows.fill(0)
-            for warp, ports in zip(warps, self.ports, strict=True):
-                warp.ports = ports
-                for port, binder in launch.varying:
-                    ports[port] = binder(warp)
-            return
-        for warp in warps:
-            warp.ports = [None] * len(launch.module.keys)
-            for base, binders in launch.binders:
-                warp.ports[base : base + len(binders)] = [bind(warp) for bind in binders]
-        self.ports = [warp.ports for warp in warps]
+        for warp, ports in zip(warps, self.ports, strict=True):
+            for port in self.launch.varying & ports.keys():
+                del ports[port]
+            warp.ports, ports.warp = ports, warp
+            for port in self.launch.bound_first:
+                ports[port]
+        self.is_new = False
+
+    def release(self) -> None:
+        """The CTA has ended: its warps are not kept."""
+        for ports in self.ports:
+            ports.warp = None

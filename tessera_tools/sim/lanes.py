@@ -12,6 +12,9 @@ __all__ = ["FULL", "Lanes", "Mask", "mask_of"]
 
 FULL = (1 << 32) - 1
 _masks: dict[int, Mask] = {}
+_masks_of_rows: dict[bytes, Mask] = {}
+_MOST_MASKS = 1 << 15
+"""The caches are bounded, because data-dependent divergence produces many masks."""
 
 
 class Mask:
@@ -45,12 +48,17 @@ class Lanes:
 def mask_of(lanes: int | Array) -> Mask:
     """The mask of a bit pattern or of 32 booleans."""
     if not isinstance(lanes, int):
-        lanes = int.from_bytes(np.packbits(lanes, bitorder="little").tobytes(), "little")
+        row = lanes.tobytes()
+        mask = _masks_of_rows.get(row)
+        if mask is None:
+            if len(_masks_of_rows) > _MOST_MASKS:
+                _masks_of_rows.clear()
+            packed = np.packbits(lanes, bitorder="little").tobytes()
+            mask = _masks_of_rows[row] = mask_of(int.from_bytes(packed, "little"))
+        return mask
     mask = _masks.get(lanes)
     if mask is None:
-        if (
-            len(_masks) > 1 << 15
-        ):  # The cache is bounded, because data-dependent divergence produces many masks.
+        if len(_masks) > _MOST_MASKS:
             _masks.clear()
         mask = _masks[lanes] = Mask(lanes)
     return mask

@@ -146,15 +146,18 @@ class Launch:
             for key in module.ports[function.name].keys
         )
         """Whether the kernel may access the reserved shared memory."""
-        self.binders = [(module.ports[function.name].base, module.ports[function.name].binders)
-                        for function in self.functions]  # fmt: skip
-        self.varying = [
-            (base + number, binder)
-            for base, binders in self.binders
-            for number, binder in enumerate(binders)
-            if module.keys[base + number][0] not in LASTING
-        ]
+        self.binders = {
+            port: binder
+            for function in self.functions
+            for port, binder in enumerate(
+                module.ports[function.name].binders, module.ports[function.name].base
+            )
+        }
+        """What creates the row of each port for a warp."""
+        self.varying = {port for port in self.binders if module.keys[port][0] not in LASTING}
         """Ports whose rows are created for each CTA."""
+        self.bound_first = [port for port in self.binders if module.keys[port][0] in ("special", "symbol")]
+        """Ports whose rows are created before a CTA runs: an error of one is that of the launch."""
         self.frames: defaultdict[int, list[Frame]] = defaultdict(list)
         """Frames that no CTA uses, by the rank of the CTAs that they were for."""
         """Frames of CTAs that have ended."""

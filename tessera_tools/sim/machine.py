@@ -366,9 +366,10 @@ class Cluster:
             self.launch.histories.setdefault(base, []).append((self.clocks.now, history))
         self.histories.clear()
         for cta in self.ctas:
+            cta.frame.release()
             self.launch.frames[cta.rank].append(cta.frame)
             for warp in cta.warps:
-                warp.ports = []
+                warp.ports = {}
                 warp.state.clear()
             cta.warps.clear()
             cta.state.clear()

@@ -29,7 +29,8 @@ __all__ = ["MAXIMUM", "MBarrier", "create", "destroy", "lookup", "resolve"]
 
 MAXIMUM = (1 << 20) - 1
 """Largest count of arrivals, and of bytes (PTX ISA, "Contents of the mbarrier object")."""
-_PATTERN = np.frombuffer(b"MBARRIER", np.uint8)
+_BYTES = b"MBARRIER"
+_PATTERN = np.frombuffer(_BYTES, np.uint8)
 
 
 @dataclass(eq=False, slots=True)
@@ -290,7 +291,7 @@ def lookup(warp: Warp, mask: Mask, space: str, address: int, *, engine: bool = F
     if barrier is None:
         warp.report("mbarrier", f"shared byte {offset} of CTA {cta.index} has no initialized mbarrier", mask)
         return None
-    if not np.array_equal(cta.shared.data[offset : offset + 8], _PATTERN):
+    if cta.shared.data[offset : offset + 8].tobytes() != _BYTES:
         warp.report("mbarrier", f"{barrier.place} was overwritten", mask)
         cta.shared.data[offset : offset + 8] = _PATTERN
     if cta is not warp.cta:

@@ -102,7 +102,8 @@ class Warp:
         """The split that runs, or ran last."""
         self.splits = [self.split]
         self.turns = 0
-        self.ports: list[Any] = []
+        self.ports: dict[int, Any] = {}
+        """Rows of 32 lanes (sim/frame.py)."""
         self.registers: dict[int, Array] = {}
         self.state: dict[str, Any] = {}
         """State of instruction families per warp (groups of asynchronous copies, …), by family name."""

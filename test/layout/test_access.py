@@ -281,3 +281,13 @@ def test_rows_that_do_not_begin_at_16_bytes_are_refused() -> None:
     refused = matrix_access(registers, memory, 16, trans=False)
     assert refused == Refused("a row does not begin at a multiple of 16 bytes")
     assert not matrix_access(registers, row_major((16, 16)), 8, trans=True)
+
+
+def test_trans_moves_elements_of_16_bits_alone() -> None:
+    registers, rows = mma_operand_a((16, 16), 16, (1, 1)), row_major((16, 16))
+    columns = [*rows.columns[4:], *rows.columns[:4]]
+    memory = LinearLayout.from_columns([("offset", 256)], rows.outs, columns)
+    assert matrix_access(registers, memory, 16, trans=True)
+    for bits in (8, 32):
+        refused = matrix_access(registers, memory, bits, trans=True)
+        assert refused == Refused(f"ldmatrix .trans moves 16-bit elements, found {bits} bits")

@@ -32,10 +32,15 @@ def _lanes(mask: Mask) -> list[tuple[int, Mask]]:
     return [(lane, mask_of(1 << lane)) for lane in map(int, mask.lanes)]
 
 
+def _is_uniform(row: Any) -> bool:
+    """Whether all values are equal. The values are few, and bytes are compared in a fraction of the time."""
+    return row.tobytes() == row[:1].tobytes() * len(row)
+
+
 def _alike(mask: Mask, *rows: Any) -> list[tuple[int, Mask]]:
     """Partition the lanes into groups with equal values in all rows: the first lane of each group, and the group."""
     first = mask.first
-    if mask.count == 1 or all((row[mask.array] == row[first]).all() for row in rows):
+    if mask.count == 1 or all(_is_uniform(row if mask.full else row[mask.array]) for row in rows):
         return [(first, mask)]
     groups: dict[tuple[int, ...], int] = {}
     for lane in map(int, mask.lanes):

@@ -83,6 +83,10 @@ func.func @branches(%x: i32, %c: i1) -> i32 {
 // CHECK: ^[[A]]:
 // CHECK: %[[W:.*]] = arith.subi %x, %x : i32
 // CHECK: cf.br ^[[B]](%[[W]] : i32)
+// What is computed for one that nobody needs does not.
+// POISON-LABEL: @computed
+// POISON-NOT: muli
+// POISON: cf.cond_br %c, ^a, ^b
 func.func @computed(%x: i32, %c: i1) -> i32 {
   %u = arith.muli %x, %x : i32
   %v = arith.addi %x, %x : i32
@@ -92,6 +96,22 @@ func.func @computed(%x: i32, %c: i1) -> i32 {
   cf.br ^b(%w : i32)
 ^b(%s: i32):
   return %s : i32
+}
+
+// What only the next iteration of a loop of blocks needs is not needed.
+// CHECK-LABEL: @counted
+// CHECK: ^[[L:.*]](%i: i32):
+// CHECK-NOT: muli
+// CHECK: cf.cond_br %{{.*}}, ^[[L]](%{{.*}} : i32), ^
+func.func @counted(%x: i32, %n: i32) -> i32 {
+  cf.br ^a(%x, %x : i32, i32)
+^a(%i: i32, %p: i32):
+  %q = arith.muli %p, %n : i32
+  %j = arith.addi %i, %x : i32
+  %c = arith.cmpi slt, %j, %n : i32
+  cf.cond_br %c, ^a(%j, %q : i32, i32), ^b
+^b:
+  return %j : i32
 }
 
 // A value that an effect needs stays, wherever it is.
