@@ -109,15 +109,15 @@ What the losses come from, where the cause is known:
 - **Attention of depth 128, causal**: blocks of keys on the diagonal are multiplied whole, which is 6 % of 2048 rows.
   Conversions and `ex2` take half as long as the products, and are overlapped in part. The tile blocks with the most
   keys come first in large launches; the clock takes the mean of the tile blocks and does not see that.
-- **Factors that the consumer converts** (`tf32`): the program rounds f32 to tf32, which wgmma would cut off. The
-  consumer reads the tile that TMA has brought, converts it and writes it back, and its products wait for that. For a
-  step of 128x256x32, the tensor cores take 1,024 cycles and the port of shared memory 1,792: TMA writes 48 KB, the
-  consumers read and write as much, and wgmma reads 80 KB. That is 57 % of the peak at most. tileiras does not round:
-  its products cut off the bits (no conversion in its SASS), which is less exact.
-- **Attention of 8-bit floats**: a block of 128 keys takes 5,800 cycles. The products take 1,024 of them and `ex2` as
-  many, and nothing overlaps: wgmma reads 8-bit factors along K only, so that the consumers transpose V in registers
-  and write it, and P, to shared memory. Where a consumer writes a factor, iterations of the loop do not overlap, and
-  both warpgroups meet at a barrier before each second product.
+- **Factors that are converted** (`tf32`): the program rounds f32 to tf32, which wgmma would cut off. The consumers
+  convert A in registers. An agent of four warps reads B from the stage that TMA has filled, converts it and writes it
+  to another one. For a step of 128x256x32, the tensor cores take 1,024 cycles and the port of shared memory 1,536: TMA
+  writes 48 KB, the consumers read 16 KB, the agent reads and writes 32 KB, and wgmma reads 64 KB. That is 67 % of the
+  peak at most. tileiras does not round: its products cut off the bits (no conversion in its SASS), which is less exact.
+- **Attention of 8-bit floats**: a block of 128 keys takes 2,600 cycles. The products take 1,024 of them and `ex2` as
+  many; the warps issue for 1,500. The sums of both products, and of all blocks before, take 192 registers of a thread,
+  and the probabilities 16, so that the warpgroups do not take turns. An agent of two warps transposes V, with 24
+  registers a thread: it has room for a part of four words, whose accesses have bank conflicts.
 - **Attention with a window** of 1,024 keys multiplies nine blocks of keys of 128 for each block of rows, the first and
   the last of which are half masked, and begins and ends a program for each nine. With `--persistent=static`, the clock
   sees 205 µs; that is not chosen, as CTAs get programs of different lengths.

@@ -17,8 +17,9 @@ from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas
-from tessera_tools.dialects.arith.constants import constant_of, splat_of
+from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.tileas.fills import (
     BoxLoad,
@@ -60,10 +61,11 @@ def converted_fill(
 ) -> ConvertedFill | None:
     """A factor before some inversions of its sign, as the agent computes it; None if it cannot.  Raises Missed if
     wgmma could not read it, or TMA not bring a tile."""
-    loads = loads_of(dot, position)
+    found = loads_of(dot, position)
+    loads = [load for load in found if isinstance(load, nv_tileas.TiledLoad)]
     root = value.defining_op
     between = [value, *(op.results[0] for op in signs)]
-    if not loads or root is None or not all(v.has_one_use for v in between):
+    if not loads or len(loads) < len(found) or root is None or not all(v.has_one_use for v in between):
         return None
     ops = ops_before(value, dot)
     cut = _parts(value, position, ops, dot)
@@ -91,7 +93,10 @@ def _parts(value: Value, position: int, ops: list[Operation], dot: nv_tileas.Dot
         elif not is_elementwise(op):
             return None
         for operand in op.operands:
-            if not isinstance(operand.type, RankedTensorType) or splat_of(constant_of(operand)) is not None:
+            if (
+                not isinstance(operand.type, RankedTensorType)
+                or splat_of(constant_value(operand)) is not None
+            ):
                 continue
             made = operand.defining_op
             if axis is None or made is None or made.parent is not dot.parent or not operand.has_one_use:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
-from tessera_tools.dialects.arith.constants import constant_of
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, i32
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
+from tessera_tools.ir.folding import constant_value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.tileas.agent_control import State, copied
 from tessera_tools.passes.tileas.agent_registers import ConverterPlan
@@ -170,7 +170,7 @@ def _of_part(
     """What an op gives of a part of its operands."""
     inner = IRMapping()
     for value in op.operands:
-        constant = constant_of(value)
+        constant = constant_value(value)
         if value in made:
             inner.values[value] = made[value]
         elif isinstance(value.type, RankedTensorType) and isinstance(constant, DenseElementsAttr):

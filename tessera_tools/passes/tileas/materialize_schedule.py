@@ -166,7 +166,13 @@ class Kernel(PipelinePlan):
         assert spec is not None
         self.warps = WARPS_OF_WARPGROUP * choice.groups if choice.products else spec.num_warps
         self.top = function.body.entry
-        self.by_load = {load.load: (pipeline, load) for pipeline in self.pipelines for load in pipeline.loads}
+        self.by_load = {
+            load.load: (pipeline, load)
+            for pipeline in self.pipelines
+            for load in pipeline.loads
+            # A tile that an agent only transposes has the same op as what TMA brings.
+            if not self.is_converted(pipeline)
+        }
         fillers = [load for pipeline in self.pipelines for load in pipeline.loads]
         converted = {p.loads[0]: p for p in self.pipelines if isinstance(p.loads[0], ConvertedFill)}
         self.slice = Slice(load for load in fillers if load not in converted)
@@ -332,7 +338,7 @@ class Kernel(PipelinePlan):
             found = self.by_load.get(op)
             if op in self.slice.ops:
                 builder.insert(op.clone(mapping))
-            if found is not None and not self.is_converted(found[0]):
+            if found is not None:
                 pipeline, load = found
                 left[pipeline].remove(load)
                 if not left[pipeline]:
@@ -361,7 +367,7 @@ class Kernel(PipelinePlan):
         if self.converter is not None:
             self.converter.erase()
         for load, (pipeline, made) in self.by_load.items():
-            if pipeline.converted or self.is_converted(pipeline):
+            if pipeline.converted:
                 continue
             for step in reversed(made.steps):
                 step.erase()

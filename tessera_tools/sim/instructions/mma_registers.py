@@ -21,10 +21,18 @@ from tessera_tools.sim.warp import Mask, Warp
 __all__ = ["HasPorts", "collect", "distribute", "emit", "load_matrix", "ports_of", "whole_warp"]
 
 
+class Ports(Protocol):
+    """Rows of values, by port."""
+
+    def __getitem__(self, port: int, /) -> Any: ...
+    def __setitem__(self, port: int, row: Any, /) -> None: ...
+
+
 class HasPorts(Protocol):
     """A warp, or rows of values that represent its registers."""
 
-    ports: list[Any]
+    @property
+    def ports(self) -> Ports: ...
 
 
 def ports_of(ctx: Context, operand: Operand, what: str, count: int, bits: int, *, write: bool) -> list[int]:
