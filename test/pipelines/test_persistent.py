@@ -298,9 +298,9 @@ def test_the_plain_interface_has_no_grid() -> None:
         compile_module(parse_module(GEMM, "gemm.mlir"), options)
 
 
-def test_a_counter_excludes_clusters() -> None:
+def test_a_counter_excludes_clusters_without_agents() -> None:
     with pytest.raises(DiagnosticError, match="has clusters of 2 CTAs, which would each take a number"):
-        compiled(GEMM, "sm_90a", cluster="1x2", persistent="counter")
+        compiled(SOFTMAX, "sm_90a", cluster="1x2", persistent="counter")
 
 
 def test_no_launch_is_canceled_before_blackwell() -> None:
