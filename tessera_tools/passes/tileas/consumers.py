@@ -22,6 +22,7 @@ from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.memory_order import writes_memory
 from tessera_tools.planning.layout_rules import FREE
 from tessera_tools.records import dataclass
@@ -67,6 +68,8 @@ def why_not(loop: scf.For, products: list[Any]) -> str | None:
     for product in products:
         if product.staged:
             return "the consumer writes a factor to shared memory"
+        if any(isinstance(load, ConvertedFill) for load in product.loads):
+            return "an agent of its own computes a factor, which does not know turns in this version"
     for op in loop.walk():
         if not (isinstance(op, (*_CONTROL, *_ACCESSES)) or is_pure(op)):
             return f"'{op.name}' belongs to the order of the iterations"
