@@ -18,8 +18,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from tessera_tools.analysis.stage_order import ends_in_branches
 from tessera_tools.diagnostics import DiagnosticError
-from tessera_tools.dialects import nv_tileas
+from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
 from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.effect_words import Completion, Kind
 from tessera_tools.ir.interfaces import LoopLike
@@ -107,7 +109,11 @@ class _Agent:
                 around: Operation | None = op
                 while around is not None and around is not agent.parent and around not in self.relevant:
                     self.relevant.add(around)
+                    if isinstance(around, nv_tileaa.Loop):
+                        self.relevant.update(ends_in_branches(around))
                     around = around.parent_op
+        self.left: dict[Operation, list[tuple[Operation, _State]]] = {}
+        """By loop that branches leave: the ends of the iteration that is played, with the states there."""
 
     def never_filled(self, filled: set[Operation]) -> Iterator[DiagnosticError]:
         """Yields an error for each read of a buffer that is not among those that an op writes."""
@@ -124,6 +130,9 @@ class _Agent:
         for op in block:
             if op not in self.relevant:
                 continue
+            if isinstance(op, nv_tileaa.Continue | nv_tileaa.Break):
+                self.left.setdefault(enclosing_loop(op), []).extend((op, state) for state in states)
+                return []
             if isinstance(op, LoopLike):
                 states = self.loop(op, states)
             elif len(op.regions) > 1 and op.has_trait(OneRegionRuns):
@@ -222,20 +231,38 @@ class _Agent:
     def loop(self, op: Any, states: list[_State]) -> list[_State]:
         """The states behind a loop, after any number of iterations."""
         states = [_passed(state, op.iter_args, op.inits) for state in states]
-        ends = list(states)
+        ends = (
+            [] if isinstance(op, nv_tileaa.Loop) else [_passed(s, op.results, op.iter_args) for s in states]
+        )
         seen: set[object] = {state.key(op.iter_args) for state in states}
         for number in range(_MOST_ITERATIONS):
-            for block in op.loop_body.blocks:
-                states = self.block(block, states)
-            states = _distinct([_passed(state, op.iter_args, op.yielded) for state in states], op.iter_args)
+            states, left = self.iteration(op, states)
+            states = _distinct(states, op.iter_args)
             new = [state for state in states if state.key(op.iter_args) not in seen]
             seen.update(state.key(op.iter_args) for state in new)
-            ends += new
+            ends += left
+            if not isinstance(op, nv_tileaa.Loop):
+                ends += [_passed(state, op.results, op.iter_args) for state in new]
             if number + 1 >= _ITERATIONS:
                 if not new:
                     break
                 states = new
-        return _distinct([_passed(state, op.results, op.iter_args) for state in ends], op.results)
+        return _distinct(ends, op.results)
+
+    def iteration(self, op: Any, states: list[_State]) -> tuple[list[_State], list[_State]]:
+        """The states before the next iteration, and those behind the loop that a `break` gives."""
+        for block in op.loop_body.blocks:
+            states = self.block(block, states)
+        if not isinstance(op, nv_tileaa.Loop):
+            return [_passed(state, op.iter_args, op.yielded) for state in states], []
+        following: list[_State] = []
+        behind: list[_State] = []
+        for end, state in self.left.pop(op, []):
+            if isinstance(end, nv_tileaa.Continue):
+                following.append(_passed(state, op.iter_args, end.operands))
+            else:
+                behind.append(_passed(state, op.results, end.operands))
+        return following, behind
 
 
 def _with(state: _State, value: Value, stage: _Stage) -> _State:
@@ -243,9 +270,13 @@ def _with(state: _State, value: Value, stage: _Stage) -> _State:
 
 
 def _passed(state: _State, to: Iterable[Value], given: Iterable[Value]) -> _State:
-    """The state in which values have the stages of others."""
+    """The state in which values have the stages of others, or none that is known."""
+    to = list(to)
     known = {t: state.values[g] for t, g in zip(to, given, strict=False) if g in state.values}
-    return replace(state, values={**state.values, **known}) if known else state
+    if not known and not any(value in state.values for value in to):
+        return state
+    kept = {value: stage for value, stage in state.values.items() if value not in to}
+    return replace(state, values={**kept, **known})
 
 
 def _distinct(states: list[_State], values: Iterable[Value]) -> list[_State]:

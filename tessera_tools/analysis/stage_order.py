@@ -113,7 +113,7 @@ class _Side:
             while around is not None and around is not agent.parent and around not in self.relevant:
                 self.relevant.add(around)
                 if isinstance(around, nv_tileaa.Loop):
-                    self.relevant.update(_with_branches(around))
+                    self.relevant.update(ends_in_branches(around))
                 around = around.parent_op
         self.distances: dict[Operation, dict[int, int]] = {}
         """By loop that branches leave: how far its carried iterators are from the next stage."""
@@ -301,7 +301,7 @@ class _Side:
             self.places[op.results[i]] = None if distance is None else root.after(distance)
 
 
-def _with_branches(loop: nv_tileaa.Loop) -> Iterator[Operation]:
+def ends_in_branches(loop: nv_tileaa.Loop) -> Iterator[Operation]:
     """The ends of the iterations of a loop, with the branches around them."""
     for end in loop.ends():
         around: Operation | None = end

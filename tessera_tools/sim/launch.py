@@ -160,7 +160,6 @@ class Launch:
         """Ports whose rows are created before a CTA runs: an error of one is that of the launch."""
         self.frames: defaultdict[int, list[Frame]] = defaultdict(list)
         """Frames that no CTA uses, by the rank of the CTAs that they were for."""
-        """Frames of CTAs that have ended."""
         self.waiting: Iterator[tuple[int, int, int]] = iter(())
         """The clusters that have not begun, which clusterlaunchcontrol.try_cancel can take."""
         self._lay_out_shared()

@@ -60,6 +60,27 @@ def loop(*body: str, given: str = "%j2") -> str:
     }}"""
 
 
+def left(again: str, behind: str) -> str:
+    """A loop that a branch continues: it reads the stage of the iteration before, whose token it carries; and a read of
+    the last one behind it."""
+    return lines(
+        START,
+        wait("%s", "%t0"),
+        inc("%s", "%s1"),
+        f"""%r:2 = nv_tileaa.loop (%b = %s, %t = %t0, %j = %s1)
+          : ({ITERATOR}, {TOKEN}, {ITERATOR}) -> ({TOKEN}, {ITERATOR}) {{""",
+        load("%b", "%old"),
+        release("%t"),
+        wait("%j", "%u"),
+        inc("%j", "%j2"),
+        f"nv_tileaa.if %cond {{ nv_tileaa.continue {again}, %u, %j2 : {ITERATOR}, {TOKEN}, {ITERATOR} }}",
+        f"nv_tileaa.break %u, {behind} : {TOKEN}, {ITERATOR}",
+        "}",
+        load("%r#1", "%last"),
+        release("%r#0"),
+    )
+
+
 def ahead(*body: str) -> str:
     """The same, with a stage that is held from one iteration to the next: %t, whose product is in flight."""
     return lines(
@@ -130,6 +151,7 @@ RIGHT = {
             inc("%j", "%j2"),
         ),
     ),
+    "in a loop that a branch continues": left("%j", "%j"),
     "the threads read": lines(START, wait("%s", "%t"), load("%s"), release("%t")),
 }
 
@@ -191,6 +213,8 @@ WRONG = {
         "load",
         READS,
     ),
+    "an old stage, in a loop that a branch continues": (left("%b", "%j"), "load", READS),
+    "an old stage, behind a loop that a branch continues": (left("%j", "%b"), "load", READS),
     "another buffer": (
         lines(START, loop(wait("%j", "%t"), dot("%j", "%c", "%d", "%empty"), *EACH[2:])),
         "dot",

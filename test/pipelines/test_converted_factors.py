@@ -13,6 +13,7 @@ from programs import assembled, compiled, decode, fresh_seed, launch
 from trials import Trial, missed, mutants, near
 
 from oracles import require_tool
+from tessera_tools.diagnostics import DiagnosticError
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -92,6 +93,11 @@ def test_the_warps_of_the_agent(product: Product | Attention, threads: int, regi
     ptx = compiled(product.text(), "sm_90a").ptx
     assert re.search(r"reqntid (\d+)", ptx)[1] == str(threads)  # type: ignore[index]
     assert [int(n) for n in re.findall(r"setmaxnreg\.\w+\.sync\.aligned\.u32 \t(\d+)", ptx)] == registers
+
+
+def test_consumers_that_take_tiles_in_turn_cannot_have_the_agent() -> None:
+    with pytest.raises(DiagnosticError, match="an agent of its own computes a factor"):
+        compiled(CONVERTED.text(), "sm_90a", ping_pong="tiles", persistent="static")
 
 
 @pytest.mark.slow

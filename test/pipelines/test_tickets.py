@@ -238,6 +238,23 @@ def test_attention_in_pairs() -> None:
 # -- synchronization
 
 
+@both_modes
+def test_each_reader_of_an_answer_has_a_fence_behind_it(mode: str) -> None:
+    """Also those in the second CTA of a pair, whose agent reads for the sake of the first one alone."""
+    made = compiled(GEMM, "sm_100a", persistent="cancel", cluster="blocks:2x1")
+    rng = np.random.default_rng(fresh_seed())
+    a, b = (rng.standard_normal(s).astype(np.float16) for s in ((200, 32), (32, 1504)))
+    given = arguments(a, b, np.ones((200, 1504), np.float16))
+    right = near(2, a.astype(np.float64) @ b, 0.1)
+    fences = re.compile(r"(?<=\n)\s*fence\.proxy\.async[^\n]*;")
+    reads = [found.start() for found in re.finditer("query_cancel.is_canceled", made.ptx)]
+    behind = [found for at in reads if (found := fences.search(made.ptx, at)) is not None]
+    changed = [(str(n), made.ptx[: f.start()] + made.ptx[f.end() :]) for n, f in enumerate(behind)]
+    assert len({ptx for _, ptx in changed}) == 4
+    options = {"resident": 1, "max_instructions": 400_000}
+    assert missed(made, changed, Trial(given, "sm_100a", (2, 6), right, [(mode, 0)], options)) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "persistent"), [("sm_90a", "counter"), ("sm_100a", "counter"), ("sm_100a", "cancel")]

@@ -11,9 +11,9 @@
                                           }
                                           wait 0
 
-This is the second buffer that tile-analyze recommends.  It applies to a loop that copies whole buffers which nothing
-else writes, commits one group and waits for all groups before it reads them.  The barrier in front of the copies is
-that of the program: it keeps the next tile from replacing one that a thread still reads.
+This is the second buffer that tile-analyze recommends.  It applies to a loop that writes no global memory and copies
+whole buffers which nothing else writes, commits one group and waits for all groups before it reads them.  The barrier
+in front of the copies is that of the program: it keeps the next tile from replacing one that a thread still reads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
 from tessera_tools.ir.builder import Builder
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StridedLayoutAttr, i64, index
 from tessera_tools.ir.core import Block, IRMapping, Operation, Region, Value
-from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.effects import Kind, Resource, accesses, is_pure
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.types import I64, INDEX, MemRefType
 from tessera_tools.passes.base import Pass, PassContext, option
@@ -133,6 +133,8 @@ class _Plan:
             plan.check_buffer(copy)
             plan.check_source(copy)
         plan.check_room(function, target)
+        plan.check_extents()
+        plan.check_stores()
         return plan
 
     @property
@@ -182,6 +184,20 @@ class _Plan:
                 ):
                     raise _Refused(copy, f"its source depends on {made.name}, which cannot be computed ahead")
                 work += made.operands
+
+    def check_extents(self) -> None:
+        """A stage is a part of a ring, which has no dimension of extent 1 (passes/tile/lowering.py)."""
+        for copy in self.copies:
+            if 1 in copy.dest.type.shape:
+                raise _Refused(copy, "its buffer has a dimension of extent 1; drop it")
+
+    def check_stores(self) -> None:
+        """The loop writes no global memory: what an iteration stores, the copy of the next one may read, also through
+        another argument."""
+        for op in self.loop.walk():
+            for effect, _ in accesses(op):
+                if effect.kind is Kind.WRITE and effect.resource in (Resource.GLOBAL, Resource.MEMORY):
+                    raise _Refused(op, "the copy of the next iteration may read what it writes")
 
     def check_room(self, function: Operation, target: Target) -> None:
         used = sum(_bytes(op) for op in function.walk() if isinstance(op, tile.AllocShared))

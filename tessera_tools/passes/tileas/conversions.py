@@ -90,7 +90,8 @@ def _parts(value: Value, position: int, ops: list[Operation], dot: nv_tileas.Dot
             axis = op.permutation.values[axis]
         elif isinstance(op, nv_tileaa.Reshape):
             axis = same_axis(op.res.type.shape, op.source.type.shape, axis)
-        elif not is_elementwise(op):
+        elif not is_elementwise(op) or constant_value(op.results[0]) is not None:
+            # A constant that is not a splat has all elements in its attribute.
             return None
         for operand in op.operands:
             if (

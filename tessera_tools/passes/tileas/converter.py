@@ -54,10 +54,12 @@ class Converter:
                     if not isinstance(value.type, RankedTensorType):
                         self.slice.need(value, op)
         if self.slice.handed:
-            op = next(iter(self.fills)).load
+            # Without TMA for its tile, the producer or the consumer computes the factor.
+            op = next(iter(self.fills)).reads[0].load
             raise Missed(
                 op,
-                "depends on what the consumer computes, which the agent that converts does not know in this version",
+                "is of a factor that depends on what the consumer computes, which the agent that converts does not "
+                "know in this version",
             )
 
     def convert(self, source: Block, target: Block) -> None:

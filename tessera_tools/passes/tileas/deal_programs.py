@@ -28,7 +28,7 @@ from tessera_tools.dialects.nv_tileaa.base import MEM_TOKEN
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.dialects.nv_tileas.launch_control import RESPONSE_WORDS
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import UNIT, i32, i64
+from tessera_tools.ir.builtin_attributes import UNIT, StringAttr, i32, i64
 from tessera_tools.ir.core import Block, Builder, Operation, Region, Value
 from tessera_tools.ir.types import I32, I64, bit_width
 from tessera_tools.layout.shared import swizzled
@@ -102,6 +102,13 @@ class _Dealer:
             raise first.error(
                 f"deals out programs, but its kernel has no {PERSISTENT}; run --tileas-resolve-program-ids"
             )
+        for loop in loops.values():
+            dealt = loop.attributes[DEALT]
+            if known.scheduler not in (COUNTER, CANCEL) or dealt != StringAttr(known.scheduler):
+                raise loop.error(
+                    f"has {DEALT} = {dealt}, and its kernel the scheduler {known.scheduler}; expected {COUNTER} or "
+                    f"{CANCEL} for both"
+                )
         self.known: Persistent = known
         self.ctas = prod(kernel_spec(function).cluster)
 

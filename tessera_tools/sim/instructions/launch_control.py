@@ -53,7 +53,7 @@ def try_cancel(ctx: Context) -> Execute:
             warp, mask, space, int(target(warp)[lane]), int(barrier(warp)[lane]), every, 16, 16, what
         )
         responses: dict[tuple[int, int], Response] = warp.cta.cluster.state.setdefault("responses", {})
-        made: list[Response] = []
+        made = [Response() for _ in found]
         held: list[Array] = []
 
         def fetch() -> Array:
@@ -63,7 +63,7 @@ def try_cancel(ctx: Context) -> Execute:
                     one.content = held[0].tobytes()
             return held[0]
 
-        for each in found:
+        for each, new in zip(found, made, strict=True):
             place = each.cta.rank, each.offset
             if place in responses and not responses[place].is_fenced(warp):
                 warp.report(
@@ -73,8 +73,7 @@ def try_cancel(ctx: Context) -> Execute:
                     mask,
                     severity="warning",
                 )
-            responses[place] = Response()
-            made.append(responses[place])
+            responses[place] = new
             copy_in(warp, mask, what, each.cta, slice(each.offset, each.offset + 16), fetch, each.barrier, 16)
 
     return lane_by_lane(one)

@@ -159,3 +159,40 @@ func.func @large(%B: memref<?x256xf32>, %D: memref<?x256xf32>, %n: index) attrib
   }
   return
 }
+
+// -----
+
+// The tile of the next iteration may be what this one stores; D and B may be the same memory.
+func.func @stores(%B: memref<?x64xf32>, %D: memref<?x64xf32>, %n: index) attributes {tessera.kernel, tessera.threads = 64} {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %b = tile.alloc_shared : memref<2x64xf32, 3>
+  %t = tile.thread_id : index
+  scf.for %k = %c0 to %n step %c2 {
+    %b_in = memref.subview %B[%k, 0] [2, 64] [1, 1] : memref<?x64xf32> to memref<2x64xf32, strided<[64, 1], offset: ?>>
+    tile.barrier
+    tile.cp_async %b_in, %b : memref<2x64xf32, strided<[64, 1], offset: ?>>, memref<2x64xf32, 3>
+    tile.async_wait
+    tile.barrier
+    %x = tile.load_shared %b[%c0, %t] : memref<2x64xf32, 3>
+    // expected-remark @below {{no second buffer: the copy of the next iteration may read what it writes}}
+    tile.store_global_element %x, %D[%k, %t] : memref<?x64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @row(%B: memref<?x64xf32>, %n: index) attributes {tessera.kernel, tessera.threads = 64} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %b = tile.alloc_shared : memref<1x64xf32, 3>
+  scf.for %k = %c0 to %n step %c1 {
+    %b_in = memref.subview %B[%k, 0] [1, 64] [1, 1] : memref<?x64xf32> to memref<1x64xf32, strided<[64, 1], offset: ?>>
+    tile.barrier
+    // expected-remark @below {{no second buffer: its buffer has a dimension of extent 1; drop it}}
+    tile.cp_async %b_in, %b : memref<1x64xf32, strided<[64, 1], offset: ?>>, memref<1x64xf32, 3>
+    tile.async_wait
+  }
+  return
+}

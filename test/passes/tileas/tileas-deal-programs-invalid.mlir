@@ -55,3 +55,14 @@ nv_tileaa.func @cluster(%n: i32, %c: !llvm.ptr<1>) attributes {nv_tileaa.kernel_
   } {nv_tileas.dealt = "counter"}
   nv_tileaa.return
 }
+
+// -----
+
+// A launch for a stride has no CTAs that could be canceled.
+nv_tileaa.func @stride(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>, nv_tileaa.persistent = {grid = [0, 0, 0], scheduler = "static"}} {
+  // expected-error @below {{has nv_tileas.dealt = "counter", and its kernel the scheduler static; expected counter or cancel for both}}
+  scf.for %p = %n to %n step %n : i32 {
+    scf.yield
+  } {nv_tileas.dealt = "counter"}
+  nv_tileaa.return
+}
