@@ -132,6 +132,29 @@ def test_ctas_that_exchange_values_have_no_agents(cluster: str) -> None:
     np.testing.assert_allclose(arrays[2], (a.astype(np.float64) @ b).max(1), rtol=1e-3, atol=1e-3)
 
 
+MASK = """
+  %rows = iota : tile<64xi32>
+  %limit = constant <i32: 37> : tile<64xi32>
+  %few = cmpi less_than %rows, %limit, signed : tile<64xi32> -> tile<64xi1>
+  %few_column = reshape %few : tile<64xi1> -> tile<64x1xi1>
+  %few_rows = broadcast %few_column : tile<64x1xi1> -> tile<64x32xi1>
+  %twice = addf %a, %a : tile<64x32xf16>
+  %none = constant <f16: 0.0> : tile<64x32xf16>
+  %masked = select %few_rows, %twice, %none : tile<64x32xi1>, tile<64x32xf16>
+"""
+
+
+def test_a_factor_of_several_chains_of_ops() -> None:
+    """What computes a factor moves to where the last of its operands is computed, which may move itself."""
+    masked = ROW_MAXIMA.replace("  %b, %b_done", MASK + "  %b, %b_done").replace("mmaf %a", "mmaf %masked")
+    assert "tcgen05.mma" in compiled(masked, TARGET).ptx
+    rng = np.random.default_rng(fresh_seed())
+    a, b = rng.standard_normal((128, 32)).astype(np.float16), rng.standard_normal((32, 64)).astype(np.float16)
+    arrays, _ = launch(masked, a, b, np.zeros(128, np.float32), target=TARGET, grid=(2,))
+    expected = (a.astype(np.float64) * 2 * (np.arange(128) % 64 < 37)[:, None] @ b).max(1)
+    np.testing.assert_allclose(arrays[2], expected, rtol=1e-3, atol=1e-3)
+
+
 def test_every_synchronization_is_needed() -> None:
     """Four tiles one after the other use both stages of the sums twice."""
     product = Product(m=64, n=32, k=32, outer=True, steps=6)
