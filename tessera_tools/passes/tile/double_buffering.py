@@ -27,11 +27,12 @@ from tessera_tools.dialects.tile.asynchronous import CopyLike, WaitLike
 from tessera_tools.ir.builder import Builder
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StridedLayoutAttr, i64, index
 from tessera_tools.ir.core import Block, IRMapping, Operation, Region, Value
-from tessera_tools.ir.effects import is_pure
+from tessera_tools.ir.effects import Kind, accesses, is_pure
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.types import I64, INDEX, MemRefType
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tile.convert_tile_to_tileas import ConvertTileToTileAS, is_kernel
+from tessera_tools.passes.tile.hazards import root_of
 from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
@@ -132,6 +133,7 @@ class _Plan:
         for copy in copies:
             plan.check_buffer(copy)
             plan.check_source(copy)
+        plan.check_writes()
         plan.check_room(function, target)
         return plan
 
@@ -182,6 +184,14 @@ class _Plan:
                 ):
                     raise _Refused(copy, f"its source depends on {made.name}, which cannot be computed ahead")
                 work += made.operands
+
+    def check_writes(self) -> None:
+        """No iteration writes what the next one copies, which would be copied before."""
+        sources = {root_of(copy.source) for copy in self.copies}
+        for op in self.loop.walk():
+            for effect, value in accesses(op):
+                if effect.kind is Kind.WRITE and value is not None and root_of(value) in sources:
+                    raise _Refused(op, "it writes to a matrix of which the next iteration copies a tile")
 
     def check_room(self, function: Operation, target: Target) -> None:
         used = sum(_bytes(op) for op in function.walk() if isinstance(op, tile.AllocShared))
