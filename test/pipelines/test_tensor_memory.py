@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -130,6 +131,71 @@ def test_ctas_that_exchange_values_have_no_agents(cluster: str) -> None:
     a, b = rng.standard_normal((128, 32)).astype(np.float16), rng.standard_normal((32, 64)).astype(np.float16)
     arrays, _ = launch(ROW_MAXIMA, a, b, np.zeros(128, np.float32), target=TARGET, grid=(2,), cluster=cluster)
     np.testing.assert_allclose(arrays[2], (a.astype(np.float64) @ b).max(1), rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("mode", ["late", "early"])
+def test_two_sums_of_one_loop(mode: str) -> None:
+    """Each has a buffer of its own, and both are left behind the loop, also by one without iterations."""
+    product = Product(m=64, n=32, k=32)
+    text = product.text()
+    carried = re.search(r"%sum = for (.*) iter_values\(%old = %zero\) -> \(tile<64x32xf32>\)", text)
+    new = re.search(r"  %new = mmaf %a, %b, %old( : .*)", text)
+    assert carried is not None and new is not None
+    text = text.replace(
+        carried[0],
+        f"%first, %other = for {carried[1]} iter_values(%old = %zero, %before = %ones) -> (tile<64x32xf32>, tile<64x32xf32>)",
+    )
+    text = text.replace(
+        "%zero = constant", "%ones = constant <f32: 1.0> : tile<64x32xf32>\n  %zero = constant"
+    )
+    text = text.replace(
+        new[0], f"%twice = addf %a, %a : tile<64x32xf16>\n{new[0]}\n%next = mmaf %twice, %b, %before{new[1]}"
+    )
+    text = text.replace(
+        "continue %new : tile<64x32xf32>\n  }",
+        "continue %new, %next : tile<64x32xf32>, tile<64x32xf32>\n  }\n  %sum = mulf %first, %other : tile<64x32xf32>",
+    )
+    assert compiled(text, TARGET).ptx.count("tcgen05.mma") > compiled(product.text(), TARGET).ptx.count(
+        "tcgen05.mma"
+    )
+    rng = np.random.default_rng(fresh_seed())
+    for k in (0, 8 * int(rng.integers(1, 20))):
+        a, b = (
+            rng.integers(-2, 3, (64, k)).astype(np.float16),
+            rng.integers(-2, 3, (k, 32)).astype(np.float16),
+        )
+        args = [
+            v
+            for x in (a, b, np.zeros((64, 32), np.float32))
+            for v in (x, *map(np.int32, (*x.shape, x.shape[1])))
+        ]
+        sums = a.astype(np.float64) @ b
+        np.testing.assert_array_equal(
+            launch(text, *args, target=TARGET, mode=mode)[0][2], sums * (2 * sums + 1)
+        )
+
+
+MASK = """
+  %rows = iota : tile<64xi32>
+  %limit = constant <i32: 37> : tile<64xi32>
+  %few = cmpi less_than %rows, %limit, signed : tile<64xi32> -> tile<64xi1>
+  %few_column = reshape %few : tile<64xi1> -> tile<64x1xi1>
+  %few_rows = broadcast %few_column : tile<64x1xi1> -> tile<64x32xi1>
+  %twice = addf %a, %a : tile<64x32xf16>
+  %none = constant <f16: 0.0> : tile<64x32xf16>
+  %masked = select %few_rows, %twice, %none : tile<64x32xi1>, tile<64x32xf16>
+"""
+
+
+def test_a_factor_of_several_chains_of_ops() -> None:
+    """What computes a factor moves to where the last of its operands is computed, which may move itself."""
+    masked = ROW_MAXIMA.replace("  %b, %b_done", MASK + "  %b, %b_done").replace("mmaf %a", "mmaf %masked")
+    assert "tcgen05.mma" in compiled(masked, TARGET).ptx
+    rng = np.random.default_rng(fresh_seed())
+    a, b = rng.standard_normal((128, 32)).astype(np.float16), rng.standard_normal((32, 64)).astype(np.float16)
+    arrays, _ = launch(masked, a, b, np.zeros(128, np.float32), target=TARGET, grid=(2,))
+    expected = (a.astype(np.float64) * 2 * (np.arange(128) % 64 < 37)[:, None] @ b).max(1)
+    np.testing.assert_allclose(arrays[2], expected, rtol=1e-3, atol=1e-3)
 
 
 def test_every_synchronization_is_needed() -> None:

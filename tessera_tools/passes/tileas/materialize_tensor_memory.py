@@ -60,7 +60,7 @@ from tessera_tools.passes.tileas.propagate_execution_unit import propagate
 from tessera_tools.passes.tileas.umma_columns import scales_type
 from tessera_tools.passes.tileas.umma_corrections import Corrector, hoist
 from tessera_tools.passes.tileas.umma_handovers import before_which, handed_pipelines, last_in
-from tessera_tools.passes.tileas.umma_multipliers import Multiplier
+from tessera_tools.passes.tileas.umma_multipliers import Multiplier, by_op
 from tessera_tools.passes.tileas.umma_pairs import CTAS
 from tessera_tools.passes.tileas.umma_products import (
     Accumulation,
@@ -156,7 +156,7 @@ class TensorKernel(Kernel):
         self.ctas = CTAS if choice.in_pairs else 1
         """CTAs that do the products together."""
         self.sums = [Sums(one) for one in choice.accumulations]
-        self.ends = {one.of.end: one for one in self.sums}
+        self.ends = by_op((one.of.end, one) for one in self.sums)
         for one in self.sums:
             # The loop that adds up carries no iterator of its own sums.
             self.places[one] = one.of.end if one.of.loop is None else _around(one.of.loop)
@@ -394,7 +394,7 @@ class TensorKernel(Kernel):
                 self.hand_over(pipeline, place, state)
             if (one := self.deferred.get(op)) is not None:
                 self.take_deferred(one, op, state)
-            one = self.ends.get(op)
+            ending = self.ends.get(op, ())
             found = self.by_load.get(op)
             if found is not None and found[0].read:
                 pipeline, load = found
@@ -403,14 +403,16 @@ class TensorKernel(Kernel):
             elif isinstance(op, scf.For | scf.If):
                 left = [d for d in self.deferred.values() if d.of.first.parent_op is op]
                 made = rewritten(op, state, self.places, self.rewrite)
-                if one is not None:
+                for one in ending:
                     one.of.loop = cast(scf.For, made)
                     self.drop_sums(one.of, one.of.loop)
                     self.take_sums(one, made.results[one.of.number], made, state)
                 for other in left:
                     self.take_last(other, cast(scf.For, made), state)
-            elif one is not None and one not in self.deferred.values():
-                self.take_sums(one, one.of.last.res, op, state)
+            else:
+                for one in ending:
+                    if one not in self.deferred.values():
+                        self.take_sums(one, one.of.last.res, op, state)
 
     def hand_over(self, pipeline: Pipeline, builder: Builder, state: State) -> None:
         """Store a factor to a stage in shared or tensor memory, from which the multiplier reads it."""

@@ -169,15 +169,24 @@ def hoist(value: Value) -> None:
     inside = [one for one in made if one is not None and one.parent is op.parent]
     if not inside:
         return
-    latest = inside[0]
-    for one in inside[1:]:
-        if latest.is_before_in_block(one):
-            latest = one
-    hoist(latest.results[0])
+    # The last operand may move in front of another one, which is the last one then.
+    moved: set[Operation] = set()
+    while (latest := _last(inside)) not in moved:
+        moved.add(latest)
+        hoist(latest.results[0])
     if latest.next_op is not op and not isinstance(op, nv_tileas.Dot):
         block = op.parent
         op.detach()
         block.insert_after(latest, op)
+
+
+def _last(ops: list[Operation]) -> Operation:
+    """The last of some ops of a block."""
+    latest = ops[0]
+    for op in ops[1:]:
+        if latest.is_before_in_block(op):
+            latest = op
+    return latest
 
 
 class Corrector:

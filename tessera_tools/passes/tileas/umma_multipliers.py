@@ -7,11 +7,12 @@ See materialize_tensor_memory.py for what they wait for, and what they leave.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr, i32
-from tessera_tools.ir.core import Block, Builder, IRMapping, Region, Value
+from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.types import I1
 from tessera_tools.passes.tileas.agent_control import State, copied
 from tessera_tools.passes.tileas.box_stages import Pipeline, first, following
@@ -35,8 +36,8 @@ class Multiplier:
     def __post_init__(self) -> None:
         kernel = self.kernel
         own = [one for one in self.sums if one not in kernel.corrected]
-        self.begins = {one.of.begin: one for one in own}
-        self.ends = {one.of.end: one for one in own}
+        self.begins = by_op((one.of.begin, one) for one in own)
+        self.ends = by_op((one.of.end, one) for one in own)
         correctors = [kernel.corrected[one] for one in self.sums if one in kernel.corrected]
         self.usable = [corrector.usable for corrector in correctors]
         """The pipelines of the right to use sums that are changed between products."""
@@ -109,7 +110,7 @@ class Multiplier:
                     continue
                 token = self.kernel.wait(pipeline, builder, state)
                 (read if op in self.by_product else held).append(token)
-            if (one := self.begins.get(op)) is not None and self.kernel.parts == 1:
+            for one in self.begins.get(op, ()) if self.kernel.parts == 1 else ():
                 acquired = nv_tileas.ProducerAcquire(
                     one.token, state[one], res=nv_tileas.ProducerTokenType(), location=op.location
                 )
@@ -140,7 +141,7 @@ class Multiplier:
                     read.append(used[self.used_up_to[op]])
                 for token in read:
                     builder.insert(nv_tileas.ConsumerRelease(token, UNIT, location=op.location))
-            if (one := self.ends.get(op)) is not None:
+            for one in self.ends.get(op, ()):
                 builder.insert(nv_tileas.ProducerCommit(one.filled, location=op.location))
                 state[one] = following(state[one], builder)
         for token in held:
@@ -191,6 +192,14 @@ class Multiplier:
             return builder.insert(compared).results[0]
         adds = product is not one.products[0] or one.correction is not None
         return builder.insert(arith.Constant(IntegerAttr(int(adds), I1), location=location)).results[0]
+
+
+def by_op(pairs: Iterable[tuple[Operation, Sums]]) -> dict[Operation, list[Sums]]:
+    """The sums that begin or end with an op: with a loop, several may."""
+    found: dict[Operation, list[Sums]] = {}
+    for op, one in pairs:
+        found.setdefault(op, []).append(one)
+    return found
 
 
 def _leads(builder: Builder) -> Value:
