@@ -132,7 +132,13 @@ def splittable(function: nv_tileaa.Func, target: Target) -> Splittable | None:
     (loop,) = loops
     if not isinstance(loop, scf.For):
         assert loop is not None
-        raise Missed(loop, "is a loop whose iterations are not counted")
+        branch = isinstance(loop, scf.If | nv_tileaa.If)
+        why = (
+            "is a branch around the loop with products"
+            if branch
+            else "is a loop whose iterations are not counted"
+        )
+        raise Missed(loop, why)
     return Splittable(loop, tuple(_sums(loop)))
 
 
