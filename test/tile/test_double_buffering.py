@@ -85,11 +85,11 @@ WRITES = """    %half = tile.cast %u : memref<4x8xf32, 5> to memref<4x8xf16, 5>
 
 
 def test_a_loop_that_writes_what_its_next_iteration_copies() -> None:
-    """It stays as it is: a copy ahead would bring the old tile. Another matrix does not matter."""
+    """It stays as it is: a copy ahead would bring the old tile. Another argument may be the same matrix."""
     text = PRODUCT.replace("WAIT", WAITS[0]).replace("    tile.accumulate", WRITES + "    tile.accumulate")
-    for matrix, is_ahead in (("A", False), ("B", False), ("C", True)):
+    for matrix in ("A", "B", "C"):
         own = text.replace("%MATRIX", f"%{matrix}").replace("%D: ", "%C: memref<?x?xf16>, %D: ")
-        assert ("cp.async.wait_group \t1" in compiled(own, passes=PASSES).ptx) == is_ahead
+        assert "cp.async.wait_group \t1" not in compiled(own, passes=PASSES).ptx
 
 
 def test_the_next_tile_is_on_its_way_during_the_product() -> None:
