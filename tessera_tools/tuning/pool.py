@@ -155,6 +155,7 @@ class RayPool:
         self.ray: Any = ray
         self.time_limit = time_limit
         self.owned = not self.ray.is_initialized()
+        self.local = self.owned and not address
         where: dict[str, Any] = (
             {"address": address} if address else {"address": "local", "num_cpus": processes, "include_dashboard": False}
         )  # fmt: skip
@@ -186,6 +187,11 @@ class RayPool:
                     raise self._stuck()
                 for reference in done:
                     yield numbers[reference], self._trial(reference, configs[numbers[reference]])
+        except KeyboardInterrupt:
+            if self.local:
+                # Ctrl-C reached its workers too, and Ray aborts if a task ends while it is canceled. `close` ends them.
+                started = []
+            raise
         finally:
             for reference in started:
                 self.ray.cancel(reference, force=True)
