@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import copy
 import functools
 import re
 import secrets
@@ -35,7 +36,7 @@ from tessera_tools.ir.core import Operation
 from tessera_tools.ir.printing import print_op
 from tessera_tools.parser import parse_module
 from tessera_tools.runtime import Result, lookup_type
-from tessera_tools.runtime.simulated import SimulatedDevice
+from tessera_tools.runtime.simulated import SimulatedDevice, SimulatedModule
 from tessera_tools.sim.findings import Finding, Findings
 from tessera_tools.sim.machine import StopLaunch
 from tessera_tools.target import lookup
@@ -178,10 +179,11 @@ def launch_ptx(
 ) -> tuple[list[Array], Result]:
     """Run what was compiled: (the arrays afterwards, the launch's result; its findings are the caller's to see).
 
-    A program that was run before is not read again, which takes longer than most launches.
+    Neither a program that was run before nor one that differs from it in an instruction is read again, which takes
+    longer than most launches.
     """
     key = (made.ptx, made.manifest.to_json(), target, file)
-    ready = _LOADED.pop(key, None) or _Loaded(made, target, file)
+    ready = _LOADED.pop(key, None) or _edited(key, made) or _Loaded(made, target, file)
     found = ready.launch(args, grid, entry, options)
     # Only after a launch that ended in order; the last used is the last to go.
     _LOADED[key] = ready
@@ -215,6 +217,16 @@ class _Loaded:
         self.module = self.gpu.load(made.ptx, made.manifest, file=file)
         self.next = self.gpu.memory.next
         self.variables = [(region, region.data.copy()) for region in self.gpu.memory.regions]
+        self.is_read = True
+        """Whether its lines are those of the text."""
+
+    def edited(self, made: Compiled, edits: Mapping[int, str]) -> _Loaded:
+        """The program with other instructions at some lines."""
+        one = copy.copy(self)
+        one.is_read = False
+        inner, target = self.module.inner.edited(edits), self.module.target
+        one.module = SimulatedModule(self.gpu, inner, target, made.manifest, made.ptx)
+        return one
 
     def launch(
         self, args: Sequence[Any], grid: Sequence[int], entry: str | None, options: dict[str, Any]
@@ -237,7 +249,47 @@ class _Loaded:
         return arrays, result
 
 
-_LOADED: dict[tuple[str, str, str, str], _Loaded] = {}
+_Key = tuple[str, str, str, str]
+_LOADED: dict[_Key, _Loaded] = {}
+"""By PTX, manifest, target and file; the last used is the last."""
+
+
+def _edited(key: _Key, made: Compiled) -> _Loaded | None:
+    """The program of `key`, if a loaded one differs from it in an instruction."""
+    for other, one in reversed(_LOADED.items()):
+        if one.is_read and other[1:] == key[1:] and (edits := edits_between(other[0], key[0])) is not None:
+            _LOADED[other] = _LOADED.pop(other)
+            return one.edited(made, edits)
+    return None
+
+
+_INSTRUCTION = re.compile(r"\s+(?:@!?[%$\w]+\s+)?[a-z][^;{}]*(?:\{[^;{}]*\}[^;{}]*)*;")
+_OF_SCOPE = re.compile(r"\s*(?:\.reg [^;]+;|[$\w]+:|[{}]|)")
+
+
+def edits_between(before: str, after: str) -> dict[int, str] | None:
+    """The instructions by line of `before` that make `after` of it (sim/module.py, `Module.edited`); None if that takes
+    a label, a declaration, or an instruction more."""
+    old, new = before.split("\n"), after.split("\n")
+    shorter = min(len(old), len(new))
+    same = next((n for n in range(shorter) if old[n] != new[n]), shorter)
+    behind = next((n for n in range(shorter - same) if old[-1 - n] != new[-1 - n]), shorter - same)
+    removed = range(same, len(old) - behind)
+    added = [line for line in new[same : len(new) - behind] if line.strip()]
+    edits = {n + 1: "" for n in removed if _INSTRUCTION.fullmatch(old[n])}
+    if not edits or len(added) > 1 or not all(map(_INSTRUCTION.fullmatch, added)):
+        return None
+    others = [old[n].strip() for n in removed if n + 1 not in edits]
+    # A whole scope may go: nothing outside knows its names.
+    if any(others) and not (
+        others[0] == "{" and others[-1] == "}" and others.count("{") == others.count("}") == 1
+    ):
+        return None
+    if not all(map(_OF_SCOPE.fullmatch, others)):
+        return None
+    if added:
+        edits[next(iter(edits))] = added[0]
+    return edits
 
 
 def run(text: str, *args: Any, **options: Any) -> list[Array]:

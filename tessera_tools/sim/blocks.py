@@ -12,6 +12,7 @@ finding, the instructions run one by one.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -158,6 +159,12 @@ class Blocks:
         self._regions: dict[int, list[Step]] = {}
         self._known: dict[tuple[int, int], list[Step] | None] = {}
         self._seen: set[int] = set()
+
+    def of(self, module: Module) -> Blocks:
+        """These blocks for a module whose straight-line code is the same."""
+        made = copy.copy(self)
+        made.module, made.hops = module, _hops(module)
+        return made
 
     def steps(self, begin: int, end: int) -> list[Step] | None:
         """The steps of the instructions from `begin` up to `end`, which is at most `ends[begin]`.

@@ -11,7 +11,7 @@ of `warp.ports`, the list of 32-lane NumPy rows of registers, immediates, addres
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
@@ -44,11 +44,13 @@ if TYPE_CHECKING:
     from tessera_tools.sim.module import Module
 
 __all__ = [
+    "NOTHING",
     "Context",
     "Execute",
     "Together",
     "after_decoding",
     "decode_function",
+    "edit_function",
     "instruction",
     "lanewise",
 ]
@@ -59,6 +61,15 @@ Together = Callable[[Any, Any], Any]
 Decoder = Callable[["Context"], Execute]
 
 _DECODERS: dict[str, Decoder] = {}
+
+NOTHING = ""
+"""The opcode of an instruction that was taken away, and that no text has."""
+_WITH_OTHERS = ("mma.", "wgmma.mma_async", "tcgen05.ld")
+"""Instructions that run together with their neighbors, or whose registers are watched in others."""
+
+
+def _nothing(warp: Any, mask: Any) -> None:
+    """What is in the place of an instruction that was taken away."""
 
 
 def instruction(*names: str) -> Callable[[Decoder], Decoder]:
@@ -438,6 +449,9 @@ class Context:
         """The closure of one instruction."""
         self.inst, self.pc = inst, pc
         self._needed, self.divides = None, False
+        if inst.opcode == NOTHING:
+            self.together, self.effect = _nothing, ""
+            return _nothing
         name, taken = inst.opcode, 0
         decoder = _DECODERS.get(name)
         best = inst.opcode
@@ -566,11 +580,34 @@ def decode_function(module: Module, function: Function) -> Ports:
     """
     _load_families()
     ports = Ports(len(module.keys))
+    _decode(module, function, ports, range(function.start, function.end))
+    return ports
+
+
+def edit_function(before: Module, module: Module, function: Function, changed: Collection[int]) -> bool:
+    """Decode a module's only decoded function, of whose instructions those outside `changed` are as in `before`.
+
+    Returns False, without an effect, if what they are decoded to depends on the instructions around them.
+    """
+    own = module.program.instructions
+    if any(
+        one[pc].name.startswith(_WITH_OTHERS) for pc in changed for one in (own, before.program.instructions)
+    ):
+        return False
+    ports = before.ports[function.name].copy()
+    module.straight[:] = before.straight
+    _decode(module, function, ports, sorted(changed))
+    module.keys, module.ports = ports.keys, {function.name: ports}
+    return True
+
+
+def _decode(module: Module, function: Function, ports: Ports, changed: Iterable[int]) -> None:
     context = Context(module, function, ports)
-    for pc in range(function.start, function.end):
-        module.code[pc] = context.decode(module.program.instructions[pc], pc)
-        module.together[pc] = context.together
+    for pc in changed:
+        execute = context.decode(module.program.instructions[pc], pc)
+        module.unchecked[pc] = execute, context.together
         module.straight[pc] = context.straight()
+    for pc in range(function.start, function.end):
+        module.code[pc], module.together[pc] = module.unchecked[pc]
     for check in _AFTER:
         check(module.program, function, module.code, module.together)
-    return ports

@@ -5,7 +5,9 @@ text ──load()──▶ Module(program, code, ports) ──launch()──▶ 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,11 +15,11 @@ import numpy as np
 from tessera_tools.diagnostics import Position, error
 from tessera_tools.sim.blocks import Blocks
 from tessera_tools.sim.counters import Counters
-from tessera_tools.sim.decode import Ports, Together, decode_function
+from tessera_tools.sim.decode import NOTHING, Ports, Together, decode_function, edit_function
 from tessera_tools.sim.launch import Launch, Result
 from tessera_tools.sim.memory import BASE, Allocations, Buffer
-from tessera_tools.sim.program import Function, Group, Name, Program, Variable, Vector
-from tessera_tools.sim.reader import read
+from tessera_tools.sim.program import Function, Group, Instruction, Name, Program, Variable, Vector
+from tessera_tools.sim.reader import read, read_instruction
 from tessera_tools.sim.straight import Straight
 
 __all__ = ["Memory", "Module", "load"]
@@ -57,6 +59,8 @@ class Module:
         self.together: list[Together | None] = [None] * count
         self.straight: list[Straight | None] = [None] * count
         """What blocks need to know of each instruction (sim/straight.py)."""
+        self.unchecked: list[tuple[Any, Together | None]] = [(None, None)] * count
+        """`code` and `together` before `decode.after_decoding` wraps them."""
         self.ports: dict[str, Ports] = {}
         """By the names of the functions that are decoded."""
         self.keys: list[tuple[Any, ...]] = []
@@ -76,6 +80,38 @@ class Module:
             self.ports[function.name] = own = decode_function(self, function)
             self.keys += own.keys
         self.blocks = Blocks(self)
+
+    def edited(self, edits: Mapping[int, str]) -> Module:
+        """This module with one other instruction at some lines of its PTX, or, for an empty text, with none.
+
+        It takes a small part of the time of `load`, because the instructions of other lines are not decoded again. The
+        memory is that of this module. Names are those of the scope at the line. Raises DiagnosticError.
+        """
+        changed: dict[int, Instruction | None] = {}
+        for pc, inst in enumerate(self.program.instructions):
+            if inst.line in edits:
+                text = edits[inst.line]
+                earlier = self.program.instructions[pc - 1] if pc else None
+                first = earlier is None or earlier.line != inst.line
+                changed[pc] = read_instruction(text, self.program.file, inst) if text and first else None
+        made = copy.copy(self)
+        count = len(self.code)
+        made.code, made.together, made.straight = [None] * count, [None] * count, [None] * count
+        made.unchecked = list(self.unchecked)
+        made.program = replace(self.program, instructions=list(self.program.instructions))
+        for pc, new in changed.items():
+            made.program.instructions[pc] = new or replace(
+                made.program.instructions[pc], opcode=NOTHING, modifiers=(), operands=(), predicate=None
+            )
+        made.branches = {pc: found for pc, found in self.branches.items() if pc not in changed}
+        decoded = [function for function in self.defined if function.name in self.ports]
+        if len(decoded) == 1 and edit_function(self, made, decoded[0], changed):
+            same = made.straight == self.straight
+            made.blocks = self.blocks.of(made) if same else Blocks(made)
+        else:
+            made.keys, made.ports = [], {}
+            made.decode(decoded)
+        return made
 
     def _frame(self, function: Function) -> None:
         """Offsets of .local and .param variables in the thread's local memory; frames never overlap."""

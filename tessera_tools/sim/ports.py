@@ -46,6 +46,14 @@ class Ports:
         self.used.append(port)
         return port
 
+    def copy(self) -> Ports:
+        """The same ports, to which others are added."""
+        made = Ports(self.base)
+        made.binders, made.keys = list(self.binders), list(self.keys)
+        made.kinds, made.lanewise = list(self.kinds), list(self.lanewise)
+        made._known = dict(self._known)
+        return made
+
 
 def register_row(bits: int, slot: int, dtype: Any) -> Binder:
     """A view of a register as `dtype`; a narrower type sees the low end of each lane (little endian)."""

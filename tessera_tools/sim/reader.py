@@ -9,6 +9,7 @@ Every error is a DiagnosticError with the PTX line and column. Source: PTX ISA, 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 from tessera_tools.diagnostics import Position, error
 from tessera_tools.sim.declarations import Declarations
@@ -16,7 +17,7 @@ from tessera_tools.sim.operands import OperandError, read_operands
 from tessera_tools.sim.program import Function, Instruction, Name, Operand, Program, Scope, SourceLocation
 from tessera_tools.sim.syntax import Token, Tree, parse
 
-__all__ = ["read"]
+__all__ = ["read", "read_instruction"]
 
 _INSTRUCTION = re.compile(r"(?:@\s*(!?)\s*([%$\w]+)\s+)?([a-z][a-z0-9_]*)((?:\.[\w:]+)*)(.*);", re.DOTALL)
 _NUMBER = r"(\d{1,18})(?!\d)"
@@ -30,6 +31,25 @@ _FILE = re.compile(r'\.file\s+(\d+)\s+"([^"]*)"')
 def read(text: str, file: str = "<ptx>") -> Program:
     """The module in `text`; `file` is its name in messages. Raises DiagnosticError for a syntax error."""
     return _Builder(file).module(parse(text, file))
+
+
+def read_instruction(text: str, file: str, place: Instruction) -> Instruction:
+    """The instruction in `text`, at the place of another one. Raises DiagnosticError for a syntax error."""
+    opcode, modifiers, operands, guard = _parts(text.strip(), Position(file, place.line, place.column))
+    return replace(place, opcode=opcode, modifiers=modifiers, operands=operands, predicate=guard)
+
+
+def _parts(text: str, place: Position) -> tuple[str, tuple[str, ...], tuple[Operand, ...], Name | None]:
+    match = _INSTRUCTION.fullmatch(text)
+    if match is None:
+        raise error(place, f"cannot read the instruction '{text}'")
+    bang, predicate, opcode, dotted, rest = match.groups()
+    try:
+        operands = read_operands(rest)
+    except OperandError as failure:
+        raise error(place, f"'{opcode}{dotted}': {failure}") from None
+    modifiers = tuple(dotted[1:].split(".")) if dotted else ()
+    return opcode, modifiers, operands, Name(predicate, bool(bang)) if predicate else None
 
 
 class _Builder(Declarations):
@@ -174,16 +194,9 @@ class _Builder(Declarations):
         self.places[match.group(1), match.group(2), match.group(3)] = self.location
 
     def instruction(self, token: Token, scope: Scope) -> None:
-        match = _INSTRUCTION.match(token)
-        if match is None:
-            raise self.fault(token, f"cannot read the instruction '{token}'")
-        bang, predicate, opcode, dotted, rest = match.groups()
-        try:
-            operands = read_operands(rest)
-        except OperandError as failure:
-            raise self.fault(token, f"'{opcode}{dotted}': {failure}") from None
-        modifiers = tuple(dotted[1:].split(".")) if dotted else ()
-        guard = Name(predicate, bool(bang)) if predicate else None
+        opcode, modifiers, operands, guard = _parts(
+            token, Position(self.program.file, token.line, token.column)
+        )
         self.append(opcode, modifiers, operands, guard, scope, token.line, token.column)
 
     def append(

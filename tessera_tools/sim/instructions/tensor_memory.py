@@ -400,7 +400,6 @@ def _load(ctx: Context, access: _Access, target: Operand, result: Operand | None
     extra = int(_slots(ctx, result, 1, write=True)[0]) if result is not None else None
     registers = frozenset(registers_of(ctx.inst, [target, *([result] if result is not None else [])]))
     what = f"'tcgen05.ld' at PTX line {access.line}"
-    ctx.state.setdefault("tcgen05 registers", set()).update(registers)
 
     def execute(warp: Warp, mask: Mask) -> None:
         if not whole_warp(warp, mask):
