@@ -236,7 +236,7 @@ class Launch:
         end = SHARED_START
         dynamic_align = 16
         dynamic: list[Variable] = []
-        used = self._shared_names()
+        used = set[str]().union(*map(self.module.names, self.functions))
         self.shared_variables: list[tuple[int, int, str]] = []
         """Begin, end and name of each shared variable."""
         candidates = [v for v in self.module.program.scope.variables.values() if v.name in used]
@@ -270,25 +270,6 @@ class Launch:
                 f"{static} bytes of static shared memory; expected at most {self.target.max_static_shared}, "
                 "and the rest as dynamic shared memory"
             )
-
-    def _shared_names(self) -> set[str]:
-        from tessera_tools.sim.program import Address, Group, Name, Vector
-
-        names: set[str] = set()
-
-        def visit(operands: Sequence[Any]) -> None:
-            for operand in operands:
-                if isinstance(operand, Name):
-                    names.add(operand.name)
-                elif isinstance(operand, Address):
-                    visit((operand.base,))
-                elif isinstance(operand, Group | Vector):
-                    visit(operand.elements)
-
-        for function in self.functions:
-            for inst in self.module.program.instructions[function.start : function.end]:
-                visit(inst.operands)
-        return names
 
     def address(self, variable: Variable | None, rank: int) -> int:
         """The address of a variable in its own space, for the CTA of a rank."""

@@ -18,7 +18,7 @@ from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.decode import NOTHING, Ports, Together, decode_function, edit_function
 from tessera_tools.sim.launch import Launch, Result
 from tessera_tools.sim.memory import BASE, Allocations, Buffer
-from tessera_tools.sim.program import Function, Group, Instruction, Name, Program, Variable, Vector
+from tessera_tools.sim.program import Address, Function, Group, Instruction, Name, Program, Variable, Vector
 from tessera_tools.sim.reader import read, read_instruction
 from tessera_tools.sim.straight import Straight
 
@@ -63,6 +63,7 @@ class Module:
         """`code` and `together` before `decode.after_decoding` wraps them."""
         self.ports: dict[str, Ports] = {}
         """By the names of the functions that are decoded."""
+        self._names: dict[str, set[str]] = {}
         self.keys: list[tuple[Any, ...]] = []
         """The key of each port (ports.Ports)."""
         self.blocks = Blocks(self)
@@ -97,7 +98,7 @@ class Module:
         made = copy.copy(self)
         count = len(self.code)
         made.code, made.together, made.straight = [None] * count, [None] * count, [None] * count
-        made.unchecked = list(self.unchecked)
+        made.unchecked, made._names = list(self.unchecked), {}
         made.program = replace(self.program, instructions=list(self.program.instructions))
         for pc, new in changed.items():
             made.program.instructions[pc] = new or replace(
@@ -178,16 +179,16 @@ class Module:
     def reachable(self, entry: Function) -> list[Function]:
         """The functions that a launch of `entry` may run: those named in its calls, and address-taken functions."""
         seen = {entry.name: entry}
-        work = [entry]
+        work = [entry] if len(self.defined) > 1 else []
         while work:
             function = work.pop()
+            for name in self.names(function):
+                name = self.program.aliases.get(name, name)
+                found = self.program.functions.get(name)
+                if found is not None and found.is_defined and name not in seen:
+                    seen[name] = found
+                    work.append(found)
             for inst in self.program.instructions[function.start : function.end]:
-                for name in _names(inst.operands):
-                    name = self.program.aliases.get(name, name)
-                    found = self.program.functions.get(name)
-                    if found is not None and found.is_defined and name not in seen:
-                        seen[name] = found
-                        work.append(found)
                 if inst.opcode == "call" and not any(
                     isinstance(op, Name) and op.name in self.program.functions for op in inst.operands
                 ):
@@ -197,6 +198,15 @@ class Module:
                             seen[found.name] = found
                             work.append(found)
         return list(seen.values())
+
+    def names(self, function: Function) -> set[str]:
+        """The names in the operands of a function: registers, labels, variables, functions."""
+        found = self._names.get(function.name)
+        if found is None:
+            found = self._names[function.name] = set()
+            for inst in self.program.instructions[function.start : function.end]:
+                _add_names(inst.operands, found)
+        return found
 
     def entry(self, name: str | None = None) -> Function:
         """The entry `name`; without a name, the only entry. Raises DiagnosticError."""
@@ -249,14 +259,14 @@ class Module:
         ).run()
 
 
-def _names(operands: Sequence[Any]) -> list[str]:
-    found: list[str] = []
+def _add_names(operands: Sequence[Any], found: set[str]) -> None:
     for operand in operands:
         if isinstance(operand, Name):
-            found.append(operand.name)
+            found.add(operand.name)
+        elif isinstance(operand, Address):
+            _add_names((operand.base,), found)
         elif isinstance(operand, Group | Vector):
-            found += _names(operand.elements)
-    return found
+            _add_names(operand.elements, found)
 
 
 def load(ptx: str, target: str | None = None, *, file: str = "<ptx>", memory: Memory | None = None) -> Module:

@@ -9,6 +9,8 @@ takes `reserved_shared_per_block` bytes in addition to its own.
 
 from __future__ import annotations
 
+from functools import cache
+
 from tessera_tools.records import dataclass
 from tessera_tools.target.table import Target
 
@@ -76,6 +78,7 @@ def _blocks_by_shared(target: Target, shared: int) -> int:
     return target.max_shared_per_sm // per_block
 
 
+@cache
 def max_registers_for(target: Target, *, threads: int, blocks: int = 1) -> int:
     """Returns the maximum of registers per thread that keeps `blocks` blocks of `threads` resident; 0 if none."""
     if threads < 1 or blocks < 1:
