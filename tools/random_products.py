@@ -498,7 +498,8 @@ def compiled(text: str, plain: bool, gpu_name: str = "sm_90a") -> Any:
 
     module = parse_module(text, "program.mlir")
     gpu = lookup(gpu_name)
-    ptx = compile_module(module, Options(gpu, until="ptx", plain_abi=plain), worker=worker()).text("ptx")
+    options = Options(gpu, until="ptx", plain_abi=plain, verify_each=True)
+    ptx = compile_module(module, options, worker=worker()).text("ptx")
     version = re.search(r"^\.version (\S+)", ptx, re.MULTILINE)
     assert version is not None
     return ptx, Manifest(gpu.cpu, version[1], tuple(kernels_of_module(module)))

@@ -262,7 +262,7 @@ def programs() -> list[Program]:
 
 def compile_program(program: Program, target: str) -> Compiled:
     """Its PTX."""
-    options = Options(lookup(target), until="ptx")
+    options = Options(lookup(target), until="ptx", verify_each=True)
     return compiled_module(program.module(), options, (compile_program, program.name, target))
 
 

@@ -43,7 +43,7 @@ class Options:
     """Path of nvdisasm; None to find it."""
     llvm_timeout: float = 120.0
     llvm_pipeline: str = "tile"
-    verify_each: bool | None = True
+    verify_each: bool | None = None
     """Verify after each pass; None: only where stages end, and if anything fails, once more after each pass, so that
     the error is the same."""
     num_warps: int = 0

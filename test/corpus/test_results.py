@@ -25,7 +25,8 @@ from programs import (
 )
 
 from oracles import require_tool
-from tessera_tools.emit.driver import Options, compile_text
+from tessera_tools.emit.driver import Options, compile_module, compile_text
+from tessera_tools.parser import parse_module
 from tessera_tools.target import lookup
 
 CORPUS = Path(__file__).parent
@@ -204,6 +205,14 @@ def test_products_are_hgmma_on_tiles_that_tma_brings(name: str) -> None:
     found = tuple(len(re.findall(rf"\b{word}\b", sass)) for word in ("HGMMA", "UTMALDG", "UTMASTG"))
     assert found == INSTRUCTIONS.get(name, (0, 0, 0))
     assert "HMMA." not in sass.replace("HGMMA", "")
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", CASES)
+def test_every_pass_leaves_what_verifies(name: str, target: str) -> None:
+    """Compilations verify the IR and the guarantees where stages end; here, each pass is followed by both checks."""
+    module = parse_module((CORPUS / f"{name}.mlir").read_text(), f"{name}.mlir")
+    compile_module(module, Options(lookup(target), until="llvm", verify_each=True))
 
 
 def test_upstream_tools_take_every_program() -> None:
