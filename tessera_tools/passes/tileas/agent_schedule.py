@@ -32,6 +32,7 @@ from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.types import I1, RankedTensorType
 from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.fills import only_for
+from tessera_tools.passes.tileas.producer_slice import only_for_indices
 from tessera_tools.passes.tileas.products import FEWEST_STAGES, AsyncProduct, Choice
 from tessera_tools.passes.tileas.scheduled_loop import ScheduledLoop, bar_of, values_used
 from tessera_tools.planning.shared_memory import pipeline_room
@@ -98,6 +99,7 @@ class AgentLoop(ScheduledLoop):
         }
         self.produced = {op for p in choice.products for load in p.loads for op in only_for(load)}
         """Ops of the producer, which do not occupy the consumer."""
+        self.produced |= only_for_indices(list(loop.body.entry), self.boxes)
         self.reads: set[Operation] = {load.load for p in choice.products for load in p.read}
         """Loads of the producer from whose stages the consumer reads the tile."""
         self.choice = choice

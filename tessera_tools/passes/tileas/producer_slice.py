@@ -8,13 +8,13 @@ for %k { %x = load …; %y = extf %x; dot %a, %y … }   ──▶  ops {load, e
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import i32
 from tessera_tools.ir.core import BlockArgument, Builder, IRMapping, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
-from tessera_tools.ir.types import I32, I64, RankedTensorType
+from tessera_tools.ir.types import I32, I64, RankedTensorType, Type
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import LOADS, BoxLoad, Filler
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, writes_memory
@@ -109,7 +109,7 @@ class Slice:
             self.around(op.body.entry.first_op or op, load)
             self.carry(op, value.index, load)
             return
-        if value.type in (I32, I64) and (op.regions or not is_pure(op) or _takes_tiles(op)):
+        if value.type in (I32, I64) and (op.regions or not is_pure(op) or not self.is_of_numbers(op)):
             # The consumer executes the op, and sends the number.
             self.around(op, load)
             self.handed[value] = len(self.handed)
@@ -127,8 +127,26 @@ class Slice:
         the same for whoever loads it whenever: tokens order nothing that writes before or after it."""
         if isinstance(op.res.type, RankedTensorType):
             return True
-        if isinstance(op, nv_tileas.TiledLoad) or op.mask is not None:
-            return False
+        return not isinstance(op, nv_tileas.TiledLoad) and op.mask is None and self.is_unordered(op)
+
+    def is_of_numbers(self, op: Operation) -> bool:
+        """True if the producer can compute the tiles that a pure op takes: they have one element, and come from pure
+        ops and from loads that no token orders with a write."""
+        for value in op.operands:
+            if not isinstance(value.type, RankedTensorType):
+                continue
+            made = value.defining_op
+            if made is None or made.regions or not is_number(value.type):
+                return False
+            if isinstance(made, nv_tileas.TiledLoad):
+                if not self.is_unordered(made):
+                    return False
+            elif not is_pure(made) or not self.is_of_numbers(made):
+                return False
+        return True
+
+    def is_unordered(self, op: Operation) -> bool:
+        """True if tokens order nothing that writes before or after a load."""
         around: Operation = op
         while (outer := around.parent_op) is not None and not isinstance(around, nv_tileaa.Func):
             around = outer
@@ -155,5 +173,19 @@ class Slice:
         self.need(loop.yielded[number], load)
 
 
-def _takes_tiles(op: Operation) -> bool:
-    return any(isinstance(v.type, RankedTensorType) for v in op.operands)
+def only_for_indices(ops: Sequence[Operation], brought: Container[Operation]) -> set[Operation]:
+    """The ops of a block that the producer alone executes: what its indices need, where `brought` are its loads."""
+    slice_, found = Slice(()), set[Operation]()
+    for op in reversed(ops):
+        users = {use.owner for result in op.results for use in result.uses}
+        if not users or op in brought or not all(user in found or user in brought for user in users):
+            continue
+        number = isinstance(op, nv_tileas.TiledLoad) and is_number(op.res.type) and slice_.is_unordered(op)
+        if number or (not op.regions and is_pure(op) and slice_.is_of_numbers(op)):
+            found.add(op)
+    return found
+
+
+def is_number(type: Type) -> bool:
+    """Whether a value is a number, or a tile of one element."""
+    return not isinstance(type, RankedTensorType) or type.num_elements == 1

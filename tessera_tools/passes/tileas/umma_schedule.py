@@ -44,6 +44,7 @@ from tessera_tools.passes.tileas.agent_schedule import START_CYCLES
 from tessera_tools.passes.tileas.box_stages import Pipeline
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import BoxLoad
+from tessera_tools.passes.tileas.producer_slice import only_for_indices
 from tessera_tools.passes.tileas.products import FEWEST_STAGES
 from tessera_tools.passes.tileas.scheduled_loop import AGENT, MOST, ScheduledLoop, is_innermost, values_used
 from tessera_tools.passes.tileas.umma_corrections import AT_ONCE, COLUMN_STAGES, CORRECTION
@@ -105,6 +106,8 @@ class TensorLoop(ScheduledLoop):
         self.deferred = {op: one for one in self.sums.values() if (op := one.used_first) is not None}
         """Sums that are taken in the next iteration, by the op that uses them first."""
         self.signs = {op for p in products for op in p.signs}
+        self.indices = only_for_indices(list(block), self.boxes)
+        """Ops of the producer alone."""
         super().__init__(loop, target, most)
 
     # -- the graph
@@ -162,7 +165,7 @@ class TensorLoop(ScheduledLoop):
             return Cost(cycles, read.latency)
         if op in self.products:
             return self._product_cost(self.products[op])
-        if op in self.signs:
+        if op in self.signs or op in self.indices:
             return Cost()
         return self._of_part(in_threads(cost_of(op, self.target)))
 
