@@ -19,7 +19,7 @@ from weakref import WeakSet
 import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
-from tessera_tools.sim.lanes import Lanes
+from tessera_tools.sim.guards import converged, guarded, guarded_control, guarded_together
 from tessera_tools.sim.ports import Ports, register_row
 from tessera_tools.sim.program import (
     Address,
@@ -38,7 +38,7 @@ from tessera_tools.sim.program import (
 from tessera_tools.sim.special import SPECIAL
 from tessera_tools.sim.straight import Straight, straight_of
 from tessera_tools.sim.types import TYPES, Type
-from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.sim.warp import Mask, Warp
 
 if TYPE_CHECKING:
     from tessera_tools.sim.module import Module
@@ -476,13 +476,13 @@ class Context:
         if self._left:
             raise self.error(f"has the modifier '.{self._left[0]}', which '{name}' does not support here")
         if self._needed is not None:
-            execute = _together(execute, self._needed)
+            execute = converged(execute, self._needed)
             self.divides = True
         if inst.predicate is not None and inst.opcode != "bra":
             port, negated = self.predicate(inst.predicate)
-            execute = (_guarded_control if self.divides else _guarded)(execute, port, negated)
+            execute = (guarded_control if self.divides else guarded)(execute, port, negated)
             if self.together is not None:
-                self.together = _guarded_together(self.together, port, negated)
+                self.together = guarded_together(self.together, port, negated)
         return execute
 
     def straight(self) -> Straight | None:
@@ -509,68 +509,6 @@ def _what(operand: Operand) -> str:
         Immediate: "a number",
     }
     return kinds.get(type(operand), f"'{getattr(operand, 'name', operand)}'")
-
-
-def _together(execute: Execute, needed: Callable[[Warp], int]) -> Execute:
-    def run(warp: Warp, mask: Mask) -> object:
-        if mask.bits != warp.live:
-            members = needed(warp) & warp.live
-            if members & ~mask.bits and not warp.split.forced:
-                return warp.converge(members)
-            warp.split.forced = False
-        return execute(warp, mask)
-
-    return run
-
-
-def _guarded(execute: Execute, port: int, negated: bool) -> Execute:
-    def run(warp: Warp, mask: Mask) -> object:
-        chosen = mask_of(warp.ports[port]).bits
-        bits = mask.bits & (~chosen if negated else chosen)
-        if not bits:
-            return None
-        return execute(warp, mask if bits == mask.bits else mask_of(bits))
-
-    return run
-
-
-def _guarded_together(execute: Together, port: int, negated: bool) -> Together:
-    """Like `_guarded`, for the lanes of several warps."""
-
-    def run(warp: Any, mask: Any) -> object:
-        chosen = warp.ports[port] ^ negated
-        if not mask.full:
-            chosen &= mask.array
-        elif chosen.all():
-            return execute(warp, mask)
-        if chosen.any():
-            return execute(warp, Lanes(chosen))
-        return None
-
-    return run
-
-
-def _guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
-    """Like `_guarded`, for instructions that may block: the lanes that skip the instruction become a separate split."""
-    from tessera_tools.sim.warp import CHANGED, Split
-
-    def run(warp: Warp, mask: Mask) -> object:
-        chosen = mask_of(warp.ports[port]).bits
-        bits = mask.bits & (~chosen if negated else chosen)
-        if not bits:
-            return None
-        if bits == mask.bits:
-            return execute(warp, mask)
-        split = warp.split
-        warp.splits.append(Split(split.pc + 1, mask_of(mask.bits & ~bits), split.stack))
-        split.mask = mask_of(bits)
-        result = execute(warp, split.mask)
-        if result is None or isinstance(result, int):
-            split.pc = split.pc + 1 if result is None else result
-            return CHANGED
-        return result
-
-    return run
 
 
 def decode_function(module: Module, function: Function) -> Ports:
