@@ -193,8 +193,7 @@ class AttributeRef(Directive):
             return
         value = self.field.__get__(op)
         text = self.field.key if self.unit else p.kind_text(self.field.kind, value)
-        if not text.startswith("<"):
-            p.space()
+        p.space()
         p.write(text)
 
     def present(self, op: Operation) -> bool:

@@ -17,7 +17,7 @@ from tessera_tools.dialects.arith.numbers import INTEGER
 from tessera_tools.dialects.llvm.arith import IntToPtr
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr, i32, i64
-from tessera_tools.ir.core import Block, Builder, Region, Value
+from tessera_tools.ir.core import Block, Builder, OpResult, Region, Value
 from tessera_tools.ir.types import F32, I1, I8, I16, I32, I64, IntegerType
 from tessera_tools.opdef.dialect import find_op
 
@@ -275,6 +275,7 @@ def test_values_of_an_unreachable_block_that_need_each_other_are_unknown() -> No
     p = Program()
     first = p.op("addi", p.unknown(), p.const(4))
     second = p.op("addi", first, p.const(4))
+    assert isinstance(first, OpResult)
     first.op.op_operands[0].set(second)
     assert known(first) == known(second) == (1, None, None)
 

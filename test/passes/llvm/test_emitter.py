@@ -34,8 +34,10 @@ def test_a_conjunction_begins_with_the_conditions_outside_the_branch() -> None:
     inside = e.emit(llvm.Or(first, second)).results[0]
     both = e.both([inside, first, None, second])
     assert names(then) == ["llvm.or", "llvm.and"]
-    assert isinstance(both, OpResult) and both.op.operands[1] is inside
-    assert set(both.op.operands[0].defining_op.operands) == {first, second}
+    assert isinstance(both, OpResult)
+    outer, last = both.op.operands
+    assert isinstance(outer, OpResult) and set(outer.op.operands) == {first, second}
+    assert last is inside
 
 
 def test_a_conjunction_has_each_condition_once() -> None:
