@@ -79,7 +79,7 @@ def first_of(steps: Iterable[Step]) -> dict[Place, int]:
 
 
 def next_number(own: Sequence[Cut], agreed: Sequence[Cut], turns: bool) -> int:
-    """The number of a warp's next cut behind its `own`.  One of tiles is the next of tiles that the cluster's warps have
+    """The number of a warp's next cut behind its `own`.  One of tiles is the next of tiles that its cluster has
     agreed on: a warp may have no other loops within its tiles."""
     number = own[-1].number + 1 if own else 0
     while turns and number < len(agreed) and not agreed[number].turns:
