@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -23,12 +24,15 @@ from tessera_tools.ir.builtin_attributes import (
 from tessera_tools.ir.types import (
     F16,
     F32,
+    F64,
     I1,
     I8,
+    I16,
     I32,
     I64,
     INDEX,
     FunctionType,
+    IntegerType,
     MemRefType,
     NoneType,
     RankedTensorType,
@@ -71,3 +75,64 @@ def test_a_constraint_answers_of_every_type(part: str) -> None:
         for field in getattr(definition, part):
             for type in TYPES:
                 assert isinstance(field.constraint.accepts(type), bool)
+
+
+# -- what a kind's summary says
+
+NUMBERS = (
+    *(
+        IntegerAttr(value, type)
+        for type in (I8, I16, I32, I64, INDEX)
+        for value in (*range(-2, 20), 24, 32, 96)
+    ),
+    *(DenseArrayAttr(type, (0,) * length) for type in (I1, I8, I32, I64) for length in range(5)),
+    *(FloatAttr.of(1.0, type) for type in (F16, F32, F64)),
+)
+BOUNDS: dict[str, Callable[[int, int], bool]] = {
+    r"value is positive": lambda value, _: value > 0,
+    r"value is non-negative": lambda value, _: value >= 0,
+    r"value is a power of two > 0": lambda value, _: value in (1, 2, 4, 8, 16, 32),
+    r"minimum value is (\d+)": lambda value, bound: value >= bound,
+    r"maximum value is (\d+)": lambda value, bound: value <= bound,
+}
+
+
+def said(summary: str) -> Callable[[Any], bool] | None:
+    """Which of NUMBERS are of a kind, by its summary; None if the summary is not one of numbers."""
+    if match := re.fullmatch(r"(\d+)-bit float attribute", summary):
+        return lambda a: isinstance(a, FloatAttr) and a.type is {32: F32, 64: F64}[int(match[1])]
+    if match := re.fullmatch(r"i(\d+) dense array attribute(?: with (\d+) elements.*)?", summary):
+        return lambda a: (
+            isinstance(a, DenseArrayAttr)
+            and a.element is IntegerType(int(match[1]))
+            and (match[2] is None or len(a) == int(match[2]))
+        )
+    if match := re.fullmatch(r"allowed (\d+)-bit signless integer cases: ([\d, ]+)", summary):
+        cases = {int(case) for case in match[2].split(", ")}
+        return lambda a: (
+            isinstance(a, IntegerAttr) and a.type is IntegerType(int(match[1])) and a.value in cases
+        )
+    if match := re.fullmatch(r"(\d+)-bit signless integer attribute(.*)", summary):
+        clauses = [clause for clause in re.split(r" (?:and )?whose ", match[2]) if clause]
+        bounds = [
+            (holds, int(found[1]) if found.groups() else 0)
+            for clause in clauses
+            for pattern, holds in BOUNDS.items()
+            if (found := re.fullmatch(pattern, clause))
+        ]
+        assert len(bounds) == len(clauses), summary
+        return lambda a: (
+            isinstance(a, IntegerAttr)
+            and a.type is IntegerType(int(match[1]))
+            and all(holds(a.value, bound) for holds, bound in bounds)
+        )
+    return None
+
+
+def test_a_kind_of_numbers_takes_what_its_summary_says() -> None:
+    kinds = {field.kind.summary: field.kind for _, d in declarations() for field in d.attributes}
+    known = {summary: holds for summary in kinds if (holds := said(summary)) is not None}
+    assert len(known) > 10
+    for summary, holds in known.items():
+        for attribute in NUMBERS:
+            assert bool(kinds[summary].check(attribute)) == holds(attribute), f"{attribute}: {summary}"
