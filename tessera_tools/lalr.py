@@ -82,7 +82,7 @@ class Rule:
                 self._add(children, values, i)
             return children
         # One placeholder bit for each optional child that this alternative omits, in order.
-        kept = {(-1 - i if i < 0 else i): i for i in self.keep}
+        kept = {(~i if i < 0 else i): i for i in self.keep}
         position = 0
         for bit in self.placeholders:
             if bit:

@@ -272,7 +272,7 @@ def _with(state: _State, value: Value, stage: _Stage) -> _State:
 def _passed(state: _State, to: Iterable[Value], given: Iterable[Value]) -> _State:
     """The state in which values have the stages of others, or none that is known."""
     to = list(to)
-    known = {t: state.values[g] for t, g in zip(to, given, strict=False) if g in state.values}
+    known = {t: state.values[g] for t, g in zip(to, given, strict=True) if g in state.values}
     if not known and not any(value in state.values for value in to):
         return state
     kept = {value: stage for value, stage in state.values.items() if value not in to}

@@ -88,11 +88,6 @@ class _Driver(Listener):
     def op_modified(self, op: Operation) -> None:
         self.worklist.push(op)
 
-    def op_replaced(self, op: Operation, values: Sequence[Value]) -> None:
-        for result in op.results:
-            for user in result.users:
-                self.worklist.push(user)
-
     def op_erased(self, op: Operation) -> None:
         for value in op.operands:
             # An op with no use left may be dead; one with a single use left may match a pattern that requires it.

@@ -324,17 +324,10 @@ class Printer:
         self._punctuation = False
 
     def space(self) -> None:
-        """The space before an element that is not a literal."""
+        """The space before an element that is not a literal; the element is written next."""
         if self._space:
             self._out.append(" ")
         self._space = True
-        self._punctuation = False
-
-    def space_unless(self, text: str, openers: str) -> None:
-        """As `space`, unless the text begins with one of `openers`."""
-        if text[:1] not in openers:
-            self.space()
-        self._space, self._punctuation = True, False
 
     def name(self, value: Value) -> str:
         """`%name` of a value."""
@@ -385,7 +378,6 @@ class Printer:
         if shown:
             parts = [attribute_key(k) if v is UNIT else f"{attribute_key(k)} = {v}" for k, v in shown]
             self.write(f" {'attributes ' if keyword else ''}{{{', '.join(parts)}}}")
-            self._space = True
 
     def location(self, location: Location, *, argument: bool = False) -> str:
         """`loc(…)` of an operation or argument, through aliases unless in local scope."""
@@ -414,7 +406,6 @@ class Printer:
         and attributes is omitted if `terminator` is False."""
         if self.style.skip_regions:
             self.write("{...}")
-            self._space, self._punctuation = True, False
             return
         self.write("{\n")
         self._indent += 1
@@ -447,7 +438,6 @@ class Printer:
                 self.write("\n")
         self._indent -= 1
         self.write("  " * self._indent + "}")
-        self._space, self._punctuation = True, False
 
     def _label(self, block: Block, arguments: bool, predecessors: list[Block] | None) -> None:
         """`^bb1(%a : i32):  // pred: ^bb0`, the predecessors unless None."""

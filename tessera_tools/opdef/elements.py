@@ -193,7 +193,7 @@ class AttributeRef(Directive):
             return
         value = self.field.__get__(op)
         text = self.field.key if self.unit else p.kind_text(self.field.kind, value)
-        p.space_unless(text, "<")
+        p.space()
         p.write(text)
 
     def present(self, op: Operation) -> bool:

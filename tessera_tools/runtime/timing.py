@@ -7,7 +7,7 @@ PTX ──ptxas, nvdisasm──▶ SASS of each line ──▶ costs ┴──re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,7 @@ from tessera_tools.sim.clock.sample import alike, representatives, residents, sh
 from tessera_tools.sim.clock.slices import guard_of, is_ticket
 from tessera_tools.sim.clock.steady import Skips, Steady
 from tessera_tools.sim.clock.stretch import missing_operations, steps_of, stretched
-from tessera_tools.sim.clock.survey import MOST_SURVEYED, Load, Surveyor, fresh, plan, reached
+from tessera_tools.sim.clock.survey import MOST_SURVEYED, Load, Surveyor, fresh, plan, reached, reads_shared
 from tessera_tools.sim.clock.tickets import Tickets
 from tessera_tools.sim.clock.timeline import Timeline
 from tessera_tools.sim.instructions.launch_control import response
@@ -272,23 +272,13 @@ class TimedLaunch(PartialLaunch):
         if not found.plan:
             return found
         self._surveyed(found, numbers)
-        if not found.lacks() and not self._reads_shared(traces, found.plan):
+        if not found.lacks() and not reads_shared(traces, found.plan, self.module.program.instructions):
             return found
         again = Surveyor(plan=found.plan, loads=loads, expected=found.expected, whole=True, ended=found.ended)
         self._surveyed(
             again, range(numbers.start, min(numbers.stop, numbers.start + _MOST_WAITING // self.size))
         )
         return again if not again.lacks() else found
-
-    def _reads_shared(self, traces: list[Trace], plan: Mapping[tuple[int, int], int]) -> bool:
-        """Whether a warp of a survey reads shared memory before its loads: maybe where they are."""
-        instructions = self.module.program.instructions
-        ranks = {number: rank for rank, number in enumerate(sorted({trace.cta for trace in traces}))}
-        return any(
-            instructions[step.pc].opcode == "ld" and "shared" in instructions[step.pc].modifiers
-            for trace in traces
-            for step in trace.steps[: plan.get((ranks[trace.cta], trace.warp), 0)]
-        )
 
     def _surveyed(self, survey: Surveyor, numbers: range) -> None:
         args, options = self.given

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tessera_tools.analysis.axis import Axes, Run, pointer_vector
+from tessera_tools.analysis.axis import Axes, Run, pointer_limit, pointer_vector
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import nv_tileaa as aa
 from tessera_tools.ir.core import Operation, Value
@@ -116,6 +116,17 @@ def test_rows_and_columns_of_a_tile() -> None:
     assert runs_of(body) == (Run(8, 4, 1), Run(4, 1, 4))
 
 
+@pytest.mark.parametrize("extend", ["extsi", "extui"])
+@pytest.mark.parametrize(("count", "known"), [(128, 128), (256, 128)])
+def test_numbers_that_do_not_wrap_stay_a_row_in_a_wider_type(extend: str, count: int, known: int) -> None:
+    """128 numbers do not wrap in i8, as facts show; of 256, blocks are known."""
+    body = f"""
+    %x = nv_tileaa.iota : tensor<{count}xi8>
+    %y = arith.{extend} %x : tensor<{count}xi8> to tensor<{count}xi64>
+    """
+    assert runs_of(body)[0].length == known
+
+
 def test_an_assumption_about_a_tile() -> None:
     body = """
     %x = nv_tileaa.splat %i : i32 -> tensor<8x8xi32>
@@ -154,6 +165,53 @@ def test_pointers_carried_by_a_loop_stay_in_rows() -> None:
         ops = function(body.replace("STEP", str(step)))
         load = next(op for op in ops if isinstance(op, aa.Load))
         assert pointer_vector(load, Axes(Facts())) == (0, wide)
+
+
+POINTERS = """
+%q = nv_tileaa.assume %p {{divisor = {divisor} : i64}} : !llvm.ptr<1>
+%b = nv_tileaa.splat %q : !llvm.ptr<1> -> tensor<16x!llvm.ptr<1>>
+%y = nv_tileaa.iota : tensor<16xi32>
+%k = nv_tileaa.constant_tensor dense<{step}> : tensor<16xi32>
+%x = arith.muli %y, %k : tensor<16xi32>
+{more}
+%o = nv_tileaa.offset %b, %x, f32 : tensor<16x!llvm.ptr<1>>, tensor<16xi32>
+%tok = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+%v, %t = nv_tileaa.load %o{mask}, %tok {{copy_atom = #cute.copy_atom<sm80_ldg_32_f32>}} :
+  tensor<16x!llvm.ptr<1>>{masked} -> tensor<16xf32>, !nv_tileaa.mem_token
+"""
+
+
+@pytest.mark.parametrize(
+    ("divisor", "step", "count", "why"),
+    [
+        (16, 1, 4, ""),
+        (8, 1, 2, "the addresses are not known to be multiples of 16 bytes: add an assume"),
+        (4, 1, 1, "the addresses are not known to be multiples of 8 bytes: add an assume"),
+        (16, 2, 1, "no adjacent elements are known to have contiguous addresses"),
+    ],
+)
+def test_why_an_access_is_not_wider(divisor: int, step: int, count: int, why: str) -> None:
+    ops = function(POINTERS.format(divisor=divisor, step=step, more="", mask="", masked=""))
+    load = next(op for op in ops if isinstance(op, aa.Load))
+    assert pointer_limit(load, Axes(Facts())) == (0, count, why)
+
+
+def test_an_access_is_no_wider_than_its_rows() -> None:
+    body = POINTERS.format(divisor=16, step=1, more="", mask="", masked="")
+    rows = "%x = nv_tileaa.assume %z {divisor = 4 : i64, every = 2 : i64, along = 0 : i64} : tensor<16xi32>"
+    body = body.replace("%x = arith.muli %y, %k : tensor<16xi32>", rows)
+    ops = function(body, "%p: !llvm.ptr<1>, %z: tensor<16xi32>")
+    load = next(op for op in ops if isinstance(op, aa.Load))
+    why = "only 2 adjacent elements along dimension 0 are known to have contiguous addresses"
+    assert pointer_limit(load, Axes(Facts())) == (0, 2, why)
+
+
+def test_an_access_is_no_wider_than_its_mask() -> None:
+    body = POINTERS.format(divisor=16, step=1, more="", mask=" mask %m", masked="")
+    ops = function(body, "%p: !llvm.ptr<1>, %m: tensor<16xi1>")
+    load = next(op for op in ops if isinstance(op, aa.Load))
+    why = "the mask is not known to be uniform for more than 1 adjacent elements along dimension 0"
+    assert pointer_limit(load, Axes(Facts())) == (0, 1, why)
 
 
 # -- random programs against NumPy

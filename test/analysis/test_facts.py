@@ -17,7 +17,7 @@ from tessera_tools.dialects.arith.numbers import INTEGER
 from tessera_tools.dialects.llvm.arith import IntToPtr
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.builtin_attributes import UNIT, IntegerAttr, i32, i64
-from tessera_tools.ir.core import Block, Builder, Region, Value
+from tessera_tools.ir.core import Block, Builder, OpResult, Region, Value
 from tessera_tools.ir.types import F32, I1, I8, I16, I32, I64, IntegerType
 from tessera_tools.opdef.dialect import find_op
 
@@ -252,6 +252,32 @@ def test_a_value_that_the_body_replaces_by_anything_is_unknown() -> None:
     p = Program()
     loop = make_loop(p, 0, p.unknown(), 1, [p.const(8)], lambda q, i, a: [i])
     assert known(loop.results[0])[0] == 1
+
+
+def test_what_follows_from_a_failed_assumption_of_an_inner_loop_is_forgotten() -> None:
+    p = Program()
+    doubled: list[Value] = []
+
+    def body(q: Program, i: Value, a: Value) -> list[Value]:
+        def inner(r: Program, j: Value, b: Value) -> list[Value]:
+            doubled.append(r.op("muli", b, r.const(2)))
+            return [r.op("addi", doubled[0], r.const(1))]
+
+        return list(make_loop(q, 0, q.const(4), 1, [q.const(8)], inner).results)
+
+    loop = make_loop(p, 0, p.unknown(), 1, [p.const(8)], body)
+    facts = Facts()
+    assert facts.divisor(loop.results[0]) == 1
+    assert facts.divisor(doubled[0]) == 2
+
+
+def test_values_of_an_unreachable_block_that_need_each_other_are_unknown() -> None:
+    p = Program()
+    first = p.op("addi", p.unknown(), p.const(4))
+    second = p.op("addi", first, p.const(4))
+    assert isinstance(first, OpResult)
+    first.op.op_operands[0].set(second)
+    assert known(first) == known(second) == (1, None, None)
 
 
 def test_loops_within_loops_are_followed() -> None:

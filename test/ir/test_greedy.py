@@ -122,6 +122,25 @@ def test_bottom_up_reaches_the_same_end() -> None:
     assert results[0] == results[1] == ["t.const", "t.return"]
 
 
+class AddBehindSub(AddToSub):
+    """Adds become subtractions from the arguments on."""
+
+    def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool:
+        defined = op.operand(0).defining_op
+        return (defined is None or isinstance(defined, Sub)) and super().match_and_rewrite(op, rewriter)
+
+
+def test_users_of_what_is_replaced_are_visited_again_in_the_same_sweep() -> None:
+    """From the bottom up, a user comes before its operand."""
+    body = block(types=[I32])
+    first = body.append(add(body.arguments[0], body.arguments[0]))
+    second = body.append(add(first.result, body.arguments[0]))
+    body.append(Return.create([second.result]))
+    root = func(body)
+    apply_greedily(root, [AddBehindSub()], top_down=False, max_iterations=1)
+    assert shape(root) == ["t.sub", "t.sub", "t.return"]
+
+
 def test_patterns_that_undo_each_other_hit_the_limit() -> None:
     body = block(types=[I32])
     total = body.append(add(body.arguments[0], body.arguments[0]))

@@ -33,6 +33,17 @@ def test_named_values_keep_their_names_and_the_rest_are_numbered() -> None:
     )
 
 
+def test_no_space_stands_before_an_attribute_in_angle_brackets() -> None:
+    identical(
+        "module {\n"
+        "  func.func @f(%x: i32) -> i32 {\n"
+        "    %0 = arith.addi %x, %x overflow<nsw> : i32\n"
+        "    return %0 : i32\n"
+        "  }\n"
+        "}\n"
+    )
+
+
 def test_names_are_unique_within_an_isolated_region_and_free_again_in_the_next() -> None:
     text = print_op(
         module(

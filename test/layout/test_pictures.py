@@ -107,6 +107,14 @@ def test_the_wavefronts_of_a_buffer_are_those_of_its_words() -> None:
         assert int(note.split(": ", 1)[1].split()[0]) == max(banks.values())
 
 
+def test_chunks_stand_below_their_banks() -> None:
+    """Each line of 128 bytes has the 32 banks again."""
+    shown = picture(row_major((64, 64)))
+    assert shown.columns[:2] == ("0-3", "4-7") and shown.columns[-1] == "28-31"
+    for _, cells in shown.rows:
+        assert [cell.title.rsplit("banks ", 1)[1] for cell in cells] == list(shown.columns)
+
+
 def test_conflicts_are_told_by_access() -> None:
     load = UsedBy("%b = load", Access(mma_operand_b((64, 64), 16, warps=(2, 2)), "matrix"))
     good = picture(swizzled((64, 64), 16), used_by=[load])

@@ -8,6 +8,7 @@ import pytest
 
 from tessera_tools.diagnostics import DiagnosticError, Sources, render
 from tessera_tools.parser import parse_module
+from tessera_tools.parser.lexical import MAX_DIGITS
 
 FUNCTION = "func.func @f(%a: i32, %b: i64) {\n  BODY\n  func.return\n}\n"
 UNREGISTERED = "--allow-unregistered-dialect"
@@ -129,6 +130,28 @@ def test_the_redefinition_points_at_the_first_definition() -> None:
     (note,) = caught.value.diagnostics[0].notes
     assert note.message == "previously defined here"
     assert note.location is not None and note.location.start() == ("in.mlir", 1, 14)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tile.cp_wait_group NUMBER",
+        '"test.x"() {a = NUMBER} : () -> ()',
+        '"test.x"() {a = dense<NUMBER> : tensor<i32>} : () -> ()',
+        '"test.x"() {a = affine_map<() -> (NUMBER)>} : () -> ()',
+        '"test.x"() : () -> () loc("f":NUMBER:1)',
+    ],
+)
+def test_a_number_may_have_as_many_digits_as_the_limit(text: str) -> None:
+    """What it is too large for is another error."""
+    longest = FUNCTION.replace("BODY", text.replace("NUMBER", "1" * MAX_DIGITS))
+    try:
+        parse_module(longest, allow_unregistered=True)
+    except DiagnosticError as problem:
+        assert "too long" not in problem.diagnostics[0].message
+    longer = FUNCTION.replace("BODY", text.replace("NUMBER", "1" * (MAX_DIGITS + 1)))
+    ((_, _, message),) = errors(longer, allow_unregistered=True)
+    assert f"too long (limit {MAX_DIGITS} digits)" in message
 
 
 def test_the_caret_stands_below_the_column() -> None:

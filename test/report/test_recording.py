@@ -186,6 +186,7 @@ def test_a_kernel_that_keeps_its_ir_is_not_compiled_for_its_report(
     assert kernel._recording is not None
     assert {"cuda_tile", "nv_tileas", "llvm", "llvmir", "ptx"} <= set(kernel._recording.stages)
     assert {run.name for run in kernel._recording.passes} == set(kernel.seconds)
+    assert kernel._recording.positions.keys() == {"vector_add"}
 
 
 def test_the_first_report_of_another_kernel_is_kept_for_the_next(

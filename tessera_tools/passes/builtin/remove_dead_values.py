@@ -132,8 +132,7 @@ class _Needed:
             for number, block in enumerate(op.successors):
                 values = op.branch_operands(number)
                 total += len(values)
-                # The first arguments may come from the terminator itself.
-                for argument, value in zip(reversed(block.arguments), reversed(values), strict=False):
+                for argument, value in zip(block.arguments, values, strict=True):
                     self._passed_to.setdefault(argument, []).append(value)
             # Operands of successors are at the end (MLIR's BranchOpInterface).
             return set(range(len(op.op_operands) - total, len(op.op_operands)))

@@ -65,8 +65,7 @@ def stage_number(low: Lowering, op: Operation, ring: Ring, digits: list[Value | 
     """The stage number (i32) at a position in a buffer: digits[i] along axis i, the last in elements of a stage."""
     numbers = [low.narrow(_number(low, op, digit)) for digit in digits]
     height = ring.tile[0]
-    if height != 1:
-        numbers[-1] = low.insert(arith.DivUI(numbers[-1], low.number(height, I32))).result
+    numbers[-1] = low.insert(arith.DivUI(numbers[-1], low.number(height, I32))).result
     total = numbers[0]
     for axis, number in enumerate(numbers[1:], 1):
         extent = ring.shape[axis] // (height if axis == ring.axis else 1)

@@ -14,7 +14,17 @@ from tessera_tools.sim.arrays import Array
 if TYPE_CHECKING:
     from tessera_tools.sim.clock.record import Phase, Step, Trace
 
-__all__ = ["Cut", "Place", "first_of", "phases_of", "same_phases", "shortened", "turned_phases", "weights"]
+__all__ = [
+    "Cut",
+    "Place",
+    "first_of",
+    "next_number",
+    "phases_of",
+    "same_phases",
+    "shortened",
+    "turned_phases",
+    "weights",
+]
 
 Place = tuple[str, int, int]
 """A barrier: kind, CTA, and number or shared byte."""
@@ -66,6 +76,15 @@ def first_of(steps: Iterable[Step]) -> dict[Place, int]:
         for phase in phases_of(step):
             found[phase[:3]] = min(phase[3], found.get(phase[:3], phase[3]))
     return found
+
+
+def next_number(own: Sequence[Cut], agreed: Sequence[Cut], turns: bool) -> int:
+    """The number of a warp's next cut behind its `own`.  One of tiles is the next of tiles that its cluster has
+    agreed on: a warp may have no other loops within its tiles."""
+    number = own[-1].number + 1 if own else 0
+    while turns and number < len(agreed) and not agreed[number].turns:
+        number += 1
+    return number
 
 
 def same_phases(before: Sequence[Step], after: Sequence[Step]) -> dict[Place, int] | None:

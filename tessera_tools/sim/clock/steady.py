@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tessera_tools.sim.arrays import Array
-from tessera_tools.sim.clock.cuts import Cut, first_of, phases_of, same_phases, turned_phases
+from tessera_tools.sim.clock.cuts import Cut, first_of, next_number, phases_of, same_phases, turned_phases
 from tessera_tools.sim.clock.slices import Slice, merged, named, row_of, slice_of, targets, with_addresses
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.machine import StopLaunch
@@ -319,11 +319,7 @@ class Steady:
             place: phase for place, phase in first_of(trace.steps[middle:end]).items() if place in phases
         }
         kind = hash(tuple(step.pc for step in trace.steps[middle:end]))
-        number = trace.cuts[-1].number + 1 if trace.cuts else 0
-        if loop.turns:
-            # Warps may have no other loops within their tiles.
-            while number < len(agreed) and not agreed[number].turns:
-                number += 1
+        number = next_number(trace.cuts, agreed, loop.turns)
         made = Cut(number, end, end - middle, window, times, phases, first, kind, len(marks) - 1, loop.turns)
         if number < len(agreed):
             other = agreed[number]

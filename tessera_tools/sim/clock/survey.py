@@ -24,12 +24,13 @@ import numpy as np
 from tessera_tools.sim.clock.cuts import weights
 from tessera_tools.sim.clock.record import Step, Trace
 from tessera_tools.sim.counters import Counters
+from tessera_tools.sim.program import Instruction
 from tessera_tools.sim.warp import CHANGED, CONVERGE, Mask, Wait, Warp
 
 if TYPE_CHECKING:
     from tessera_tools.sim.decode import Execute
 
-__all__ = ["MOST_SURVEYED", "Load", "Surveyor", "fresh", "plan", "reached"]
+__all__ = ["MOST_SURVEYED", "Load", "Surveyor", "fresh", "plan", "reached", "reads_shared"]
 
 MOST_SURVEYED = 600
 """CTAs that are surveyed."""
@@ -43,9 +44,14 @@ Load = tuple[int, int]
 """A load of a cluster: the rank of the CTA, and the instruction."""
 
 
+def _ranks(traces: Sequence[Trace]) -> dict[int, int]:
+    """The rank of each CTA of a cluster, by its number."""
+    return {number: rank for rank, number in enumerate(sorted({trace.cta for trace in traces}))}
+
+
 def reached(traces: Sequence[Trace], loads: frozenset[int]) -> frozenset[Load]:
     """The loads among the first steps of a cluster."""
-    ranks = {number: rank for rank, number in enumerate(sorted({trace.cta for trace in traces}))}
+    ranks = _ranks(traces)
     return frozenset(
         (ranks[trace.cta], step.pc)
         for trace in traces
@@ -63,7 +69,7 @@ def _first_steps(trace: Trace) -> Iterator[tuple[int, Step]]:
 def plan(traces: Sequence[Trace], loads: frozenset[int]) -> dict[tuple[int, int], int]:
     """The warps of a cluster, by the rank of their CTA and their number, that together execute all of its `loads`,
     and the number of steps in which they do."""
-    ranks = {number: rank for rank, number in enumerate(sorted({trace.cta for trace in traces}))}
+    ranks = _ranks(traces)
     first: dict[tuple[int, int], dict[int, int]] = {}
     for trace in traces:
         found: dict[int, int] = {}
@@ -80,6 +86,18 @@ def plan(traces: Sequence[Trace], loads: frozenset[int]) -> dict[tuple[int, int]
         chosen[best] = max(first[best][pc] for _, pc in new)
         left -= new
     return chosen
+
+
+def reads_shared(
+    traces: Sequence[Trace], planned: Mapping[tuple[int, int], int], instructions: Sequence[Instruction]
+) -> bool:
+    """Whether a warp of a survey reads shared memory in its planned steps: maybe where its loads are."""
+    ranks = _ranks(traces)
+    return any(
+        instructions[step.pc].opcode == "ld" and "shared" in instructions[step.pc].modifiers
+        for trace in traces
+        for step in trace.steps[: planned.get((ranks[trace.cta], trace.warp), 0)]
+    )
 
 
 @dataclass(slots=True)

@@ -162,3 +162,69 @@ cuda_tile.testing$func @one_or_zero(%c: tile<i1>) -> (tile<i8>, tile<f32>) {
   %f = select %c, %fone, %fzero : tile<i1>, tile<f32>
   return %i, %f : tile<i8>, tile<f32>
 }
+
+// A branch that only holds another one is one branch, on both conditions.
+// CHECK-LABEL: @branch_in_branch
+cuda_tile.testing$func @branch_in_branch(%c: tile<i1>, %d: tile<i1>, %a: tile<i32>) {
+  // CHECK-NEXT: %[[BOTH:.*]] = andi %c, %d : tile<i1>
+  // CHECK-NEXT: if %[[BOTH]] {
+  // CHECK-NOT: if
+  // CHECK: return
+  if %c {
+    if %d {
+      print_tko "%i", %a : tile<i32> -> token
+    }
+  }
+}
+
+// One that holds more stays,
+// CHECK-LABEL: @branch_and_more_in_branch
+cuda_tile.testing$func @branch_and_more_in_branch(%c: tile<i1>, %d: tile<i1>, %a: tile<i32>) {
+  // CHECK-NEXT: if %c {
+  // CHECK-NEXT: if %d {
+  if %c {
+    if %d {
+      print_tko "%i", %a : tile<i32> -> token
+    }
+    print_tko "%i", %a : tile<i32> -> token
+  }
+}
+
+// and one whose else region gives another value than that of the inner one.
+// CHECK-LABEL: @other_values_of_else
+cuda_tile.testing$func @other_values_of_else(%c: tile<i1>, %d: tile<i1>, %a: token, %b: token) -> token {
+  // CHECK-NEXT: if %c -> (token) {
+  // CHECK-NEXT: if %d -> (token) {
+  %r = if %c -> (token) {
+    %s = if %d -> (token) {
+      %t = print_tko "one" token = %a -> token
+      yield %t : token
+    } else {
+      yield %b : token
+    }
+    yield %s : token
+  } else {
+    yield %a : token
+  }
+  return %r : token
+}
+
+// CHECK-LABEL: @same_values_of_else
+cuda_tile.testing$func @same_values_of_else(%c: tile<i1>, %d: tile<i1>, %a: token, %b: token) -> token {
+  // CHECK-NEXT: %[[BOTH:.*]] = andi %c, %d : tile<i1>
+  // CHECK-NEXT: if %[[BOTH]] -> (token) {
+  // CHECK-NOT: if
+  // CHECK: return
+  %r = if %c -> (token) {
+    %s = if %d -> (token) {
+      %t = print_tko "one" token = %a -> token
+      yield %t : token
+    } else {
+      yield %b : token
+    }
+    yield %s : token
+  } else {
+    yield %b : token
+  }
+  return %r : token
+}

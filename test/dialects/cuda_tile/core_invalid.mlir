@@ -331,3 +331,19 @@ entry @e(%n: tile<i32> {number = 3}) {
 
 entry @e(%n: tile<i32> {test.number = 3}) {
 }
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <f32: 0.0> : tile<2x4xf32>
+  // expected-error @below {{attribute 'permutation' failed to satisfy constraint: i32 dense array attribute}}
+  %b = "cuda_tile.permute"(%a) <{permutation = array<i64: 1, 0>}> : (!cuda_tile.tile<2x4xf32>) -> !cuda_tile.tile<4x2xf32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <f32: 0.0> : tile<2x4xf32>
+  // expected-error @below {{attribute 'permutation' failed to satisfy constraint: i32 dense array attribute}}
+  %b = "cuda_tile.permute"(%a) <{permutation = 1 : i32}> : (!cuda_tile.tile<2x4xf32>) -> !cuda_tile.tile<4x2xf32>
+}

@@ -114,6 +114,35 @@ func.func @counted(%x: i32, %n: i32) -> i32 {
   return %j : i32
 }
 
+// A parameter that a branch passes to an argument that nobody needs is not needed; the branch's condition is.
+// CHECK: func.func private @branching(%c: i1, %{{[^:]*}}: i32) -> i32 {
+func.func private @branching(%c: i1, %a: i32, %b: i32) -> i32 {
+  cf.cond_br %c, ^a(%a : i32), ^b(%b : i32)
+^a(%p: i32):
+  cf.br ^b(%p : i32)
+^b(%q: i32):
+  return %b : i32
+}
+func.func @calls_branching(%c: i1, %x: i32, %y: i32) -> i32 {
+  %r = call @branching(%c, %x, %y) : (i1, i32, i32) -> i32
+  return %r : i32
+}
+
+// A parameter that a loop yields for a result that somebody needs is needed.
+// CHECK: func.func private @looping(%{{[^:]*}}: index, %{{[^:]*}}: i32, %{{[^:]*}}: i32) -> i32 {
+func.func private @looping(%n: index, %a: i32, %b: i32, %dead: i32) -> i32 {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %r:2 = scf.for %i = %c0 to %n step %c1 iter_args(%s = %a, %t = %dead) -> (i32, i32) {
+    scf.yield %b, %t : i32, i32
+  }
+  return %r#0 : i32
+}
+func.func @calls_looping(%n: index, %x: i32, %y: i32) -> i32 {
+  %r = call @looping(%n, %x, %y, %y) : (index, i32, i32, i32) -> i32
+  return %r : i32
+}
+
 // A value that an effect needs stays, wherever it is.
 // CHECK-LABEL: @effect
 // CHECK: func.call @printed(%a)

@@ -1,7 +1,7 @@
 """The emitter: where pure operations are placed, and what thread numbers and barriers mean in a unit."""
 
 from tessera_tools.dialects import llvm
-from tessera_tools.ir.core import Block, Region
+from tessera_tools.ir.core import Block, OpResult, Region
 from tessera_tools.ir.location import UNKNOWN
 from tessera_tools.ir.types import I1
 from tessera_tools.passes.llvm.emitter import Emitter
@@ -23,6 +23,29 @@ def test_a_pure_op_is_hoisted_out_of_a_branch() -> None:
     e.block = then
     _ = e.warp
     assert names(then) == []
+
+
+def test_a_conjunction_begins_with_the_conditions_outside_the_branch() -> None:
+    e = emitter(ExecutionUnit(4))
+    entry, then = e.block, e.new_block()
+    first, second = entry.arguments[0], e.icmp("eq", e.warp, 0)
+    e.open(e.emit(llvm.CondBr(first, [], [], true_dest=then, false_dest=then)))
+    e.block = then
+    inside = e.emit(llvm.Or(first, second)).results[0]
+    both = e.both([inside, first, None, second])
+    assert names(then) == ["llvm.or", "llvm.and"]
+    assert isinstance(both, OpResult)
+    outer, last = both.op.operands
+    assert isinstance(outer, OpResult) and set(outer.op.operands) == {first, second}
+    assert last is inside
+
+
+def test_a_conjunction_has_each_condition_once() -> None:
+    e = emitter(ExecutionUnit(4))
+    condition = e.block.arguments[0]
+    assert e.both([None]) is None
+    assert e.both([condition, None, condition]) is condition
+    assert names(e.block) == []
 
 
 def test_what_an_agent_computes_stays_in_the_agent() -> None:

@@ -23,6 +23,26 @@ func.func @elements(%A: memref<?x?xf16>) attributes {tessera.kernel, tessera.thr
   return
 }
 
+// The stages of a buffer that is split along its second axis are numbered row by row.
+// CHECK-LABEL: nv_tileaa.func @stages
+// CHECK: %[[ROW:.+]] = arith.muli %j, %c16 : index
+// CHECK-DAG: %[[I:.+]] = arith.index_cast %i : index to i32
+// CHECK-DAG: %[[R:.+]] = arith.index_cast %[[ROW]] : index to i32
+// CHECK: %[[HEIGHT:.+]] = arith.constant 16 : i32
+// CHECK: %[[J:.+]] = arith.divui %[[R]], %[[HEIGHT]] : i32
+// CHECK: %[[THREE:.+]] = arith.constant 3 : i32
+// CHECK: %[[FIRST:.+]] = arith.muli %[[I]], %[[THREE]] : i32
+// CHECK: %[[STAGE:.+]] = arith.addi %[[FIRST]], %[[J]] : i32
+// CHECK: nv_tileas.store_element %x, %s[%[[STAGE]]] {{.*}}!nv_tileas.smem<6x16x32xf16
+func.func @stages(%i: index, %j: index, %x: f16) attributes {tessera.kernel, tessera.threads = 32} {
+  %c16 = arith.constant 16 : index
+  %s = tile.alloc_shared : memref<2x48x32xf16, 3>
+  %row = arith.muli %j, %c16 : index
+  %stage = memref.subview %s[%i, %row, 0] [1, 16, 32] [1, 1, 1] : memref<2x48x32xf16, 3> to memref<16x32xf16, strided<[32, 1], offset: ?>, 3>
+  tile.store_shared %x, %stage[%c0, %c0] : memref<16x32xf16, strided<[32, 1], offset: ?>, 3>
+  return
+}
+
 // A slot stands for one tile: what is reloaded is of the tile that was spilled.
 // CHECK-LABEL: nv_tileaa.func @slots
 // CHECK: %[[SLOT:.+]] = nv_tileas.alloc_tensor : !nv_tileas.smem<1x4096xf32

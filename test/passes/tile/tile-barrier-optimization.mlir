@@ -397,3 +397,22 @@ func.func @waited_inside(%A: memref<64x64xf32>, %n: index, %i: index) attributes
   }
   return
 }
+
+// A buffer is not another one, and it is not what a parameter is; two parameters may be one buffer.
+// CHECK-LABEL: @parameters(
+// CHECK: tile.store_shared %v, %s
+// CHECK-NEXT: %{{.*}} = tile.load_shared %p
+// CHECK-NEXT: tile.store_shared %v, %r
+// CHECK-NEXT: tile.barrier
+// CHECK-NEXT: tile.store_shared %v, %q
+// CHECK-NOT: tile.barrier
+// CHECK: return
+func.func @parameters(%v: f32, %i: index, %j: index, %p: memref<128xf32, 3>, %q: memref<128xf32, 3>) attributes {tessera.kernel} {
+  %s = tile.alloc_shared : memref<128xf32, 3>
+  %r = tile.alloc_shared : memref<128xf32, 3>
+  tile.store_shared %v, %s[%i] : memref<128xf32, 3>
+  %w = tile.load_shared %p[%j] : memref<128xf32, 3>
+  tile.store_shared %v, %r[%i] : memref<128xf32, 3>
+  tile.store_shared %v, %q[%i] : memref<128xf32, 3>
+  return
+}

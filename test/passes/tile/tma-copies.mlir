@@ -73,6 +73,93 @@ func.func @early(%A: memref<64x64xf16>, %n: index) attributes {tessera.kernel} {
   return
 }
 
+// A thread may be at a wait while another one starts later groups: each group has an mbarrier of its own until a barrier.
+// CHECK-LABEL: @apart(
+// CHECK: create_pipeline stages = 3,
+// CHECK-NOT: nv_tileas.barrier
+// CHECK: nv_tileaa.return
+func.func @apart(%A: memref<64x64xf16>) attributes {tessera.kernel} {
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %c = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  tile.cp_async %A, %a : memref<64x64xf16>, memref<64x64xf16, 3>
+  tile.cp_commit_group
+  tile.cp_wait_group 0
+  tile.cp_async %A, %b : memref<64x64xf16>, memref<64x64xf16, 3>
+  tile.cp_commit_group
+  tile.cp_wait_group 0
+  tile.cp_async %A, %c : memref<64x64xf16>, memref<64x64xf16, 3>
+  tile.cp_commit_group
+  tile.cp_wait_group 0
+  return
+}
+
+// A loop without a barrier would need an mbarrier in each iteration: a barrier stands before each commit behind a wait.
+// CHECK-LABEL: @without_barriers(
+// CHECK: create_pipeline stages = 1,
+// CHECK: nv_tileas.async.box_copy
+// CHECK-NEXT: nv_tileas.async.box_commit
+// CHECK: scf.for
+// CHECK: nv_tileas.async.box_copy
+// CHECK-NEXT: nv_tileas.barrier phases
+// CHECK-NEXT: nv_tileas.async.box_commit
+func.func @without_barriers(%A: memref<64x64xf16>, %n: index) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  tile.cp_async %A, %a : memref<64x64xf16>, memref<64x64xf16, 3>
+  tile.cp_commit_group
+  tile.cp_wait_group 0
+  scf.for %i = %c0 to %n step %c1 {
+    tile.cp_async %A, %b : memref<64x64xf16>, memref<64x64xf16, 3>
+    tile.cp_commit_group
+    tile.cp_wait_group 0
+  }
+  return
+}
+
+// Eight groups that were waited for need no barrier; nine do.
+// CHECK-LABEL: @eight(
+// CHECK: create_pipeline stages = 8,
+// CHECK-NOT: nv_tileas.barrier
+// CHECK-LABEL: @nine(
+// CHECK: create_pipeline stages = 8,
+// CHECK: nv_tileas.barrier phases
+// CHECK-NEXT: nv_tileas.async.box_commit
+func.func @eight(%A: memref<64x64xf16>) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c7 = arith.constant 7 : index
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  scf.for %i = %c0 to %c7 step %c1 {
+    tile.cp_async %A, %a : memref<64x64xf16>, memref<64x64xf16, 3>
+    tile.cp_commit_group
+  }
+  tile.cp_wait_group 0
+  tile.cp_async %A, %b : memref<64x64xf16>, memref<64x64xf16, 3>
+  tile.cp_commit_group
+  tile.cp_wait_group 0
+  return
+}
+func.func @nine(%A: memref<64x64xf16>) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  %b = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  scf.for %i = %c0 to %c8 step %c1 {
+    tile.cp_async %A, %a : memref<64x64xf16>, memref<64x64xf16, 3>
+    tile.cp_commit_group
+  }
+  tile.cp_wait_group 0
+  tile.cp_async %A, %b : memref<64x64xf16>, memref<64x64xf16, 3>
+  tile.cp_commit_group
+  tile.cp_wait_group 0
+  return
+}
+
 // A copy under a condition is a part of the group that is committed behind it. A group without boxes has no mbarrier.
 // CHECK-LABEL: @conditional(
 // CHECK: create_pipeline stages = 1,
