@@ -63,10 +63,29 @@ def choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
         unpack_factors(function)
 
 
-def _choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
-    products = _asynchronous(function, target)
+def loads_ahead(function: nv_tileaa.Func, target: Target) -> bool:
+    """Whether a kernel has products with factors that an agent brings by TMA."""
+    try:
+        return any(
+            isinstance(load, BoxLoad) for product in _of_agents(function, target) for load in product.loads
+        )
+    finally:
+        unpack_factors(function)
+
+
+def step_cycles(function: nv_tileaa.Func, target: Target) -> float:
+    """The cycles of a step of all loops with products, in a kernel without clusters."""
+    return _price(function, {}, (), target)[0]
+
+
+def _of_agents(function: nv_tileaa.Func, target: Target) -> list[AsyncProduct]:
     # An occupancy fixes the registers of all threads, so that there are no agents.
-    if timing(target) is None or not products or "nv_tileaa.occupancy" in function.attributes:
+    return [] if "nv_tileaa.occupancy" in function.attributes else _asynchronous(function, target)
+
+
+def _choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
+    products = _of_agents(function, target)
+    if timing(target) is None or not products:
         return None
     plain, bound = _price(function, {}, (), target)
     prices: dict[tuple[int, int], float] = {}

@@ -22,7 +22,15 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, ClassVar
 
-from tessera_tools.analysis.persistent import CANCEL, COUNTER, DEALT, PERSISTENT, Persistent, persistent_of
+from tessera_tools.analysis.persistent import (
+    CANCEL,
+    COUNTER,
+    DEALT,
+    PERSISTENT,
+    WANTED,
+    Persistent,
+    persistent_of,
+)
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.nv_tileaa.base import MEM_TOKEN
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
@@ -64,8 +72,13 @@ class DealPrograms(Pass):
             loops = [inner for inner in function.walk() if DEALT in inner.attributes]
             if not loops:
                 continue
-            _Dealer(function, _checked(function, loops)).deal(context)
+            chosen = function.attributes.pop(WANTED, None) is not None
+            dealer = _Dealer(function, _checked(function, loops))
             changed = True
+            if chosen and dealer.would_differ:
+                dealer.keep(context)
+                continue
+            dealer.deal(context)
             context.count("dealt")
         return changed
 
@@ -121,9 +134,23 @@ class _Dealer:
 
     # -- one group of threads
 
+    @property
+    def would_differ(self) -> bool:
+        """Whether each CTA of a cluster would take programs of its own."""
+        return None in self.loops and self.ctas > 1
+
+    def keep(self, context: PassContext) -> None:
+        """Run the loop with its bounds: nobody has asked for tickets."""
+        for loop in self.loops.values():
+            del loop.attributes[DEALT]
+        text = (
+            f"the clusters take no tickets by {self.known.scheduler}, as would cost less: there are no agents"
+        )
+        context.failed(self.function, text, "cluster", "schedule")
+
     def alone(self, loop: scf.For) -> None:
         """All threads run the loop."""
-        if self.ctas > 1:
+        if self.would_differ:
             taken = "take a number from the counter" if self.known.scheduler == COUNTER else "cancel a launch"
             raise self.function.error(
                 f"has clusters of {self.ctas} CTAs, which would each {taken}, and no agents, which would read what one "

@@ -14,6 +14,7 @@ from math import ceil, prod
 from tessera_tools.analysis.launches import Launch
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileas, scf
+from tessera_tools.passes.tileas.stay_price import first_loads
 from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 from tessera_tools.target.timing import timing
@@ -51,7 +52,7 @@ def cheapest(loop: scf.For, target: Target, tile_blocks: int, launch: Launch) ->
     tensor = sum(_work(op) * element_bytes(op.a.type.element) / 2 for op in dots) / table.value("tensor_f16")
     moved = sum(_bytes(op.res) for op in loads)
     port = (moved + sum(_read(op) for op in dots)) / table.value("shared_bytes")
-    first = table.value("dram_latency") + 3 * table.value("l2_latency")
+    first = first_loads(table)
     sums = sum(_bytes(value) for value in {op.res for op in dots})
 
     def cycles(parts: int) -> float:
