@@ -18,7 +18,7 @@ of CTAs, one multiplies, and the agent of the other one reads tickets alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, ClassVar
 
@@ -101,7 +101,24 @@ def _checked(function: nv_tileaa.Func, loops: Sequence[Operation]) -> dict[Regio
                 "deals out programs, as another loop does; expected one loop in the kernel, or in each agent"
             )
         found[agent] = loop
+    _check_others(found)
     return found
+
+
+def _check_others(found: Mapping[Region | None, scf.For]) -> None:
+    """DiagnosticError if another agent has the same loop over programs, and would run those of its bounds."""
+    first = next(iter(found.values()))
+    bounds = first.lower, first.upper, first.step
+    switches = {agent.parent for agent in found if agent is not None}
+    for agent in (region for switch in switches if switch is not None for region in switch.regions):
+        for op in (op for block in agent.blocks for top in block for op in (top, *top.walk())):
+            if isinstance(op, scf.For) and (op.lower, op.upper, op.step) == bounds and agent not in found:
+                failure = op.error(
+                    f"runs the programs of its bounds, but CTAs deal out those of another agent; expected {DEALT} on "
+                    "the loops over programs of all agents"
+                )
+                failure.diagnostics[0].note("CTAs deal out this loop", first.location)
+                raise failure
 
 
 class _Dealer:
