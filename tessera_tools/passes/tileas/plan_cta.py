@@ -176,12 +176,14 @@ class PlanCTA(Pass):
         function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(
             spec.num_warps, (columns * rows, 1, 1)
         )
-        stays = self.stay and _may_stay(function)
+        staying = None
+        if self.stay and _may_stay(function):
+            staying = choose_staying(function, target, choice.cycles)
+        stays = staying is not None and staying.scheduler != NEVER
         then = ", whose CTAs stay for the next ones" if stays else ""
         text = f"{what}{then}, {choice.plain:,.0f} without: {choice.bound} it"
         context.passed(function, text, "cluster", "schedule")
-        staying = choose_staying(function, target, choice.cycles) if stays else None
-        if staying is not None:
+        if staying is not None and staying.scheduler != NEVER:
             _let_stay(function, staying, [staying.text], context)
 
     def keep(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:

@@ -21,8 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "pipelines"))
 
 from programs_of_attention import Attention
 
-FULL, CAUSAL = Attention(), Attention(causal=True)
-"""All programs have as many blocks of keys; later ones have more."""
+FULL, CAUSAL = Attention(keys=128, width=128), Attention(keys=128, width=128, causal=True)
+"""All programs have as many blocks of keys; later ones have more.  One CTA fills a multiprocessor."""
 
 
 def scheduler(text: str, target: str, **options: Any) -> str | None:
@@ -70,6 +70,17 @@ def test_a_stride_loses_nothing_with_equal_programs() -> None:
 def test_ctas_end_with_their_programs_where_no_agent_loads_ahead() -> None:
     """sm_80 has no TMA."""
     assert scheduler(CAUSAL.text(), "sm_80") is None
+
+
+def test_ctas_end_with_their_programs_where_others_on_the_multiprocessor_compute_meanwhile() -> None:
+    """One warpgroup computes tiles of 64 rows, and shared memory has room for several CTAs."""
+    text = Attention(rows=64, causal=True).text()
+    assert scheduler(text, "sm_90a") is None
+    found = remarks(text, "sm_90a")
+    assert any(
+        re.search(r"end with their programs: .* 0 if CTAs end with it.* are on a multiprocessor", one)
+        for one in found
+    )
 
 
 @pytest.mark.parametrize("persistent", ["never", "static", "counter"])
