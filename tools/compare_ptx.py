@@ -145,9 +145,9 @@ def random_programs(count: int) -> Iterator[Program]:
 # -- snapshots
 
 
-def compile_one(job: tuple[Path, Program, str, str]) -> tuple[str, str]:
+def compile_one(job: tuple[Path, Program, str, str, str]) -> tuple[str, str]:
     """(file, text) of one program: compiled by the compiler in `tree`, which every process imports once."""
-    tree, program, target, stage = job
+    tree, program, target, stage, launches = job
     if str(tree) not in sys.path:
         sys.path.insert(0, str(tree))
     from tessera_tools.diagnostics import DiagnosticError
@@ -157,9 +157,8 @@ def compile_one(job: tuple[Path, Program, str, str]) -> tuple[str, str]:
     file = f"{target}/{program.name}{SUFFIXES[stage]}"
     try:
         module = parse(program)
-        made = compile_module(
-            module, Options(lookup(target), until=stage, verify_each=False), worker=worker()
-        )
+        wanted = Options(lookup(target), until=stage, verify_each=False, launches=launches)
+        made = compile_module(module, wanted, worker=worker())
     except DiagnosticError as failure:
         return file, ERROR + failure.diagnostics[0].message + "\n"
     except Exception as failure:
@@ -194,7 +193,7 @@ def worker() -> Any:
 def make(tree: Path, folder: Path, options: argparse.Namespace, found: list[Program]) -> int:
     """Write the snapshot of the compiler in `tree`; the number of files."""
     jobs = [
-        (tree, program, target, options.stage)
+        (tree, program, target, options.stage, options.launches)
         for target in options.targets
         for program in found
         if options.only in f"{target}/{program.name}"
@@ -309,6 +308,9 @@ def main() -> int:
         one.add_argument("--random", type=int, default=40, metavar="N", help="random programs (40)")
         one.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (2)")
         one.add_argument("--stage", choices=sorted(SUFFIXES), default="ptx", help="what is compared (ptx)")
+        one.add_argument(
+            "--launches", choices=("any", "large"), default="any", help="of which launches (any)"
+        )
     third = commands.add_parser("make")  # what `snapshot` starts
     third.add_argument("tree", type=Path)
     third.add_argument("folder", type=Path)

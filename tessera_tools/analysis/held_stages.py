@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tessera_tools.analysis.stage_order import ends_in_branches
+from tessera_tools.analysis.stage_order import with_control
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileaa.control import enclosing_loop
@@ -101,17 +101,12 @@ class _Agent:
     def __init__(self, agent: Region) -> None:
         self.reads: dict[Operation, list[tuple[nv_tileas.View, Completion]]] = {}
         """The ops that read stages: the view of each, and when the read is complete."""
-        self.relevant: set[Operation] = set()
-        for op in (op for block in agent.blocks for top in block for op in (top, *top.walk())):
+        ops = [op for block in agent.blocks for top in block for op in (top, *top.walk())]
+        for op in ops:
             if found := _stages_read(op):
                 self.reads[op] = found
-            if found or isinstance(op, _STEPS) or _waits(op):
-                around: Operation | None = op
-                while around is not None and around is not agent.parent and around not in self.relevant:
-                    self.relevant.add(around)
-                    if isinstance(around, nv_tileaa.Loop):
-                        self.relevant.update(ends_in_branches(around))
-                    around = around.parent_op
+        steps = (op for op in ops if op in self.reads or isinstance(op, _STEPS) or _waits(op))
+        self.relevant = with_control(agent, steps)
         self.left: dict[Operation, list[tuple[Operation, _State]]] = {}
         """By loop that branches leave: the ends of the iteration that is played, with the states there."""
 

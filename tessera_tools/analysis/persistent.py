@@ -12,7 +12,7 @@ from tessera_tools.records import dataclass
 PERSISTENT = "nv_tileaa.persistent"
 """Attribute of a kernel: how it gets the numbers of its programs."""
 WANTED = "nv_tileas.persistent_if_auto"
-"""The attribute of a kernel whose price is lower if it is persistent, with its programs in columns."""
+"""The attribute of a kernel whose price is lower if it is persistent: what gives its CTAs their next programs."""
 ANY, LARGE = LAUNCHES = ("any", "large")
 """Which launches a kernel is compiled for: `large` ones have more tile blocks than CTAs that run at once."""
 CLUSTER_PROGRAMS = "nv_tileas.cluster_programs"

@@ -107,14 +107,7 @@ class _Side:
         self.iterators = _leading_to(op.iter for op in begins)
         """The iterators that acquires or waits of this side follow from."""
         steps = [value.op for value in self.iterators if isinstance(value, OpResult)]
-        self.relevant: set[Operation] = set()
-        for op in (*begins, *steps):
-            around: Operation | None = op
-            while around is not None and around is not agent.parent and around not in self.relevant:
-                self.relevant.add(around)
-                if isinstance(around, nv_tileaa.Loop):
-                    self.relevant.update(ends_in_branches(around))
-                around = around.parent_op
+        self.relevant = with_control(agent, (*begins, *steps))
         self.distances: dict[Operation, dict[int, int]] = {}
         """By loop that branches leave: how far its carried iterators are from the next stage."""
         self.left: dict[Operation, list[int | None]] = {}
@@ -301,7 +294,20 @@ class _Side:
             self.places[op.results[i]] = None if distance is None else root.after(distance)
 
 
-def ends_in_branches(loop: nv_tileaa.Loop) -> Iterator[Operation]:
+def with_control(agent: Region, ops: Iterable[Operation]) -> set[Operation]:
+    """Some ops of an agent, the loops and branches around them, and all that ends the iterations of these loops."""
+    found: set[Operation] = set()
+    for op in ops:
+        around: Operation | None = op
+        while around is not None and around is not agent.parent and around not in found:
+            found.add(around)
+            if isinstance(around, nv_tileaa.Loop):
+                found.update(_ends_in_branches(around))
+            around = around.parent_op
+    return found
+
+
+def _ends_in_branches(loop: nv_tileaa.Loop) -> Iterator[Operation]:
     """The ends of the iterations of a loop, with the branches around them."""
     for end in loop.ends():
         around: Operation | None = end

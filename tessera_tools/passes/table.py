@@ -417,15 +417,17 @@ def pipeline_for(
     form = [f"num-warps={num_warps}"] * bool(num_warps) + [f"cluster={cluster}"] * (cluster != "auto")
     groups = f" num-consumer-warpgroups={num_consumer_warpgroups}" if num_consumer_warpgroups else ""
     stages = f"num-stages={num_stages}" if num_stages else ""
-    programs = [f"scheduler={persistent}"] * (persistent not in ("auto", "never", "static"))
     # plan-cta may choose clusters of tile blocks, and that CTAs stay for several.
     may_price = agents and assignment != "none" and persistent in ("auto", "never", "static")
     priced = large and may_price and cluster == "auto"
+    by_price = priced and persistent == "auto"
+    scheduler = "auto" if by_price else persistent
+    programs = [f"scheduler={scheduler}"] * (by_price or persistent not in ("auto", "never", "static"))
     programs += [f"raster={raster}"] * (raster != "rows" and (raster != "auto" or priced))
     left_out = {_PERSISTENT} if persistent == "never" or (persistent == "auto" and not priced) else set()
     plain = not programs and not cluster.startswith("blocks:") and persistent in ("auto", "never")
     left_out |= {_PROGRAMS} if plain and not priced else set()
-    left_out |= set() if persistent in ("counter", "cancel") else {_DEAL}
+    left_out |= set() if by_price or persistent in ("counter", "cancel") else {_DEAL}
     left_out |= set() if agents else set(HIDDEN)
     left_out |= SPECIALIZES if assignment == "none" else set()
     assigned = f"agents={assignment}" if assignment not in ("auto", "none") else ""
@@ -437,7 +439,7 @@ def pipeline_for(
         "TARGET": target,
         "ABI": "" if agents else " abi=plain",
         "SPLIT": f"{{parts={split_k}}}" if split_k else f"{{{split}}}",
-        "LAUNCHES": "{launches=large}" if priced else "",
+        "LAUNCHES": f"{{launches=large{'' if by_price else ' stay=false'}}}" if priced else "",
         "WANTED": "{only-wanted}" if persistent == "auto" else "",
         "FORM": f"{{{' '.join(form)}}}" if form else "",
         "GROUPS": groups,

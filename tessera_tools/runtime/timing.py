@@ -21,10 +21,10 @@ from tessera_tools.sim.clock.cost import Cost, costs, product_rate, registers
 from tessera_tools.sim.clock.order import Work, corners, span
 from tessera_tools.sim.clock.record import Recorder, Trace, may_poll, may_write
 from tessera_tools.sim.clock.replay import replay
-from tessera_tools.sim.clock.sample import alike, representatives, residents, shape
+from tessera_tools.sim.clock.sample import alike, in_proportion, representatives, residents, shape, spaced
 from tessera_tools.sim.clock.slices import guard_of, is_ticket
 from tessera_tools.sim.clock.steady import Skips, Steady
-from tessera_tools.sim.clock.stretch import missing_operations, steps_of, stretched
+from tessera_tools.sim.clock.stretch import executed, missing_operations, steps_of, stretched
 from tessera_tools.sim.clock.survey import MOST_SURVEYED, Load, Surveyor, fresh, plan, reached, reads_shared
 from tessera_tools.sim.clock.tickets import Tickets
 from tessera_tools.sim.clock.timeline import Timeline
@@ -252,6 +252,24 @@ class TimedLaunch(PartialLaunch):
             return None
         return Work.of(self.clusters, low, high, known)
 
+    def spread(self, traces: Sequence[Trace], sampled: Sequence[int]) -> float:
+        """When the last one ends of clusters that run at once, whose programs differ in work: as a part of the time of
+        the longest of those that are sampled.
+
+        A few more tell how the work is spread.  If clusters take tickets, one that is done takes another program: all
+        end after the mean, and the last one at the end of a program that others did not have, half of one on average.
+        """
+        every = [self._traces([number]) for number in spaced(self.running)]
+        known = [[one for one in traces if one.cluster == number] for number in sampled]
+        work = [steps_of(those)[1] for those in every]
+        most = max(steps_of(those)[1] for those in known)
+        longest = max(most, *work)
+        takes = self._tickets().takes
+        if takes:
+            programs = sum(max(executed(one, takes) for one in those) for those in every)
+            longest = min(longest, sum(work) / len(work) * (1 + 0.5 * len(every) / max(programs, 1)))
+        return longest / most
+
     def _traces(self, numbers: Sequence[int]) -> list[Trace]:
         """Run the clusters with these numbers."""
         args, options = self.given
@@ -402,6 +420,8 @@ def _extrapolated(
         # All run at once, until the last one ends.
         made.timeline = max(timelines, key=lambda one: one.cycles)
         mean = made.timeline.cycles
+        if len(replayed) == 2 and not in_proportion(traces, *replayed):
+            mean *= launch.spread(traces, replayed)
     made.cycles = mean + further * (whole - 1) + last * further / mean if whole else last
     if work is not None:
         # The order of the grid says what runs last.

@@ -108,7 +108,7 @@ What the losses come from, where the cause is known:
   an SM. Each block of keys and values is 16 KB for 256 cycles of the tensor cores, and L2 gives an SM 43 bytes a cycle.
 - **Attention of depth 128, causal**: blocks of keys on the diagonal are multiplied whole, which is 6 % of 2048 rows.
   Conversions and `ex2` take half as long as the products, and are overlapped in part. The tile blocks with the most
-  keys come first in large launches; the clock takes the mean of the tile blocks and does not see that.
+  keys come first in large launches, and a CTA that is done takes the next one.
 - **Factors that are converted** (`tf32`): the program rounds f32 to tf32, which wgmma would cut off. The consumers
   convert A in registers. An agent of four warps reads B from the stage that TMA has filled, converts it and writes it
   to another one. For a step of 128x256x32, the tensor cores take 1,024 cycles and the port of shared memory 1,536: TMA
@@ -119,8 +119,9 @@ What the losses come from, where the cause is known:
   and the probabilities 16, so that the warpgroups do not take turns. An agent of two warps transposes V, with 24
   registers a thread: it has room for a part of four words, whose accesses have bank conflicts.
 - **Attention with a window** of 1,024 keys multiplies nine blocks of keys of 128 for each block of rows, the first and
-  the last of which are half masked, and begins and ends a program for each nine. With `--persistent=static`, the clock
-  sees 205 µs; that is not chosen, as CTAs get programs of different lengths.
+  the last of which are half masked, and begins and ends a program for each nine. CTAs that stay, and take a program
+  when they are done, overlap its first loads: the clock sees 253 µs if they end with each, and 201 with a stride, by
+  which they get programs of different lengths.
 - **Attention with pages** takes as long as without: the agent that loads reads the number of each page itself, ahead
   of the products. Its two sequences have half as many tile blocks as the rows above.
 - **Sequences of different lengths** are not in the table. Each sequence has as many of the 6,144 tile blocks as the

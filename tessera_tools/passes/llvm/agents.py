@@ -41,7 +41,6 @@ from tessera_tools.passes.llvm.clusters import (
     address_in,
     cluster_address,
     cluster_barrier,
-    first_address,
     is_first,
     leader_address,
     leads,
@@ -313,7 +312,8 @@ def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     else:
         collected = None
         if pipeline.pair is not None or pipeline.by_first is not None:
-            collected = (leader_address if pipeline.pair is not None else first_address)(low, barrier)
+            in_pair = pipeline.pair is not None
+            collected = leader_address(low, barrier) if in_pair else address_in(low, barrier, 0)
         arrive_by_warp(low, barrier, peers_of(pipeline), collected)
 
 

@@ -76,22 +76,12 @@ def in_cluster(low: Lowering, place: Value) -> Value:
 
 def cluster_address(low: Lowering, place: Value, peer: int) -> Value:
     """The same place in the CTA whose rank differs by `peer` (xor)."""
-    return _place_in(low, place, low.e.xor(rank(low), peer))
+    return address_in(low, place, low.e.xor(rank(low), peer))
 
 
 def leader_address(low: Lowering, place: Value) -> Value:
     """The same place in the leader of a pair of CTAs, whose rank is even."""
-    return _place_in(low, place, low.e.and_(rank(low), low.ctas - 2))
-
-
-def first_address(low: Lowering, place: Value) -> Value:
-    """The same place in the first CTA of the cluster."""
-    return _place_in(low, place, 0)
-
-
-def address_in(low: Lowering, place: Value, cta: int) -> Value:
-    """The same place in a CTA of the cluster."""
-    return _place_in(low, place, cta)
+    return address_in(low, place, low.e.and_(rank(low), low.ctas - 2))
 
 
 def is_first(low: Lowering) -> Value:
@@ -104,7 +94,7 @@ def leads(low: Lowering) -> Value:
     return low.e.icmp("eq", low.e.and_(rank(low), 1), 0)
 
 
-def _place_in(low: Lowering, place: Value, cta: Int) -> Value:
+def address_in(low: Lowering, place: Value, cta: Int) -> Value:
     """The same place in a CTA of the cluster."""
     e = low.e
     other = e.constant(cta)

@@ -154,10 +154,10 @@ class Tile:
         return self._words
 
 
-def _halves(bytes: list[Value]) -> list[Value] | None:
+def _halves(parts: list[Value]) -> list[Value] | None:
     """The 16 bits of each two bytes, if these were taken from them, as by the conversion of two numbers."""
     found: list[Value] = []
-    for low, high in zip(bytes[::2], bytes[1::2], strict=True):
+    for low, high in zip(parts[::2], parts[1::2], strict=True):
         first, second = low.defining_op, high.defining_op
         if (
             not isinstance(first, llvm.Trunc)

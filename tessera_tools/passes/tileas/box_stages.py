@@ -253,30 +253,44 @@ class _Parts:
         builder: Builder,
     ) -> Value:
         """The part of what one op computes."""
-
-        def typed(type: Any) -> RankedTensorType:
-            return RankedTensorType(shape, type.element)
-
-        location = op.location
-        mapping = IRMapping()
-        for value in op.operands:
-            constant = constant_value(value)
-            if value in parts:
-                mapping.values[value] = parts[value]
-            elif isinstance(value.type, RankedTensorType) and isinstance(constant, DenseElementsAttr):
-                made = arith.Constant(DenseElementsAttr(typed(value.type), constant.data), location=location)
-                mapping.values[value] = builder.insert(made).results[0]
-            else:
-                mapping.values[value] = self.value_of(value)
-        copy = op.clone(mapping)
-        copy.results[0].type = typed(op.results[0].type)
+        copy: Any = of_part(op, shape, parts, builder, self.value_of)
         if isinstance(copy, nv_tileas.TiledLoad):
             for number, (index, offset) in enumerate(zip(op.indices, start, strict=True)):
                 if offset:
-                    more = builder.insert(arith.Constant(i32(offset), location=location)).results[0]
-                    at = builder.insert(arith.AddI(self.value_of(index), more, location=location)).results[0]
+                    more = builder.insert(arith.Constant(i32(offset), location=op.location)).results[0]
+                    at = builder.insert(arith.AddI(self.value_of(index), more, location=op.location)).results[
+                        0
+                    ]
                     copy.set_operand(1 + number, at)
         return builder.insert(copy).results[0]
+
+
+def of_part(
+    op: Operation,
+    shape: tuple[int, ...],
+    parts: Mapping[Value, Value],
+    builder: Builder,
+    value_of: Callable[[Value], Value],
+) -> Operation:
+    """A copy of an op that computes a part of its result, which is not inserted yet.
+
+    parts: of its operands; a constant tile becomes a smaller one, and other operands are those of `value_of`.
+    """
+    mapping = IRMapping()
+    for value in op.operands:
+        constant = constant_value(value)
+        if value in parts:
+            mapping.values[value] = parts[value]
+        elif isinstance(value.type, RankedTensorType) and isinstance(constant, DenseElementsAttr):
+            type = RankedTensorType(shape, value.type.element)
+            splat = arith.Constant(DenseElementsAttr(type, constant.data), location=op.location)
+            mapping.values[value] = builder.insert(splat).results[0]
+        else:
+            mapping.values[value] = value_of(value)
+    copy = op.clone(mapping)
+    result: Any = copy.results[0]
+    result.type = RankedTensorType(shape, result.type.element)
+    return copy
 
 
 def _bring(load: ThreadFill, buffer: Value, iterator: Value, parts: _Parts, builder: Builder) -> None:

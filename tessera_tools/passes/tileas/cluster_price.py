@@ -17,14 +17,16 @@ from math import ceil, prod
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.dialects.nv_tileas import allocated_columns
 from tessera_tools.ir.core import Operation
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.cluster_programs import in_step, shared_by
 from tessera_tools.passes.tileas.fills import BoxLoad
 from tessera_tools.passes.tileas.packed_factors import unpack_factors
-from tessera_tools.passes.tileas.products import AsyncProduct, asynchronous_products
+from tessera_tools.passes.tileas.products import AsyncProduct, Choice, asynchronous_products
 from tessera_tools.passes.tileas.umma_pairs import CTAS, has_halves
-from tessera_tools.passes.tileas.umma_products import choose_umma
+from tessera_tools.passes.tileas.umma_products import UmmaChoice, choose_umma
+from tessera_tools.planning.shared_memory import pipeline_room
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature, Target
 from tessera_tools.target.throughput import throughput
@@ -39,12 +41,14 @@ _OCCUPIED = 120 / 132
 guess for other GPUs.  Clusters of two CTAs occupy all SMs."""
 _WORTH = 0.95
 """The part of a step that a cluster may take: less is an estimate's error."""
+_MOST_CTAS = 8
+"""More of them than that have too few threads' registers."""
 _ROWS = {"wgmma": 64, "tcgen05": 128}
 """Rows of an instruction, for which B is read once."""
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Blocks:
     """A shape of clusters, and the cycles of a step of all loops with products, with it and without."""
 
     shape: tuple[int, int]
@@ -54,7 +58,7 @@ class Choice:
     """What bounds a step without it."""
 
 
-def choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
+def choose_blocks(function: nv_tileaa.Func, target: Target) -> Blocks | None:
     """The cheapest clusters of tile blocks; None if a plain kernel is as fast, or if the clock does not know the
     target."""
     try:
@@ -63,11 +67,54 @@ def choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
         unpack_factors(function)
 
 
-def _choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
-    products = _asynchronous(function, target)
-    # An occupancy fixes the registers of all threads, so that there are no agents.
-    if timing(target) is None or not products or "nv_tileaa.occupancy" in function.attributes:
+def resident(function: nv_tileaa.Func, target: Target) -> int:
+    """How many CTAs a multiprocessor runs at once, by estimate; 0 if no agent brings factors of products by TMA.
+
+    Several consumer warpgroups of wgmma have all registers.  Else, shared memory or tensor memory decides.
+    """
+    try:
+        choice = _of_agents(function, target)
+        loads = [load for product in choice.products for load in product.loads] if choice is not None else []
+        if choice is None or not any(isinstance(load, BoxLoad) for load in loads):
+            return 0
+        if not isinstance(choice, UmmaChoice) and choice.groups > 1:
+            return 1
+        return max(1, min(_by_shared_memory(function, choice, target), _by_columns(choice, target)))
+    finally:
+        unpack_factors(function)
+
+
+def _by_shared_memory(function: nv_tileaa.Func, choice: Choice, target: Target) -> int:
+    """The CTAs that leave each other room for as many stages as the latency of a load has steps."""
+    step = _price(function, {}, (), target)[0]
+    depth = min(choice.stages, 1 + ceil(throughput(target).memory_latency / step)) if step else 1
+    fills = {load.load: load for product in choice.products for load in product.loads}
+    whole = sum(load.bytes * (1 if op.parent is function.body.entry else depth) for op, load in fills.items())
+    return pipeline_room(target) // whole
+
+
+def _by_columns(choice: Choice, target: Target) -> int:
+    if not isinstance(choice, UmmaChoice):
+        return _MOST_CTAS
+    columns = allocated_columns([one.type for one in choice.accumulations])
+    return min(_MOST_CTAS, target.tmem_columns // columns)
+
+
+def step_cycles(function: nv_tileaa.Func, target: Target) -> float:
+    """The cycles of a step of all loops with products, in a kernel without clusters."""
+    return _price(function, {}, (), target)[0]
+
+
+def _of_agents(function: nv_tileaa.Func, target: Target) -> Choice | None:
+    """The products of agents.  An occupancy fixes the registers of all threads, so that there are none."""
+    return None if "nv_tileaa.occupancy" in function.attributes else _asynchronous(function, target)
+
+
+def _choose_blocks(function: nv_tileaa.Func, target: Target) -> Blocks | None:
+    found = _of_agents(function, target)
+    if timing(target) is None or found is None or not found.products:
         return None
+    products = found.products
     plain, bound = _price(function, {}, (), target)
     prices: dict[tuple[int, int], float] = {}
     in_pairs = target.has(Feature.TCGEN05)
@@ -85,18 +132,17 @@ def _choose_blocks(function: nv_tileaa.Func, target: Target) -> Choice | None:
         return None
     shape = min(prices, key=prices.__getitem__)
     cycles = prices[shape]
-    return Choice(shape, cycles, plain, bound) if cycles < _WORTH * plain else None
+    return Blocks(shape, cycles, plain, bound) if cycles < _WORTH * plain else None
 
 
-def _asynchronous(function: nv_tileaa.Func, target: Target) -> list[AsyncProduct]:
+def _asynchronous(function: nv_tileaa.Func, target: Target) -> Choice | None:
     """The products whose factors TMA brings; their factors of 4 bits are packed until `unpack_factors`."""
     if not target.has(Feature.TCGEN05):
-        choice = asynchronous_products(function, target)
-        return choice.products if choice is not None else []
+        return asynchronous_products(function, target)
     try:
-        return choose_umma(function, target).products
+        return choose_umma(function, target)
     except Missed:
-        return []
+        return None
 
 
 def _multicast(
@@ -119,7 +165,8 @@ def pairs_are_rows(function: nv_tileaa.Func, shape: tuple[int, int], target: Tar
 def _pairs_are_rows(function: nv_tileaa.Func, shape: tuple[int, int], target: Target) -> bool:
     if min(shape) == 1 or not target.has(Feature.TCGEN05):
         return False
-    products = _asynchronous(function, target)
+    found = _asynchronous(function, target)
+    products = found.products if found is not None else []
     return not _pairs(function, shape, products) and bool(_pairs(function, shape, products, rows_first=True))
 
 

@@ -63,7 +63,7 @@ def in_step(
 ) -> dict[nv_tileas.Dot, int]:
     """The products that CTAs of a cluster execute equally often, with the bits in which the ranks of these CTAs
     differ."""
-    varying = _Varying(function, programs, rows_first)
+    varying = _Varying.of_ranks(function, programs, rows_first)
     every = prod(programs) - 1
     found = {op: every & ~varying.around(op) for op in function.walk() if isinstance(op, nv_tileas.Dot)}
     return {op: bits for op, bits in found.items() if bits}
@@ -73,7 +73,7 @@ def shared_by(
     function: nv_tileaa.Func, programs: tuple[int, int], rows_first: bool = False
 ) -> dict[nv_tileas.TiledLoad, int]:
     """The loads that CTAs of a cluster may share, with the bits in which the ranks of these CTAs differ."""
-    varying = _Varying(function, programs, rows_first)
+    varying = _Varying.of_ranks(function, programs, rows_first)
     order = MemoryOrder()
     every = prod(programs) - 1
     shared: dict[nv_tileas.TiledLoad, int] = {}
@@ -87,19 +87,39 @@ def shared_by(
     return shared
 
 
-class _Varying:
-    """The bits of the rank on which each value may depend: uniformity analysis over the CTAs of a cluster."""
+def uneven(function: nv_tileaa.Func) -> list[Operation]:
+    """The products and loads of tiles that some programs of the grid execute more often than others, or may."""
+    varying = _Varying(function, (1, 2, 4))
+    return [op for op in function.walk() if isinstance(op, _MOVES) and varying.around(op)]
 
-    def __init__(self, function: nv_tileaa.Func, programs: tuple[int, int], rows_first: bool) -> None:
-        self.programs = programs
-        self.axes = axes = rank_bits(programs, rows_first)
-        self.every = axes[0] | axes[1]
+
+_MOVES = (nv_tileas.Dot, nv_tileas.TiledLoad, nv_tileaa.Load)
+
+
+class _Varying:
+    """The bits on which each value may depend: uniformity analysis over programs.
+
+    axes: the bits of a coordinate of the grid.  Of the rank in a cluster, or one for each axis.
+    rounded: the programs of a cluster along the first two axes, to whose first one a coordinate may be rounded down.
+    """
+
+    def __init__(
+        self, function: nv_tileaa.Func, axes: tuple[int, int, int], rounded: tuple[int, int] | None = None
+    ) -> None:
+        self.rounded = rounded
+        self.axes = axes
+        self.every = axes[0] | axes[1] | axes[2]
         self.bits: dict[Value, int] = {}
         self.changed = True
         while self.changed:
             self.changed = False
             for op in function.walk():
                 self.visit(op)
+
+    @staticmethod
+    def of_ranks(function: nv_tileaa.Func, programs: tuple[int, int], rows_first: bool) -> _Varying:
+        """Over the CTAs of a cluster."""
+        return _Varying(function, (*rank_bits(programs, rows_first), 0), programs)
 
     def of(self, value: Value) -> int:
         return self.bits.get(value, 0)
@@ -146,7 +166,7 @@ class _Varying:
 
     def visit(self, op: Operation) -> None:
         if isinstance(op, nv_tileaa.GetProgramId):
-            self.add(op.res, self.axes[op.axis.value] if op.axis.value < 2 else 0)
+            self.add(op.res, self.axes[op.axis.value])
             return
         if not op.regions:
             bits = self.of_all(op.operands) if is_pure(op) else self.every
@@ -172,11 +192,16 @@ class _Varying:
         """The bits on which the place of a program depends, if the op rounds it down to that of its cluster's first
         program; otherwise 0."""
         place, mask = op.operands[0].defining_op, constant_value(op.operands[1])
-        if not isinstance(place, nv_tileaa.GetProgramId) or place.program is not None or place.axis.value > 1:
+        if (
+            self.rounded is None
+            or not isinstance(place, nv_tileaa.GetProgramId)
+            or place.program is not None
+            or place.axis.value > 1
+        ):
             return 0
         bits = self.axes[place.axis.value]
-        cleared = ~mask.value & (self.programs[place.axis.value] - 1) if isinstance(mask, IntegerAttr) else 0
-        return bits if cleared == self.programs[place.axis.value] - 1 else 0
+        cleared = ~mask.value & (self.rounded[place.axis.value] - 1) if isinstance(mask, IntegerAttr) else 0
+        return bits if cleared == self.rounded[place.axis.value] - 1 else 0
 
     def add(self, value: Value, bits: int) -> None:
         if bits & ~self.of(value):

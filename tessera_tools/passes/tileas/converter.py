@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, i32
-from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
-from tessera_tools.ir.folding import constant_value
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32
+from tessera_tools.ir.core import Block, Builder, IRMapping, Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.passes.tileas.agent_control import State, copied
 from tessera_tools.passes.tileas.agent_registers import ConverterPlan
-from tessera_tools.passes.tileas.box_stages import Pipeline, fill_with, first, following
+from tessera_tools.passes.tileas.box_stages import Pipeline, fill_with, first, following, of_part
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.conversions import ConvertedFill
 from tessera_tools.passes.tileas.producer_slice import Slice
@@ -162,26 +161,6 @@ class Converter:
         for op in fill.slices:
             result = op.results[0]
             if result not in made:
-                made[result] = _of_part(op, self._shape(fill, result), made, builder, mapping)
+                copy = of_part(op, self._shape(fill, result), made, builder, mapping.value)
+                made[result] = builder.insert(copy).results[0]
         return made[fill.value]
-
-
-def _of_part(
-    op: Operation, shape: tuple[int, ...], made: dict[Value, Value], builder: Builder, mapping: IRMapping
-) -> Value:
-    """What an op gives of a part of its operands."""
-    inner = IRMapping()
-    for value in op.operands:
-        constant = constant_value(value)
-        if value in made:
-            inner.values[value] = made[value]
-        elif isinstance(value.type, RankedTensorType) and isinstance(constant, DenseElementsAttr):
-            type = RankedTensorType(shape, value.type.element)
-            splat = arith.Constant(DenseElementsAttr(type, constant.data), location=op.location)
-            inner.values[value] = builder.insert(splat).results[0]
-        else:
-            inner.values[value] = mapping.value(value)
-    copy = op.clone(inner)
-    result: Any = copy.results[0]
-    result.type = RankedTensorType(shape, result.type.element)
-    return builder.insert(copy).results[0]

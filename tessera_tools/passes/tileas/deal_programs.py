@@ -18,11 +18,19 @@ of CTAs, one multiplies, and the agent of the other one reads tickets alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, ClassVar
 
-from tessera_tools.analysis.persistent import CANCEL, COUNTER, DEALT, PERSISTENT, Persistent, persistent_of
+from tessera_tools.analysis.persistent import (
+    CANCEL,
+    COUNTER,
+    DEALT,
+    PERSISTENT,
+    WANTED,
+    Persistent,
+    persistent_of,
+)
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.nv_tileaa.base import MEM_TOKEN
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
@@ -64,8 +72,13 @@ class DealPrograms(Pass):
             loops = [inner for inner in function.walk() if DEALT in inner.attributes]
             if not loops:
                 continue
-            _Dealer(function, _checked(function, loops)).deal(context)
+            chosen = function.attributes.pop(WANTED, None) is not None
+            dealer = _Dealer(function, _checked(function, loops))
             changed = True
+            if chosen and dealer.would_differ:
+                dealer.keep(context)
+                continue
+            dealer.deal(context)
             context.count("dealt")
         return changed
 
@@ -88,7 +101,24 @@ def _checked(function: nv_tileaa.Func, loops: Sequence[Operation]) -> dict[Regio
                 "deals out programs, as another loop does; expected one loop in the kernel, or in each agent"
             )
         found[agent] = loop
+    _check_others(found)
     return found
+
+
+def _check_others(found: Mapping[Region | None, scf.For]) -> None:
+    """DiagnosticError if another agent has the same loop over programs, and would run those of its bounds."""
+    first = next(iter(found.values()))
+    bounds = first.lower, first.upper, first.step
+    switches = {agent.parent for agent in found if agent is not None}
+    for agent in (region for switch in switches if switch is not None for region in switch.regions):
+        for op in (op for block in agent.blocks for top in block for op in (top, *top.walk())):
+            if isinstance(op, scf.For) and (op.lower, op.upper, op.step) == bounds and agent not in found:
+                failure = op.error(
+                    f"runs the programs of its bounds, but CTAs deal out those of another agent; expected {DEALT} on "
+                    "the loops over programs of all agents"
+                )
+                failure.diagnostics[0].note("CTAs deal out this loop", first.location)
+                raise failure
 
 
 class _Dealer:
@@ -121,9 +151,23 @@ class _Dealer:
 
     # -- one group of threads
 
+    @property
+    def would_differ(self) -> bool:
+        """Whether each CTA of a cluster would take programs of its own."""
+        return None in self.loops and self.ctas > 1
+
+    def keep(self, context: PassContext) -> None:
+        """Run the loop with its bounds: nobody has asked for tickets."""
+        for loop in self.loops.values():
+            del loop.attributes[DEALT]
+        text = (
+            f"the clusters take no tickets by {self.known.scheduler}, as would cost less: there are no agents"
+        )
+        context.failed(self.function, text, "cluster", "schedule")
+
     def alone(self, loop: scf.For) -> None:
         """All threads run the loop."""
-        if self.ctas > 1:
+        if self.would_differ:
             taken = "take a number from the counter" if self.known.scheduler == COUNTER else "cancel a launch"
             raise self.function.error(
                 f"has clusters of {self.ctas} CTAs, which would each {taken}, and no agents, which would read what one "

@@ -20,10 +20,10 @@ from collections.abc import Iterator
 from math import prod
 from typing import Any, ClassVar
 
-from tessera_tools.analysis.persistent import ANY, CLUSTER_PROGRAMS, LARGE, LAUNCHES, WANTED
+from tessera_tools.analysis.persistent import ANY, CLUSTER_PROGRAMS, LARGE, LAUNCHES, NEVER, STATIC, WANTED
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
-from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, StringAttr
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import I64, RankedTensorType
@@ -45,6 +45,7 @@ from tessera_tools.passes.tileas.cta_parts import PARTS, WARPS_ALONE, commit, re
 from tessera_tools.passes.tileas.cta_plan import Plan
 from tessera_tools.passes.tileas.dynamic_persistent import common_loads
 from tessera_tools.passes.tileas.memory_order import MemoryOrder, is_access, writes_memory
+from tessera_tools.passes.tileas.stay_price import Staying, choose_staying
 from tessera_tools.planning.kernel import kernels, target_of
 from tessera_tools.planning.layout_rules import is_tile
 from tessera_tools.records import dataclass
@@ -82,8 +83,11 @@ class PlanCTA(Pass):
     statistics: ClassVar = {"planned": "kernels with a cluster", "shared": "loads that CTAs share"}
 
     launches: str = option(
-        ANY, "large chooses clusters of tile blocks for launches that fill the GPU", choices=LAUNCHES
+        ANY,
+        "large chooses clusters of tile blocks, and whether CTAs stay, for launches that fill the GPU",
+        choices=LAUNCHES,
     )
+    stay: bool = option(True, "also choose whether CTAs stay for further programs, and how they get these")
     stop: str = option("", "where to stop, to look at the IR: 'seeds', 'layouts'; '' goes on to the end")
 
     def run(self, op: Operation, context: PassContext) -> None:
@@ -157,7 +161,8 @@ class PlanCTA(Pass):
             return
         choice = choose_blocks(function, target)
         if choice is None:
-            self.keep(function, context)
+            if self.stay and _may_stay(function):
+                self.keep(function, target, context)
             return
         columns, rows = choice.shape
         what = f"{choice.cycles:,.0f} cycles a step with clusters of {columns} x {rows} tile blocks"
@@ -171,28 +176,38 @@ class PlanCTA(Pass):
         function.attributes["nv_tileaa.kernel_spec"] = nv_tileaa.KernelSpecAttr(
             spec.num_warps, (columns * rows, 1, 1)
         )
-        stays = _may_stay(function)
-        if stays:
-            function.attributes[WANTED] = UNIT
+        staying = None
+        if self.stay and _may_stay(function):
+            staying = choose_staying(function, target, choice.cycles)
+        stays = staying is not None and staying.scheduler != NEVER
         then = ", whose CTAs stay for the next ones" if stays else ""
         text = f"{what}{then}, {choice.plain:,.0f} without: {choice.bound} it"
         context.passed(function, text, "cluster", "schedule")
+        if staying is not None and staying.scheduler != NEVER:
+            _let_stay(function, staying, [staying.text], context)
 
-    def keep(self, function: nv_tileaa.Func, context: PassContext) -> None:
-        """Let the CTAs of a kernel stay if all programs load the same tiles, which a CTA then loads once."""
+    def keep(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
+        """Let the CTAs of a kernel stay if their programs then lose less time: all load the same tiles, which a CTA
+        then loads once, or its agents load for the next program."""
         own = sum(map(_bytes, common_loads(function)))
         every = sum(_bytes(op) for op in function.walk() if isinstance(op, _TILED))
-        if own <= _FEW * every or not _may_stay(function):
+        staying = choose_staying(function, target)
+        why = [f"{own} of {every} bytes of each program are the same for all"] * (own > _FEW * every)
+        if staying is not None:
+            if staying.scheduler == NEVER:
+                text = f"the CTAs end with their programs: {staying.text}"
+                context.missed(function, text, "cluster", "schedule")
+                return
+            why.append(staying.text)
+        if not why:
             return
         try:
             check_effects(function, ordered=False)
         except Conflict as problem:
-            text = f"all programs load {own} bytes, but {problem.op.name} {problem.why}"
+            text = f"the CTAs do not stay, though {'; '.join(why)}: {problem.op.name} {problem.why}"
             context.failed(problem.op, text, "cluster", "schedule", function=function)
             return
-        function.attributes[WANTED] = UNIT
-        text = f"the CTAs stay for the next programs: {own} of {every} bytes of each program are the same for all"
-        context.passed(function, text, "cluster", "schedule")
+        _let_stay(function, staying, why, context)
 
     def share(
         self, function: nv_tileaa.Func, programs: tuple[int, int], target: Target, context: PassContext
@@ -210,6 +225,19 @@ class PlanCTA(Pass):
             "tiles that they load"
         )
         context.passed(function, text, "cluster", "schedule")
+
+
+def _let_stay(
+    function: nv_tileaa.Func, staying: Staying | None, why: list[str], context: PassContext
+) -> None:
+    """The CTAs stay, and get their programs as is the cheapest; by a stride if that has no price."""
+    scheduler = staying.scheduler if staying is not None else STATIC
+    function.attributes[WANTED] = StringAttr(scheduler)
+    text = f"the CTAs stay for the next programs, by {scheduler}: {'; '.join(why)}"
+    context.passed(function, text, "cluster", "schedule")
+    if staying is not None and staying.unequal is not None:
+        text = "some programs may execute it more often than others, so that a stride would not balance CTAs"
+        context.analyzed(staying.unequal, text, "cluster", "schedule")
 
 
 def _may_stay(function: nv_tileaa.Func) -> bool:

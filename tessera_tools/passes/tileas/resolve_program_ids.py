@@ -73,11 +73,15 @@ class ResolveProgramIds(Pass):
     ensures: ClassVar = "no op asks for the number of a program"
     statistics: ClassVar = {"resolved": "kernels that get numbers of programs"}
 
-    scheduler: str = option(STATIC, "what gives persistent CTAs their next programs", choices=SCHEDULERS)
+    scheduler: str = option(
+        STATIC,
+        "what gives persistent CTAs their next programs; auto: what plan-cta has chosen for a kernel",
+        choices=(*SCHEDULERS, AUTO),
+    )
     raster: str = option(
         ROWS,
-        "the order of programs: rows, reversed:N, grouped:N or hilbert:N; auto: grouped for clusters that plan-cta "
-        "made persistent, reversed where programs with higher numbers multiply more",
+        "the order of programs: rows, reversed:N, grouped:N or hilbert:N; auto: grouped for clusters of tile blocks, "
+        "reversed where programs with higher numbers multiply more",
     )
 
     def run(self, op: Operation, context: PassContext) -> None:
@@ -89,18 +93,33 @@ class ResolveProgramIds(Pass):
             )
         for function in kernels(op):
             loop = _loop_of(function)
-            wanted = function.attributes.pop(WANTED, None) is not None
+            wanted = _wanted(function, keep=self.scheduler == AUTO and loop is not None)
             order = raster
             if self.raster == AUTO:
                 in_clusters = programs_of(function) is not None
-                order = Raster(GROUPED, _WIDTH) if wanted and in_clusters else priced_raster(function)
+                order = Raster(GROUPED, _WIDTH) if in_clusters else priced_raster(function)
             if loop is None and programs_of(function) is not None:
                 _once(function, order)
             elif loop is None:
                 _reorder(function, order)
             else:
-                _counted(function, loop, order, self.scheduler)
+                _counted(function, loop, order, wanted if self.scheduler == AUTO else self.scheduler)
             context.count("resolved", int(loop is not None))
+
+
+def _wanted(function: nv_tileaa.Func, keep: bool) -> str:
+    """What plan-cta has chosen to give the CTAs their next programs; a stride if it has not.
+
+    keep: tickets stay a wish, with which tileas-deal-programs may dispense.
+    """
+    found = function.attributes.pop(WANTED, None)
+    if found is None:
+        return STATIC
+    if not isinstance(found, StringAttr) or found.value not in SCHEDULERS:
+        raise function.error(f"has {WANTED} = {found}; expected one of {', '.join(SCHEDULERS)}")
+    if keep and found.value != STATIC:
+        function.attributes[WANTED] = found
+    return found.value
 
 
 def _loop_of(function: nv_tileaa.Func) -> scf.While | None:

@@ -14,6 +14,9 @@ The loop is converted to a graph with the costs of analysis/tile_costs.py, and a
 interval.  A loaded tile needs a buffer for each iteration between the start of the load and the end of its last user.
 If the buffers do not fit the target's shared memory, the interval is increased until they do.
 
+In a kernel with tensor memory, each op of a loop with products by tcgen05.mma gets a cycle, a stage and one of the
+agents of such kernels (umma_schedule.py): the producer, multipliers, the consumer, and a correction of sums.
+
 The ops outside of innermost loops get a `cycle` and an `agent` too where another order takes less time
 (scheduled_block.py).
 """
@@ -69,7 +72,9 @@ class ScheduleLoops(Pass):
     name: ClassVar = "tileas-schedule"
     summary: ClassVar = "compute a modulo schedule for each innermost loop"
     anchor: ClassVar = "builtin.module"
-    requires: ClassVar = "nv_tileas ops with atoms, before copies and buffers are made explicit"
+    requires: ClassVar = (
+        "nv_tileas ops, on GPUs without tensor memory with atoms, before copies and buffers are made explicit"
+    )
     ensures: ClassVar = "each op on tiles in an innermost loop has a stage, a cycle and an agent"
     statistics: ClassVar = {"scheduled": "loops scheduled", "ordered": "blocks in another order"}
 

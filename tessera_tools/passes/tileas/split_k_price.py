@@ -14,6 +14,7 @@ from math import ceil, prod
 from tessera_tools.analysis.launches import Launch
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileas, scf
+from tessera_tools.passes.tileas.stay_price import MEETING, first_loads
 from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 from tessera_tools.target.timing import timing
@@ -23,8 +24,6 @@ _WORTH = 0.9
 _FULL = 0.9
 """The part of the SMs that clusters of more than two CTAs occupy, which must be in one group of SMs.  On an H100, 30
 clusters of 4 CTAs fit 132 SMs (revollllt/flash-vla)."""
-_MEETING = 500
-"""Cycles of two meetings of the CTAs of a cluster: arrivals at other CTAs, and what waits for the last one."""
 _FROM_OTHERS = 32
 """Bytes a cycle that a CTA reads from the shared memory of others."""
 
@@ -51,7 +50,7 @@ def cheapest(loop: scf.For, target: Target, tile_blocks: int, launch: Launch) ->
     tensor = sum(_work(op) * element_bytes(op.a.type.element) / 2 for op in dots) / table.value("tensor_f16")
     moved = sum(_bytes(op.res) for op in loads)
     port = (moved + sum(_read(op) for op in dots)) / table.value("shared_bytes")
-    first = table.value("dram_latency") + 3 * table.value("l2_latency")
+    first = first_loads(table)
     sums = sum(_bytes(value) for value in {op.res for op in dots})
 
     def cycles(parts: int) -> float:
@@ -60,9 +59,7 @@ def cheapest(loop: scf.For, target: Target, tile_blocks: int, launch: Launch) ->
         from_l2 = min(64.0, table.value("l2_chip_rate") / min(ctas, sms))
         step = max(tensor, port, moved / from_l2)
         exchanged = sums * (parts - 1) / parts
-        extra = (
-            exchanged * (1 / table.value("shared_bytes") + 1 / _FROM_OTHERS) + _MEETING if parts > 1 else 0
-        )
+        extra = exchanged * (1 / table.value("shared_bytes") + 1 / _FROM_OTHERS) + MEETING if parts > 1 else 0
         return ceil(ctas / room) * (first + ceil(iterations / parts) * step + extra)
 
     plain = cycles(1)

@@ -108,6 +108,7 @@ class TensorLoop(ScheduledLoop):
         self.signs = {op for p in products for op in p.signs}
         self.indices = only_for_indices(list(block), self.boxes)
         """Ops of the producer alone."""
+        self.handed = [(p, pipeline) for p in products for pipeline in handed_pipelines(p)]
         super().__init__(loop, target, most)
 
     # -- the graph
@@ -197,13 +198,12 @@ class TensorLoop(ScheduledLoop):
         """Put an op, and what stands beside it, into the order of its agent."""
         if (one := self.deferred.get(op)) is not None:
             self._take(one, (number, 0), part)
-        for product in self.products.values():
-            for pipeline in handed_pipelines(product):
-                last = last_in(self.loop.body.entry, pipeline)
-                if before_which(pipeline) is op and last is None:
-                    self._hand(product, pipeline, (number, 1), part)
-                elif last is op and before_which(pipeline).parent is self.loop.body.entry:
-                    self._hand(product, pipeline, (number, 3), part)
+        for product, pipeline in self.handed:
+            last = last_in(self.loop.body.entry, pipeline)
+            if before_which(pipeline) is op and last is None:
+                self._hand(product, pipeline, (number, 1), part)
+            elif last is op and before_which(pipeline).parent is self.loop.body.entry:
+                self._hand(product, pipeline, (number, 3), part)
         agent = self._runs(op)
         if agent is not None and not (part and op in self.boxes):
             self._place(agent, (number, 2), part, self.at[op, part])

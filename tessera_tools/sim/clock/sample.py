@@ -6,17 +6,23 @@ traces ──residents()──▶ the traces of all CTAs that one SM holds
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from tessera_tools.sim.clock.cuts import weights
 from tessera_tools.sim.clock.record import Phase, Step, Trace
 from tessera_tools.sim.clock.survey import Load
 
-__all__ = ["alike", "representatives", "residents", "shape"]
+__all__ = ["alike", "in_proportion", "representatives", "residents", "shape", "spaced"]
 
 _APART = np.uint64(1 << 45)
 """Sectors between the data of CTAs that stand for different ones."""
+_SPACED = 4
+"""Clusters that tell how the work is spread over those of a grid that runs at once."""
+_SAME = 0.03
+"""The part by which two ratios of counts may differ, and the part of the instructions that may have others."""
 
 
 def representatives(shape: Sequence[int]) -> tuple[int, ...]:
@@ -28,6 +34,34 @@ def representatives(shape: Sequence[int]) -> tuple[int, ...]:
     low = [extent // 4 for extent in shape]
     high = [extent - 1 - at for extent, at in zip(shape, low, strict=True)]
     return tuple(sorted({at[0] + x * (at[1] + y * at[2]) for at in (low, high)}))
+
+
+def spaced(count: int) -> tuple[int, ...]:
+    """The numbers of a few clusters at equal distances, of `count` that run at once."""
+    return tuple(sorted({count * (2 * at + 1) // (2 * _SPACED) for at in range(_SPACED)}))
+
+
+def in_proportion(traces: Sequence[Trace], one: int, other: int) -> bool:
+    """Whether one of two clusters executes all that is in a loop as many times as often as the other one: the CTAs of a
+    persistent kernel run equal programs, some of them one more.  Otherwise their programs differ in work."""
+    counts: dict[int, Counter[tuple[int, int, int]]] = {one: Counter(), other: Counter()}
+    for trace in traces:
+        if trace.cluster in counts:
+            first = min(each.cta for each in traces if each.cluster == trace.cluster)
+            found = counts[trace.cluster]
+            for step, times in zip(trace.steps, weights(trace).tolist(), strict=True):
+                found[trace.cta - first, trace.warp, step.pc] += int(times)
+    keys = [key for key in counts[one] | counts[other] if max(counts[one][key], counts[other][key]) > 1]
+    total, rest = (sum(counts[number][key] for key in keys) for number in (one, other))
+    if not rest:
+        return not total
+    ratio = total / rest
+    others = sum(
+        counts[other][key]
+        for key in keys
+        if abs(counts[one][key] - ratio * counts[other][key]) > _SAME * ratio * counts[other][key]
+    )
+    return others <= _SAME * rest
 
 
 def alike(traces: Sequence[Trace], clusters: Sequence[int]) -> bool:

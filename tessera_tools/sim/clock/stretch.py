@@ -7,13 +7,13 @@ traces less one window of a loop ──replay──▶ Timeline      the differe
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from tessera_tools.sim.clock.cuts import Cut, shortened, weights
 from tessera_tools.sim.clock.record import Trace
 from tessera_tools.sim.clock.timeline import Timeline, WarpTime
 
-__all__ = ["missing_operations", "steps_of", "stretched"]
+__all__ = ["executed", "missing_operations", "steps_of", "stretched"]
 
 
 def stretched(traces: Sequence[Trace], run: Callable[[Sequence[Trace]], Timeline]) -> Timeline:
@@ -94,3 +94,12 @@ def missing_operations(traces: Sequence[Trace], operations: Mapping[int, tuple[s
 def steps_of(traces: Sequence[Trace]) -> tuple[int, int]:
     """The steps that were simulated, and those of the whole launch of these warps."""
     return sum(len(trace.steps) for trace in traces), int(sum(weights(trace).sum() for trace in traces))
+
+
+def executed(trace: Trace, instructions: Collection[int]) -> int:
+    """How often a warp executes some instructions in the whole launch."""
+    return sum(
+        int(times)
+        for step, times in zip(trace.steps, weights(trace).tolist(), strict=True)
+        if step.pc in instructions
+    )

@@ -66,3 +66,23 @@ nv_tileaa.func @stride(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.k
   } {nv_tileas.dealt = "counter"}
   nv_tileaa.return
 }
+
+// -----
+
+// The attribute is lost in one agent, which would run other programs than the other one.
+nv_tileaa.func @one_agent(%n: i32, %c: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 8>, nv_tileaa.persistent = {counter = 1 : i64, grid = [0, 0, 0], scheduler = "counter"}} {
+  nv_tileas.async.pipeline.agent_switch num_warps = [4, 4] warp_id = [0, 4] {
+    // expected-note @below {{CTAs deal out this loop}}
+    scf.for %p = %n to %n step %n : i32 {
+      scf.yield
+    } {nv_tileas.dealt = "counter"}
+    nv_tileas.async.pipeline.yield
+  }, {
+    // expected-error @below {{runs the programs of its bounds, but CTAs deal out those of another agent; expected nv_tileas.dealt on the loops over programs of all agents}}
+    scf.for %p = %n to %n step %n : i32 {
+      scf.yield
+    }
+    nv_tileas.async.pipeline.yield
+  }
+  nv_tileaa.return
+}

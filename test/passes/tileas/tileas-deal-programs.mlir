@@ -44,6 +44,22 @@ nv_tileaa.func @cancel() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_s
   nv_tileaa.return
 }
 
+// plan-cta has chosen tickets for a cluster, and no agents have been made that would read them: the loop keeps its
+// bounds.
+// CHECK-LABEL: @chosen_by_price(
+// CHECK-NOT: nv_tileas.persistent_if_auto
+// CHECK: scf.for
+// CHECK-NOT: nv_tileas.dealt
+// CHECK: nv_tileaa.return
+nv_tileaa.func @chosen_by_price(%programs: i32, %counter: !llvm.ptr<1>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 1, 1]>, nv_tileaa.persistent = {counter = 1 : i64, grid = [0, 0, 0], scheduler = "counter"}, nv_tileas.persistent_if_auto = "counter"} {
+  %own = nv_tileaa.get_program_id {axis = 0 : i32} : i32
+  %ctas = nv_tileaa.get_num_programs {axis = 0 : i32} : i32
+  scf.for %p = %own to %programs step %ctas : i32 {
+    scf.yield
+  } {nv_tileas.dealt = "counter"}
+  nv_tileaa.return
+}
+
 // Agents: the first one takes the number of the next program before its own, and gives it to the others behind it. Each
 // of their warps releases it. Its own warp has the number.
 // CHECK-LABEL: @counter_of_agents(

@@ -4,7 +4,7 @@
 // RUN: not tessera-opt %s --tileas-resolve-program-ids=scheduler=lottery 2>&1 | filecheck %s --check-prefix=SCHEDULER
 
 // RASTER: option raster={{.*}} is invalid; expected rows, reversed, reversed:N, grouped, grouped:N, hilbert, or hilbert:N with N a power of two
-// SCHEDULER: option 'scheduler' expects one of static, counter, cancel; found 'lottery'
+// SCHEDULER: option 'scheduler' expects one of static, counter, cancel, auto; found 'lottery'
 
 nv_tileaa.func @alone() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
   // expected-error @below {{is not in a loop as tileas-dynamic-persistent makes it: expected one scf.while}}
@@ -25,5 +25,12 @@ nv_tileaa.func @other(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.ke
     %next = nv_tileaa.cancel_next_program_id : i32
     scf.yield %next : i32
   }
+  nv_tileaa.return
+}
+
+// -----
+
+// expected-error @below {{has nv_tileas.persistent_if_auto = "lottery"; expected one of static, counter, cancel}}
+nv_tileaa.func @wanted() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>, nv_tileas.persistent_if_auto = "lottery"} {
   nv_tileaa.return
 }
