@@ -10,7 +10,8 @@ Each agent is played: an iterator is the number of its stage, a token is the sta
 the stages that are held and the reads that are in flight.  Branches are played in every way, and a loop until its
 iterations give no new state, counted from the next stage of each pipeline; at least `_ITERATIONS` times, so that what
 it keeps from before it is seen to be old.  That stages begin in order is verified elsewhere (stage_order.py), and an
-iterator of which it is not clear where it comes from is not followed here.
+iterator of which it is not clear where it comes from is not followed here.  Nothing is said of an agent with more than
+`_MOST_STATES` states at once, such as one with seven branches that release a stage or not.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _AT_ONCE = (Completion.AT_ONCE, Completion.TCGEN05, Completion.MBARRIER)
 """Reads of shared memory that are complete when the threads go on, or of which the release itself waits for the end."""
 _ITERATIONS = 2
 _MOST_ITERATIONS = 8
-_MOST_STATES = 16
+_MOST_STATES = 64
 _LEFT_OUT = 1000
 """For an unknown number of stages that an agent leaves out: more than any pipeline has."""
 

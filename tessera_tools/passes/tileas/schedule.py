@@ -165,6 +165,13 @@ class ScheduleLoops(Pass):
     def _tell(self, scheduled: ScheduledLoop, function: Operation, context: PassContext) -> None:
         """Remarks and the chart of a loop's schedule."""
         _tell_of_hints(scheduled, function, context)
+        needed = max(scheduled.depths().values(), default=0)
+        if 0 < self.num_stages < needed:
+            text = (
+                f"{needed} stages, more than num-stages={self.num_stages}: the agents of the loop need "
+                "that many for the iterations that they have in flight"
+            )
+            context.missed(scheduled.loop, text, "stages", "schedule", function=function)
         context.count("scheduled")
         found = scheduled.schedule
         title = f"one iteration every {found.interval} cycles, {found.stages} in flight"

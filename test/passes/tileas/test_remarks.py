@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+from tessera_tools.cli import translate
 from tessera_tools.cli.opt import run
 
 GEMM = Path(__file__).parents[2] / "corpus/gemm_nt_bias_f16_128x128x64.mlir"
@@ -63,3 +66,12 @@ def test_a_conversion_says_what_it_takes():
 
 def test_nothing_is_said_unless_asked():
     assert remarks() == []
+
+
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a"])
+@pytest.mark.parametrize(("stages", "says"), [(1, True), (2, False)])
+def test_agents_that_need_more_stages_than_asked_for_say_so(target: str, stages: int, says: bool) -> None:
+    options = [f"--gpu-name={target}", f"--num-stages={stages}", "--remarks=text", "-o", "-"]
+    result = translate.run(["--mlir-to-ptx", str(GEMM), *options], b"", None)
+    assert result.exit_code == 0, result.stderr.decode()
+    assert (b"2 stages, more than num-stages=1: the agents" in result.stderr) == says
