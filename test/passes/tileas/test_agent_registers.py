@@ -97,3 +97,23 @@ def test_addresses_of_a_loop_take_registers() -> None:
     kernel = recurrence.compiled((x, w, x.copy()), target="sm_90a")
     assert "wgmma.mma_async" in kernel.ptx
     assert kernel.resources.spill_stores == 0
+
+
+@tl.kernel
+def wide_sums(x: tl.array[tl.f16, 2], w: tl.array[tl.f16, 2], y: tl.array[tl.f32, 2]):
+    rows, columns = tl.make_partition_view(x, tile=(64, 64)), tl.make_partition_view(w, tile=(64, 256))
+    squares = tl.make_partition_view(w, tile=(64, 64))
+    sums = tl.zeros(tl.tile[64, 256, tl.f32])
+    for step in tl.range(tl.num_tiles(rows, 1)):
+        factor = (tl.load(rows, (0, step)) @ tl.load(squares, (step, 0))).to(tl.f16)
+        sums += factor @ tl.load(columns, (step, 0))
+    tl.store(tl.make_partition_view(y, tile=(64, 256)), (0, 0), sums)
+
+
+def test_one_warpgroup_holds_128_sums_where_rows_cannot_be_divided() -> None:
+    x, w, y = (
+        np.zeros((64, 128), np.float16),
+        np.zeros((128, 256), np.float16),
+        np.zeros((64, 256), np.float32),
+    )
+    assert "wgmma.mma_async" in wide_sums.compiled((x, w, y), target="sm_90a").ptx
