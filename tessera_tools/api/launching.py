@@ -6,6 +6,7 @@ kernel[grid](a, b, 3) ──arguments──▶ pointers, extents, strides, scala
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from operator import index
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,8 @@ class Launcher:
         """Launch the kernel and wait for its end. Arrays are modified in place.
 
         args: one for each parameter, or one for each array: if the kernel's parameters are a pointer, extents and
-            strides, as in cuTile, an array supplies all of them. Arrays of NumPy, torch, JAX and CuPy are supported.
+            strides, as in cuTile, an array supplies all of them, unless they are given, too. Arrays of NumPy, torch,
+            JAX and CuPy are supported.
         device: `sim`, `cuda`, or a device of `tessera_tools.device`.
         check: raise FindingsError if the simulated GPU finds an error (a race, an access out of bounds …).
         options: options of the device: on `sim` seed, mode, stats, processes, time_limit …; `stream`, a number or a
@@ -125,29 +127,20 @@ def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]
     if cutile is not None and (len(args) in cutile.counts or len(args) != len(wanted)):
         args = cutile.values(args)
     given = [(value, describe(value)) for value in args]
-    expanded = sum(1 if view is None else 1 + 2 * len(view.shape) for _, view in given)
-    plain = len(given) == len(wanted)
-    if not plain and expanded != len(wanted):
-        described_parameters = kernel.signature.takes()
-        raise error(
-            None,
-            f"{len(given)} arguments given, which are {expanded} parameters if each array is its pointer, "
-            f"extents and strides; '{kernel.name}' has {len(wanted)} parameters",
-            described_parameters,
-        )
+    whole = _expanded(kernel, given)
     found: list[tuple[Parameter, Any]] = []
     rest = iter(wanted)
-    for value, view in given:
+    for number, (value, view) in enumerate(given):
         parameter = next(rest)
         if view is None:
             found.append((parameter, _scalar(parameter, value)))
             continue
         _check_pointer(kernel, parameter, view)
         found.append((parameter, view))
-        if plain:
+        if number not in whole:
             _check_contiguous(parameter, view)
             continue
-        for number in (*view.shape, *view.strides):
+        for extent_or_stride in (*view.shape, *view.strides):
             extent = next(rest)
             if extent.type not in ("i32", "i64"):
                 raise error(
@@ -156,8 +149,33 @@ def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]
                     f"({extent.type}) was given, but one of their extents or strides is expected",
                     kernel.signature.takes(),
                 )
-            found.append((extent, number))
+            found.append((extent, extent_or_stride))
     return found
+
+
+def _expanded(kernel: Kernel, given: Sequence[tuple[Any, ArrayView | None]]) -> set[int]:
+    """The numbers of the arguments that are a pointer, extents and strides: no array, or all arrays, or those for whose
+    pointer so many more numbers follow in the signature than in the call. Raises DiagnosticError."""
+    wanted = kernel.signature.wanted
+    arrays = {number: view for number, (_, view) in enumerate(given) if view is not None}
+    if len(given) == len(wanted):
+        return set()
+    parameters = len(given) + sum(2 * len(view.shape) for view in arrays.values())
+    if parameters == len(wanted):
+        return set(arrays)
+    pointers = [number for number, parameter in enumerate(wanted) if parameter.type == "ptr"]
+    if len(pointers) == len(arrays) and pointers[:1] == list(arrays)[:1]:
+        in_signature, in_call = pairwise([*pointers, len(wanted)]), pairwise([*arrays, len(given)])
+        more = [(b - a) - (d - c) for (a, b), (c, d) in zip(in_signature, in_call, strict=True)]
+        fits = zip(more, arrays.values(), strict=True)
+        if arrays and all(amount in (0, 2 * len(view.shape)) for amount, view in fits):
+            return {number for number, amount in zip(arrays, more, strict=True) if amount}
+    raise error(
+        None,
+        f"{len(given)} arguments given, which are {parameters} parameters if each array is its pointer, "
+        f"extents and strides; '{kernel.name}' has {len(wanted)} parameters",
+        kernel.signature.takes(),
+    )
 
 
 def _each(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]]:

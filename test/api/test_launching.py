@@ -59,6 +59,26 @@ def test_every_parameter_may_be_given_by_itself(kernel: tt.Kernel, arrays: Any) 
     assert np.array_equal(b, a + 2)
 
 
+def test_some_arrays_may_be_given_with_their_extents_and_strides(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    kernel[4](a, b, 100, 1, 2.0)
+    assert np.array_equal(b, a + 2)
+    kernel[4](a, 100, 1, b, 3.0)
+    assert np.array_equal(b, a + 3)
+
+
+def test_an_array_with_extents_but_no_strides_is_refused(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    with pytest.raises(tt.DiagnosticError, match=r"4 arguments given, which are 8 parameters .* has 7"):
+        kernel[4](a, b, 100, 2.0)
+
+
+def test_an_array_that_is_only_a_pointer_is_contiguous(kernel: tt.Kernel, arrays: Any) -> None:
+    a, b = arrays
+    with pytest.raises(tt.DiagnosticError, match="contiguous"):
+        kernel[4](a, b[::2], 50, 1, 2.0)
+
+
 def test_a_strided_array_is_read_by_its_strides(kernel: tt.Kernel, arrays: Any) -> None:
     a, b = arrays
     kernel[2](a[::2], b[1::2], 0.0)

@@ -427,7 +427,8 @@ class AgentLoop(ScheduledLoop):
             self.loop.attributes.pop(key, None)
         if self.turns > 1:
             self.loop.attributes[TURNS] = i32(self.turns)
-        self.loop.attributes[REGISTERS] = i32(self.needed_registers + OTHER_REGISTERS)
+        needed = self.needed_registers + self._registers_of_accesses + OTHER_REGISTERS
+        self.loop.attributes[REGISTERS] = i32(needed)
         first = self.first_of_turn(self.schedule)
         for number, end in self.ends.items():
             op = self.ops[number]
@@ -504,6 +505,16 @@ class AgentLoop(ScheduledLoop):
     def needed_registers(self) -> int:
         """Registers of a thread that the schedule needs for tiles."""
         return self.registers(self.schedule)
+
+    @property
+    def _registers_of_accesses(self) -> int:
+        """Registers of a thread for the addresses and conditions of the accesses to global memory that the consumer
+        makes in the loop: about as many as their tiles take, up to OTHER_REGISTERS."""
+        own = [op for n, op in enumerate(self.ops) if self.agent(n) == "consumer" and op not in self.reads]
+        found = (one for op in own for one in (op, *op.walk()) if not one.regions)
+        accesses = [op for op in found if "memory" in cost_of(op, self.target).cycles]
+        tiles = (max(self._size(v.type) for v in (*op.operands, *op.results)) for op in accesses)
+        return min(sum(tiles), OTHER_REGISTERS)
 
     @property
     def has_registers(self) -> bool:

@@ -53,6 +53,9 @@ def warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> tuple[int, str]:
                 groups,
                 f"the fewest whose threads have {most} registers or fewer of sums, beside a slice of them",
             )
+    if wanted in (None, 4) and all(fits(dot, 1, chained, MOST_ACCUMULATOR) for dot in dots):
+        # An epilogue may spill, but a product of 64 rows cannot be divided, and without wgmma, loops take longer.
+        return 1, "the most by which its products can be divided"
     if wanted is not None:
         raise Missed(
             function,

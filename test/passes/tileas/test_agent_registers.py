@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from docs.pages import ROOT
 from programs import compiled
 
+import tessera_tools.dsl as tl
 from tessera_tools.passes.tileas.agent_registers import registers_of_one, registers_of_several
 from tessera_tools.target import launched_registers, lookup, occupancy
 
@@ -78,3 +80,40 @@ def test_a_softmax_of_64_rows_leaves_room_for_two() -> None:
 
 def test_sums_of_128x256_take_all_registers() -> None:
     assert requested("gemm_f16_128x256x64") == (None, [("dec", "40"), ("inc", "232")])
+
+
+@tl.kernel
+def recurrence(x: tl.array[tl.f16, 2], w: tl.array[tl.f16, 2], y: tl.array[tl.f16, 2]):
+    inputs, results = tl.make_partition_view(x, tile=(64, 64)), tl.make_partition_view(y, tile=(64, 64))
+    weights = tl.load(tl.make_partition_view(w, tile=(64, 64)), (0, 0))
+    state = tl.zeros(tl.tile[64, 64, tl.f16])
+    for step in tl.range(tl.num_tiles(inputs, 0)):
+        state = tl.tanh(tl.load(inputs, (step, 0)).to(tl.f32) + state @ weights).to(tl.f16)
+        tl.store(results, (step, 0), state)
+
+
+def test_addresses_of_a_loop_take_registers() -> None:
+    x, w = np.zeros((128, 56), np.float16), np.zeros((56, 56), np.float16)
+    kernel = recurrence.compiled((x, w, x.copy()), target="sm_90a")
+    assert "wgmma.mma_async" in kernel.ptx
+    assert kernel.resources.spill_stores == 0
+
+
+@tl.kernel
+def wide_sums(x: tl.array[tl.f16, 2], w: tl.array[tl.f16, 2], y: tl.array[tl.f32, 2]):
+    rows, columns = tl.make_partition_view(x, tile=(64, 64)), tl.make_partition_view(w, tile=(64, 256))
+    squares = tl.make_partition_view(w, tile=(64, 64))
+    sums = tl.zeros(tl.tile[64, 256, tl.f32])
+    for step in tl.range(tl.num_tiles(rows, 1)):
+        factor = (tl.load(rows, (0, step)) @ tl.load(squares, (step, 0))).to(tl.f16)
+        sums += factor @ tl.load(columns, (step, 0))
+    tl.store(tl.make_partition_view(y, tile=(64, 256)), (0, 0), sums)
+
+
+def test_one_warpgroup_holds_128_sums_where_rows_cannot_be_divided() -> None:
+    x, w, y = (
+        np.zeros((64, 128), np.float16),
+        np.zeros((128, 256), np.float16),
+        np.zeros((64, 256), np.float32),
+    )
+    assert "wgmma.mma_async" in wide_sums.compiled((x, w, y), target="sm_90a").ptx
