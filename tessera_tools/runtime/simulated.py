@@ -144,7 +144,7 @@ class SimulatedKernel(interface.Kernel):
         for name in ("mode", "stats"):  # The clock has its own.
             settings.pop(name, None)
         _refuse(settings)
-        skips = Skips()
+        skips, counters = Skips(), dict[int, tuple[int, int]]()
         while True:
             recorder = Recorder()
             launch = TimedLaunch(
@@ -161,6 +161,7 @@ class SimulatedKernel(interface.Kernel):
                 stats=recorder,
                 time_limit=time_limit,
             )
+            launch.counters = counters
             launch.begin_with(self.owner.text, target, table)
             if watch is not None:
                 watch(launch)

@@ -133,6 +133,8 @@ class TimedLaunch(PartialLaunch):
         """The numbers of the clusters to run; None for all."""
         self.skips = Skips(0)
         """What it may skip."""
+        self.counters: dict[int, tuple[int, int]] = {}
+        """`Tickets.first`. Launches that run for the same estimate share it, because each of them counts in memory."""
 
     def begin_with(self, ptx: str, target: Target, table: Timing) -> None:
         """If clusters cancel others, only as many begin as the GPU runs at once."""
@@ -178,7 +180,7 @@ class TimedLaunch(PartialLaunch):
     def _tickets(self) -> Tickets:
         """The tickets of a sample, and the instructions that may load one."""
         instructions = self._instructions()
-        found = Tickets(self.count, canceled=self.canceled)
+        found = Tickets(self.count, first=self.counters, canceled=self.canceled)
         cancels = frozenset(pc for pc, inst in instructions if inst.opcode == "clusterlaunchcontrol")
         found.takes = frozenset(
             pc
@@ -278,7 +280,7 @@ class TimedLaunch(PartialLaunch):
         while skips is not None:
             recorder = Recorder()
             launch = TimedLaunch(*args, **{**options, "stats": recorder})
-            launch.sampled, launch.running = tuple(numbers), self.running
+            launch.sampled, launch.running, launch.counters = tuple(numbers), self.running, self.counters
             launch.watch(recorder, skips)
             skips = launch.skips_again(recorder, launch.run())
         return list(recorder.traces.values())
@@ -303,7 +305,7 @@ class TimedLaunch(PartialLaunch):
         most = _MOST_WHOLE_STEPS if survey.whole else _MOST_SURVEY_STEPS
         limit = {"max_instructions": most, "stats": survey, "time_limit": None}
         launch = TimedLaunch(*args, **{**options, **limit})
-        launch.sampled, launch.running = tuple(numbers), self.running
+        launch.sampled, launch.running, launch.counters = tuple(numbers), self.running, self.counters
         launch.run()
 
     def _loads(self) -> frozenset[int]:

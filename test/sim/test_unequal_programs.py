@@ -8,6 +8,7 @@ import pytest
 from tessera_tools import runtime
 from tessera_tools.runtime.timing import Estimate
 from tessera_tools.sim.clock.sample import spaced
+from tessera_tools.sim.clock.tickets import Tickets
 
 KERNEL = """.version 8.0
 .target sm_80
@@ -85,3 +86,14 @@ def test_tickets_balance_unequal_programs() -> None:
 def test_the_clusters_that_tell_more_lie_at_equal_distances() -> None:
     assert spaced(132) == (16, 49, 82, 115)
     assert spaced(2) == (0, 1)
+
+
+def test_every_run_of_an_estimate_counts_tickets_from_the_start() -> None:
+    """Runs for one estimate count in the same memory, so that a later one finds the counter where the one before has
+    left it."""
+    known: dict[int, tuple[int, int]] = {}
+    one = np.ones(1, np.uint32)
+    for found in (0, 9):
+        tickets = Tickets(132, first=known)
+        given = [int(tickets.counted(5, 1 << 20, one * np.uint32(found), one)[0]) for _ in range(3)]
+        assert given == [5, 137, 269]
