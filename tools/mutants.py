@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -237,10 +237,20 @@ def main() -> int:
         print(f"{outcome['outcome']:8} {mutant.path}:{mutant.line} {mutant.operator} ({how})")
         if outcome["outcome"] != "killed":
             print(difference(mutant))
-    counts = Counter(outcome["outcome"] for outcome in found.values())
-    share = 100 * counts["killed"] / max(len(mutants), 1)
-    print(f"{', '.join(f'{number} {name}' for name, number in sorted(counts.items()))}: {share:.1f} % killed")
+    text, share = summary(found.values())
+    print(text)
     return int(share < options.at_least)
+
+
+def summary(outcomes: Iterable[Mapping[str, Any]]) -> tuple[str, float]:
+    """The counts of outcomes in a line, and the part of the mutants that is killed, of those that a test judged."""
+    counts = Counter(
+        "not judged" if one["outcome"] == "survived" and not one["ran"] else str(one["outcome"])
+        for one in outcomes
+    )
+    share = 100 * counts["killed"] / max(counts.total() - counts["not judged"], 1)
+    counted = ", ".join(f"{number} {name}" for name, number in sorted(counts.items()))
+    return f"{counted}: {share:.1f} % killed", share
 
 
 if __name__ == "__main__":

@@ -143,6 +143,14 @@ def test_what_a_group_of_processes_computes_is_known() -> None:
     assert mutation_plugin.group_seconds(os.getpgrp()) > before
 
 
+def test_a_mutant_that_no_test_judged_does_not_count() -> None:
+    """Tests may refuse to run in a forked process."""
+    given = [("killed", 1), ("killed", 1), ("survived", 3), ("survived", 0)]
+    text, share = mutants.summary({"outcome": outcome, "ran": ran} for outcome, ran in given)
+    assert text == "2 killed, 1 not judged, 1 survived: 66.7 % killed"
+    assert round(share, 1) == 66.7
+
+
 def test_a_whole_run(tmp_path: Path) -> None:
     """The mutants of one file, with tests that execute it, and with a test that does not."""
     command = [sys.executable, "tools/mutants.py", "--sample=4", "--seed=2", "--jobs=1", f"--out={tmp_path}"]
