@@ -75,10 +75,15 @@ def test_a_program_computes_its_reference(name: str, mode: str, monkeypatch: pyt
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["late", "early"])
-def test_the_longest_programs_of_attention_come_first(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Large launches go through the grid of causal attention from its end."""
+@pytest.mark.parametrize("name", ["d64 causal 2x256", "d128 paged 1x512", "d128 window 160 1x512"])
+def test_the_longest_programs_of_attention_come_first(
+    name: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Large launches go through the grid of causal attention from its end, and their CTAs take tickets."""
     monkeypatch.setattr(gpu_cases, "SAMPLE", 1)
-    case, seed = SMALL["attention f16 d64 causal 2x256"], fresh_seed()
+    case, seed = SMALL[f"attention f16 {name}"], fresh_seed()
+    kernel = compiled(case.program, "large").manifest.kernels[0]
+    assert kernel.persistent is not None and kernel.persistent.scheduler == "counter"
     values, found = launched(case, seed, mode, "large")
     inputs = {name: np.asarray(value, np.float64) for name, value in values.items()}
     error, allowed = gpu_cases.difference(case, found, gpu_cases.expected_of(case, inputs.__getitem__, seed))
