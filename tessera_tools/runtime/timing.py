@@ -7,7 +7,7 @@ PTX ──ptxas, nvdisasm──▶ SASS of each line ──▶ costs ┴──re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -274,13 +274,11 @@ class TimedLaunch(PartialLaunch):
 
     def _traces(self, numbers: Sequence[int]) -> list[Trace]:
         """Run the clusters with these numbers."""
-        args, options = self.given
         skips: Skips | None = self.skips
         recorder = Recorder()
         while skips is not None:
             recorder = Recorder()
-            launch = TimedLaunch(*args, **{**options, "stats": recorder})
-            launch.sampled, launch.running, launch.counters = tuple(numbers), self.running, self.counters
+            launch = self._of(numbers, stats=recorder)
             launch.watch(recorder, skips)
             skips = launch.skips_again(recorder, launch.run())
         return list(recorder.traces.values())
@@ -301,12 +299,15 @@ class TimedLaunch(PartialLaunch):
         return again if not again.lacks() else found
 
     def _surveyed(self, survey: Surveyor, numbers: range) -> None:
-        args, options = self.given
         most = _MOST_WHOLE_STEPS if survey.whole else _MOST_SURVEY_STEPS
-        limit = {"max_instructions": most, "stats": survey, "time_limit": None}
-        launch = TimedLaunch(*args, **{**options, **limit})
+        self._of(numbers, max_instructions=most, stats=survey, time_limit=None).run()
+
+    def _of(self, numbers: Iterable[int], **changed: Any) -> TimedLaunch:
+        """This launch again, of the clusters with these numbers and with some other options."""
+        args, options = self.given
+        launch = TimedLaunch(*args, **{**options, **changed})
         launch.sampled, launch.running, launch.counters = tuple(numbers), self.running, self.counters
-        launch.run()
+        return launch
 
     def _loads(self) -> frozenset[int]:
         """The instructions that read global memory."""

@@ -179,11 +179,12 @@ class PlanCTA(Pass):
         staying = None
         if self.stay and _may_stay(function):
             staying = choose_staying(function, target, choice.cycles)
-        stays = staying is not None and staying.scheduler != NEVER
-        then = ", whose CTAs stay for the next ones" if stays else ""
+        if staying is not None and staying.scheduler == NEVER:
+            staying = None
+        then = ", whose CTAs stay for the next ones" if staying is not None else ""
         text = f"{what}{then}, {choice.plain:,.0f} without: {choice.bound} it"
         context.passed(function, text, "cluster", "schedule")
-        if staying is not None and staying.scheduler != NEVER:
+        if staying is not None:
             _let_stay(function, staying, [staying.text], context)
 
     def keep(self, function: nv_tileaa.Func, target: Target, context: PassContext) -> None:

@@ -165,8 +165,7 @@ class ScheduleLoops(Pass):
     def _tell(self, scheduled: ScheduledLoop, function: Operation, context: PassContext) -> None:
         """Remarks and the chart of a loop's schedule."""
         _tell_of_hints(scheduled, function, context)
-        needed = max(scheduled.depths().values(), default=0)
-        if 0 < self.num_stages < needed:
+        if self.num_stages and (needed := max(scheduled.depths().values(), default=0)) > self.num_stages:
             text = (
                 f"{needed} stages, more than num-stages={self.num_stages}: the agents of the loop need "
                 "that many for the iterations that they have in flight"
