@@ -31,6 +31,8 @@ __all__ = ["CTA_ENDS", "DEADLOCKS", "Cluster", "Cta", "StopLaunch"]
 _UNTIL_BLOCKED = 4096
 _EXPIRIES = 200
 """Rounds of expired waits without progress after which the cluster counts as deadlocked."""
+_SAME_EXPIRIES = 4
+"""Rounds of them, each of which leaves every register and every pc as it was: further ones do the same."""
 _TOGETHER = 0.85
 """The probability that warps of a CTA at the same instruction run as a gang."""
 _FORCE_AFTER = 20_000
@@ -112,6 +114,9 @@ class Cluster:
         """Address of a global allocation → the last accesses of this cluster."""
         self.stuck = False
         self._expired = 0
+        self._same = 0
+        self._before: object = None
+        """What the last round of expired waits left."""
         self._progress = 0
         self._forced_at = launch.executed
 
@@ -398,9 +403,13 @@ class Cluster:
         if self.launch.progress == self._progress:
             self._expired += 1
         else:
-            self._expired = 0
+            self._expired = self._same = 0
+            self._before = None
         timed = [(w, s) for w in self.warps for s in w.splits if s.wait is not None and s.wait.timed]
-        if timed and self._expired < _EXPIRIES:
+        if timed and self._expired < _EXPIRIES and self._same < _SAME_EXPIRIES:
+            left = self._left()
+            self._same = self._same + 1 if left == self._before else 0
+            self._before = left
             # A wait that times out is not progress, for this cluster or any other.
             before = self.launch.progress
             for warp, split in timed:
@@ -423,6 +432,11 @@ class Cluster:
                     split.forced = True
                     return
         self.stuck = True
+
+    def _left(self) -> object:
+        """The registers of all threads, and where they are."""
+        registers = [rows.tobytes() for cta in self.ctas for rows in cta.registers.values()]
+        return registers, [(split.pc, split.mask.bits) for warp in self.warps for split in warp.splits]
 
     def _where(self, warp: Warp, split: Split) -> str:
         inst = self.launch.module.program.instructions[split.pc]

@@ -178,10 +178,11 @@ class Warp:
         self.cta.cluster.launch.progress += 1
 
     def _merge(self) -> None:
+        running = [split for split in self.splits if split.wait is None]
+        if len(running) < 2:
+            return
         met: dict[tuple[int, tuple[Any, ...]], Split] = {}
-        for split in self.splits:
-            if split.wait is not None:
-                continue
+        for split in running:
             first = met.setdefault((split.pc, split.stack), split)
             if first is not split:
                 first.mask = mask_of(first.mask.bits | split.mask.bits)

@@ -52,6 +52,7 @@ from tessera_tools.passes.llvm.lowering import Lowering, lowers
 from tessera_tools.passes.llvm.mbarriers import LONGEST_WAIT, is_completed_elsewhere, is_fenced_later
 from tessera_tools.passes.llvm.releases import (
     has_empty_barrier,
+    has_pipelines_of_cluster,
     is_arrival,
     is_filled_once,
     peers_of,
@@ -346,11 +347,8 @@ def arrive_by_warp(
 def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     """A chain of branches, agents by their first warp; warps without agent continue after it."""
     e = low.e
-    shared = any(
-        isinstance(inner, nv_tileas.CreatePipeline) and inner.is_of_cluster for inner in (op.parent or ())
-    )
+    shared = has_pipelines_of_cluster(op)
     if shared or any(isinstance(inner, nv_tileas.ClusterReduceScatter) for inner in op.walk()):
-        # Other CTAs arrive at the barriers of this one, which must be ready.
         cluster_barrier(low)
     elif not isinstance(_before(op), nv_tileas.AllocTmem):
         e.barrier()
@@ -390,7 +388,6 @@ def agent_switch(low: Lowering, op: nv_tileas.AgentSwitch) -> None:
     low.reached.add(after)
     e.block = after
     if shared:
-        # A CTA that ended would no longer have the barriers at which others arrive.
         cluster_barrier(low)
 
 

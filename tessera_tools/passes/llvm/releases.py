@@ -99,3 +99,9 @@ def _at(op: Operation, other: Operation) -> tuple[Operation | None, bool]:
         outer = outer.parent_op
         in_loop |= isinstance(outer, LoopLike)
     return outer, in_loop
+
+
+def has_pipelines_of_cluster(op: nv_tileas.AgentSwitch) -> bool:
+    """Whether agents wait for those of other CTAs.  All threads of the cluster meet before and behind such agents: the
+    barriers must be ready when others arrive at them, and there until the last one has."""
+    return any(isinstance(one, nv_tileas.CreatePipeline) and one.is_of_cluster for one in (op.parent or ()))

@@ -60,6 +60,7 @@ from tessera_tools.passes.llvm.instructions import in_any_lane, only_where
 from tessera_tools.passes.llvm.lowering import Lowering, emits, lowers
 from tessera_tools.passes.llvm.matrix_descriptors import Matrix, place_in, start_of
 from tessera_tools.passes.llvm.mbarriers import address_of
+from tessera_tools.passes.llvm.releases import has_pipelines_of_cluster
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
 from tessera_tools.passes.llvm.tied import tied
 from tessera_tools.passes.llvm.tiles import Buffer, Tile
@@ -123,11 +124,12 @@ def alloc_tmem(low: Lowering, op: nv_tileas.AllocTmem) -> None:
 
 @lowers("nv_tileas.dealloc_tmem")
 def dealloc_tmem(low: Lowering, op: nv_tileas.DeallocTmem) -> None:
-    """Each thread has waited for its loads.  The threads of a pair have met behind its agents."""
+    """Each thread has waited for its loads.  The threads of a cluster may have met behind their agents already."""
     e = low.e
     buffers = [_buffer(low, value) for value in op.operands]
     columns = op.allocation.columns
-    if not (op.pair and isinstance(op.prev_op, nv_tileas.AgentSwitch)):
+    before = op.prev_op
+    if not (isinstance(before, nv_tileas.AgentSwitch) and has_pipelines_of_cluster(before)):
         e.barrier()
     with only_where(e, e.icmp("eq", e.uniform_warp, 0)):
         e.nvvm(

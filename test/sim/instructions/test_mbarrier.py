@@ -98,6 +98,26 @@ AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], 0; @!%p0 bra AGAIN;
     assert "2 of 3 arrivals and 128 bytes missing; arrived: warp 0 at PTX line " in finding.notes[0]
 
 
+def test_a_deadlock_is_certain_when_a_retry_changes_nothing() -> None:
+    """The loop is not tried hundreds of times."""
+    result, _ = single("AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], 0; @!%p0 bra AGAIN;")
+    assert [finding.kind for finding in result.findings] == ["deadlock"]
+    assert result.instructions < 50
+
+
+def test_a_thread_that_counts_its_retries_is_no_deadlock() -> None:
+    result, out = single(
+        """
+  mov.u32 %r1, 0;
+AGAIN: add.u32 %r1, %r1, 1; setp.eq.u32 %p1, %r1, 100; @%p1 bra DONE;
+  mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], 0; @!%p0 bra AGAIN;
+DONE: st.global.u32 [%rd0], %r1;
+"""
+    )
+    assert not result.findings
+    assert out[0] == 100
+
+
 def test_a_phase_at_which_nobody_arrived_names_no_arrivals() -> None:
     result, _ = single(
         "AGAIN: mbarrier.try_wait.parity.shared::cta.b64 %p0, [%r0], 0; @!%p0 bra AGAIN;", count=3
