@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects.cuda_tile.types import TOKEN, TileType, scalar
 from tessera_tools.dsl.expressions import Expressions, Missing
-from tessera_tools.dsl.values import Runtime, Tile, describe, natural_type, wrap
+from tessera_tools.dsl.values import Operand, Runtime, Tile, describe, is_operand, natural_type, wrap
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Region, Value
 from tessera_tools.ir.types import IntegerType
@@ -35,7 +34,7 @@ class Exit:
     types: list[TileType]
     adaptable: set[str]
     """The carried variables that are numbers of Python before the loop, whose type is not settled yet."""
-    fixed: dict[str, Any] = field(default_factory=dict[str, Any])
+    fixed: dict[str, object] = field(default_factory=dict[str, object])
     """Variables that the body assigns and that are live at its head, but that no loop can carry: views, tuples."""
     next: Callable[[], list[Value]] | None = None
     """The values of `continue` before the carried ones."""
@@ -61,7 +60,7 @@ class Retry(Exception):
 class State:
     """Variables and tokens at a point of the program."""
 
-    variables: dict[str, Any]
+    variables: dict[str, object]
     tokens: dict[str, Value]
 
 
@@ -78,7 +77,7 @@ class _Branch:
 class Branches(Expressions):
     """Compiles branches in the current frame."""
 
-    def choose(self, node: ast.IfExp, condition: Tile) -> Any:
+    def choose(self, node: ast.IfExp, condition: Tile) -> object:
         """The value of `a if condition else b`, of which one is computed."""
         name = "%value"
         sides = [
@@ -89,7 +88,7 @@ class Branches(Expressions):
             self.join(node, condition, sides, [name])
             return self.frame.variables.pop(name)
 
-    def _bind_hidden(self, name: str, value: Any) -> bool:
+    def _bind_hidden(self, name: str, value: object) -> bool:
         self.frame.variables[name] = value
         return False
 
@@ -186,8 +185,8 @@ class Branches(Expressions):
         ):
             self.frame.variables[name] = first
             return None
-        plain = [value for value in values if not isinstance(value, Tile)]
-        if not all(isinstance(value, bool | int | float) for value in plain):
+        operands = [value for value in values if is_operand(value)]
+        if len(operands) < len(values):
             if not any(isinstance(v, Runtime) for v in values) and all(
                 type(v) is type(first) and v == first for v in values
             ):
@@ -198,14 +197,14 @@ class Branches(Expressions):
                 f"the sides of the 'if' in line {line} assign {shown}; only tiles and numbers are merged"
             )
             return None
-        if plain and len(plain) == len(values) and all(type(v) is type(first) and v == first for v in values):
+        if not any(isinstance(v, Tile) for v in values) and all(
+            type(v) is type(first) and v == first for v in values
+        ):
             self.frame.variables[name] = first
             return None
-        return self._unified(name, values, reached, line)
+        return self._unified(name, operands, reached)
 
-    def _unified(
-        self, name: str, values: Sequence[Any], reached: Sequence[_Branch], line: int
-    ) -> list[Runtime]:
+    def _unified(self, name: str, values: Sequence[Operand], reached: Sequence[_Branch]) -> list[Runtime]:
         tiles = [value for value in values if isinstance(value, Tile)]
         if len({tile.type for tile in tiles}) > 1:
             raise Refusal(
@@ -215,11 +214,11 @@ class Branches(Expressions):
         if tiles:
             kind = tiles[0].type
         else:
-            kind = scalar(max((natural_type(v) for v in values), key=_rank_of))
+            kind = scalar(max((natural_type(v) for v in values if not isinstance(v, Tile)), key=_rank_of))
         made: list[Runtime] = []
         for value, side in zip(values, reached, strict=True):
             with self.emitter.into(side.block):
-                made.append(value if isinstance(value, Tile) else wrap(self.emitter.constant(value, kind)))
+                made.append(value if isinstance(value, Tile) else Tile(self.emitter.constant(value, kind)))
         return made
 
     # -- the ends of iterations
@@ -271,13 +270,13 @@ class Branches(Expressions):
         )
 
 
-def _same(now: Any, was: Any) -> bool:
+def _same(now: object, was: object) -> bool:
     """Whether two values that are known at compile time are the same one."""
     if now is was:
         return True
     if type(now) is not type(was) or isinstance(now, Runtime):
         return False
-    if isinstance(now, tuple | list):
+    if isinstance(now, tuple | list) and isinstance(was, tuple | list):
         return len(now) == len(was) and all(_same(a, b) for a, b in zip(now, was, strict=True))
     return isinstance(now, bool | int | float | str | range) and now == was
 
