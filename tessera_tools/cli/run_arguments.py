@@ -202,6 +202,8 @@ class Arguments:
                 "element_strides": [1] * len(spec.box),
                 "swizzle": spec.swizzle,
                 "fill": spec.fill,
+                "interleave": "none",
+                "l2_promotion": "none",
             }
         )
         return Scalar(raw)

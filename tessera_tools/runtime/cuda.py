@@ -124,7 +124,7 @@ class CudaKernel(interface.Kernel):
         attribute = api.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
         return int(each) * int(driver.call("cuDeviceGetAttribute", attribute, driver.call("cuCtxGetDevice")))
 
-    def encode(self, tensor_map: dict[str, Any]) -> bytes:
+    def encode(self, tensor_map: interface.TensorMapValues) -> bytes:
         api, given = self.driver.api, tensor_map
         name = _ELEMENTS.get(given["element"])
         if name is None:
@@ -151,7 +151,7 @@ class CudaKernel(interface.Kernel):
 
     def _launch(
         self, grid: Shape, block: Shape, cluster: Shape | None, shared: int, args: list[bytes],
-        options: dict[str, Any],
+        options: interface.LaunchOptions,
     ) -> interface.Result:  # fmt: skip
         stream = interface.stream_handle(options.pop("stream", None))
         if options:
@@ -172,7 +172,7 @@ class CudaKernel(interface.Kernel):
         return interface.Result(seconds=milliseconds / 1000)
 
     def prepare(
-        self, grid: Sequence[int], args: Sequence[Any] = (), *, stream: Any = None
+        self, grid: Sequence[int], args: Sequence[interface.Argument] = (), *, stream: object = None
     ) -> Callable[[], None]:
         """A function that enqueues the launch and returns at once, for measurements that launch often.
 
@@ -193,7 +193,7 @@ class CudaKernel(interface.Kernel):
 
         counter = self._counter
 
-        def enqueue(keep: Any = storage) -> None:
+        def enqueue(keep: Sequence[tuple[ctypes.Array[ctypes.c_char], int]] = storage) -> None:
             parameters = ctypes.addressof(pointers)
             if counter is not None:
                 # The launch before may have counted.
@@ -229,7 +229,7 @@ class CudaKernel(interface.Kernel):
         driver.call("cuLaunchKernelEx", config, self.function, parameters, 0)
 
 
-def _aligned(raw: bytes) -> tuple[Any, int]:
+def _aligned(raw: bytes) -> tuple[ctypes.Array[ctypes.c_char], int]:
     """The bytes, aligned to 64: the memory that contains them, and their address."""
     memory = ctypes.create_string_buffer(len(raw) + 64)
     at = -(-ctypes.addressof(memory) // 64) * 64

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tessera_tools.diagnostics import error
 
@@ -27,7 +28,7 @@ class Type:
     name: str
     kind: str
     bits: int
-    storage: np.dtype[Any]
+    storage: np.dtype[np.generic]
     patterns: bool = False
     """Whether the array contains bit patterns of a type that NumPy lacks."""
 
@@ -36,7 +37,7 @@ class Type:
         """Bytes of an element."""
         return self.storage.itemsize
 
-    def encode(self, values: Any) -> Array:
+    def encode(self, values: ArrayLike) -> Array:
         """The nearest elements (ties to even); integers must be in range. Raises DiagnosticError."""
         given = np.asarray(values)
         if self.kind != "f":
