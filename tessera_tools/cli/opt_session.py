@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 from tessera_tools.api.inputs import is_binary, parse_input
 from tessera_tools.cli.common import (
@@ -42,7 +42,10 @@ from tessera_tools.passes.reproducer import ENTRY, Reproducer, find_reproducer
 from tessera_tools.passes.timing import Timing
 from tessera_tools.target import Target
 
+T = TypeVar("T")
+
 if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
     from tessera_tools.passes.manager import Observer
     from tessera_tools.report import Recording, ValueLayout
 
@@ -52,7 +55,7 @@ __all__ = ["Session"]
 class Session:
     """The execution of one command line. `options` are click's; `begin` is the start time of the command."""
 
-    def __init__(self, options: dict[str, Any], begin: float) -> None:
+    def __init__(self, options: OptionValues, begin: float) -> None:
         self.options = options
         self.timing = Timing(begin)
         if options["mlir_timing"]:
@@ -371,7 +374,7 @@ class Session:
             parse_input(data, self.input_name, allow_unregistered=self.options["allow_unregistered_dialect"])
         )
 
-    def _guard(self, doing: str, work: Any) -> Any:
+    def _guard(self, doing: str, work: Callable[[], T]) -> T:
         """Turn an unexpected exception into an error with a reproducer."""
         try:
             return work()
