@@ -257,7 +257,8 @@ def _plan(number: int, word: str, since: int, version: Version) -> OpPlan:
     counted = not several and any(f.arity != "single" for f in operands)
     bit, bits = 1, {}
     for field in (*[f for f in fields if present(f)], *operands):
-        optional = field.arity == "optional" and getattr(field, "default", None) is None
+        has_default = isinstance(field, AttributeField) and field.default is not None
+        optional = field.arity == "optional" and not has_default
         if optional and field.name not in UNFLAGGED and (isinstance(field, AttributeField) or several):
             bits[field.name] = bit
             bit <<= 1

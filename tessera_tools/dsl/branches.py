@@ -12,6 +12,7 @@ from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects.cuda_tile.types import TOKEN, TileType, scalar
 from tessera_tools.dsl.expressions import Expressions, Missing
+from tessera_tools.dsl.source import Placed
 from tessera_tools.dsl.values import Operand, Runtime, Tile, describe, is_operand, natural_type, wrap
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Region, Value
@@ -28,7 +29,7 @@ NOTHING = object()
 class Exit:
     """A loop of the kernel around the current statement: where `break` and `continue` go."""
 
-    node: ast.AST
+    node: Placed
     carried: list[str]
     tokens: list[str]
     types: list[TileType]
@@ -50,7 +51,7 @@ class Unrolled:
 class Retry(Exception):
     """A number that the loop `node` carries turned out to have another type."""
 
-    def __init__(self, node: ast.AST, name: str, type: TileType) -> None:
+    def __init__(self, node: Placed, name: str, type: TileType) -> None:
         self.node = node
         self.name = name
         self.type = type
@@ -113,7 +114,7 @@ class Branches(Expressions):
         self.frame.variables = dict(state.variables)
         self.emitter.tokens = dict(state.tokens)
 
-    def join(self, node: ast.AST, condition: Tile, sides: Sequence[_Branch], names: Sequence[str]) -> bool:
+    def join(self, node: Placed, condition: Tile, sides: Sequence[_Branch], names: Sequence[str]) -> bool:
         """The `if` of two sides, which yields the variables and tokens in which they differ."""
         reached = [side for side in sides if not side.ends]
         merged: list[tuple[str, list[Runtime]]] = []
@@ -142,7 +143,7 @@ class Branches(Expressions):
             other = Region() if empty else Region([sides[1].block])
             made = ct.If(condition.ir, outputs=types, thenRegion=Region([sides[0].block]), elseRegion=other)
             results = list(self.emitter.insert(made).results)
-            for (name, values), result in zip(merged, results, strict=False):
+            for (name, values), result in zip(merged, results[: len(merged)], strict=True):
                 result.name_hint = name if not name.startswith("%") else None
                 origins = [value.origin for value in values if value.origin is not None]
                 origin = self.emitter.memory.unite(*origins) if origins else None
@@ -166,13 +167,13 @@ class Branches(Expressions):
                 found = self.emitter.insert(ct.MakeToken(result=TOKEN)).result
         return found
 
-    def _merge(self, name: str, reached: Sequence[_Branch], node: ast.AST) -> list[Runtime] | None:
+    def _merge(self, name: str, reached: Sequence[_Branch], node: Placed) -> list[Runtime] | None:
         """The values of a variable at the end of each side, in one type; None if no `if` result is needed."""
         if not reached:
             return None
         before = self.frame.variables.get(name, NOTHING)
         values = [side.state.variables.get(name, NOTHING) for side in reached]
-        line = getattr(node, "lineno", 0) + self.frame.source.first_line
+        line = node.lineno + self.frame.source.first_line
         if any(value is NOTHING or isinstance(value, Missing) for value in values):
             reason = f"it is assigned on only one side of the 'if' in line {line}"
             reasons = [value for value in values if isinstance(value, Missing)]
@@ -223,11 +224,11 @@ class Branches(Expressions):
 
     # -- the ends of iterations
 
-    def next_iteration(self, node: ast.AST, loop: Exit) -> None:
+    def next_iteration(self, node: Placed, loop: Exit) -> None:
         first = loop.next() if loop.next is not None else []
         self.emitter.insert(ct.Continue([*first, *self.carried(node, loop)]))
 
-    def carried(self, node: ast.AST, loop: Exit) -> list[Value]:
+    def carried(self, node: Placed, loop: Exit) -> list[Value]:
         """The values of the carried variables and tokens here, in the types that the loop has for them."""
         found: list[Value] = []
         with self.at(node):

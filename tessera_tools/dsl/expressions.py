@@ -32,7 +32,7 @@ from tessera_tools.dsl.callables import (
     only_in_sequences,
 )
 from tessera_tools.dsl.emitter import Emitter
-from tessera_tools.dsl.source import Source, read_function
+from tessera_tools.dsl.source import Placed, Source, read_function
 from tessera_tools.dsl.types import Dtype, dtypes
 from tessera_tools.dsl.values import Runtime, Tile, as_tile, convert, describe, multiply
 from tessera_tools.ir.location import CallSiteLoc, Location
@@ -109,7 +109,7 @@ class Expressions:
         return self.frames[-1]
 
     @contextmanager
-    def at(self, node: ast.AST) -> Iterator[None]:
+    def at(self, node: Placed) -> Iterator[None]:
         """Everything inside is at the place of `node`; what is refused there is an error there."""
         emitter, before = self.emitter, self.emitter.location
         place = self.frame.source.location(node)
@@ -126,7 +126,7 @@ class Expressions:
         finally:
             emitter.location = before
 
-    def refuse(self, node: ast.AST, message: str, *notes: str) -> DiagnosticError:
+    def refuse(self, node: Placed, message: str, *notes: str) -> DiagnosticError:
         """An error at the place of `node`."""
         with self.at(node):
             return self.emitter.error(message, *notes)
@@ -525,7 +525,8 @@ def _public(value: object) -> list[str] | None:
     """The attributes of a value of the DSL that kernels may use; None for other objects."""
     if not isinstance(value, Runtime | library.Array):
         return None
-    found = {*dir(type(value)), *getattr(value, "__dict__", ())} - {"ir", "origin"}
+    own = vars(value) if isinstance(value, library.Array) else ()
+    found = {*dir(type(value)), *own} - {"ir", "origin"}
     return sorted(name for name in found if not name.startswith("_"))
 
 

@@ -13,6 +13,7 @@ from tessera_tools.dsl import library
 from tessera_tools.dsl.branches import NOTHING, Branches, Exit, Retry, State, Unrolled
 from tessera_tools.dsl.expressions import Missing
 from tessera_tools.dsl.liveness import assigned, leaves
+from tessera_tools.dsl.source import Placed
 from tessera_tools.dsl.values import (
     UNSIGNED,
     Operand,
@@ -206,7 +207,7 @@ class Loops(Branches):
         elif bounds is not None:
             self._leave_if(Tile(block.arguments[0]) < bounds[1], node, exit)
 
-    def _leave_if(self, stays: Tile | None, node: ast.AST, exit: Exit) -> None:
+    def _leave_if(self, stays: Tile | None, node: Placed, exit: Exit) -> None:
         condition = stays if stays is not None else as_tile(False)
         then, other = Block(), Block()
         with self.emitter.into(then):
@@ -233,7 +234,7 @@ class Loops(Branches):
             first = arguments.pop(0)
             first.name_hint = counter
             frame.variables[counter] = Tile(first)
-        for name, argument in zip(exit.carried, arguments, strict=False):
+        for name, argument in zip(exit.carried, arguments[: len(exit.carried)], strict=True):
             argument.name_hint = name
             value = before[name]
             frame.variables[name] = Tile(argument, value.origin if isinstance(value, Tile) else None)
@@ -278,7 +279,7 @@ class Loops(Branches):
                 why = f"the loop in line {line} assigns {describe(now)}; loops carry only tiles and numbers"
             self.frame.variables[name] = Missing(why)
         results = list(self.emitter.insert(made).results)
-        for name, result in zip(exit.carried, results, strict=False):
+        for name, result in zip(exit.carried, results[: len(exit.carried)], strict=True):
             result.name_hint = name
             origins = [v.origin for v in (before[name], inside.get(name)) if isinstance(v, Tile) and v.origin]
             self.frame.variables[name] = Tile(

@@ -51,7 +51,7 @@ from tessera_tools.ir.effect_words import Kind
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import F32, I1, I32, I64, INDEX
 from tessera_tools.opdef import Op
-from tessera_tools.opdef.attribute_kinds import AttrKind
+from tessera_tools.opdef.attribute_kinds import AttrKind, EnumAttr
 from tessera_tools.opdef.constraints import SameAs
 from tessera_tools.opdef.dialect import find_dialect
 from tessera_tools.opdef.fields import AttributeField, OperandField, ResultField
@@ -421,7 +421,7 @@ def attribute_of(
     expected = kind.summary
     if isinstance(kind.detail, dict):
         expected = f"one of {', '.join(kind.detail)}"
-    elif isinstance(kind.detail, type) and getattr(kind.detail, "cases", ()):
+    elif isinstance(kind.detail, type) and issubclass(kind.detail, EnumAttr):
         expected = f"one of {', '.join(kind.detail.cases)}"
     raise Refusal(f"{name}(): found {describe(value)} as '{field.name}', expected {expected}")
 

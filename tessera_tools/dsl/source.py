@@ -8,13 +8,18 @@ import textwrap
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import CodeType, FunctionType
+from typing import TypeAlias
 
 from tessera_tools.diagnostics import Position, error
 from tessera_tools.dsl.liveness import Liveness
 from tessera_tools.ir.location import FileLineColLoc
 from tessera_tools.records import dataclass
 
-__all__ = ["Source", "read_function"]
+__all__ = ["Placed", "Source", "read_function"]
+
+
+Placed: TypeAlias = ast.stmt | ast.expr | ast.arg
+"""Syntax that has a place in its file."""
 
 
 @dataclass(eq=False)
@@ -35,9 +40,9 @@ class Source:
         """The name of the function."""
         return self.node.name if isinstance(self.node, ast.FunctionDef) else "<lambda>"
 
-    def location(self, node: ast.AST) -> FileLineColLoc:
+    def location(self, node: Placed) -> FileLineColLoc:
         """Where a part of the function is."""
-        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        line, column = node.lineno, node.col_offset
         return FileLineColLoc(self.file, line + self.first_line, self._column(line, column) + self.indent + 1)
 
     def _column(self, line: int, column: int) -> int:

@@ -28,8 +28,9 @@ from tessera_tools.dsl import ops
 from tessera_tools.dsl.types import dtypes
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr, StringAttr, SymbolRefAttr
-from tessera_tools.ir.types import F32, I1, I32, I64
+from tessera_tools.ir.types import F32, I1, I32, I64, bit_width
 from tessera_tools.opdef import Op
+from tessera_tools.opdef.attribute_kinds import EnumAttr
 from tessera_tools.opdef.constraints import TypeConstraint
 from tessera_tools.opdef.fields import AttributeField, OperandField, ResultField
 
@@ -195,7 +196,9 @@ def _words() -> list[tuple[list[str], str]]:
 
 def _words_of(field: AttributeField[object]) -> list[str]:
     detail = field.kind.detail
-    return [*(detail if isinstance(detail, dict) else getattr(detail, "cases", ()))]
+    if isinstance(detail, dict):
+        return [*detail]
+    return [*detail.cases] if isinstance(detail, type) and issubclass(detail, EnumAttr) else []
 
 
 def write() -> bool:
@@ -266,7 +269,7 @@ _SAMPLES: dict[str, list[Type]] = {
         TileType(shape, element)
         for shape in ((), (16,), (16, 16), (16, 16, 16))
         for element in (*INTEGERS, *FLOATS, PointerType(F32))
-        if shape or getattr(element, "width", 8) >= 8
+        if shape or isinstance(element, PointerType) or bit_width(element) >= 8
     ],
     "View": [_TENSOR, PartitionViewType((16, 16), _TENSOR, (), None)],
     "_Token": [TOKEN],

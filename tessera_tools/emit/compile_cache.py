@@ -67,7 +67,7 @@ class Entry:
     compiled: Compiled
     diagnostics: list[Diagnostic] = field(default_factory=list[Diagnostic])
     """The emitted diagnostics (remarks and warnings), in order."""
-    facts: Mapping[str, object] = field(default_factory=dict[str, object])
+    facts: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Further JSON data of the caller."""
 
 

@@ -125,10 +125,8 @@ def plan_data(plan: Plan) -> dict[str, Json]:
             "source": step.source,
             "result": step.result,
         }
-        for key in ("split", "gather", "combine"):
-            if getattr(step, key) is not None:
-                data[key] = getattr(step, key)
-        steps.append(data)
+        optional = {"split": step.split, "gather": step.gather, "combine": step.combine}
+        steps.append(data | {key: value for key, value in optional.items() if value is not None})
     return {
         "name": plan.name,
         "mesh": [{"axis": axis, "ranks": extent} for axis, extent in plan.mesh],

@@ -211,10 +211,12 @@ def _refuse(name: str) -> Callable[[EntryReader], NoReturn]:
 def _code(a: Attribute) -> int | None:
     """The code of an attribute; None if it holds what the encoding cannot represent, and is written as text."""
     form = _FORMS.get(type(a))
-    if form is None or getattr(a, "splitDebugFilename", None) is not None:
+    if form is None or (isinstance(a, di.DICompileUnitAttr) and a.splitDebugFilename is not None):
         return None
     # Upstream has only fused locations here.
-    if any(not isinstance(getattr(a, key, None), FusedLoc | None) for key in ("startLoc", "endLoc")):
+    if isinstance(a, loops.LoopAnnotationAttr) and not all(
+        isinstance(place, FusedLoc | None) for place in (a.startLoc, a.endLoc)
+    ):
         return None
     for member, value in zip(form.members, form.split(a), strict=True):
         if member in _NAMED and value not in _NAMED[member]:

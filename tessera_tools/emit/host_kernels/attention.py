@@ -42,7 +42,10 @@ def attention(op: tile.FlashAttention) -> HostKernel:
     ]
     parameters += [f"%{name}: memref<?xi32>" for name in ("PQ", "PK")[: len(places)]]
     parameters.append(f"%O: {dynamic(res)}")
-    parameters += [f"%{name}: {dynamic(t.type)}" for name, t in zip("ML", op.statistics, strict=False)]
+    parameters += [
+        f"%{name}: {dynamic(t.type)}"
+        for name, t in zip("ML"[: len(op.statistics)], op.statistics, strict=True)
+    ]
     lines = (
         _begin(rank)
         + f"""

@@ -105,7 +105,7 @@ class FunctionEmitter:
                     if op.attributes:
                         lines[-1] += self.shared.metadata.access(op)
                 except AttributeError as fault:
-                    if getattr(op, "llvm_ir", None) is None:
+                    if not isinstance(op, HasLlvmText):
                         raise no_translation(op) from None
                     raise unexpected(fault, op) from fault
                 except Refusal as problem:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.llvm.aliasing import (
@@ -138,7 +138,9 @@ def _loop_properties(annotation: Record, of: Callable[[Attribute], str]) -> list
     return found
 
 
-def _property(form: Form, name: str, value: Attribute, of: Callable[[Attribute], str]) -> str | None:
+def _property(
+    form: Form, name: str, value: Attribute | Sequence[Attribute], of: Callable[[Attribute], str]
+) -> str | None:
     match form:
         case Form.UNIT:
             return f'!{{!"{name}"}}' if value is TRUE else None
@@ -155,8 +157,9 @@ def _property(form: Form, name: str, value: Attribute, of: Callable[[Attribute],
                 raise Refusal(f"has '{value}' as {name}; expected an integer")
             rest = f"{value.type} {value.value}"
         case Form.LOOP:
+            assert isinstance(value, Attribute)
             rest = of(value)
         case Form.GROUPS:
-            assert isinstance(value, ArrayAttr)
+            assert not isinstance(value, Attribute)
             rest = ", ".join(map(of, value))
     return f'!{{!"{name}", {rest}}}'
