@@ -365,7 +365,7 @@ class Launch:
             return kernel[self.grid].launch(values, device=device, check=check, **options)
 
 
-def kernel(function: Callable[..., object]) -> Function:
+def kernel(function: Callable[..., Any]) -> Function:  # `object` would make type checkers infer the body
     """Make a function a kernel: it is compiled for a GPU, and never runs as Python.
 
     >>> from tessera_tools.dsl import *

@@ -9,16 +9,19 @@ mantissa) and uint8.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from tessera_tools.diagnostics import error
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 __all__ = ["TYPES", "Type", "lookup_type", "type_of_array"]
 
-Array = np.ndarray[Any, Any]
+Array: TypeAlias = np.ndarray[Any, Any]
+"""An array whose shape and element type are known only when it is there."""
 
 
 @dataclass(frozen=True, slots=True)
