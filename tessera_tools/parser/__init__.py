@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from tessera_tools.ir.core import Operation
 
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
 
 _FRAMES = 20_000
 """The recursion limit: sufficient for the maximum nesting (`MAX_NESTING` levels)."""
+
+
+class ParseOptions(TypedDict, total=False):
+    """The options of `parse_module`."""
+
+    allow_unregistered: bool
+    implicit_index_constants: bool
+    first_line: int
+    implicit_module: bool
+    external: External | None
 
 
 def parse_module(
