@@ -13,16 +13,23 @@ import os
 import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tessera_tools import cache as caches
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path  # its import takes milliseconds
+
+    from lark import Lark, Token
+    from lark.grammar import Rule as LarkRule
+    from lark.parsers.lalr_analysis import ParseTableBase
 
 __all__ = [
     "FORMAT",
+    "Node",
     "Rule",
+    "TableData",
     "build",
     "build_lark",
     "digest",
@@ -52,6 +59,12 @@ def grammar_folder() -> Path:
     return Path(grammar_path())
 
 
+Node: TypeAlias = Any
+"""The value of a symbol, as its rule or terminal decides: a token, what a lexer reads, a tuple, a list of nodes."""
+TableData: TypeAlias = dict[str, Any]
+"""A table as JSON has it."""
+
+
 class Rule:
     """One grammar rule: the symbols that are kept in the tree, and how they form the children of a node."""
 
@@ -72,11 +85,11 @@ class Rule:
         """A node with one child is replaced by that child (`?rule`)."""
         self.plain = not placeholders and all(i >= 0 for i in keep)
 
-    def children(self, values: list[Any]) -> list[Any]:
+    def children(self, values: list[Node]) -> list[Node]:
         """The children of the rule's node, from the values of its symbols."""
         if self.plain:
             return [values[i] for i in self.keep]
-        children: list[Any] = []
+        children: list[Node] = []
         if not self.placeholders:
             for i in self.keep:
                 self._add(children, values, i)
@@ -94,23 +107,23 @@ class Rule:
         return children
 
     @staticmethod
-    def _add(children: list[Any], values: list[Any], place: int) -> None:
+    def _add(children: list[Node], values: list[Node], place: int) -> None:
         if place >= 0:
             children.append(values[place])
         else:
             children += values[-1 - place]
 
-    def repetition(self, values: list[Any]) -> list[Any]:
+    def repetition(self, values: list[Node]) -> list[Node]:
         """The items of Lark's rule for a repetition, `x* : x | x* x`; the list grows in place."""
         if not self.keep or self.keep[0] >= 0:
             return self.children(values)
-        items: list[Any] = values[-1 - self.keep[0]]
+        items: list[Node] = values[-1 - self.keep[0]]
         for i in self.keep[1:]:
             self._add(items, values, i)
         return items
 
 
-def build_lark(text: str) -> Any:
+def build_lark(text: str) -> Lark:
     """Lark's parser for the grammar, without a lexer. Raises lark.exceptions.GrammarError if it is not LALR(1)."""
     from lark import Lark
     from lark.lexer import Lexer
@@ -120,10 +133,10 @@ def build_lark(text: str) -> Any:
 
         __future_interface__ = 2
 
-        def __init__(self, conf: Any) -> None:
+        def __init__(self, conf: object) -> None:
             pass
 
-        def lex(self, lexer_state: Any, parser_state: Any) -> Any:
+        def lex(self, lexer_state: object, parser_state: object) -> Iterator[Token]:
             return iter(())
 
     return Lark(
@@ -131,16 +144,18 @@ def build_lark(text: str) -> Any:
     )
 
 
-def make_table(lark: Any) -> dict[str, Any]:
+def make_table(lark: Lark) -> TableData:
     """The table of a grammar."""
+    from lark.grammar import Terminal
+
     parse_table = lark.parser.parser._parse_table
-    rules: list[list[Any]] = []
-    numbers: dict[Any, int] = {}
+    rules: list[list[object]] = []
+    numbers: dict[LarkRule, int] = {}
     for rule in _reduced_rules(parse_table):
         numbers[rule] = len(rules)
         keep: list[int] = []
         for i, symbol in enumerate(rule.expansion):
-            if symbol.is_term and getattr(symbol, "filter_out", False):
+            if isinstance(symbol, Terminal) and symbol.filter_out:
                 continue
             keep.append(i if symbol.is_term or not symbol.name.startswith("__") else -1 - i)
         origin = str(rule.origin.name)
@@ -171,7 +186,7 @@ def make_table(lark: Any) -> dict[str, Any]:
     }
 
 
-def _reduced_rules(parse_table: Any) -> list[Any]:
+def _reduced_rules(parse_table: ParseTableBase[int]) -> list[LarkRule]:
     """Every rule that some state reduces, in a fixed order."""
     rules = {
         arg for row in parse_table.states.values() for action, arg in row.values() if action.name == "Reduce"
@@ -189,7 +204,7 @@ def digest(paths: Iterable[str]) -> str:
     return caches.digest(b"".join(parts), 16).hex()
 
 
-def build(path: Path | str, table: dict[str, Any]) -> None:
+def build(path: Path | str, table: TableData) -> None:
     """Write a table to a file, whole or not at all. Raises OSError."""
     temporary = f"{os.fspath(path)}.{os.getpid()}.tmp"
     try:
@@ -201,7 +216,7 @@ def build(path: Path | str, table: dict[str, Any]) -> None:
             os.unlink(temporary)
 
 
-def load(name: str, key: Callable[[], str], make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def load(name: str, key: Callable[[], str], make: Callable[[], TableData]) -> TableData:
     """The table `name`: from the wheel, otherwise from the cache by `key`, otherwise built and cached."""
     shipped = os.path.join(_PACKAGED, f"{name}.json")
     if os.path.exists(shipped):

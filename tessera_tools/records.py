@@ -16,11 +16,16 @@ import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    import dataclasses
+    from collections.abc import Callable, Mapping, Sequence
     from dataclasses import asdict, dataclass, field, fields, replace
-    from typing import Any
+    from types import FunctionType
+    from typing import Any, TypeAlias
 
-__all__ = ["asdict", "dataclass", "field", "fields", "replace"]
+    Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+    """What JSON holds."""
+
+__all__ = ["Json", "asdict", "dataclass", "field", "fields", "replace"]
 
 _MISSING = object()
 _FIELDS = "__record_fields__"
@@ -34,19 +39,19 @@ class _Field:
     def __init__(
         self,
         *,
-        default: Any = _MISSING,
-        default_factory: Any = _MISSING,
+        default: object = _MISSING,
+        default_factory: object = _MISSING,
         repr: bool = True,
         compare: bool = True,
-        metadata: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, object] | None = None,
     ) -> None:
         self.name = ""
-        self.type: Any = None
+        self.type: object = None
         self.default = default
         self.default_factory = default_factory
         self.repr = repr
         self.compare = compare
-        self.metadata: Mapping[str, Any] = {} if metadata is None else metadata
+        self.metadata: Mapping[str, object] = {} if metadata is None else metadata
 
 
 _SLOT = type(_Field.name)
@@ -55,10 +60,10 @@ _SLOT = type(_Field.name)
 class _Standard:
     """The fields as `dataclasses` expects them, made when something asks for them."""
 
-    def __get__(self, instance: object, owner: type) -> Mapping[str, Any]:
+    def __get__(self, instance: object, owner: type) -> Mapping[str, dataclasses.Field[object]]:
         import dataclasses
 
-        found: dict[str, Any] = {}
+        found: dict[str, dataclasses.Field[object]] = {}
         for name, one in getattr(owner, _FIELDS).items():
             given = {
                 word: value
@@ -126,7 +131,7 @@ def _is_standard(cls: type) -> bool:
     return isinstance(cls.__dict__.get("__dataclass_fields__"), dict)
 
 
-def _own_field(cls: Any, name: str, annotation: object) -> _Field:
+def _own_field(cls: type, name: str, annotation: object) -> _Field:
     """The field of an annotation; its default stays an attribute of the class."""
     default = getattr(cls, name, _MISSING)
     standard = sys.modules.get("dataclasses")
@@ -163,15 +168,17 @@ def _with_slots(cls: Any, found: Mapping[str, _Field]) -> Any:
 # -- the methods
 
 
-def _when_called(cls: Any, name: str, make: Callable[[], str], found: Mapping[str, _Field]) -> Any:
+def _when_called(
+    cls: type, name: str, make: Callable[[], str], found: Mapping[str, _Field]
+) -> Callable[..., object]:
     """A method that is compiled from the source that `make` returns, and takes its own place, when it is called."""
 
-    def method(self: Any, *arguments: Any, **named: Any) -> Any:
-        known: dict[str, Any] = {"_missing": _MISSING, "_set": object.__setattr__}
+    def method(self: object, *arguments: object, **named: object) -> object:
+        known: dict[str, object] = {"_missing": _MISSING, "_set": object.__setattr__}
         for field_name, one in found.items():
             known[f"_default_{field_name}"] = one.default
             known[f"_make_{field_name}"] = one.default_factory
-        scope: dict[str, Any] = {}
+        scope: dict[str, FunctionType] = {}
         exec(make(), known, scope)
         function = scope[name]
         function.__qualname__ = f"{cls.__qualname__}.{name}"
@@ -182,7 +189,7 @@ def _when_called(cls: Any, name: str, make: Callable[[], str], found: Mapping[st
     return method
 
 
-def _init(cls: Any, found: Mapping[str, _Field], frozen: bool) -> str:
+def _init(cls: type, found: Mapping[str, _Field], frozen: bool) -> str:
     parameters: list[str] = []
     body: list[str] = []
     for name, one in found.items():
@@ -235,11 +242,11 @@ def _freeze(cls: Any, found: Mapping[str, _Field]) -> None:
                 setattr(cls, name, method)
 
 
-def _get_state(self: Any) -> list[Any]:
+def _get_state(self: object) -> list[object]:
     return [getattr(self, name) for name in getattr(self, _FIELDS)]
 
 
-def _set_state(self: Any, state: list[Any]) -> None:
+def _set_state(self: object, state: list[object]) -> None:
     for name, value in zip(getattr(self, _FIELDS), state, strict=True):
         object.__setattr__(self, name, value)
 
@@ -247,6 +254,7 @@ def _set_state(self: Any, state: list[Any]) -> None:
 # -- the functions of `dataclasses` that are used here
 
 if not TYPE_CHECKING:
+    Json = object
 
     def dataclass(cls=None, /, *, frozen=False, slots=False, eq=True, repr=True):
         """As `dataclasses.dataclass`."""

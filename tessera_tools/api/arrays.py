@@ -7,15 +7,41 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 
 from tessera_tools.diagnostics import error
 from tessera_tools.records import dataclass
 from tessera_tools.runtime import Buffer, Device, Type, lookup_type
+from tessera_tools.runtime.interface import HasDLPack, has_dlpack
+from tessera_tools.runtime.types import Array
 
 __all__ = ["ArrayView", "HostMemory", "describe"]
+
+
+class TorchDevice(Protocol):
+    """Where a tensor of torch is."""
+
+    type: str
+
+
+class TorchTensor(Protocol):
+    """A tensor of torch."""
+
+    shape: Sequence[int]
+    dtype: object
+    device: TorchDevice
+
+    def data_ptr(self) -> int: ...
+
+    def stride(self) -> Sequence[int]: ...
+
+    def element_size(self) -> int: ...
+
+
+def _is_torch(value: object) -> TypeGuard[TorchTensor]:
+    return hasattr(value, "data_ptr") and callable(getattr(value, "stride", None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +92,7 @@ _TYPE_NAMES = {
 }  # fmt: skip
 
 
-def describe(value: Any) -> ArrayView | None:
+def describe(value: object) -> ArrayView | None:
     """The view of an array; None if `value` is not an array. Raises DiagnosticError for an unsupported one.
 
     Supports NumPy arrays, torch tensors, objects with `__cuda_array_interface__`, and objects in the host's memory with
@@ -76,12 +102,12 @@ def describe(value: Any) -> ArrayView | None:
         return None
     if isinstance(value, np.ndarray):
         return _of_numpy(value, value)
-    if hasattr(value, "data_ptr") and callable(getattr(value, "stride", None)):
+    if _is_torch(value):
         return _of_torch(value)
     interface = getattr(value, "__cuda_array_interface__", None)
     if interface is not None:
         return _of_interface(value, interface)
-    if hasattr(value, "__dlpack__"):
+    if has_dlpack(value):
         return _of_dlpack(value)
     return None
 
@@ -112,7 +138,7 @@ def _of_interface(value: object, interface: Mapping[str, Any]) -> ArrayView:
 _DLPACK_HOST = 1
 
 
-def _of_dlpack(value: Any) -> ArrayView:
+def _of_dlpack(value: HasDLPack) -> ArrayView:
     name = type(value).__name__
     where = getattr(value, "__dlpack_device__", None)
     if where is not None and where()[0] != _DLPACK_HOST:
@@ -129,7 +155,7 @@ def _of_dlpack(value: Any) -> ArrayView:
     return _of_numpy(found, value)
 
 
-def _of_numpy(array: np.ndarray[Any, Any], owner: object) -> ArrayView:
+def _of_numpy(array: Array, owner: object) -> ArrayView:
     size = array.dtype.itemsize
     if array.dtype.hasobject:
         raise error(None, f"an array of {array.dtype} cannot be an argument of a kernel")
@@ -139,14 +165,14 @@ def _of_numpy(array: np.ndarray[Any, Any], owner: object) -> ArrayView:
     return _checked(ArrayView(array.ctypes.data, array.shape, steps, size, name, writable, False, owner))
 
 
-def _elements_apart(strides: Sequence[int], dtype: np.dtype[Any]) -> tuple[int, ...]:
+def _elements_apart(strides: Sequence[int], dtype: np.dtype[np.generic]) -> tuple[int, ...]:
     """Strides in elements, from strides in bytes."""
     if any(step % dtype.itemsize for step in strides):
         raise error(None, f"the strides {tuple(strides)} of an array of {dtype} are not whole elements")
     return tuple(step // dtype.itemsize for step in strides)
 
 
-def _native(dtype: np.dtype[Any]) -> str:
+def _native(dtype: np.dtype[np.generic]) -> str:
     """The name of an element type, which is without a byte order. Raises DiagnosticError for swapped bytes."""
     if not dtype.isnative:
         raise error(
@@ -156,7 +182,7 @@ def _native(dtype: np.dtype[Any]) -> str:
     return dtype.name
 
 
-def _of_torch(tensor: Any) -> ArrayView:
+def _of_torch(tensor: TorchTensor) -> ArrayView:
     _check_torch(tensor)
     return _checked(
         ArrayView(
@@ -172,7 +198,7 @@ def _of_torch(tensor: Any) -> ArrayView:
     )
 
 
-def _check_torch(tensor: Any) -> None:
+def _check_torch(tensor: TorchTensor) -> None:
     """Refuse tensors without memory that a kernel could read: `meta`, sparse, and those whose sign is a flag."""
     if tensor.device.type not in ("cpu", "cuda"):
         raise error(None, f"a tensor on the device '{tensor.device}'; expected 'cpu' or 'cuda'")

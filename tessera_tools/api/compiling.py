@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 from tessera_tools.api.inputs import (
     DEFAULT_GPU,
@@ -21,6 +21,7 @@ from tessera_tools.api.inputs import (
     parse_input,
     tuned_for_input,
 )
+from tessera_tools.api.interfaces import HasModule
 from tessera_tools.api.stage_texts import StageTexts, without_collection
 from tessera_tools.diagnostics import Diagnostic, collect, error, plain_errors
 from tessera_tools.emit.compile_cache import Entry, key_of, once
@@ -273,7 +274,7 @@ def compile(
     source: object,
     target: str | None = None,
     *,
-    args: Sequence[Any] | None = None,
+    args: Sequence[object] | None = None,
     entry: str | None = None,
     num_warps: int | None = None,
     num_consumer_warpgroups: int | None = None,
@@ -353,8 +354,8 @@ def compile(
         for one in TUNABLES:
             if one.name in given:
                 one.check(given[one.name])
-        if hasattr(source, "__tessera_module__"):
-            given = {**getattr(source, "options", {}), **given}
+        if isinstance(source, HasModule):
+            given = {**source.options, **given}
         if target is not None and not isinstance(target, str):
             raise error(None, f"target is {target!r}; expected the name of a GPU, such as 'sm_90a'")
         wanted = find_target(target) if target is not None else None
@@ -467,7 +468,7 @@ def _texts(read: bytes, label: str, options: Options, names: list[str]) -> Mappi
 
 
 def _read(
-    source: object, args: Sequence[Any] | None, target: Target | None, name: str | None
+    source: object, args: Sequence[object] | None, target: Target | None, name: str | None
 ) -> tuple[bytes | Operation, str, Arguments | None]:
     """The source as bytes or a module, its name in messages, and the arguments of a cuTile kernel."""
     if isinstance(source, Operation):
@@ -480,9 +481,8 @@ def _read(
             return file.read(), name or path, None
     if isinstance(source, str):
         return source.encode(), name or "<text>", None
-    build = getattr(source, "__tessera_module__", None)
-    if build is not None:
-        module, label = build(args)
+    if isinstance(source, HasModule):
+        module, label = source.__tessera_module__(args)
         return module, name or label, None
     from tessera_tools.api.cutile import export, is_kernel
 
@@ -573,7 +573,9 @@ def _name_parameters(module: Operation, names: list[str]) -> None:
 
 def _pointees(module: Operation) -> dict[str, list[str | None]]:
     """Kernel → for each parameter the element type of the pointer, if it is one, for entries of cuda_tile."""
+    from tessera_tools.dialects.cuda_tile.types import PointerType, TileType
     from tessera_tools.emit.driver import stage_of
+    from tessera_tools.ir.symbols import symbol_name
 
     found: dict[str, list[str | None]] = {}
     if stage_of(module) != "cuda_tile":
@@ -583,8 +585,8 @@ def _pointees(module: Operation) -> dict[str, list[str | None]]:
             continue
         types: list[str | None] = []
         for argument in op.regions[0].entry.arguments:
-            pointer = getattr(argument.type, "element", None)
-            pointee = getattr(pointer, "pointee", None)
-            types.append(str(pointee) if pointee is not None else None)
-        found[str(getattr(op.attributes["sym_name"], "value", ""))] = types
+            kind = argument.type
+            pointer = kind.element if isinstance(kind, TileType) else None
+            types.append(str(pointer.pointee) if isinstance(pointer, PointerType) else None)
+        found[symbol_name(op) or ""] = types
     return found

@@ -10,10 +10,12 @@ for which the same must hold.
 
 from __future__ import annotations
 
+import inspect
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from itertools import combinations
-from typing import Any
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from tessera_tools.api.arrays import ArrayView, describe
 from tessera_tools.bytecode import VERSIONS
@@ -21,13 +23,30 @@ from tessera_tools.diagnostics import Position, error
 from tessera_tools.records import dataclass
 from tessera_tools.target import Target
 
-__all__ = ["VECTOR", "Arguments", "Leaf", "export", "is_kernel", "leaves"]
+if TYPE_CHECKING:
+    from cuda.tile.compilation import ArrayConstraint, KernelSignature
+
+__all__ = ["VECTOR", "Arguments", "CutileKernel", "Leaf", "export", "is_kernel", "leaves"]
 
 VECTOR = 16
 """The declared alignment of addresses, strides and extents, in bytes."""
 
 
-def is_kernel(value: object) -> bool:
+class CutileFunction(Protocol):
+    """The function of a cuTile kernel, with what its annotations say."""
+
+    pysig: inspect.Signature
+    pyfunc: FunctionType
+    parameter_annotations: Sequence[object]
+
+
+class CutileKernel(Protocol):
+    """A kernel of cuTile Python, `@cuda.tile.kernel`."""
+
+    _annotated_function: CutileFunction
+
+
+def is_kernel(value: object) -> TypeGuard[CutileKernel]:
     """True if the object is a kernel of cuTile Python."""
     return type(value).__module__.startswith("cuda.tile") and hasattr(value, "_annotated_function")
 
@@ -38,8 +57,8 @@ class Leaf:
 
     name: str
     """The parameter, with the places in tuples: `xs[0]`."""
-    annotation: Any
-    value: Any
+    annotation: object
+    value: object
     view: ArrayView | None
 
     @property
@@ -47,7 +66,7 @@ class Leaf:
         return bool(getattr(self.annotation, "constant", False))
 
 
-def leaves(kernel: Any, args: Sequence[Any]) -> list[Leaf]:
+def leaves(kernel: CutileKernel, args: Sequence[object]) -> list[Leaf]:
     """The arguments of a cuTile kernel, with tuples replaced by their items. Raises DiagnosticError."""
     function = kernel._annotated_function
     names = list(function.pysig.parameters)
@@ -61,7 +80,7 @@ def leaves(kernel: Any, args: Sequence[Any]) -> list[Leaf]:
     return [leaf for name, annotation, value in found for leaf in _items(name, annotation, value)]
 
 
-def _items(name: str, annotation: Any, value: Any) -> Iterator[Leaf]:
+def _items(name: str, annotation: object, value: object) -> Iterator[Leaf]:
     if not isinstance(value, tuple) or getattr(annotation, "constant", False):
         yield Leaf(name, annotation, value, describe(value))
         return
@@ -71,7 +90,7 @@ def _items(name: str, annotation: Any, value: Any) -> Iterator[Leaf]:
         )
 
 
-def _annotation_of_item(name: str, annotation: Any, number: int, count: int) -> Any:
+def _annotation_of_item(name: str, annotation: object, number: int, count: int) -> object:
     """The annotation of a tuple's item: `tuple[X, ...]` and an annotated tuple have one for all."""
     each = getattr(annotation, "items", None)
     if each is None:
@@ -100,7 +119,7 @@ class _Assumed:
     """Several elements may have the same address."""
 
     @staticmethod
-    def of(annotation: Any, view: ArrayView) -> _Assumed:
+    def of(annotation: object, view: ArrayView) -> _Assumed:
         each = max(VECTOR // view.itemsize, 1)
         noted = getattr(annotation, "array", None)
         extents, strides = (
@@ -152,7 +171,7 @@ class _Assumed:
 class Arguments:
     """What a compiled cuTile kernel has of the arguments that it was compiled for."""
 
-    def __init__(self, kernel: Any, args: Sequence[Any]) -> None:
+    def __init__(self, kernel: CutileKernel, args: Sequence[object]) -> None:
         self._kernel = kernel
         self.name: str = kernel._annotated_function.pyfunc.__name__
         given = leaves(kernel, args)
@@ -170,7 +189,7 @@ class Arguments:
         """The arguments without arrays and numbers: constants, and tuples of them."""
 
     @property
-    def key(self) -> Any:
+    def key(self) -> Hashable:
         """What is compiled in: a kernel for other arguments with the same key takes these too."""
         parts = [
             (leaf.name, assumed or _known(leaf))
@@ -191,7 +210,7 @@ class Arguments:
             names += [f"{name}_{what}{axis}" for what in ("shape", "stride") for axis in axes]
         return names
 
-    def signature(self) -> Any:
+    def signature(self) -> KernelSignature:
         """cuTile's signature. Raises DiagnosticError."""
         from cuda.tile.compilation import CallingConvention, KernelSignature
 
@@ -225,7 +244,7 @@ class Arguments:
         """How many arguments `values` takes: with the constants, and without them."""
         return len(self._parameters), len(self._varying_parameters)
 
-    def values(self, args: Sequence[Any]) -> list[Any]:
+    def values(self, args: Sequence[object]) -> list[object]:
         """The arrays and numbers of a launch, from arguments with or without the constants.
 
         Raises DiagnosticError for other constants, and for arrays for which the kernel was not compiled.
@@ -278,11 +297,12 @@ class Arguments:
         )  # fmt: skip
 
 
-def _known(leaf: Leaf) -> Any:
+def _known(leaf: Leaf) -> Hashable:
     """What is compiled in of a constant, or of a number."""
     kind = type(leaf.value).__name__
-    if type(leaf.value) in (bool, int, float) and not leaf.is_constant:
-        return kind, kind == "int" and _is_wide(leaf.value)
+    value = leaf.value
+    if type(value) in (bool, int, float) and not leaf.is_constant:
+        return kind, type(value) is int and _is_wide(value)
     try:
         hash(leaf.value)
     except TypeError:
@@ -314,7 +334,7 @@ def _is_of_item(leaf: str, item: str) -> bool:
     return leaf == item or leaf.startswith(f"{item}[")
 
 
-def export(kernel: Any, args: Sequence[Any] | None, target: Target | None) -> tuple[bytes, str, Arguments]:
+def export(kernel: Any, args: Sequence[object] | None, target: Target | None) -> tuple[bytes, str, Arguments]:
     """Bytecode of a cuTile kernel for these arguments, and its Python file.
 
     Raises DiagnosticError: at the line of the kernel for errors of cuTile, and for arguments without a signature.
@@ -379,7 +399,7 @@ def _constraint(leaf: Leaf, assumed: _Assumed | None, groups: Sequence[str]) -> 
     if isinstance(value, bool):
         return ScalarConstraint(ct.bool_)
     if isinstance(value, int):
-        wide = leaf.annotation.scalar is not None or _is_wide(value)
+        wide = getattr(leaf.annotation, "scalar", None) is not None or _is_wide(value)
         return ScalarConstraint(ct.int64 if wide else ct.int32)
     if isinstance(value, float):
         return ScalarConstraint(ct.float32)
@@ -391,7 +411,7 @@ def _constraint(leaf: Leaf, assumed: _Assumed | None, groups: Sequence[str]) -> 
     )  # fmt: skip
 
 
-def _array(ct: Any, name: str, assumed: _Assumed, groups: Sequence[str]) -> Any:
+def _array(ct: Any, name: str, assumed: _Assumed, groups: Sequence[str]) -> ArrayConstraint:
     from cuda.tile.compilation import ArrayConstraint
 
     dtype = getattr(ct, {"bool": "bool_"}.get(assumed.dtype, assumed.dtype), None)

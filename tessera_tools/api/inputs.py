@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from tessera_tools.bytecode.version import is_bytecode
 from tessera_tools.diagnostics import Diagnostic, emit, error
@@ -18,6 +18,7 @@ from tessera_tools.target import Target, UnknownTargetError, lookup
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Operation
+    from tessera_tools.parser import ParseOptions
 
 __all__ = [
     "DEFAULT_GPU",
@@ -70,7 +71,7 @@ def kind_of(name: str, data: bytes) -> str:
     return "llvmir" if _LLVM_START.match(data) else "mlir"
 
 
-def parse_input(data: bytes, name: str, **options: Any) -> Operation:
+def parse_input(data: bytes, name: str, **options: Unpack[ParseOptions]) -> Operation:
     """The module in MLIR text, in cuda_tile bytecode or in MLIR bytecode, distinguished by the magic number; bytecode
     is already verified.
 
@@ -84,12 +85,13 @@ def parse_input(data: bytes, name: str, **options: Any) -> Operation:
     if is_mlir_bytecode(data):
         from tessera_tools.mlir_bytecode import read_mlir_bytecode
 
-        own = {
-            key: options[key]
-            for key in ("allow_unregistered", "implicit_module", "external")
-            if key in options
-        }
-        return read_mlir_bytecode(data, name, **own)
+        return read_mlir_bytecode(
+            data,
+            name,
+            allow_unregistered=options.get("allow_unregistered", False),
+            implicit_module=options.get("implicit_module", True),
+            external=options.get("external"),
+        )
     from tessera_tools.parser import parse_module
 
     return parse_module(data, name, **options)
@@ -103,7 +105,7 @@ def find_target(name: str) -> Target:
         raise error(None, failure.message, failure.hint) from None
 
 
-def digest_of_input(data: bytes, name: str, **options: Any) -> tuple[str, str | None]:
+def digest_of_input(data: bytes, name: str, **options: Unpack[ParseOptions]) -> tuple[str, str | None]:
     """The key of an input in files of tuning results, and the GPU that it declares, if any.
 
     options: as those of `parse_input`. Raises DiagnosticError for input that is not MLIR or bytecode: there is nothing
@@ -133,7 +135,7 @@ def tuned_for_input(
     *,
     entry: str | None = None,
     shapes: str | None = None,
-    **options: Any,
+    **options: Unpack[ParseOptions],
 ) -> dict[str, Any]:
     """The tunables that the file `path` records for an input; a warning and nothing if it records none.
 

@@ -5,26 +5,27 @@ launch(grid, kernel, args) ──signature──▶ compiled before? ──Kerne
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Hashable, Sequence
+from typing import Unpack
 
 from tessera_tools.api.compiling import Kernel, compile
-from tessera_tools.api.cutile import Arguments
+from tessera_tools.api.cutile import Arguments, CutileKernel
 from tessera_tools.diagnostics import plain_errors
 from tessera_tools.runtime import Device, Result
+from tessera_tools.runtime.interface import LaunchOptions
 
 __all__ = ["launch"]
 
 
 def launch(
     grid: int | Sequence[int],
-    kernel: Any,
-    args: Sequence[Any],
+    kernel: CutileKernel,
+    args: Sequence[object],
     *,
     target: str | None = None,
     device: str | Device = "sim",
     check: bool = True,
-    **options: Any,
+    **options: Unpack[LaunchOptions],
 ) -> Result:
     """Compile a cuTile kernel for these arguments, and launch it: `ct.launch` without a GPU.
 
@@ -42,5 +43,5 @@ def launch(
         return made[1][grid](*args, device=device, check=check, **options)
 
 
-_compiled: dict[Any, tuple[Any, Kernel]] = {}
+_compiled: dict[Hashable, tuple[object, Kernel]] = {}
 """Signature → kernel, and its cuTile kernel, whose identity is part of the key."""

@@ -8,11 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+
+import numpy as np
 
 from tessera_tools.api.arrays import ArrayView, HostMemory, describe
 from tessera_tools.diagnostics import error, plain_errors
 from tessera_tools.runtime import Device, Parameter, Result, Scalar, device, lookup_type
+from tessera_tools.runtime.interface import Argument, LaunchOptions
 
 if TYPE_CHECKING:
     from tessera_tools.api.compiling import Kernel
@@ -47,6 +50,10 @@ def grid_of(given: object) -> tuple[int, ...]:
     return found
 
 
+Assigned: TypeAlias = tuple[Parameter, ArrayView | Argument]
+"""A parameter with its value."""
+
+
 class Launcher:
     """A kernel with its grid; call it with the kernel's arguments."""
 
@@ -55,7 +62,11 @@ class Launcher:
         self.grid = grid_of(grid)
 
     def __call__(
-        self, *args: Any, device: str | Device = "sim", check: bool = True, **options: Any
+        self,
+        *args: object,
+        device: str | Device = "sim",
+        check: bool = True,
+        **options: Unpack[LaunchOptions],
     ) -> Result:
         """Launch the kernel and wait for its end. Arrays are modified in place.
 
@@ -73,7 +84,12 @@ class Launcher:
             return self._run(_assigned(self.kernel, args), device, check, options)
 
     def launch(
-        self, args: Sequence[Any], *, device: str | Device = "sim", check: bool = True, **options: Any
+        self,
+        args: Sequence[object],
+        *,
+        device: str | Device = "sim",
+        check: bool = True,
+        **options: Unpack[LaunchOptions],
     ) -> Result:
         """As a call, but each argument that is an `ArrayView` is its pointer, extents and strides, and no other is."""
         with plain_errors():
@@ -81,10 +97,10 @@ class Launcher:
 
     def _run(
         self,
-        plan: Sequence[tuple[Parameter, Any]],
+        plan: Sequence[Assigned],
         device: str | Device,
         check: bool,
-        options: dict[str, Any],
+        options: LaunchOptions,
     ) -> Result:
         kernel = self.kernel
         chosen = _device(device)
@@ -98,7 +114,7 @@ class Launcher:
         for stream in {view.stream for _, view in views if view.stream is not None}:
             chosen.wait_for(stream)
         memory = HostMemory(chosen, [(name, view) for name, view in views if not view.on_gpu])
-        values: list[Any] = []
+        values: list[Argument] = []
         for _, value in plan:
             if not isinstance(value, ArrayView):
                 values.append(value)
@@ -119,7 +135,7 @@ def _device(given: str | Device) -> Device:
     return device(given) if isinstance(given, str) else given
 
 
-def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]]:
+def _assigned(kernel: Kernel, args: Sequence[object]) -> list[Assigned]:
     """Each parameter with its value: an ArrayView for a pointer, otherwise a scalar. Raises DiagnosticError."""
     wanted = kernel.signature.wanted
     cutile = kernel._arguments
@@ -128,7 +144,7 @@ def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]
         args = cutile.values(args)
     given = [(value, describe(value)) for value in args]
     whole = _expanded(kernel, given)
-    found: list[tuple[Parameter, Any]] = []
+    found: list[Assigned] = []
     rest = iter(wanted)
     for number, (value, view) in enumerate(given):
         parameter = next(rest)
@@ -153,7 +169,7 @@ def _assigned(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]
     return found
 
 
-def _expanded(kernel: Kernel, given: Sequence[tuple[Any, ArrayView | None]]) -> set[int]:
+def _expanded(kernel: Kernel, given: Sequence[tuple[object, ArrayView | None]]) -> set[int]:
     """The numbers of the arguments that are a pointer, extents and strides: no array, or all arrays, or those for whose
     pointer so many more numbers follow in the signature than in the call. Raises DiagnosticError."""
     wanted = kernel.signature.wanted
@@ -178,9 +194,9 @@ def _expanded(kernel: Kernel, given: Sequence[tuple[Any, ArrayView | None]]) -> 
     )
 
 
-def _each(kernel: Kernel, args: Sequence[Any]) -> list[tuple[Parameter, Any]]:
+def _each(kernel: Kernel, args: Sequence[object]) -> list[Assigned]:
     """Each parameter with its value, where only views expand. Raises DiagnosticError."""
-    found: list[tuple[Parameter, Any]] = []
+    found: list[Assigned] = []
     rest = iter(kernel.signature.wanted)
     for value in args:
         view = describe(value) if not isinstance(value, ArrayView) else value
@@ -207,8 +223,8 @@ def _check_contiguous(parameter: Parameter, view: ArrayView) -> None:
         )
 
 
-def _scalar(parameter: Parameter, value: Any) -> Any:
-    if isinstance(value, bool | int | float | bytes | Scalar) or hasattr(value, "dtype"):
+def _scalar(parameter: Parameter, value: object) -> Argument:
+    if isinstance(value, bool | int | float | bytes | Scalar | np.generic):
         return value
     what = type(value).__name__
     raise error(None, f"{parameter}: found a {what}, expected an array or a number")

@@ -6,7 +6,7 @@ bytes or module ──record_input()──▶ Recording ──report_page()─�
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 from tessera_tools.api.inputs import find_target, is_binary, kind_of, parse_input
 from tessera_tools.diagnostics import error
@@ -18,6 +18,7 @@ from tessera_tools.sim.findings import Finding
 from tessera_tools.target import Target
 
 if TYPE_CHECKING:
+    from tessera_tools.parser import ParseOptions
     from tessera_tools.runtime.timing import Estimate
 
 __all__ = ["clock_of", "findings_of", "record_input"]
@@ -30,7 +31,7 @@ def record_input(
     target: Target | None,
     *,
     into: Recording | None = None,
-    **parsing: Any,
+    **parsing: Unpack[ParseOptions],
 ) -> Recording:
     """Record the compilation of MLIR, bytecode, LLVM IR, PTX or a module, which is not changed.
 

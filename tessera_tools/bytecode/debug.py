@@ -10,7 +10,7 @@ attributes. Entries are decoded lazily.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TypeVar
 
 from tessera_tools.bytecode.cursor import Cursor, Writer
 from tessera_tools.bytecode.tables import InternTable, Slices, Strings, StringWriter
@@ -30,6 +30,9 @@ from tessera_tools.ir.location import UNKNOWN, CallSiteLoc, FileLineColLoc, Fuse
 
 MAX_DEPTH = 200
 """The maximum nesting of scopes and call sites."""
+
+
+AttributeT = TypeVar("AttributeT", bound=Attribute)
 
 
 class DebugTable:
@@ -103,7 +106,7 @@ class DebugTable:
                 self._depth -= 1
         return known
 
-    def _part(self, c: Cursor, kind: Any, noun: str) -> Any:
+    def _part(self, c: Cursor, kind: type[AttributeT], noun: str) -> AttributeT:
         at = c.pos
         found = self.get(c.varint(), c)
         if not isinstance(found, kind):
@@ -176,7 +179,7 @@ class DebugWriter(InternTable):
             known = self._known[attribute] = self.intern(entry) if entry else 0
         return known
 
-    def _encode(self, a: Any) -> bytes:
+    def _encode(self, a: Attribute) -> bytes:
         """The encoding of an attribute; empty for a position without debug information."""
         numbers: list[int]
         text = self.strings.index

@@ -7,18 +7,22 @@ name.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias
 
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.ir import floats
 from tessera_tools.ir.builtin_attributes import wrap_int
-from tessera_tools.ir.core import Operation
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I1, FloatType
+from tessera_tools.opdef import Op
+
+Namer: TypeAlias = Callable[[Any], None]
+"""Names the values of an op of one class."""
 
 
 def suggest_names(root: Operation) -> None:
     """Name the unnamed results and block arguments inside `root`."""
-    plans: dict[type, Callable[[Any], None] | None] = {}
+    plans: dict[type[Operation], Namer | None] = {}
     for op in root.walk():
         cls = type(op)
         if cls not in plans:
@@ -40,7 +44,7 @@ _ONE_WORD: dict[str, str] = {
 """Ops whose first result has a fixed name."""
 
 
-def _plan(cls: Any) -> Callable[[Any], None] | None:
+def _plan(cls: type[Operation]) -> Namer | None:
     """The naming of the values of a class of ops; None if they are not named."""
     word = cls.name.partition(".")[2]
     special = _SPECIAL.get(word)
@@ -48,10 +52,9 @@ def _plan(cls: Any) -> Callable[[Any], None] | None:
         return special
     if word in _ONE_WORD:
         return _first(_ONE_WORD[word])
-    definition = getattr(cls, "definition", None)
-    if definition is None or len(definition.results) < 2:
+    if not issubclass(cls, Op) or len(cls.definition.results) < 2:
         return None
-    fields = definition.results
+    fields = cls.definition.results
 
     def several(op: Operation) -> None:
         for field in fields:
@@ -62,7 +65,7 @@ def _plan(cls: Any) -> Callable[[Any], None] | None:
     return several
 
 
-def _first(name: str) -> Callable[[Any], None]:
+def _first(name: str) -> Namer:
     def one(op: Operation) -> None:
         if op.results:
             _name(op.results[0], name)
@@ -70,20 +73,21 @@ def _first(name: str) -> Callable[[Any], None]:
     return one
 
 
-def _name(value: Any, name: str) -> None:
+def _name(value: Value, name: str) -> None:
     if value.name_hint is None:
         value.name_hint = name
 
 
-def _assume(op: Any) -> None:
+def _assume(op: ct.Assume) -> None:
     value = op.value
     known = value.name_hint if value.defining_op is not None else None
     _name(op.results[0], f"assume_{known}" if known else "assume")
 
 
-def _constant(op: Any) -> None:
+def _constant(op: ct.Constant) -> None:
     value = op.value
-    element, kind = value.type.element, value.type.element
+    assert isinstance(value.type, ct.TileType)
+    element = kind = value.type.element
     if element is I1:
         _name(op.results[0], ("true" if value.data[0] else "false") if value.is_splat else "cst_i1")
         return
@@ -101,7 +105,7 @@ def _constant(op: Any) -> None:
     _name(op.results[0], f"cst{middle}_{kind}")
 
 
-def _for(op: Any) -> None:
+def _for(op: ct.For) -> None:
     if op.results:
         _name(op.results[0], "for")
     index, *carried = op.body.entry.arguments
@@ -110,7 +114,7 @@ def _for(op: Any) -> None:
         _name(argument, f"iterArg{number}")
 
 
-def _reduce(op: Any) -> None:
+def _reduce(op: ct.Reduce) -> None:
     if op.results:
         _name(op.results[0], "reduce")
     arguments = op.body.entry.arguments
@@ -119,7 +123,7 @@ def _reduce(op: Any) -> None:
         _name(argument, f"reduce_{side}{number // 2 if len(arguments) > 2 else ''}")
 
 
-_SPECIAL: dict[str, Callable[[Any], None]] = {
+_SPECIAL: dict[str, Namer] = {
     ct.Assume.name.partition(".")[2]: _assume,
     ct.Constant.name.partition(".")[2]: _constant,
     ct.For.name.partition(".")[2]: _for,

@@ -35,7 +35,8 @@ from tessera_tools.ir.builtin_attributes import (
 )
 from tessera_tools.ir.types import I1, I32, IntegerType
 from tessera_tools.opdef import ARRAY_ATTR, BOOL_ATTR, STRING_ATTR, UNIT_ATTR, Op
-from tessera_tools.opdef.fields import AttributeField, Field
+from tessera_tools.opdef.attribute_kinds import EnumAttr
+from tessera_tools.opdef.fields import AttributeField, Field, ResultField
 from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class ValueCodec:
     """The encoding of an absent attribute, if that is not a flag."""
 
 
-def _enum_codec(attribute: Any) -> ValueCodec:
+def _enum_codec(attribute: type[EnumAttr]) -> ValueCodec:
     made = [attribute(case) for case in attribute.cases]
 
     def read(tables: Tables, c: Cursor, type: Type | None) -> Attribute:
@@ -256,7 +257,8 @@ def _plan(number: int, word: str, since: int, version: Version) -> OpPlan:
     counted = not several and any(f.arity != "single" for f in operands)
     bit, bits = 1, {}
     for field in (*[f for f in fields if present(f)], *operands):
-        optional = field.arity == "optional" and getattr(field, "default", None) is None
+        has_default = isinstance(field, AttributeField) and field.default is not None
+        optional = field.arity == "optional" and not has_default
         if optional and field.name not in UNFLAGGED and (isinstance(field, AttributeField) or several):
             bits[field.name] = bit
             bit <<= 1
@@ -287,7 +289,7 @@ def _plan(number: int, word: str, since: int, version: Version) -> OpPlan:
     )
 
 
-def _only_type(field: Any) -> Type:
+def _only_type(field: ResultField[object]) -> Type:
     """The only type of a result of an older version's op: a token."""
     from tessera_tools.dialects.cuda_tile.types import TOKEN
 

@@ -11,7 +11,7 @@ Python's. Every count is compared with the remaining bytes before memory is allo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from tessera_tools.bytecode import attributes as coding
 from tessera_tools.bytecode.cursor import Cursor
@@ -285,7 +285,7 @@ class _Open:
         self.region = -1
         self.blocks = 0
         """Blocks still to be read of the current region."""
-        self.block: Any = None
+        self.block: Block | None = None
         self.left = 0
         """Ops still to be read of the current block."""
 
@@ -323,6 +323,7 @@ class BodyReader:
             while top.left:
                 top.left -= 1
                 op = self.operation()
+                assert block is not None
                 block.append(op)
                 if op.regions:
                     if len(stack) >= MAX_REGIONS:

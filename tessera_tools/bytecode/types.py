@@ -8,7 +8,7 @@ A type refers to others by index. Entries are decoded on first use.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from tessera_tools.bytecode.cursor import Cursor, Writer
 from tessera_tools.bytecode.tables import InternTable, Slices
@@ -27,6 +27,7 @@ from tessera_tools.dialects.cuda_tile.types import (
 )
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import DYNAMIC, FloatType, FunctionType, IntegerType
+from tessera_tools.opdef.attribute_kinds import EnumAttr
 
 MLIR_DYNAMIC = -(1 << 63)
 """The encoding of a dynamic extent or stride."""
@@ -186,7 +187,10 @@ _READERS: dict[int, Callable[[TypeTable, Cursor], Type]] = {
 }
 
 
-def _case(c: Cursor, attribute: Any) -> Any:
+EnumT = TypeVar("EnumT", bound=EnumAttr)
+
+
+def _case(c: Cursor, attribute: type[EnumT]) -> EnumT:
     number = c.varint()
     if number >= len(attribute.cases):
         c.fail(f"{number} is not a case of {attribute.name}; expected less than {len(attribute.cases)}")

@@ -9,7 +9,8 @@ byte.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from tessera_tools.bytecode import attributes as coding
 from tessera_tools.bytecode.cursor import Writer
@@ -39,6 +40,7 @@ from tessera_tools.dialects.cuda_tile.structure import Entry, GetGlobal, Global,
 from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr
 from tessera_tools.ir.core import Block, Operation, Value
 
+T = TypeVar("T")
 _SINCE = {f"cuda_tile.{opcode.word}": opcode.since for opcode in OPCODES}
 _PUBLIC = SymbolVisibilityAttr("public")
 
@@ -58,7 +60,7 @@ class Encoder:
         self.types = TypeWriter(version)
         self.constants = InternTable()
         self.debug = DebugWriter(self.strings, version)
-        self.variables: dict[str, Any] = {}
+        self.variables: dict[str, Global] = {}
         """The program's globals by name, in order."""
         self.defined: dict[str, bytes] = {}
         """Globals encoded so far."""
@@ -66,12 +68,15 @@ class Encoder:
     def module(self, module: Operation) -> bytes:
         """The whole file."""
         holder, producer = _holder(module)
-        kernels: list[Any] = []
-        variables: list[Any] = []
+        kernels: list[Entry] = []
+        variables: list[Global] = []
         for op in holder:
             if not isinstance(op, Entry | Global):
                 raise _invalid(module, op, "only function and global ops are allowed in the body")
-            (kernels if isinstance(op, Entry) else variables).append(op)
+            if isinstance(op, Entry):
+                kernels.append(op)
+            else:
+                variables.append(op)
         self.variables = {op.sym_name.value: op for op in variables}
         functions = Writer()
         functions.varint(len(kernels))
@@ -100,7 +105,7 @@ class Encoder:
         out.byte(END)
         return bytes(out.data)
 
-    def _guarded(self, op: Operation, work: Any) -> Any:
+    def _guarded(self, op: Operation, work: Callable[[], T]) -> T:
         """Convert a ValueError, for content that the version cannot represent, to an error at the operation."""
         try:
             return work()
@@ -115,7 +120,7 @@ class Encoder:
             self._guarded(op, lambda: self._global(w, op))
             self.defined[name] = bytes(w.data)
 
-    def _global(self, w: Writer, op: Any) -> None:
+    def _global(self, w: Writer, op: Global) -> None:
         name = op.sym_name.value
         if self.version.minor < 3:
             if op.symbol_visibility is not _PUBLIC:
@@ -138,7 +143,7 @@ class Encoder:
             w.varint(SymbolVisibilityAttr.cases.index(op.symbol_visibility.value))
             w.varint(op.constant is not None)
 
-    def _function(self, w: Writer, op: Any) -> None:
+    def _function(self, w: Writer, op: Entry) -> None:
         number = self.debug.begin(op.location)
         arguments = op.body.entry.arguments
         for argument in arguments:
@@ -152,7 +157,8 @@ class Encoder:
         w.varint(number)
         if written:
             coding.write_tagged(self, w, hints or OptimizationHintsAttr(DictionaryAttr(())))
-        if op.arg_attrs is not None and not always and any(a.entries for a in op.arg_attrs):
+        noted = any(isinstance(a, DictionaryAttr) and a.entries for a in op.arg_attrs or ())
+        if noted and not always:
             raise Refusal(f"argument attributes require bytecode version 13.5+, but targeting {self.version}")
         if always:
             coding.write_tagged(self, w, op.arg_attrs or ArrayAttr(()))
@@ -172,7 +178,7 @@ class BodyWriter:
         self.numbers: dict[Value, int] = {}
         self.count = 0
 
-    def define(self, values: Any) -> None:
+    def define(self, values: Iterable[Value]) -> None:
         """Number values, in order."""
         for value in values:
             self.numbers[value] = self.count

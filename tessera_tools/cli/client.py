@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     import signal as _signal
     from collections.abc import Callable
     from types import TracebackType
-    from typing import Any
 else:
     import _signal
 
@@ -174,7 +173,7 @@ def _submit(connection: _socket.socket, program: str) -> int:
     """Send the request; returns the process of the command, which has not started yet. Raises OSError, ValueError."""
     import resource
 
-    request: dict[str, Any] = {
+    request: dict[str, object] = {
         "program": program,
         "argv": sys.argv,
         "environment": dict(os.environ),

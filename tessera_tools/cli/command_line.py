@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, TypeVar
 
 from tessera_tools.cli.common import Command, Result, as_process, in_process, normalize
 from tessera_tools.emit.tunables import TUNABLES
@@ -237,9 +237,17 @@ _LETTERS = {"o": "output", "O": "level", "f": "f"}
 """The names of options of one letter."""
 
 
-def shared(table: Mapping[str, Any], *names: str) -> dict[str, Any]:
+T = TypeVar("T")
+
+
+def shared(table: Mapping[str, T], *names: str) -> dict[str, T]:
     """The entries of one of the tables above."""
     return {name: table[name] for name in names}
+
+
+OptionValues: TypeAlias = dict[str, Any]
+"""The options of a command by name, with `_` for `-`: whether a flag is given; the text of a value, or what its kind
+makes of it, or None if it is not given; all texts of an option that may be repeated."""
 
 
 @dataclass(frozen=True)
@@ -271,7 +279,7 @@ class CommandLine:
     first: tuple[str, ...] = ()
     """The most used options, at most ten, which the help shows first."""
 
-    def read(self, argv: Sequence[str]) -> dict[str, Any] | None:
+    def read(self, argv: Sequence[str]) -> OptionValues | None:
         """The value of each option by its name with `_` for `-`; None after `--version`, which is answered."""
         bare: dict[str, str | None] = dict.fromkeys(self.flags, "true") | dict.fromkeys(self.repeated)
         bare |= {name: value for name, (_, _, value) in self.values.items()}
@@ -290,11 +298,11 @@ class CommandLine:
         with self._command().make_context(self.name, arguments) as context:
             return context.params
 
-    def _read_plain(self, arguments: Sequence[str]) -> dict[str, Any] | None:
+    def _read_plain(self, arguments: Sequence[str]) -> OptionValues | None:
         """What click reads from normalized arguments; None if it must convert a value, or show help or an error."""
         if self.rest or self.actions:
             return None
-        found: dict[str, Any] = {"run_pass": (), **{_key(name): () for name in self.repeated}}
+        found: OptionValues = {"run_pass": (), **{_key(name): () for name in self.repeated}}
         found |= dict.fromkeys(map(_key, self.flags), False) | dict.fromkeys(map(_key, self.values))
         inputs: list[str] = []
         words = iter(arguments)

@@ -21,6 +21,7 @@ from tessera_tools.process import end_all, leave
 from tessera_tools.records import dataclass
 
 if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
     from tessera_tools.passes.reproducer import Reproducer
 
 __all__ = [
@@ -283,7 +284,7 @@ def read_input(path: str) -> tuple[str, bytes]:
             with open(path, "rb") as file:
                 data = file.read(LARGEST_INPUT + 1)
     except (OSError, ValueError) as failure:
-        reason = getattr(failure, "strerror", None) or str(failure)
+        reason = (failure.strerror if isinstance(failure, OSError) else None) or str(failure)
         message = f"cannot open input file '{shown}': {reason[:1].lower()}{reason[1:]}"
         raise DiagnosticError(Diagnostic("error", None, message)) from None
     if len(data) > LARGEST_INPUT:
@@ -326,7 +327,7 @@ def with_deep_stack(body: Callable[[], int]) -> int:
     return only
 
 
-def boolean(options: Mapping[str, Any], key: str, default: bool) -> bool:
+def boolean(options: OptionValues, key: str, default: bool) -> bool:
     """The value of an option that is true or false; `default` if it is not given. Raises DiagnosticError."""
     given = options[key]
     if given is None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.api.inputs import is_binary, parse_input
 from tessera_tools.bytecode import DEFAULT_VERSION, VERSIONS, Version, is_bytecode
@@ -20,13 +20,16 @@ from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position, Sou
 from tessera_tools.emit.files import write_output
 from tessera_tools.parser.source import split_input
 
+if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
+
 __all__ = ["Conversion"]
 
 
 class Conversion:
     """One run of `tessera-translate` between text and bytecode; `until` is "mlir" or "cudatilebc"."""
 
-    def __init__(self, options: dict[str, Any], until: str, sources: Sources, color: bool) -> None:
+    def __init__(self, options: OptionValues, until: str, sources: Sources, color: bool) -> None:
         self.options = options
         self.until = until
         self.sources = sources
@@ -108,7 +111,8 @@ class Conversion:
         if self.until == "cudatilebc":
             return write_bytecode(module, self.version)
         if self.options["cuda_tile_module"]:
-            only: Any = module.regions[0].block.first_op
+            only = module.regions[0].block.first_op
+            assert only is not None
             only.detach()
             module = only
         text = print_op(module, style=style_of(self.options))

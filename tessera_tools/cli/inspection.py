@@ -6,20 +6,22 @@ options ──Inspection──▶ observers of the pass manager (dumps, times, p
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.cli.common import boolean, write_stderr
 from tessera_tools.diagnostics import closest, error, show_operations
 
 if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
     from tessera_tools.ir.actions import Watch
     from tessera_tools.ir.core import Operation
     from tessera_tools.ir.style import Style
     from tessera_tools.passes.base import Pass
     from tessera_tools.passes.debug import DebugPass
+    from tessera_tools.passes.manager import Observer
     from tessera_tools.passes.pipeline import Pipeline
     from tessera_tools.passes.printing import PrintOptions
     from tessera_tools.passes.statistics import Statistics
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Inspection", "style_of"]
 
 
-def style_of(options: Mapping[str, Any]) -> Style:
+def style_of(options: OptionValues) -> Style:
     """How IR is printed, by the options of a command."""
     from tessera_tools.ir.style import Style
 
@@ -63,9 +65,7 @@ class Inspection:
     )  # fmt: skip
     """The options that show the passes run."""
 
-    def __init__(
-        self, options: Mapping[str, Any], timing: Timing, doing: Callable[[str | None], None]
-    ) -> None:
+    def __init__(self, options: OptionValues, timing: Timing, doing: Callable[[str | None], None]) -> None:
         self._options = options
         self._timing = timing
         self._doing = doing
@@ -152,9 +152,9 @@ class Inspection:
         """Whether the user wants to see the passes run: a cached result does not show them."""
         return any(self._options[one] for one in self.WATCHES)
 
-    def observers(self) -> tuple[Any, ...]:
+    def observers(self) -> tuple[Observer, ...]:
         """The observers for the pass manager."""
-        observers: list[Any] = [_Doing(self._doing)]
+        observers: list[Observer] = [_Doing(self._doing)]
         if self._local is not None:
             observers.append(self._local)
         printing = self._printing() if self._prints else None

@@ -6,9 +6,15 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
-from tessera_tools.cli.command_line import SHARED_KINDS, SHARED_VALUES, CommandLine, entry_points, shared
+from tessera_tools.cli.command_line import (
+    SHARED_KINDS,
+    SHARED_VALUES,
+    CommandLine,
+    OptionValues,
+    entry_points,
+    shared,
+)
 from tessera_tools.diagnostics import error
 
 __all__ = ["COMMAND_LINE", "FLAGS", "REPEATED", "VALUES", "main", "run"]
@@ -76,7 +82,7 @@ def execute(argv: list[str]) -> int:
         raise error(None, str(failure)) from None
 
 
-def _run(options: dict[str, Any]) -> int:
+def _run(options: OptionValues) -> int:
     from tessera_tools.cli.pictures import print_picture, size_option
     from tessera_tools.emit.files import OutputSet
     from tessera_tools.layout import Picture, cute_notation, picture, read_layout, to_text

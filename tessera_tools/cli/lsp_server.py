@@ -383,19 +383,19 @@ def _closed(server: Server, params: lsp.DidCloseTextDocumentParams) -> None:
     server.publish(uri, 0, [])
 
 
-async def _run_line(server: Server, argument: dict[str, Any]) -> Json | None:
+async def _run_line(server: Server, argument: Json) -> Json | None:
     uri, line = _place(argument)
     params = {"uri": uri, "path": to_fs_path(uri) or uri, "line": line}
     return await _shown(server, "runLine", params, uri)
 
 
-async def _show_stage(server: Server, argument: dict[str, Any]) -> Json | None:
+async def _show_stage(server: Server, argument: Json) -> Json | None:
     uri, line = _place(argument)
     stage = argument.get("stage", "next")
     return await _shown(server, "showStage", {"uri": uri, "line": line, "stage": str(stage)}, uri)
 
 
-def _place(argument: dict[str, Any]) -> tuple[str, int]:
+def _place(argument: Json) -> tuple[str, int]:
     uri, line = argument.get("uri"), argument.get("line", 0)
     if not isinstance(uri, str) or not isinstance(line, int):
         raise ValueError('expected an argument {"uri": …, "line": …}')

@@ -11,7 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from tessera_tools.cli.lsp_commands import run_pipeline
 from tessera_tools.diagnostics import DiagnosticError
@@ -97,9 +97,9 @@ class Worker:
             )
         return found
 
-    def answer(self, method: str, params: Json) -> Any:
+    def answer(self, method: str, params: Json) -> object:
         """The result of one request."""
-        own: dict[str, Callable[[Json], Any]] = {
+        own: dict[str, Callable[[Json], object]] = {
             "configure": self.configure,
             "open": self.open,
             "warm": self.warm,

@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from tessera_tools.api.inputs import is_binary, parse_input
 from tessera_tools.cli.common import (
@@ -42,7 +42,11 @@ from tessera_tools.passes.reproducer import ENTRY, Reproducer, find_reproducer
 from tessera_tools.passes.timing import Timing
 from tessera_tools.target import Target
 
+T = TypeVar("T")
+
 if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
+    from tessera_tools.parser import ParseOptions
     from tessera_tools.passes.manager import Observer
     from tessera_tools.report import Recording, ValueLayout
 
@@ -52,7 +56,7 @@ __all__ = ["Session"]
 class Session:
     """The execution of one command line. `options` are click's; `begin` is the start time of the command."""
 
-    def __init__(self, options: dict[str, Any], begin: float) -> None:
+    def __init__(self, options: OptionValues, begin: float) -> None:
         self.options = options
         self.timing = Timing(begin)
         if options["mlir_timing"]:
@@ -335,7 +339,7 @@ class Session:
         return module
 
     def _parsed(self, chunk: Chunk | bytes, name: str, external: External) -> Operation:
-        common: dict[str, Any] = {
+        common: ParseOptions = {
             "allow_unregistered": self.options["allow_unregistered_dialect"],
             "implicit_module": not self.options["no_implicit_module"],
             "external": external,
@@ -344,11 +348,11 @@ class Session:
             return parse_input(chunk, name, **common)
         from tessera_tools.parser import parse_module
 
-        source, first_line = (chunk, 1) if isinstance(chunk, bytes) else (chunk.text, chunk.first_line)
-        implicit_constants = self.options["implicit_index_constants"]
-        return parse_module(
-            source, name, first_line=first_line, implicit_index_constants=implicit_constants, **common
+        source, common["first_line"] = (
+            (chunk, 1) if isinstance(chunk, bytes) else (chunk.text, chunk.first_line)
         )
+        common["implicit_index_constants"] = self.options["implicit_index_constants"]
+        return parse_module(source, name, **common)
 
     def _check_round_trip(self, module: Operation) -> None:
         """Print the module in each form, parse the text, and compare. Raises DiagnosticError if they differ."""
@@ -371,7 +375,7 @@ class Session:
             parse_input(data, self.input_name, allow_unregistered=self.options["allow_unregistered_dialect"])
         )
 
-    def _guard(self, doing: str, work: Any) -> Any:
+    def _guard(self, doing: str, work: Callable[[], T]) -> T:
         """Turn an unexpected exception into an error with a reproducer."""
         try:
             return work()

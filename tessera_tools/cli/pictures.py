@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import error
 
 if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
     from tessera_tools.ir.core import Operation
     from tessera_tools.layout import Picture
     from tessera_tools.report import ValueLayout
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["find_layouts", "print_layouts", "print_picture", "size_option", "write_graph"]
 
 
-def size_option(options: Mapping[str, Any], name: str) -> int | None:
+def size_option(options: OptionValues, name: str) -> int | None:
     """The value of an option that is a number from 1 to 10000. Raises DiagnosticError."""
     text = options[name]
     if text is None:

@@ -6,13 +6,12 @@ COMMAND_LINE of both ──described──▶ the page's controls ──request�
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from tessera_tools.cli import run, translate
 from tessera_tools.cli.command_line import CommandLine
 from tessera_tools.diagnostics import error
 from tessera_tools.emit.tunables import TUNABLES
-from tessera_tools.records import dataclass
+from tessera_tools.records import Json, dataclass
 
 __all__ = ["COMPILING", "RUNNING", "Given", "checked", "described"]
 
@@ -67,7 +66,7 @@ class Given:
         return [f"--{name}={value}" for name, value in {**passed, **self.running}.items()]
 
 
-def described() -> list[dict[str, Any]]:
+def described() -> list[dict[str, Json]]:
     """The options as the page shows them: name, help, words, and whether they are flags."""
     return [
         *(_described(translate.COMMAND_LINE, name, "compile") for name in COMPILING),
@@ -75,7 +74,7 @@ def described() -> list[dict[str, Any]]:
     ]
 
 
-def _described(line: CommandLine, name: str, group: str) -> dict[str, Any]:
+def _described(line: CommandLine, name: str, group: str) -> dict[str, Json]:
     kind = line.kinds.get(name)
     flag = name in line.flags or (name in line.values and line.values[name][2] == "")
     words = list(kind) if isinstance(kind, tuple) else []

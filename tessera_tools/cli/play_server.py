@@ -18,10 +18,9 @@ import json
 import os
 import socket
 import webbrowser
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
 from importlib import resources
 from pathlib import Path
-from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -82,7 +81,7 @@ def make_app(
             pool.close()
 
     async def index(request: Request) -> Response:
-        setup: dict[str, Any] = {
+        setup: dict[str, object] = {
             "options": described(),
             "examples": list(samples),
             "most": limits.program,
@@ -224,7 +223,7 @@ async def _body(request: Request, most: int) -> bytes | None:
     return bytes(body)
 
 
-def _request(body: bytes) -> dict[str, Any] | None:
+def _request(body: bytes) -> dict[str, object] | None:
     """The request; None if it is not an object in JSON."""
     try:
         data = json.loads(body)
@@ -233,7 +232,7 @@ def _request(body: bytes) -> dict[str, Any] | None:
     return data if isinstance(data, dict) else None
 
 
-async def _while_connected(request: Request, work: Any) -> bytes:
+async def _while_connected(request: Request, work: Coroutine[object, object, bytes]) -> bytes:
     """The result of `work`, which is canceled when the client leaves."""
 
     async def leaves() -> None:
@@ -278,8 +277,9 @@ def serve(host: str, port: int, limits: Limits, path: str | None, *, opens: bool
         listening = socket.create_server((address, port), family=family)
     except (OSError, UnicodeError) as failure:
         # Python adds the address to the reason, once more.
-        reason = (getattr(failure, "strerror", None) or str(failure)).partition(" (while ")[0].lower()
-        taken = getattr(failure, "errno", None) in (errno.EADDRINUSE, errno.EACCES)
+        known = failure if isinstance(failure, OSError) else None
+        reason = ((known.strerror if known else None) or str(failure)).partition(" (while ")[0].lower()
+        taken = known is not None and known.errno in (errno.EADDRINUSE, errno.EACCES)
         advice = "--port=0 takes any free port" if taken else "--host expects an address of this machine"
         raise error(None, f"cannot listen on {host}:{port}: {reason}", advice) from None
     number = listening.getsockname()[1]

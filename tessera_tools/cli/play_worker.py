@@ -14,7 +14,7 @@ import resource
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, BinaryIO
 
@@ -67,7 +67,7 @@ _DEEPEST = 20_000
 _STACK = 256 << 20
 
 
-def answer(request: Mapping[str, Any]) -> Json:
+def answer(request: Json) -> Json:
     """The answer to a request: what the page shows. Errors in the program and in the options are part of it."""
     recording = Recording(NAME)
     told: list[Diagnostic] = []
@@ -105,7 +105,7 @@ def answer(request: Mapping[str, Any]) -> Json:
     }
 
 
-def _text(request: Mapping[str, Any], name: str) -> str:
+def _text(request: Json, name: str) -> str:
     value = request.get(name, "")
     if not isinstance(value, str):
         raise error(None, f"the request's '{name}' is not a text")

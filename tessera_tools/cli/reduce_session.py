@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.api.inputs import is_binary, kind_of, parse_input
 from tessera_tools.bytecode import is_bytecode, read_bytecode, write_bytecode
@@ -21,6 +21,9 @@ from tessera_tools.reduce.module import reduce_module
 from tessera_tools.reduce.search import Budget, Exhausted
 from tessera_tools.reduce.text import reduce_ptx, reduce_text
 
+if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
+
 __all__ = ["Session"]
 
 MOST_TESTS, SECONDS, TEST_SECONDS = 5000, 3600.0, 60.0
@@ -31,7 +34,7 @@ _KINDS = {"llvmir": "LLVM IR", "ptx": "PTX"}
 class Session:
     """The execution of one command line. `options` are click's."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, options: OptionValues) -> None:
         self.options = options
         self.color = use_color(options["color"] or "auto")
         self.best = b""

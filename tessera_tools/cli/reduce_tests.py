@@ -11,8 +11,8 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from tessera_tools.emit.tunables import TUNABLES
 from tessera_tools.process import Finished, run, run_forked, signal_name
 from tessera_tools.runtime.arguments import BufferSpec, parse_argument
 from tessera_tools.runtime.types import Array, Type
+
+if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
 
 __all__ = ["Test", "make_test"]
 
@@ -55,7 +58,7 @@ class Test:
         raise NotImplementedError
 
 
-def make_test(options: Mapping[str, Any], folder: str, seconds: float) -> Test:
+def make_test(options: OptionValues, folder: str, seconds: float) -> Test:
     """The test that the options describe; it may use files in `folder`. Raises DiagnosticError."""
     command = list(options["rest"])
     if options["test"] is not None:
@@ -162,7 +165,7 @@ _SIGNATURES: dict[str, Signature] = {
 class _WrongResult(Test):
     """tessera-run leaves other buffers than a reference does."""
 
-    def __init__(self, command: list[str], options: Mapping[str, Any], folder: str, seconds: float) -> None:
+    def __init__(self, command: list[str], options: OptionValues, folder: str, seconds: float) -> None:
         if os.path.basename(command[0]) != "tessera-run":
             raise error(None, f"--fails=wrong-result compares runs of tessera-run, found '{command[0]}'")
         self._command = command

@@ -10,10 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.cli.common import write_stderr
 from tessera_tools.diagnostics import Diagnostic, Remark, Sources, error, render
+from tessera_tools.records import Json
+
+if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
 
 __all__ = ["FORMATS", "KINDS", "Remarks"]
 
@@ -33,7 +37,7 @@ class Remarks:
     """
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> Remarks:
+    def of(cls, options: OptionValues) -> Remarks:
         """By the options of a command (`REMARK_OPTIONS`). A filter alone asks for remarks as text."""
         given = {
             kind: options[f"remarks_filter_{kind}" if kind else "remarks_filter"] for kind in ("", *KINDS)
@@ -102,7 +106,7 @@ def _place(remark: Remark) -> tuple[str, int, int]:
     return place if place is not None else ("", 0, 0)
 
 
-def _record(remark: Remark) -> dict[str, Any]:
+def _record(remark: Remark) -> dict[str, Json]:
     place = remark.location.start() if remark.location is not None else None
     file, line, column = place if place is not None else (None, None, None)
     return {

@@ -7,10 +7,9 @@ module ──print: custom, generic, with locations──▶ text ──parse─
 from __future__ import annotations
 
 import difflib
-from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError, error
-from tessera_tools.ir.core import Operation
+from tessera_tools.ir.core import BlockArgument, Operation
 from tessera_tools.ir.printing import print_op
 from tessera_tools.ir.style import Style
 from tessera_tools.parser import parse_module
@@ -98,7 +97,7 @@ def _keep_unwritten_locations(module: Operation, again: Operation, file: str) ->
     """Give what the text does not write its location back: the block arguments of an `scf.for`, and the terminator
     that may be omitted."""
     for op, found in zip(module.walk(), again.walk(), strict=False):
-        pairs: list[tuple[Any, Any]] = [(op, found)]
+        pairs: list[tuple[Operation | BlockArgument, Operation | BlockArgument]] = [(op, found)]
         for region, parsed in zip(op.regions, found.regions, strict=False):
             for block, other in zip(region.blocks, parsed.blocks, strict=False):
                 pairs += zip(block.arguments, other.arguments, strict=False)

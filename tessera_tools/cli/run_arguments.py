@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -27,6 +27,10 @@ from tessera_tools.runtime.compare import compare
 from tessera_tools.runtime.launch_file import LaunchFile, read_launch
 from tessera_tools.runtime.signature import Parameter, Scalar, Shape, Signature
 from tessera_tools.runtime.types import TYPES, Array, Type
+
+if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
+    from tessera_tools.runtime.interface import Argument
 
 __all__ = ["Arguments", "Check", "read_shape"]
 
@@ -57,10 +61,19 @@ def _integer(argument: object) -> int | None:
     return value if isinstance(value, int) else None
 
 
+class Contents(Protocol):
+    """What `--out` and `--expect` read: a buffer, or the whole result of a plan."""
+
+    @property
+    def type(self) -> Type | None: ...
+
+    def array(self) -> Array: ...
+
+
 class Arguments:
     """The arguments of one command line. `buffers` and `values` belong to the device of the last `place`."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, options: OptionValues) -> None:
         self.texts: list[str] = list(options["arg"])
         self.outs = [parse_output(text) for text in options["out"]]
         self.expectations = [parse_expectation(text) for text in options["expect"]]
@@ -72,7 +85,7 @@ class Arguments:
         self.images: dict[str, bytes] = {}
         self.expected: list[tuple[Array, Type]] = []
         self.buffers: dict[str, runtime.Buffer] = {}
-        self.values: list[Any] = []
+        self.values: list[Argument] = []
 
     @property
     def entry(self) -> str | None:
@@ -202,13 +215,15 @@ class Arguments:
                 "element_strides": [1] * len(spec.box),
                 "swizzle": spec.swizzle,
                 "fill": spec.fill,
+                "interleave": "none",
+                "l2_promotion": "none",
             }
         )
         return Scalar(raw)
 
     # -- afterwards
 
-    def outputs(self, buffers: Mapping[str, runtime.Buffer]) -> Iterator[tuple[str, bytes]]:
+    def outputs(self, buffers: Mapping[str, Contents]) -> Iterator[tuple[str, bytes]]:
         """Files to write: of `--out`, and the `out` of a launch's buffers."""
         for name, path in self.outs:
             array = buffers[name].array()
@@ -224,14 +239,14 @@ class Arguments:
                     path = self.launch.resolve(image.out, f"buffers.{name}.out")
                     yield path, buffers[name].array().tobytes()
 
-    def check(self, buffers: Mapping[str, runtime.Buffer]) -> list[Check]:
+    def check(self, buffers: Mapping[str, Contents]) -> list[Check]:
         """Check every `--expect`. Raises DiagnosticError if shapes or types cannot be compared."""
         return [
             self._check(one, *expected, buffers[one.buffer])
             for one, expected in zip(self.expectations, self.expected, strict=True)
         ]
 
-    def _check(self, one: Expectation, expected: Array, type: Type, buffer: runtime.Buffer) -> Check:
+    def _check(self, one: Expectation, expected: Array, type: Type, buffer: Contents) -> Check:
         found, own = buffer.array(), buffer.type or TYPES["u8"]
         if self.launch is not None and found.nbytes == expected.nbytes:
             # A raw image has no type.

@@ -31,6 +31,7 @@ from tessera_tools.target import Target, lookup
 from tessera_tools.target.timing import timing
 
 if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
     from tessera_tools.passes.manager import Observer
     from tessera_tools.report import Recording
 
@@ -56,7 +57,7 @@ class Loaded:
     """What its compilation did, if it was recorded."""
 
 
-def load_input(options: dict[str, Any], sources: Sources, *, record: bool = False) -> Loaded:
+def load_input(options: OptionValues, sources: Sources, *, record: bool = False) -> Loaded:
     """Read the input of a command line, and compile it if necessary. record: for a report. Raises DiagnosticError."""
     name, data = read_input(options["input"])
     kind = kind_of(name, data)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import sys
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +23,9 @@ from tessera_tools.runtime.ranks import PlanResult, check_arguments, run_plan
 from tessera_tools.runtime.report import as_json
 from tessera_tools.runtime.types import Array, Type
 from tessera_tools.sim.findings import Findings
+
+if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
 
 __all__ = ["Program", "check_options", "plan_of", "run_ranks"]
 
@@ -44,7 +47,7 @@ _OF_ONE_KERNEL = (
 
 @dataclass(frozen=True, slots=True)
 class _Whole:
-    """A whole result, with the interface of a buffer for --out and --expect."""
+    """A whole result, as `Contents` for --out and --expect."""
 
     content: Array
     type: Type
@@ -53,7 +56,7 @@ class _Whole:
         return self.content
 
 
-def check_options(options: dict[str, Any]) -> None:
+def check_options(options: OptionValues) -> None:
     """Raises DiagnosticError for options that apply to a single kernel."""
     if (options["report"] or "").endswith(".html"):
         raise error(
@@ -106,7 +109,7 @@ class Program:
     arrays: list[Array]
 
     @classmethod
-    def of(cls, loaded: Loaded, options: dict[str, Any]) -> Program:
+    def of(cls, loaded: Loaded, options: OptionValues) -> Program:
         """Raises DiagnosticError if the options do not match the plan."""
         plan = plan_of(loaded, options["entry"], options["ranks"])
         arguments = Arguments(options)
@@ -125,7 +128,7 @@ def _results(plan: Plan) -> list[str]:
     return [f"result{number}" for number in range(len(plan.results))]
 
 
-def run_ranks(program: Program, options: dict[str, Any], max_instructions: int) -> tuple[int, bool]:
+def run_ranks(program: Program, options: OptionValues, max_instructions: int) -> tuple[int, bool]:
     """Run the plan; returns (findings and disagreements, whether an --expect failed)."""
     loaded, plan, arguments = program.loaded, program.plan, program.arguments
     names = _results(plan)
@@ -144,7 +147,7 @@ def run_ranks(program: Program, options: dict[str, Any], max_instructions: int) 
         max_instructions=max_instructions,
     )
     findings = _findings(made).under(options["findings"] or "warnings")
-    buffers: dict[str, Any] = {
+    buffers: dict[str, _Whole] = {
         name: _Whole(*result) for name, result in zip(names, made.results, strict=True)
     }
     to_stdout = options["report"] == "-"
@@ -168,7 +171,7 @@ def run_ranks(program: Program, options: dict[str, Any], max_instructions: int) 
     return found, wrong
 
 
-def _arrays(plan: Plan, options: dict[str, Any]) -> list[Array]:
+def _arrays(plan: Plan, options: OptionValues) -> list[Array]:
     """The whole arguments."""
     found: list[Array] = []
     for number, text in enumerate(options["arg"]):

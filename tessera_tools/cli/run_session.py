@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -35,10 +35,13 @@ from tessera_tools.records import replace
 from tessera_tools.runtime.compare import same_bits
 from tessera_tools.runtime.signature import Shape, with_names
 from tessera_tools.sim.findings import Finding, Findings
-from tessera_tools.target import Target
 
 if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
+    from tessera_tools.runtime.interface import LaunchOptions
+    from tessera_tools.runtime.simulated import SimulatedModule
     from tessera_tools.runtime.timing import Estimate
+    from tessera_tools.runtime.workers import PartialLaunch
 
 __all__ = ["FINDING", "WRONG", "Session"]
 
@@ -53,7 +56,7 @@ MAX_INSTRUCTIONS = 100_000_000
 class Session:
     """The execution of one command line; `options` are click's."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, options: OptionValues) -> None:
         self.options = options
         self.sources = Sources()
         self.color = use_color(options["color"] or "auto")
@@ -242,9 +245,9 @@ class Session:
         shared = options["shared"] if options["shared"] is not None else arguments.shared
         if not number:
             self._warn_of_shared(kernel, shared)
-        settings: dict[str, Any] = {}
-        watch = contextlib.nullcontext() if self.cuda else _Watch(kernel.name, number, count)
-        if not self.cuda:
+        settings: LaunchOptions = {}
+        watch = None if self.cuda else _Watch(kernel.name, number, count)
+        if watch is not None:
             settings = {
                 "seed": seed,
                 "mode": mode,
@@ -256,7 +259,7 @@ class Session:
                 "clock_mhz": options["timing_clock"],
                 "watch": watch,
             }
-        with watch:
+        with watch or contextlib.nullcontext():
             result = kernel.launch(
                 grid,
                 arguments.values,
@@ -280,9 +283,10 @@ class Session:
         """Warn if the PTX declares dynamic shared memory of unspecified size."""
         if shared is not None or kernel.signature.dynamic_shared:
             return
-        program = getattr(getattr(getattr(kernel, "owner", None), "inner", None), "program", None)
-        if program is None:
+        module = _simulated(kernel)
+        if module is None:
             return
+        program = module.inner.program
         for variable in program.scope.variables.values():
             if variable.space == "shared" and variable.extern:
                 what = f"'{variable.name}' is dynamic shared memory, but its size is 0"
@@ -304,8 +308,8 @@ class Session:
         raise error(Position(name, finding.line, 1), f"{finding.message}: {finding.instruction}", *notes)
 
     def _ptx_name(self, kernel: runtime.Kernel) -> str:
-        program = getattr(getattr(getattr(kernel, "owner", None), "inner", None), "program", None)
-        return program.file if program is not None else "<ptx>"
+        module = _simulated(kernel)
+        return module.inner.program.file if module is not None else "<ptx>"
 
     def _compare_runs(
         self, first: Mapping[str, runtime.Buffer], other: Mapping[str, runtime.Buffer], seed: int, mode: str
@@ -449,10 +453,10 @@ class Session:
         from tessera_tools.runtime.report import stats_tables
 
         stats = self.results[0].stats
-        module: Any = getattr(kernel, "owner", None)
+        module = _simulated(kernel)
         if stats is None or module is None:
             return
-        target: Target | None = module.target
+        target = module.target
         used = kernel.signature.registers
         if not used and target is not None and isinstance(loaded.code, str):
             used = registers(loaded.code, kernel.name, target)
@@ -465,16 +469,23 @@ class Session:
             print_table(title, columns, rows)
 
 
+def _simulated(kernel: runtime.Kernel) -> SimulatedModule | None:
+    """The module of a kernel on the simulated GPU."""
+    from tessera_tools.runtime.simulated import SimulatedKernel
+
+    return kernel.owner if isinstance(kernel, SimulatedKernel) else None
+
+
 class _Watch:
     """A progress bar on stderr, on a terminal, for a launch that takes more than two seconds."""
 
     def __init__(self, name: str, number: int, count: int) -> None:
         self.title = name if count == 1 else f"{name}, schedule {number + 1} of {count}"
-        self.launch: Any = None
+        self.launch: PartialLaunch | None = None
         self.done = threading.Event()
         self.thread: threading.Thread | None = None
 
-    def __call__(self, launch: Any) -> None:
+    def __call__(self, launch: PartialLaunch) -> None:
         self.launch = launch
 
     def __enter__(self) -> _Watch:

@@ -21,7 +21,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 from tessera_tools.cli.client import ShortPath, identity, server_folder
 from tessera_tools.cli.start import SERVED, main_of
@@ -274,7 +274,7 @@ def _receive(client: socket.socket) -> tuple[str, Callable[[], None]]:
         if not part:
             raise ValueError("an incomplete request")
         data += part
-    request: Mapping[str, Any] = ast.literal_eval(data.decode("ascii"))
+    request: Request = ast.literal_eval(data.decode("ascii"))
     if request["program"] not in (*SERVED, "status", "stop"):
         raise ValueError("an unknown program")
     try:
@@ -291,7 +291,11 @@ class _TooNarrowError(Exception):
     """The server was started with less than this client has: the client runs its command itself."""
 
 
-def _adopt(request: Mapping[str, Any]) -> None:
+Request: TypeAlias = Mapping[str, Any]
+"""What the client sends, as Python's literals."""
+
+
+def _adopt(request: Request) -> None:
     """Take the resource limits, priority and processors of the client. Raises OSError if that is not permitted."""
     import resource
 
@@ -309,7 +313,7 @@ def _adopt(request: Mapping[str, Any]) -> None:
         raise OSError("other processors")
 
 
-def _enter(request: Mapping[str, Any], descriptors: list[int]) -> None:
+def _enter(request: Request, descriptors: list[int]) -> None:
     """Take over the streams, working directory, environment and umask of the client."""
     for number, descriptor in enumerate(descriptors[:3]):
         os.dup2(descriptor, number)

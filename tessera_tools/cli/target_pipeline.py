@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.api.inputs import DEFAULT_GPU, find_target
 from tessera_tools.diagnostics import closest, error
 from tessera_tools.emit.compiled import Options
@@ -34,11 +32,11 @@ def target_pipeline(module: Operation, text: str, to: str | None, verify_each: b
     return pipeline_to(options, begin_lowering(module, options), to or "llvm")
 
 
-def _read(text: str) -> tuple[str | None, dict[str, Any]]:
+def _read(text: str) -> tuple[str | None, dict[str, str | None]]:
     """The GPU, if it is given, and the options by their fields."""
     gpu: str | None = None
     words = {one.option: one.words for one in TUNABLES} | {"abi": _ABI}
-    given: dict[str, Any] = {one.name: None for one in TUNABLES}
+    given: dict[str, str | None] = {one.name: None for one in TUNABLES}
     for word in text.split():
         name, equals, value = word.partition("=")
         if not equals and gpu is None:

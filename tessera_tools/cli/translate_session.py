@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.api.inputs import (
     DEFAULT_GPU,
@@ -37,6 +37,7 @@ from tessera_tools.passes.timing import Timing
 from tessera_tools.target import lookup, occupancy
 
 if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
     from tessera_tools.emit.worker import Worker
     from tessera_tools.ir.core import Operation
     from tessera_tools.passes.base import Pass
@@ -63,7 +64,7 @@ FILE_NAMES = {
 class Session:
     """The execution of one command line. `options` are click's; `begin` is the start time of the command."""
 
-    def __init__(self, options: dict[str, Any], until: str, begin: float) -> None:
+    def __init__(self, options: OptionValues, until: str, begin: float) -> None:
         self.options = options
         self.until = until
         self.timing = Timing(begin)

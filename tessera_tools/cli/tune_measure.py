@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import statistics
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from tessera_tools.runtime.compare import compare, same_bits
 from tessera_tools.runtime.signature import Shape
 from tessera_tools.runtime.types import TYPES, Array, Type, lookup_type
 from tessera_tools.target import Target
+
+if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
 
 __all__ = ["Candidates", "Job", "Reference", "check_schedule", "compiled", "measured", "untuned"]
 
@@ -46,7 +49,7 @@ class Job:
     name: str
     target: Target
     entry: str | None
-    options: Mapping[str, Any]
+    options: OptionValues
     """click's parameters: the launch and its arguments."""
     grid: Shape
     measure: str
@@ -197,7 +200,7 @@ class _Run:
         self.shape: dict[str, Any] = {"shared": self.arguments.shared, "cluster": self.arguments.cluster}
 
     def launch(self) -> runtime.Result:
-        options: dict[str, Any] = {} if self.job.measure == "gpu" else {"timing": True}
+        options: OptionValues = {} if self.job.measure == "gpu" else {"timing": True}
         return self.kernel.launch(self.job.grid, self.arguments.values, **self.shape, **options)
 
     def compute(self, grid: Shape) -> runtime.Result:

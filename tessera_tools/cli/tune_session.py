@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.api.inputs import DEFAULT_GPU, digest_of_input, find_target
 from tessera_tools.cli.common import (
@@ -37,6 +37,9 @@ from tessera_tools.tuning.exploration import Exploration, Run, progress_bar
 from tessera_tools.tuning.pool import Local, RayPool
 from tessera_tools.tuning.search import Search
 
+if TYPE_CHECKING:
+    from tessera_tools.cli.command_line import OptionValues
+
 __all__ = ["Session"]
 
 _SHOWN = 5
@@ -46,9 +49,9 @@ _SHOWN = 5
 class Session:
     """The execution of one command line; `options` are click's."""
 
-    def __init__(self, options: dict[str, Any]) -> None:
+    def __init__(self, options: OptionValues) -> None:
         # What `Arguments` reads beside these.
-        self.options: dict[str, Any] = {**options, "out": (), "expect": ()}
+        self.options: OptionValues = {**options, "out": (), "expect": ()}
         self.sources = Sources()
         self.color = use_color(options["color"] or "auto")
         self.exploration: Exploration | None = None
@@ -125,7 +128,7 @@ class Session:
     def _run_key(self, job: Job, digest: str, arguments: Arguments) -> str:
         """The key of the trials: everything that a measurement depends on."""
         given = self.options
-        parts: dict[str, Any] = {
+        parts: dict[str, object] = {
             "kernel": digest,
             "target": job.target.name,
             "entry": job.entry,

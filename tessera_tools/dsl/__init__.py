@@ -14,7 +14,7 @@ types.py        f16, ptr[f16], tile[128, 64, f16], array[f16, 2], constexpr
 function.py     kernel: parameters, launches
 source.py       the syntax of a function, with its place in the file
 liveness.py     which variables loops carry and branches merge
-interpreter.py  statements; expressions.py: expressions
+interpreter.py  statements; expressions.py: expressions; callables.py: which functions a kernel calls
 emitter.py      building ops; the order of accesses to memory
 values.py       tiles with operators
 library.py      functions of several ops
@@ -27,7 +27,7 @@ second compiler: the result is a module that goes through the same passes as tex
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from collections.abc import Callable
 
 from tessera_tools.dsl import library, ops, reductions
 from tessera_tools.dsl.function import Function, kernel
@@ -70,7 +70,7 @@ __all__ = [
     "make_tensor_view", "maximum", "minimum", "mmaf", "num_programs", "num_tiles", "ones", "program_id", "ptr",
     "reduce", "reshape", "scan", "softmax", "static_range", "store", "tile", "transpose", "where", "zeros",
 ]  # fmt: skip
-_BUILTINS = {
+_BUILTINS: dict[str, Callable[..., object]] = {
     "abs": library.absolute, "max": reductions.amax, "min": reductions.amin, "print": library.output,
     "range": library.range, "sum": reductions.total,
 }  # fmt: skip
@@ -81,7 +81,7 @@ __all__ += [*dtypes]  # noqa: PLE0604
 __all__ += [name for name in ops.names() if name not in __all__ and not hasattr(builtins, name)]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., object]:
     if name in _BUILTINS:
         return _BUILTINS[name]
     if name in ops.classes():

@@ -2,8 +2,8 @@
 
 # Generated from the declarations of the ops by `python -m tessera_tools.dsl.stubs`.
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, SupportsAbs, TypeAlias, TypeVar, overload
 
 from tessera_tools.dsl.function import Function as Function
 from tessera_tools.dsl.function import kernel as kernel
@@ -37,6 +37,7 @@ from tessera_tools.dsl.library import zeros as zeros
 from tessera_tools.dsl.reductions import reduce as reduce
 from tessera_tools.dsl.reductions import scan as scan
 from tessera_tools.dsl.reductions import softmax as softmax
+from tessera_tools.dsl.types import TypeLike as _TypeLike
 from tessera_tools.dsl.values import Tile as Tile
 from tessera_tools.dsl.values import Token as _Token
 from tessera_tools.dsl.values import View as View
@@ -44,7 +45,7 @@ from tessera_tools.dsl.values import View as View
 # An operand of an op: a number is a constant of the type of the other operands.
 _Number: TypeAlias = bool | int | float
 # The type of a result: a type, an element type, a shape, or MLIR text.
-_Type: TypeAlias = Any
+_Type: TypeAlias = _TypeLike | Sequence[int]
 _T = TypeVar("_T")
 _RoundingMode: TypeAlias = Literal[
     "nearest_even", "zero", "negative_inf", "positive_inf", "approx", "full", "nearest_int_to_zero", "nearest_away"
@@ -228,7 +229,7 @@ class _Scalar(Tile):
 
     def __init__(self, value: Tile | _Number = ...) -> None: ...
     @staticmethod
-    def multiple_of(divisor: int) -> Any:
+    def multiple_of(divisor: int) -> type[_Scalar]:
         """The annotation of a number that the caller guarantees to be a multiple of `divisor`, a power of two."""
 
 class i1(_Scalar): ...
@@ -251,26 +252,26 @@ class ptr(Tile):
 
     def __class_getitem__(cls, element: type[_Scalar]) -> type[ptr]: ...
     @staticmethod
-    def aligned(alignment: int) -> Any:
+    def aligned(alignment: int) -> type[ptr]:
         """A pointer whose address is a multiple of `alignment` bytes."""
 
 class tile(Tile):
     """`tile[128, 64, f16]`: a tile of 128 by 64 elements; `tile[f16]`: one element."""
 
-    def __class_getitem__(cls, parts: Any) -> type[tile]: ...
+    def __class_getitem__(cls, parts: type[Tile] | tuple[int | type[Tile], ...]) -> type[tile]: ...
 
 class array(Array):
     """`array[f16, 2]`: a matrix, passed as a pointer, two extents and two strides."""
 
-    def __class_getitem__(cls, parts: Any) -> type[array]: ...
+    def __class_getitem__(cls, parts: type[_Scalar] | tuple[type[_Scalar], int]) -> type[array]: ...
     @staticmethod
-    def aligned(alignment: int) -> Any:
+    def aligned(alignment: int) -> type[array]:
         """Address, rows and last extent are multiples of `alignment` bytes."""
     class strided(Array):
         """The same array type, of any strides."""
 
         @staticmethod
-        def aligned(alignment: int) -> Any: ...
+        def aligned(alignment: int) -> type[array]: ...
 
 # The annotation of a parameter whose value is known when the kernel is compiled.
 constexpr: TypeAlias = Any
@@ -280,7 +281,7 @@ constexpr: TypeAlias = Any
 @overload
 def abs(x: Tile, /) -> Tile: ...
 @overload
-def abs(x: Any, /) -> Any: ...
+def abs(x: SupportsAbs[_T], /) -> _T: ...
 @overload
 def max(x: Tile, *, axis: int | None = ..., keep_dims: bool = ...) -> Tile:
     """The greatest element along an axis, or of all."""
@@ -289,9 +290,9 @@ def max(x: Tile | _Number, y: Tile, /, *others: Tile | _Number) -> Tile: ...
 @overload
 def max(x: Tile, y: _Number, /, *others: Tile | _Number) -> Tile: ...
 @overload
-def max(x: Iterable[_T], /, *, key: Callable[[_T], Any] | None = ..., default: Any = ...) -> _T: ...
+def max(x: Iterable[_T], /, *, key: Callable[[_T], object] | None = ..., default: _T = ...) -> _T: ...
 @overload
-def max(x: _T, y: _T, /, *others: _T, key: Callable[[_T], Any] | None = ...) -> _T: ...
+def max(x: _T, y: _T, /, *others: _T, key: Callable[[_T], object] | None = ...) -> _T: ...
 @overload
 def min(x: Tile, *, axis: int | None = ..., keep_dims: bool = ...) -> Tile:
     """The least element along an axis, or of all."""
@@ -300,25 +301,31 @@ def min(x: Tile | _Number, y: Tile, /, *others: Tile | _Number) -> Tile: ...
 @overload
 def min(x: Tile, y: _Number, /, *others: Tile | _Number) -> Tile: ...
 @overload
-def min(x: Iterable[_T], /, *, key: Callable[[_T], Any] | None = ..., default: Any = ...) -> _T: ...
+def min(x: Iterable[_T], /, *, key: Callable[[_T], object] | None = ..., default: _T = ...) -> _T: ...
 @overload
-def min(x: _T, y: _T, /, *others: _T, key: Callable[[_T], Any] | None = ...) -> _T: ...
+def min(x: _T, y: _T, /, *others: _T, key: Callable[[_T], object] | None = ...) -> _T: ...
 @overload
 def sum(x: Tile, axis: int | None = ..., keep_dims: bool = ...) -> Tile:
     """The sum of the elements along an axis, or of all. keep_dims: the axis stays, with extent 1."""
 @overload
-def sum(x: Iterable[Any], /, start: Any = ...) -> Any: ...
+def sum(x: Iterable[_T], /, start: _T = ...) -> _T: ...
 @overload
 def range(stop: int, /) -> Sequence[int]: ...
 @overload
 def range(start: int, stop: int, step: int = ..., /) -> Sequence[int]: ...
 @overload
-def range(*bounds: Tile | int) -> Sequence[Any]:
+def range(stop: Tile, /) -> Sequence[Tile]: ...
+@overload
+def range(start: Tile, stop: Tile | int, step: Tile | int = ..., /) -> Sequence[Tile]: ...
+@overload
+def range(start: Tile | int, stop: Tile, step: Tile | int = ..., /) -> Sequence[Tile]: ...
+@overload
+def range(start: Tile | int, stop: Tile | int, step: Tile, /) -> Sequence[Tile]:
     """The numbers of a loop of the kernel, as Python's `range`; the step is positive."""
 
 # The ops of cuda_tile.
 
-def get_global(name: Any, result: _Type = ...) -> Tile:
+def get_global(name: str, result: _Type = ...) -> Tile:
     """The address of a global."""
 
 def iota(result: _Type = ...) -> Tile:
@@ -748,7 +755,7 @@ def load_view_tko(
     *,
     memory_ordering_semantics: _MemoryOrderingSemantics | None = ...,
     memory_scope: _MemoryScope | None = ...,
-    optimization_hints: Any | None = ...,
+    optimization_hints: Mapping[str, Mapping[str, object]] | str | None = ...,
     inbounds: Sequence[bool] | None = ...,
 ) -> Tile:
     """Loads one tile of a view; elements outside the tensor are the view's padding value."""
@@ -760,7 +767,7 @@ def load_view_tko(
     *,
     memory_ordering_semantics: _MemoryOrderingSemantics | None = ...,
     memory_scope: _MemoryScope | None = ...,
-    optimization_hints: Any | None = ...,
+    optimization_hints: Mapping[str, Mapping[str, object]] | str | None = ...,
     inbounds: Sequence[bool] | None = ...,
     token: _Token,
 ) -> tuple[Tile, _Token]: ...
@@ -773,7 +780,7 @@ def store_view_tko(
     *,
     memory_ordering_semantics: _MemoryOrderingSemantics | None = ...,
     memory_scope: _MemoryScope | None = ...,
-    optimization_hints: Any | None = ...,
+    optimization_hints: Mapping[str, Mapping[str, object]] | str | None = ...,
     inbounds: Sequence[bool] | None = ...,
 ) -> None:
     """Stores one tile of a view; elements out of bounds are skipped."""
@@ -785,7 +792,7 @@ def store_view_tko(
     *,
     memory_ordering_semantics: _MemoryOrderingSemantics | None = ...,
     memory_scope: _MemoryScope | None = ...,
-    optimization_hints: Any | None = ...,
+    optimization_hints: Mapping[str, Mapping[str, object]] | str | None = ...,
     inbounds: Sequence[bool] | None = ...,
     token: _Token,
 ) -> _Token: ...
@@ -805,7 +812,7 @@ def load_ptr_tko(
     *,
     memory_ordering_semantics: _MemoryOrderingSemantics | None = ...,
     memory_scope: _MemoryScope | None = ...,
-    optimization_hints: Any | None = ...,
+    optimization_hints: Mapping[str, Mapping[str, object]] | str | None = ...,
 ) -> Tile:
     """Gathers elements from a tile of pointers; if the mask is false, the padding value (or an unspecified one)."""
 @overload
@@ -817,7 +824,7 @@ def load_ptr_tko(
     *,
     memory_ordering_semantics: _MemoryOrderingSemantics | None = ...,
     memory_scope: _MemoryScope | None = ...,
-    optimization_hints: Any | None = ...,
+    optimization_hints: Mapping[str, Mapping[str, object]] | str | None = ...,
     token: _Token,
 ) -> tuple[Tile, _Token]: ...
 
@@ -829,7 +836,7 @@ def store_ptr_tko(
     *,
     memory_ordering_semantics: _MemoryOrderingSemantics | None = ...,
     memory_scope: _MemoryScope | None = ...,
-    optimization_hints: Any | None = ...,
+    optimization_hints: Mapping[str, Mapping[str, object]] | str | None = ...,
 ) -> None:
     """Scatters elements to a tile of pointers, if the mask is true."""
 @overload
@@ -840,7 +847,7 @@ def store_ptr_tko(
     *,
     memory_ordering_semantics: _MemoryOrderingSemantics | None = ...,
     memory_scope: _MemoryScope | None = ...,
-    optimization_hints: Any | None = ...,
+    optimization_hints: Mapping[str, Mapping[str, object]] | str | None = ...,
     token: _Token,
 ) -> _Token: ...
 

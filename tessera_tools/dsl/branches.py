@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects.cuda_tile.types import TOKEN, TileType, scalar
 from tessera_tools.dsl.expressions import Expressions, Missing
-from tessera_tools.dsl.values import Runtime, Tile, describe, natural_type, wrap
+from tessera_tools.dsl.source import Placed
+from tessera_tools.dsl.values import Operand, Runtime, Tile, describe, is_operand, natural_type, wrap
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Region, Value
 from tessera_tools.ir.types import IntegerType
@@ -29,13 +29,13 @@ NOTHING = object()
 class Exit:
     """A loop of the kernel around the current statement: where `break` and `continue` go."""
 
-    node: ast.AST
+    node: Placed
     carried: list[str]
     tokens: list[str]
     types: list[TileType]
     adaptable: set[str]
     """The carried variables that are numbers of Python before the loop, whose type is not settled yet."""
-    fixed: dict[str, Any] = field(default_factory=dict[str, Any])
+    fixed: dict[str, object] = field(default_factory=dict[str, object])
     """Variables that the body assigns and that are live at its head, but that no loop can carry: views, tuples."""
     next: Callable[[], list[Value]] | None = None
     """The values of `continue` before the carried ones."""
@@ -51,7 +51,7 @@ class Unrolled:
 class Retry(Exception):
     """A number that the loop `node` carries turned out to have another type."""
 
-    def __init__(self, node: ast.AST, name: str, type: TileType) -> None:
+    def __init__(self, node: Placed, name: str, type: TileType) -> None:
         self.node = node
         self.name = name
         self.type = type
@@ -61,7 +61,7 @@ class Retry(Exception):
 class State:
     """Variables and tokens at a point of the program."""
 
-    variables: dict[str, Any]
+    variables: dict[str, object]
     tokens: dict[str, Value]
 
 
@@ -78,7 +78,7 @@ class _Branch:
 class Branches(Expressions):
     """Compiles branches in the current frame."""
 
-    def choose(self, node: ast.IfExp, condition: Tile) -> Any:
+    def choose(self, node: ast.IfExp, condition: Tile) -> object:
         """The value of `a if condition else b`, of which one is computed."""
         name = "%value"
         sides = [
@@ -89,7 +89,7 @@ class Branches(Expressions):
             self.join(node, condition, sides, [name])
             return self.frame.variables.pop(name)
 
-    def _bind_hidden(self, name: str, value: Any) -> bool:
+    def _bind_hidden(self, name: str, value: object) -> bool:
         self.frame.variables[name] = value
         return False
 
@@ -114,7 +114,7 @@ class Branches(Expressions):
         self.frame.variables = dict(state.variables)
         self.emitter.tokens = dict(state.tokens)
 
-    def join(self, node: ast.AST, condition: Tile, sides: Sequence[_Branch], names: Sequence[str]) -> bool:
+    def join(self, node: Placed, condition: Tile, sides: Sequence[_Branch], names: Sequence[str]) -> bool:
         """The `if` of two sides, which yields the variables and tokens in which they differ."""
         reached = [side for side in sides if not side.ends]
         merged: list[tuple[str, list[Runtime]]] = []
@@ -143,7 +143,7 @@ class Branches(Expressions):
             other = Region() if empty else Region([sides[1].block])
             made = ct.If(condition.ir, outputs=types, thenRegion=Region([sides[0].block]), elseRegion=other)
             results = list(self.emitter.insert(made).results)
-            for (name, values), result in zip(merged, results, strict=False):
+            for (name, values), result in zip(merged, results[: len(merged)], strict=True):
                 result.name_hint = name if not name.startswith("%") else None
                 origins = [value.origin for value in values if value.origin is not None]
                 origin = self.emitter.memory.unite(*origins) if origins else None
@@ -167,13 +167,13 @@ class Branches(Expressions):
                 found = self.emitter.insert(ct.MakeToken(result=TOKEN)).result
         return found
 
-    def _merge(self, name: str, reached: Sequence[_Branch], node: ast.AST) -> list[Runtime] | None:
+    def _merge(self, name: str, reached: Sequence[_Branch], node: Placed) -> list[Runtime] | None:
         """The values of a variable at the end of each side, in one type; None if no `if` result is needed."""
         if not reached:
             return None
         before = self.frame.variables.get(name, NOTHING)
         values = [side.state.variables.get(name, NOTHING) for side in reached]
-        line = getattr(node, "lineno", 0) + self.frame.source.first_line
+        line = node.lineno + self.frame.source.first_line
         if any(value is NOTHING or isinstance(value, Missing) for value in values):
             reason = f"it is assigned on only one side of the 'if' in line {line}"
             reasons = [value for value in values if isinstance(value, Missing)]
@@ -186,8 +186,8 @@ class Branches(Expressions):
         ):
             self.frame.variables[name] = first
             return None
-        plain = [value for value in values if not isinstance(value, Tile)]
-        if not all(isinstance(value, bool | int | float) for value in plain):
+        operands = [value for value in values if is_operand(value)]
+        if len(operands) < len(values):
             if not any(isinstance(v, Runtime) for v in values) and all(
                 type(v) is type(first) and v == first for v in values
             ):
@@ -198,14 +198,14 @@ class Branches(Expressions):
                 f"the sides of the 'if' in line {line} assign {shown}; only tiles and numbers are merged"
             )
             return None
-        if plain and len(plain) == len(values) and all(type(v) is type(first) and v == first for v in values):
+        if not any(isinstance(v, Tile) for v in values) and all(
+            type(v) is type(first) and v == first for v in values
+        ):
             self.frame.variables[name] = first
             return None
-        return self._unified(name, values, reached, line)
+        return self._unified(name, operands, reached)
 
-    def _unified(
-        self, name: str, values: Sequence[Any], reached: Sequence[_Branch], line: int
-    ) -> list[Runtime]:
+    def _unified(self, name: str, values: Sequence[Operand], reached: Sequence[_Branch]) -> list[Runtime]:
         tiles = [value for value in values if isinstance(value, Tile)]
         if len({tile.type for tile in tiles}) > 1:
             raise Refusal(
@@ -215,20 +215,20 @@ class Branches(Expressions):
         if tiles:
             kind = tiles[0].type
         else:
-            kind = scalar(max((natural_type(v) for v in values), key=_rank_of))
+            kind = scalar(max((natural_type(v) for v in values if not isinstance(v, Tile)), key=_rank_of))
         made: list[Runtime] = []
         for value, side in zip(values, reached, strict=True):
             with self.emitter.into(side.block):
-                made.append(value if isinstance(value, Tile) else wrap(self.emitter.constant(value, kind)))
+                made.append(value if isinstance(value, Tile) else Tile(self.emitter.constant(value, kind)))
         return made
 
     # -- the ends of iterations
 
-    def next_iteration(self, node: ast.AST, loop: Exit) -> None:
+    def next_iteration(self, node: Placed, loop: Exit) -> None:
         first = loop.next() if loop.next is not None else []
         self.emitter.insert(ct.Continue([*first, *self.carried(node, loop)]))
 
-    def carried(self, node: ast.AST, loop: Exit) -> list[Value]:
+    def carried(self, node: Placed, loop: Exit) -> list[Value]:
         """The values of the carried variables and tokens here, in the types that the loop has for them."""
         found: list[Value] = []
         with self.at(node):
@@ -271,13 +271,13 @@ class Branches(Expressions):
         )
 
 
-def _same(now: Any, was: Any) -> bool:
+def _same(now: object, was: object) -> bool:
     """Whether two values that are known at compile time are the same one."""
     if now is was:
         return True
     if type(now) is not type(was) or isinstance(now, Runtime):
         return False
-    if isinstance(now, tuple | list):
+    if isinstance(now, tuple | list) and isinstance(was, tuple | list):
         return len(now) == len(was) and all(_same(a, b) for a, b in zip(now, was, strict=True))
     return isinstance(now, bool | int | float | str | range) and now == was
 

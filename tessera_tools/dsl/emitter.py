@@ -11,10 +11,11 @@ one has found (`Memory`).
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tessera_tools.diagnostics import DiagnosticError, Refusal, error
 from tessera_tools.dialects.cuda_tile import Constant, JoinTokens, MakeToken
@@ -62,7 +63,7 @@ class Memory:
     parents: dict[str, str] = field(default_factory=dict[str, str])
     written: set[str] = field(default_factory=set[str])
     read: set[str] = field(default_factory=set[str])
-    in_loops: dict[Any, set[str]] = field(default_factory=dict[Any, set[str]])
+    in_loops: dict[ast.AST, set[str]] = field(default_factory=dict[ast.AST, set[str]])
     """For each loop of the source, the groups that its iterations access."""
     found: bool = False
     """False while the kernel is built for the first time."""
@@ -96,7 +97,7 @@ class Memory:
         """Whether the accesses to a group are ordered."""
         return not self.found or group in self.written
 
-    def keys_of(self, loop: Any) -> list[str]:
+    def keys_of(self, loop: ast.AST) -> list[str]:
         """The tokens that a loop carries, as keys of `Emitter.tokens`."""
         groups = sorted(self.in_loops.get(loop, ())) if self.found else []
         found: list[str] = []
@@ -117,7 +118,7 @@ class Emitter:
         self.memory = memory
         self.tokens: dict[str, Value] = {}
         """`all g`: the accesses to a group so far; `write g`: the last write to it."""
-        self.loops: list[Any] = []
+        self.loops: list[ast.AST] = []
         self.interpreter: Interpreter = None  # type: ignore[assignment]
         """Set by the interpreter: calls functions of the kernel's source, such as the body of a reduction."""
         self.names: set[str] = set()

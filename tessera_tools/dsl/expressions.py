@@ -5,69 +5,68 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-import math
 import operator
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tessera_tools.api.interfaces import HasModule
 from tessera_tools.diagnostics import DiagnosticError, Refusal, closest
 from tessera_tools.dsl import library, ops, reductions
+from tessera_tools.dsl.callables import (
+    BIGGEST,
+    DEVICE,
+    IMPORTED,
+    OUTPUT,
+    PRINT,
+    STATIC,
+    check_arguments,
+    computed,
+    is_known,
+    is_ours,
+    least_or_greatest,
+    module_of,
+    name_of,
+    not_callable,
+    only_in_sequences,
+)
 from tessera_tools.dsl.emitter import Emitter
-from tessera_tools.dsl.source import Source, read_function
+from tessera_tools.dsl.source import Placed, Source, read_function
 from tessera_tools.dsl.types import Dtype, dtypes
 from tessera_tools.dsl.values import Runtime, Tile, as_tile, convert, describe, multiply
 from tessera_tools.ir.location import CallSiteLoc, Location
 from tessera_tools.ir.types import I1
 from tessera_tools.records import dataclass, field
 
+if TYPE_CHECKING:
+    from tessera_tools.dsl.branches import Exit, Unrolled
+
 __all__ = ["Closure", "Expressions", "Frame", "Missing"]
 
 DEEPEST = 64
 """How deep calls of functions may be nested."""
 
-_BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
+_Unary: TypeAlias = Callable[[Any], object]
+_Binary: TypeAlias = Callable[[Any, Any], object]
+"""Operators of Python, which refuse their operands themselves."""
+_BINARY: dict[type[ast.operator], tuple[str, _Binary]] = {
     ast.Add: ("+", operator.add), ast.Sub: ("-", operator.sub), ast.Mult: ("*", operator.mul),
     ast.Div: ("/", operator.truediv), ast.FloorDiv: ("//", operator.floordiv), ast.Mod: ("%", operator.mod),
     ast.Pow: ("**", operator.pow), ast.MatMult: ("@", operator.matmul), ast.BitAnd: ("&", operator.and_),
     ast.BitOr: ("|", operator.or_), ast.BitXor: ("^", operator.xor), ast.LShift: ("<<", operator.lshift),
     ast.RShift: (">>", operator.rshift),
 }  # fmt: skip
-_UNARY: dict[type[ast.unaryop], tuple[str, Callable[[Any], Any]]] = {
+_UNARY: dict[type[ast.unaryop], tuple[str, _Unary]] = {
     ast.USub: ("-", operator.neg), ast.UAdd: ("+", operator.pos), ast.Invert: ("~", operator.invert),
 }  # fmt: skip
-_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
+_COMPARE: dict[type[ast.cmpop], _Binary] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge, ast.Is: operator.is_, ast.IsNot: operator.is_not,
     ast.In: lambda a, b: a in b, ast.NotIn: lambda a, b: a not in b,
 }  # fmt: skip
 
-_STATIC = {
-    len,
-    min,
-    max,
-    abs,
-    int,
-    float,
-    bool,
-    sum,
-    round,
-    divmod,
-    tuple,
-    list,
-    range,
-    isinstance,
-    str,
-    math.prod,
-}
-"""Functions of Python that are computed when the kernel is compiled."""
-_DEVICE: dict[Any, Callable[..., Any]] = {
-    abs: library.absolute, sum: reductions.total, pow: operator.pow, range: library.range,
-}  # fmt: skip
-"""Functions of Python that are functions of the DSL where an argument is known only when the kernel runs."""
-_PRINT = print
-"""Python's; packages replace the one in `builtins`, as Ray does."""
+_ITEM: _Binary = operator.getitem
 
 
 @dataclass(frozen=True)
@@ -83,10 +82,10 @@ class Frame:
 
     source: Source
     caller: Location | None = None
-    variables: dict[str, Any] = field(default_factory=dict[str, Any])
+    variables: dict[str, object] = field(default_factory=dict[str, object])
     is_kernel: bool = False
-    exits: list[Any] = field(default_factory=list[Any])
-    """The loops around the current statement (`Exit` and `Unrolled` of the interpreter)."""
+    exits: list[Exit | Unrolled] = field(default_factory=list)
+    """The loops around the current statement."""
     branches: int = 0
     """How many branches are around the current statement whose conditions are known only when the kernel runs."""
 
@@ -110,7 +109,7 @@ class Expressions:
         return self.frames[-1]
 
     @contextmanager
-    def at(self, node: ast.AST) -> Iterator[None]:
+    def at(self, node: Placed) -> Iterator[None]:
         """Everything inside is at the place of `node`; what is refused there is an error there."""
         emitter, before = self.emitter, self.emitter.location
         place = self.frame.source.location(node)
@@ -127,12 +126,12 @@ class Expressions:
         finally:
             emitter.location = before
 
-    def refuse(self, node: ast.AST, message: str, *notes: str) -> DiagnosticError:
+    def refuse(self, node: Placed, message: str, *notes: str) -> DiagnosticError:
         """An error at the place of `node`."""
         with self.at(node):
             return self.emitter.error(message, *notes)
 
-    def evaluate(self, node: ast.expr) -> Any:
+    def evaluate(self, node: ast.expr) -> object:
         """The value of an expression."""
         handler = getattr(self, f"_{type(node).__name__.lower()}", None)
         if handler is None:
@@ -142,15 +141,15 @@ class Expressions:
 
     # -- leaves
 
-    def _constant(self, node: ast.Constant) -> Any:
+    def _constant(self, node: ast.Constant) -> object:
         if isinstance(node.value, bool | int | float | str | type(None)) or node.value is ...:
             return node.value
         raise Refusal(f"found {node.value!r}, expected a number or text")
 
-    def _name(self, node: ast.Name) -> Any:
+    def _name(self, node: ast.Name) -> object:
         return self.lookup(node.id)
 
-    def lookup(self, name: str) -> Any:
+    def lookup(self, name: str) -> object:
         """The value of a variable. Raises Refusal."""
         frame = self.frame
         found = frame.variables.get(name, frame.source.names.get(name, _ABSENT))
@@ -166,14 +165,14 @@ class Expressions:
             raise Refusal(f"unknown name '{name}'" + (f"; did you mean '{near}'?" if near else ""))
         return found
 
-    def _tuple(self, node: ast.Tuple) -> Any:
+    def _tuple(self, node: ast.Tuple) -> tuple[object, ...]:
         return tuple(self._elements(node.elts))
 
-    def _list(self, node: ast.List) -> Any:
+    def _list(self, node: ast.List) -> list[object]:
         return self._elements(node.elts)
 
-    def _elements(self, nodes: Sequence[ast.expr]) -> list[Any]:
-        found: list[Any] = []
+    def _elements(self, nodes: Sequence[ast.expr]) -> list[object]:
+        found: list[object] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
                 found += self._sequence(node.value)
@@ -181,13 +180,13 @@ class Expressions:
                 found.append(self.evaluate(node))
         return found
 
-    def _sequence(self, node: ast.expr) -> list[Any]:
+    def _sequence(self, node: ast.expr) -> list[object]:
         value = self.evaluate(node)
         if not isinstance(value, tuple | list | range):
             raise self.refuse(node, f"found {describe(value)}, expected a tuple or a list")
         return list(value)
 
-    def _dict(self, node: ast.Dict) -> Any:
+    def _dict(self, node: ast.Dict) -> dict[object, object]:
         if any(key is None for key in node.keys):
             raise Refusal("'**' is not supported in dictionaries")
         return {
@@ -196,13 +195,13 @@ class Expressions:
             if key
         }
 
-    def _slice(self, node: ast.Slice) -> Any:
+    def _slice(self, node: ast.Slice) -> slice:
         parts = (
             self.evaluate(part) if part is not None else None for part in (node.lower, node.upper, node.step)
         )
         return slice(*parts)
 
-    def _joinedstr(self, node: ast.JoinedStr) -> Any:
+    def _joinedstr(self, node: ast.JoinedStr) -> str:
         text = ""
         for part in node.values:
             value = self.evaluate(part.value if isinstance(part, ast.FormattedValue) else part)
@@ -221,7 +220,7 @@ class Expressions:
 
     # -- operators
 
-    def _binop(self, node: ast.BinOp) -> Any:
+    def _binop(self, node: ast.BinOp) -> object:
         # acc + a @ b is one product.
         for product, other in ((node.right, node.left), (node.left, node.right)):
             if (
@@ -232,7 +231,7 @@ class Expressions:
                 return self.add_product(product, self.evaluate(other))
         return self.operate(node.op, self.evaluate(node.left), self.evaluate(node.right))
 
-    def add_product(self, product: ast.BinOp, acc: Any) -> Any:
+    def add_product(self, product: ast.BinOp, acc: object) -> object:
         """`acc + a @ b`, in the product's accumulator if it has that type."""
         left, right = self.evaluate(product.left), self.evaluate(product.right)
         with self.at(product):
@@ -240,11 +239,11 @@ class Expressions:
                 return self.operate(ast.Add(), acc, self.operate(product.op, left, right))
             shape = (*left.shape[:-1], right.shape[-1])
             sums = isinstance(acc, Tile) and acc.shape == shape and (acc.is_float == left.is_float)
-            if sums and str(acc.element) in ("f32", "i32", "f64"):
+            if isinstance(acc, Tile) and sums and str(acc.element) in ("f32", "i32", "f64"):
                 return multiply(left, right, acc)
-            return acc + multiply(left, right)
+            return self.operate(ast.Add(), acc, multiply(left, right))
 
-    def operate(self, op: ast.operator, left: Any, right: Any) -> Any:
+    def operate(self, op: ast.operator, left: object, right: object) -> object:
         """The result of a binary operator of Python."""
         sign, compute = _BINARY[type(op)]
         try:
@@ -254,7 +253,7 @@ class Expressions:
         except TypeError:
             raise Refusal(f"'{sign}' of {describe(left)} and {describe(right)} is not supported") from None
 
-    def _unaryop(self, node: ast.UnaryOp) -> Any:
+    def _unaryop(self, node: ast.UnaryOp) -> object:
         is_not = isinstance(node.op, ast.Not)
         value = self.test(node.operand) if is_not else self.evaluate(node.operand)
         if is_not:
@@ -265,7 +264,7 @@ class Expressions:
         except TypeError:
             raise Refusal(f"'{sign}' of {describe(value)} is not supported") from None
 
-    def _compare(self, node: ast.Compare) -> Any:
+    def _compare(self, node: ast.Compare) -> object:
         left, result = self.evaluate(node.left), True
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self.evaluate(right_node)
@@ -285,24 +284,24 @@ class Expressions:
             result = (
                 one
                 if result is True
-                else one & result
+                else _BINARY[ast.BitAnd][1](one, result)
                 if isinstance(one, Tile)
                 else (result if one else False)
             )
             left = right
         return result
 
-    def test(self, node: ast.expr) -> Any:
+    def test(self, node: ast.expr) -> object:
         """The value of an expression of which only the truth counts, such as the condition of an `if`."""
         if not isinstance(node, ast.BoolOp):
             return self.evaluate(node)
         with self.at(node):
             return self._boolop(node, is_test=True)
 
-    def _boolop(self, node: ast.BoolOp, *, is_test: bool = False) -> Any:
+    def _boolop(self, node: ast.BoolOp, *, is_test: bool = False) -> object:
         """`and` and `or`. In Python they are one of their operands; only for conditions is that a condition."""
         is_and = isinstance(node.op, ast.And)
-        result: Any = is_and
+        result: object = is_and
         for part in node.values:
             value = self.test(part) if is_test else self.evaluate(part)
             is_condition = isinstance(value, bool) or (isinstance(value, Tile) and value.element is I1)
@@ -327,7 +326,7 @@ class Expressions:
             result = one if not isinstance(result, Tile) else (result & one if is_and else result | one)
         return result
 
-    def condition(self, node: ast.expr, value: Any) -> Tile:
+    def condition(self, node: ast.expr, value: object) -> Tile:
         """A condition that is known when the kernel runs: a scalar of i1; an integer is true unless it is zero."""
         if not isinstance(value, Tile) or value.shape:
             raise self.refuse(
@@ -337,17 +336,17 @@ class Expressions:
             )
         return value if value.element is I1 else value != 0
 
-    def _ifexp(self, node: ast.IfExp) -> Any:
+    def _ifexp(self, node: ast.IfExp) -> object:
         test = self.test(node.test)
         if not isinstance(test, Runtime):
             return self.evaluate(node.body if test else node.orelse)
         return self.choose(node, self.condition(node.test, test))
 
-    def choose(self, node: ast.IfExp, condition: Tile) -> Any:
+    def choose(self, node: ast.IfExp, condition: Tile) -> object:
         """The value of `a if condition else b`; see `Branches`."""
         raise NotImplementedError
 
-    def body(self, statements: Sequence[ast.stmt]) -> Any:
+    def body(self, statements: Sequence[ast.stmt]) -> object:
         """The value of an inlined function's body; see `Interpreter`."""
         raise NotImplementedError
 
@@ -355,13 +354,13 @@ class Expressions:
         """Compile statements; True if the last one leaves the block. See `Interpreter`."""
         raise NotImplementedError
 
-    def bind(self, target: ast.expr, value: Any) -> None:
+    def bind(self, target: ast.expr, value: object) -> None:
         """Assign a value; see `Interpreter`."""
         raise NotImplementedError
 
     # -- parts and calls
 
-    def _attribute(self, node: ast.Attribute) -> Any:
+    def _attribute(self, node: ast.Attribute) -> object:
         value = self.evaluate(node.value)
         if node.attr.startswith("_"):
             raise Refusal(f"the private attribute '{node.attr}' cannot be used in kernels")
@@ -372,7 +371,7 @@ class Expressions:
             )
         return getattr(value, node.attr)
 
-    def _subscript(self, node: ast.Subscript) -> Any:
+    def _subscript(self, node: ast.Subscript) -> object:
         value, index = self.evaluate(node.value), self.evaluate(node.slice)
         if isinstance(index, Runtime) and not isinstance(value, Runtime):
             raise Refusal(
@@ -381,23 +380,23 @@ class Expressions:
         try:
             if isinstance(value, Runtime) and not isinstance(value, Tile):
                 raise Refusal(f"a {value} has no parts by index; expected a tile")
-            return value[index]
+            return _ITEM(value, index)
         except TypeError as failure:
             raise Refusal(str(failure)) from None
 
-    def _lambda(self, node: ast.Lambda) -> Any:
+    def _lambda(self, node: ast.Lambda) -> Closure:
         return Closure(self.frame.source.inner(node, self._visible()))
 
-    def _visible(self) -> Mapping[str, Any]:
+    def _visible(self) -> Mapping[str, object]:
         """What a function that is defined here sees: the names around it, and the variables as they are now."""
         return {**self.frame.source.names, **self.frame.variables}
 
-    def _call(self, node: ast.Call) -> Any:
+    def _call(self, node: ast.Call) -> object:
         function = self.evaluate(node.func)
         if isinstance(node.func, ast.Name):
-            function = next((python for ours, python in _IMPORTED if function is ours), function)
+            function = next((python for ours, python in IMPORTED if function is ours), function)
         args = self._elements(node.args)
-        keywords: dict[str, Any] = {}
+        keywords: dict[str, object] = {}
         for keyword in node.keywords:
             if keyword.arg is None:
                 raise Refusal("'**' is not supported in calls")
@@ -405,7 +404,9 @@ class Expressions:
         with self.at(node):
             return self.call(function, args, keywords)
 
-    def call(self, function: Any, args: Sequence[Any], keywords: Mapping[str, Any] | None = None) -> Any:
+    def call(
+        self, function: object, args: Sequence[object], keywords: Mapping[str, object] | None = None
+    ) -> object:
         """Call a function of the DSL, of the kernel's source, or one that is computed at compile time."""
         keywords = keywords or {}
         values = [*args, *keywords.values()]
@@ -416,40 +417,39 @@ class Expressions:
             if len(args) != 1 or keywords:
                 raise Refusal(f"{function}() takes one tile or number")
             return convert(as_tile(args[0], function.ir), function.ir)
+        if not callable(function):
+            raise not_callable(function)
+        run: Callable[..., object] = function
         if function in (min, max) and at_run_time:
-            return _least_or_greatest(function, args, keywords)
+            return least_or_greatest(run, args, keywords)
         if function in (int, float) and at_run_time and isinstance(args[0], Tile):
             name = "i32" if function is int else "f32"
             raise Refusal(f"a {args[0]} is converted by .to({name})")
-        if function is print or function is _PRINT:
-            function = library.output
-        elif function in _DEVICE and at_run_time:
-            function = _DEVICE[function]
-        elif _is_known(function, _STATIC):
-            if at_run_time and function is not isinstance and not _only_in_sequences(args):
+        if function is print or function is PRINT:
+            run = OUTPUT
+        elif function in DEVICE and at_run_time:
+            run = DEVICE[function]
+        elif is_known(function, STATIC):
+            if at_run_time and function is not isinstance and not only_in_sequences(args):
                 raise Refusal(
-                    f"{function.__name__}() of {describe(args[0])} is not known when the kernel is compiled"
+                    f"{name_of(function)}() of {describe(args[0])} is not known when the kernel is compiled"
                 )
-            return _computed(function, args, keywords)
-        if _is_ours(function):
-            _check_arguments(function, args, keywords)
-            return function(*args, **keywords)
+            return computed(run, args, keywords)
+        if is_ours(run):
+            check_arguments(run, args, keywords)
+            return run(*args, **keywords)
         if isinstance(function, types.FunctionType):
             return self._inline(read_function(function), args, keywords)
-        if getattr(function, "__module__", None) == "math" and not at_run_time:
-            return function(*args, **keywords)
-        if getattr(function, "__module__", None) == "math":
-            raise Refusal(
-                f"math.{function.__name__}() of a tile; use {function.__name__}() of tessera_tools.dsl"
-            )
-        if hasattr(function, "__tessera_module__"):
-            raise Refusal(f"'{function.__name__}' is a kernel; a kernel calls only functions without @kernel")
-        what = getattr(function, "__name__", None) or describe(function)
-        raise Refusal(
-            f"'{what}' cannot be called in a kernel; expected a function of tessera_tools.dsl or of Python source"
-        )
+        if module_of(function) == "math":
+            if not at_run_time:
+                return run(*args, **keywords)
+            name = name_of(function)
+            raise Refusal(f"math.{name}() of a tile; use {name}() of tessera_tools.dsl")
+        if isinstance(function, HasModule):
+            raise Refusal(f"'{name_of(function)}' is a kernel; a kernel calls only functions without @kernel")
+        raise not_callable(function)
 
-    def _inline(self, source: Source, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+    def _inline(self, source: Source, args: Sequence[object], keywords: Mapping[str, object]) -> object:
         """Compile the body of a function in place of its call."""
         if len(self.frames) > DEEPEST:
             raise Refusal(f"calls are nested more than {DEEPEST} deep; recursion is not supported")
@@ -462,7 +462,9 @@ class Expressions:
         finally:
             self.frames.pop()
 
-    def _bound(self, source: Source, args: Sequence[Any], keywords: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _bound(
+        self, source: Source, args: Sequence[object], keywords: Mapping[str, object]
+    ) -> Mapping[str, object]:
         """The arguments of a call by the name of the parameter."""
         parameters, kinds = source.node.args, inspect.Parameter
         if parameters.vararg or parameters.kwarg:
@@ -498,16 +500,15 @@ class Expressions:
 
 
 _ABSENT = object()
-_BIGGEST = 1 << 16
 
 
-def _check_size(sign: str, left: Any, right: Any) -> None:
+def _check_size(sign: str, left: object, right: object) -> None:
     """Refuse computations whose results are huge."""
     if sign in ("**", "<<") and isinstance(right, int) and isinstance(left, int) and abs(right) > 1024:
         raise Refusal(f"'{sign}' of {left!r} and {right!r} is too large")
     if sign == "*" and any(isinstance(v, str | tuple | list) for v in (left, right)):
         count = left if isinstance(left, int) else right
-        if isinstance(count, int) and count > _BIGGEST:
+        if isinstance(count, int) and count > BIGGEST:
             raise Refusal(f"{count} repetitions are too many")
 
 
@@ -520,75 +521,14 @@ def _noun(node: ast.AST) -> str:
     return words.get(type(node), f"expressions of the kind {type(node).__name__}")
 
 
-def _is_known(function: Any, known: set[Any]) -> bool:
-    try:
-        return function in known
-    except TypeError:
-        return False
-
-
-def _is_ours(function: Any) -> bool:
-    """Whether it is a function of the DSL, or a method of its values."""
-    owner = getattr(function, "__self__", None)
-    if isinstance(owner, Runtime | library.Array | Dtype):
-        return True
-    module = getattr(function, "__module__", None) or ""
-    return module == "tessera_tools.dsl" or module.startswith("tessera_tools.dsl.")
-
-
-def _public(value: Any) -> list[str] | None:
+def _public(value: object) -> list[str] | None:
     """The attributes of a value of the DSL that kernels may use; None for other objects."""
     if not isinstance(value, Runtime | library.Array):
         return None
-    found = {*dir(type(value)), *getattr(value, "__dict__", ())} - {"ir", "origin"}
+    own = vars(value) if isinstance(value, library.Array) else ()
+    found = {*dir(type(value)), *own} - {"ir", "origin"}
     return sorted(name for name in found if not name.startswith("_"))
-
-
-_IMPORTED = (
-    (reductions.amax, max), (reductions.amin, min), (reductions.total, sum), (library.absolute, abs),
-    (library.output, print),
-)  # fmt: skip
-"""What `from tessera_tools.dsl import max` imports, and the function of Python that a kernel means by the name `max`.
-`tl.max(x, 1)` is the reduction along axis 1."""
 
 
 def _dsl_names() -> Sequence[str]:
     return [*library.__all__, *reductions.__all__, *ops.names(), *dtypes, "ptr", "tile"]
-
-
-def _check_arguments(function: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> None:
-    try:
-        inspect.signature(function).bind(*args, **keywords)
-    except TypeError as failure:
-        if getattr(function, "__module__", "") == "tessera_tools.dsl" and "too many positional" in str(
-            failure
-        ):
-            return  # an op, whose result type may be the last argument
-        raise Refusal(
-            f"{function.__name__}(): {failure}; expected {function.__name__}{inspect.signature(function)}"
-        ) from None
-
-
-def _computed(function: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    if function is range and len(range(*args)) > _BIGGEST:
-        raise Refusal(f"{len(range(*args))} numbers are too many at compile time")
-    return function(*args, **keywords)
-
-
-def _only_in_sequences(args: Sequence[Any]) -> bool:
-    return not any(isinstance(arg, Runtime) for arg in args)
-
-
-def _least_or_greatest(function: Any, args: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
-    """`max(a, b, …)` elementwise, or `max(x, axis=1)` of one tile."""
-    if len(args) == 1 or "axis" in keywords:
-        one = reductions.amax if function is max else reductions.amin
-        _check_arguments(one, args, keywords)
-        return one(*args, **keywords)
-    if keywords:
-        raise Refusal(f"{function.__name__}() of several values takes no keywords")
-    two = library.maximum if function is max else library.minimum
-    result = args[0]
-    for value in args[1:]:
-        result = two(result, value)
-    return result

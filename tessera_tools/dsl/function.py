@@ -9,8 +9,8 @@ from __future__ import annotations
 import functools
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from tessera_tools.api.arrays import ArrayView, describe
 from tessera_tools.api.compiling import Kernel, compile
@@ -21,11 +21,12 @@ from tessera_tools.dsl import library
 from tessera_tools.dsl.emitter import Emitter, Memory
 from tessera_tools.dsl.interpreter import Interpreter
 from tessera_tools.dsl.source import Source, read_function
-from tessera_tools.dsl.types import ArrayType, Facts, Parameter, constexpr, parameter_type
-from tessera_tools.dsl.values import wrap
+from tessera_tools.dsl.types import ArrayType, Constexpr, Facts, Parameter, parameter_type
+from tessera_tools.dsl.values import Tile
 from tessera_tools.emit.tunables import TUNABLES
 from tessera_tools.ir.builtin_attributes import StringAttr, TypeAttr
-from tessera_tools.ir.core import Block, Operation, Region
+from tessera_tools.ir.core import Block, BlockArgument, Operation, Region
+from tessera_tools.ir.location import Location
 from tessera_tools.ir.types import DYNAMIC, I32, FunctionType, IntegerType, bit_width
 from tessera_tools.records import dataclass
 from tessera_tools.runtime import Device, Result
@@ -37,14 +38,13 @@ __all__ = ["Function", "kernel"]
 
 VECTOR = 16
 """The alignment of arguments that a launch looks for, in bytes."""
-_CONSTEXPR = type(constexpr)
 
 
 @dataclass(frozen=True)
 class Signature:
     """What one compiled version of a kernel depends on."""
 
-    constants: tuple[tuple[str, Any], ...] = ()
+    constants: tuple[tuple[str, object], ...] = ()
     facts: tuple[tuple[str, Facts], ...] = ()
     shared: tuple[tuple[str, str], ...] = ()
     """Pairs of parameters whose arrays share memory."""
@@ -55,21 +55,21 @@ class Function:
 
     def __init__(
         self,
-        function: Callable[..., Any],
-        constants: Mapping[str, Any] | None = None,
+        function: Callable[..., object],
+        constants: Mapping[str, object] | None = None,
         options: Mapping[str, Any] | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function = function
         self._constants = dict(constants or {})
-        self.options = dict(options or {})
+        self.options: Mapping[str, Any] = dict(options or {})
         """How it is compiled, as keywords of `tessera_tools.compile`."""
-        self._compiled: dict[Any, Kernel] = {}
+        self._compiled: dict[Hashable, Kernel] = {}
 
     def __repr__(self) -> str:
         return f"<kernel {self.function.__name__}>"
 
-    def __call__(self, *args: Any, **keywords: Any) -> Any:
+    def __call__(self, *args: object, **keywords: object) -> NoReturn:
         """Raises DiagnosticError: a kernel is launched with a grid."""
         name = self.function.__name__
         raise error(
@@ -82,14 +82,14 @@ class Function:
 
         return Launch(self, grid_of(grid))
 
-    def bind(self, **constants: Any) -> Function:
+    def bind(self, **constants: object) -> Function:
         """The kernel with values for its `constexpr` parameters. Raises DiagnosticError for another parameter."""
         with plain_errors():
             found = Function(self.function, {**self._constants, **constants}, self.options)
             found._parameters()
             return found
 
-    def with_options(self, **options: Any) -> Function:
+    def with_options(self, **options: object) -> Function:
         """The kernel with options of the compiler, such as `num_warps=8`, for its launches and `tessera_tools.compile`,
         which may be given others. Raises DiagnosticError for what is no option that tessera-tune chooses."""
         with plain_errors():
@@ -102,11 +102,11 @@ class Function:
 
     def tune(
         self,
-        args: Sequence[Any],
+        args: Sequence[object],
         grid: Callable[..., int | Sequence[int]],
         *,
         search: str | Sequence[str] = (),
-        checked: Sequence[Any] | None = None,
+        checked: Sequence[object] | None = None,
         target: str | None = None,
         measure: str = "clock",
         most: int = 64,
@@ -118,7 +118,7 @@ class Function:
         ray: str | None = None,
         time_limit: float = 300.0,
         progress: bool | Callable[[Candidate], object] = False,
-        **values: Any,
+        **values: object,
     ) -> Tuning:
         """Find the `constexpr` values and the options of the compiler with which the kernel is fastest.
 
@@ -156,12 +156,12 @@ class Function:
                 ray=ray, time_limit=time_limit, progress=progress,
             )  # fmt: skip
 
-    def compiled(self, args: Sequence[Any], *, target: str | None = None) -> Kernel:
+    def compiled(self, args: Sequence[object], *, target: str | None = None) -> Kernel:
         """The kernel that a launch with these arguments has. Raises DiagnosticError."""
         with plain_errors():
             return self._compiled_for(self._bound(args, {}), target)
 
-    def _compiled_for(self, bound: Mapping[str, Any], target: str | None) -> Kernel:
+    def _compiled_for(self, bound: Mapping[str, object], target: str | None) -> Kernel:
         """The kernel for the arguments of a launch, compiled once."""
         signature = self._signature(bound)
         key = (signature, tuple((name, _identity(value)) for name, value in signature.constants), target)
@@ -179,7 +179,7 @@ class Function:
         """The syntax of the function, with the names around it as they are now."""
         return read_function(self.function)
 
-    def _parameters(self) -> dict[str, Parameter | ArrayType | Any]:
+    def _parameters(self) -> dict[str, Parameter | ArrayType | Constexpr]:
         """The type of each parameter. Raises DiagnosticError at the parameter."""
         source, found = self.source, {}
         node = source.node.args
@@ -199,8 +199,8 @@ class Function:
             except (Refusal, TypeError, ValueError) as failure:
                 raise error(source.location(one.annotation), f"the type of '{one.arg}': {failure}") from None
         for name in self._constants:
-            if not isinstance(found.get(name), _CONSTEXPR):
-                listed = ", ".join(n for n, kind in found.items() if isinstance(kind, _CONSTEXPR)) or "none"
+            if not isinstance(found.get(name), Constexpr):
+                listed = ", ".join(n for n, kind in found.items() if isinstance(kind, Constexpr)) or "none"
                 raise error(
                     source.location(source.node), f"'{name}' is no constexpr parameter; found {listed}"
                 )
@@ -216,14 +216,14 @@ class Function:
             parameters = self._parameters()
         except DiagnosticError:
             return []
-        return [n for n, kind in parameters.items() if isinstance(kind, _CONSTEXPR) and n not in given]
+        return [n for n, kind in parameters.items() if isinstance(kind, Constexpr) and n not in given]
 
     @property
     def file(self) -> str:
         """The file of the function."""
         return self.function.__code__.co_filename
 
-    def __tessera_module__(self, args: Sequence[Any] | None = None) -> tuple[Operation, str]:
+    def __tessera_module__(self, args: Sequence[object] | None = None) -> tuple[Operation, str]:
         """The kernel as a module of `cuda_tile`, and its file. args: arguments of a launch, for what they guarantee.
 
         Raises DiagnosticError at the line of the kernel.
@@ -233,7 +233,7 @@ class Function:
         bound = self._bound(args, {})
         return self._module(self._signature(bound)), self.file
 
-    def _bound(self, args: Sequence[Any], keywords: Mapping[str, Any]) -> dict[str, Any]:
+    def _bound(self, args: Sequence[object], keywords: Mapping[str, object]) -> dict[str, object]:
         """The arguments of a launch by parameter, constants included."""
         keywords = {**{k: v for k, v in self._constants.items() if k not in keywords}, **keywords}
         try:
@@ -246,14 +246,14 @@ class Function:
         bound.apply_defaults()
         return dict(bound.arguments)
 
-    def _signature(self, bound: Mapping[str, Any]) -> Signature:
+    def _signature(self, bound: Mapping[str, object]) -> Signature:
         """What a launch guarantees: alignments, multiples, memory that arrays share."""
-        constants: list[tuple[str, Any]] = []
+        constants: list[tuple[str, object]] = []
         facts: list[tuple[str, Facts]] = []
         views: list[tuple[str, ArrayView]] = []
         for name, kind in self._parameters().items():
             value = bound[name]
-            if isinstance(kind, _CONSTEXPR):
+            if isinstance(kind, Constexpr):
                 _check_constant(name, value)
                 constants.append((name, value))
                 continue
@@ -297,11 +297,11 @@ class Function:
         block = Block()
         emitter = Emitter(block, memory)
         emitter.location = place
-        arguments: dict[str, Any] = {}
+        arguments: dict[str, object] = {}
         with emitter.active():
             later: list[Callable[[], None]] = []
             for name, kind in self._parameters().items():
-                if isinstance(kind, _CONSTEXPR):
+                if isinstance(kind, Constexpr):
                     if name not in constants:
                         raise error(
                             place, f"the constexpr parameter '{name}' has no value",
@@ -322,7 +322,7 @@ class Function:
         entry.location = place
         return entry
 
-    def _default_constants(self) -> dict[str, Any]:
+    def _default_constants(self) -> dict[str, object]:
         parameters = inspect.signature(self.function).parameters
         return {n: p.default for n, p in parameters.items() if p.default is not inspect.Parameter.empty}
 
@@ -336,7 +336,7 @@ class Launch:
 
     def __call__(
         self,
-        *args: Any,
+        *args: object,
         target: str | None = None,
         device: str | Device = "sim",
         check: bool = True,
@@ -356,16 +356,16 @@ class Launch:
             named = {name: options.pop(name) for name in list(options) if name in parameters}
             bound = function._bound(args, named)
             kernel = function._compiled_for(bound, target)
-            values: list[Any] = []
+            values: list[object] = []
             for name, kind in parameters.items():
                 if isinstance(kind, ArrayType):
                     values.append(_checked(name, kind, bound[name]))
-                elif not isinstance(kind, _CONSTEXPR):
+                elif not isinstance(kind, Constexpr):
                     values.append(bound[name])
             return kernel[self.grid].launch(values, device=device, check=check, **options)
 
 
-def kernel(function: Callable[..., Any]) -> Function:
+def kernel(function: Callable[..., Any]) -> Function:  # `object` would make type checkers infer the body
     """Make a function a kernel: it is compiled for a GPU, and never runs as Python.
 
     >>> from tessera_tools.dsl import *
@@ -385,7 +385,7 @@ def kernel(function: Callable[..., Any]) -> Function:
     return Function(function)
 
 
-def _evaluated(text: str, names: Mapping[str, Any]) -> Any:
+def _evaluated(text: str, names: Mapping[str, object]) -> object:
     """The annotation that a string holds: Python, or a type as MLIR text."""
     try:
         return eval(text, dict(names))  # as Python evaluates annotations
@@ -405,21 +405,21 @@ def _overlapping(views: Sequence[tuple[str, ArrayView]]) -> tuple[tuple[str, str
     return tuple(found)
 
 
-def _identity(value: Any) -> Any:
+def _identity(value: object) -> Hashable:
     """A key of a constant: 1, 1.0 and True are three constants, and so are 0.0 and -0.0."""
     if isinstance(value, tuple):
         return tuple(_identity(part) for part in value)
     return (type(value), value.hex() if isinstance(value, float) else value)
 
 
-def _check_constant(name: str, value: Any) -> None:
+def _check_constant(name: str, value: object) -> None:
     try:
         hash(value)
     except TypeError:
         raise error(None, f"'{name}': found {value!r}, expected a constant such as a number") from None
 
 
-def _alignment(view: ArrayView, kind: Any) -> int:
+def _alignment(view: ArrayView, kind: Parameter | ArrayType) -> int:
     """16 if the address is, and for an array also its rows and its last extent; otherwise 0."""
     numbers = [view.address]
     if isinstance(kind, ArrayType):
@@ -432,7 +432,7 @@ def _alignment(view: ArrayView, kind: Any) -> int:
     return VECTOR if all(number % VECTOR == 0 for number in numbers) else 0
 
 
-def _checked(name: str, kind: ArrayType, value: Any) -> ArrayView:
+def _checked(name: str, kind: ArrayType, value: object) -> ArrayView:
     view = describe(value)
     if view is None:
         raise error(None, f"'{name}': found a {type(value).__name__}, expected an array")
@@ -447,7 +447,7 @@ def _checked(name: str, kind: ArrayType, value: Any) -> ArrayView:
     return view
 
 
-def _assumed(value: Any, facts: Sequence[Facts]) -> Any:
+def _assumed(value: Tile, facts: Sequence[Facts]) -> Tile:
     """The value, with the strongest of the facts."""
     if isinstance(value.element, PointerType):
         alignment = max(fact.alignment for fact in facts)
@@ -457,26 +457,36 @@ def _assumed(value: Any, facts: Sequence[Facts]) -> Any:
 
 
 def _plain(
-    name: str, kind: Parameter, facts: Facts | None, block: Block, arguments: dict[str, Any], place: Any
+    name: str,
+    kind: Parameter,
+    facts: Facts | None,
+    block: Block,
+    arguments: dict[str, object],
+    place: Location,
 ) -> Callable[[], None]:
     """Add a number or a pointer as an argument of the kernel; returns what adds its facts."""
     argument = block.add_argument(kind.type, place)
     argument.name_hint = name
 
     def finish() -> None:
-        value = wrap(argument, name if isinstance(kind.type.element, PointerType) else None)
+        value = Tile(argument, name if isinstance(kind.type.element, PointerType) else None)
         arguments[name] = _assumed(value, [kind.facts, facts or Facts()])
 
     return finish
 
 
 def _array(
-    name: str, kind: ArrayType, facts: Facts | None, block: Block, arguments: dict[str, Any], place: Any
+    name: str,
+    kind: ArrayType,
+    facts: Facts | None,
+    block: Block,
+    arguments: dict[str, object],
+    place: Location,
 ) -> Callable[[], None]:
     """Add the pointer, extents and strides of an array; returns what adds its facts."""
     pointer = block.add_argument(scalar(PointerType(kind.element)), place)
     pointer.name_hint = name
-    numbers: list[Any] = []
+    numbers: list[BlockArgument] = []
     for noun in ("dim", "stride"):
         for dim in range(kind.rank):
             numbers.append(block.add_argument(scalar(I32), place))
@@ -485,16 +495,21 @@ def _array(
     def finish() -> None:
         alignment = max(kind.facts.alignment, facts.alignment if facts is not None else 0)
         divisor = max(alignment * 8 // max(bit_width(kind.element), 8), 1) if alignment else 0
-        base = _assumed(wrap(pointer, name), [Facts(alignment=alignment)])
-        known: list[Any] = []
+        base = _assumed(Tile(pointer, name), [Facts(alignment=alignment)])
+        extents: list[Tile] = []
+        strides: list[Tile | int] = []
         for number, argument in enumerate(numbers):
             dim, is_stride = number % kind.rank, number >= kind.rank
             if is_stride and kind.strides[dim] != DYNAMIC:
-                known.append(kind.strides[dim])
+                strides.append(kind.strides[dim])
                 continue
-            value = library.assume(wrap(argument), lower=0)
+            value = library.assume(Tile(argument), lower=0)
             aligned = is_stride or dim == kind.rank - 1
-            known.append(_assumed(value, [Facts(divisor=divisor if aligned and divisor > 1 else 0)]))
-        arguments[name] = library.Array(base, tuple(known[: kind.rank]), tuple(known[kind.rank :]))
+            value = _assumed(value, [Facts(divisor=divisor if aligned and divisor > 1 else 0)])
+            if is_stride:
+                strides.append(value)
+            else:
+                extents.append(value)
+        arguments[name] = library.Array(base, tuple(extents), tuple(strides))
 
     return finish

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dsl import ops
@@ -31,7 +30,7 @@ __all__ = ["Interpreter"]
 class _Returned(Exception):
     """The value of an inlined function."""
 
-    def __init__(self, value: Any) -> None:
+    def __init__(self, value: object) -> None:
         self.value = value
 
 
@@ -43,7 +42,7 @@ class Interpreter(Loops):
         emitter.interpreter = self
         self.frames: list[Frame] = []
 
-    def kernel(self, source: Source, arguments: dict[str, Any]) -> None:
+    def kernel(self, source: Source, arguments: dict[str, object]) -> None:
         """Compile a kernel, whose parameters have these values."""
         self.frames.append(Frame(source, None, dict(arguments), is_kernel=True))
         assert isinstance(source.node, ast.FunctionDef)
@@ -52,7 +51,7 @@ class Interpreter(Loops):
             self.emitter.insert(ct.Return())
         self.frames.pop()
 
-    def body(self, statements: Sequence[ast.stmt]) -> Any:
+    def body(self, statements: Sequence[ast.stmt]) -> object:
         """Compile the body of an inlined function; its value."""
         try:
             self.statements(statements)
@@ -104,7 +103,7 @@ class Interpreter(Loops):
             value = self.operate(node.op, before, self.evaluate(node.value))
         self.bind(node.target, value)
 
-    def bind(self, target: ast.expr, value: Any) -> None:
+    def bind(self, target: ast.expr, value: object) -> None:
         if isinstance(target, ast.Name):
             if isinstance(value, Runtime) and value.ir.name_hint is None:
                 value.ir.name_hint = target.id

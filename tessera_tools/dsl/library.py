@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeGuard, TypeVar, overload
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import cuda_tile as ct
@@ -25,8 +25,10 @@ from tessera_tools.dialects.cuda_tile.types import (
 )
 from tessera_tools.dsl import ops
 from tessera_tools.dsl.emitter import current, number_fits
-from tessera_tools.dsl.types import Dtype, type_of
+from tessera_tools.dsl.types import Dtype, TypeLike, type_of
 from tessera_tools.dsl.values import (
+    Number,
+    Operand,
     Tile,
     View,
     as_tile,
@@ -36,9 +38,7 @@ from tessera_tools.dsl.values import (
     multiply,
     select,
     together,
-    wrap,
 )
-from tessera_tools.dsl.values import reshape as reshaped
 from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
@@ -51,13 +51,21 @@ __all__ = [
     "transpose", "where", "zeros",
 ]  # fmt: skip
 
-Size = Tile | int | Sequence[Any]
+Extent: TypeAlias = Tile | int
+"""An extent, a stride or an index: a number is known when the kernel is compiled, a tile when it runs."""
+Size: TypeAlias = Extent | Sequence[Extent]
+Source: TypeAlias = "Tile | View | Array"
+"""What is loaded from and stored to: a view, or pointers."""
+Shape: TypeAlias = int | Sequence[int]
+Numbers: TypeAlias = "Number | Sequence[Numbers]"
+"""Numbers that are known when the kernel is compiled, nested as the rows of a tile."""
+ScalarT = TypeVar("ScalarT", bound=Number)
 
 
 class Array:
     """A parameter `array[f16, 2]`: `pointer`, `shape` and `strides`."""
 
-    def __init__(self, pointer: Tile, shape: tuple[Any, ...], strides: tuple[Any, ...]) -> None:
+    def __init__(self, pointer: Tile, shape: tuple[Tile, ...], strides: tuple[Extent, ...]) -> None:
         self.pointer = pointer
         self.shape = shape
         self.strides = strides
@@ -73,12 +81,12 @@ class Array:
         return f"array[{self.dtype}, {len(self.shape)}]"
 
 
-def range(*bounds: Any) -> Any:
+def range(*bounds: Extent) -> Sequence[Extent]:
     """The numbers of a loop of the kernel, as Python's `range`; the step is positive."""
     raise Refusal("range() is only supported in 'for … in range(…)'")
 
 
-def static_range(*bounds: int) -> Any:
+def static_range(*bounds: int) -> Sequence[int]:
     """The numbers of a loop that is unrolled when the kernel is compiled; as Python's `range`."""
     return _builtin_range(*bounds)
 
@@ -96,7 +104,7 @@ def num_programs(axis: int = 0) -> Tile:
     return ops.call("get_num_tile_blocks")[axis_of(axis, 3)]
 
 
-def axis_of(axis: Any, rank: int) -> int:
+def axis_of(axis: object, rank: int) -> int:
     """The number of an axis, which counts from the end if it is negative. Raises Refusal."""
     if isinstance(axis, bool) or not isinstance(axis, int) or not -rank <= axis < rank:
         raise Refusal(f"found {describe(axis)} as an axis, expected a number from 0 to {rank - 1}")
@@ -106,7 +114,7 @@ def axis_of(axis: Any, rank: int) -> int:
 # -- tensors and views
 
 
-def make_tensor_view(base: Any, shape: Size | None = None, strides: Size | None = None) -> View:
+def make_tensor_view(base: Tile | Array, shape: Size | None = None, strides: Size | None = None) -> View:
     """A tensor in global memory: a pointer, extents, and strides in elements, by default row-major ones.
 
     Numbers are part of the type, tiles are not. base: also an array, which has shape and strides of its own.
@@ -116,7 +124,7 @@ def make_tensor_view(base: Any, shape: Size | None = None, strides: Size | None 
         strides = base.strides if strides is None else strides
         base = base.pointer
     if not isinstance(base, Tile) or not isinstance(base.element, PointerType) or base.shape:
-        raise Refusal(f"found {describe(base)} as the base of a tensor, expected a pointer or an array")
+        raise _no_base(base)
     if shape is None:
         raise Refusal("a tensor at a pointer has a shape: make_tensor_view(pointer, [m, n])")
     extents = _listed(shape, "shape")
@@ -139,31 +147,40 @@ def make_tensor_view(base: Any, shape: Size | None = None, strides: Size | None 
     return View(current().insert(made).result, base.origin)
 
 
-def _listed(values: Any, noun: str) -> list[Any]:
-    values = values if isinstance(values, tuple | list) else [values]
-    for value in values:
-        if isinstance(value, Tile) and not value.shape and isinstance(value.element, IntegerType):
-            continue
-        if isinstance(value, bool) or not isinstance(value, int):
+def _no_base(found: object) -> Refusal:
+    return Refusal(f"found {describe(found)} as the base of a tensor, expected a pointer or an array")
+
+
+def _is_extent(value: object) -> TypeGuard[Extent]:
+    if isinstance(value, Tile):
+        return not value.shape and isinstance(value.element, IntegerType)
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _listed(values: Size, noun: str) -> list[Extent]:
+    found: list[Extent] = []
+    for value in values if isinstance(values, tuple | list) else [values]:
+        if not _is_extent(value):
             raise Refusal(f"found {describe(value)} in the {noun}, expected an integer")
-    return list(values)
+        found.append(value)
+    return found
 
 
-def _static(values: Sequence[Any]) -> tuple[int, ...]:
+def _static(values: Sequence[Extent]) -> tuple[int, ...]:
     return tuple(DYNAMIC if isinstance(value, Tile) else value for value in values)
 
 
-def _row_major(extents: Sequence[Any]) -> list[Any]:
-    strides: list[Any] = [1]
+def _row_major(extents: Sequence[Extent]) -> list[Extent]:
+    strides: list[Extent] = [1]
     for extent in list(extents)[:0:-1]:
         strides.insert(0, extent if isinstance(strides[0], int) and strides[0] == 1 else extent * strides[0])
     return strides
 
 
 def make_partition_view(
-    base: Any,
+    base: Source,
     shape: Size | None = None,
-    tile: Size = (),
+    tile: Shape = (),
     dim_map: Sequence[int] | None = None,
     *,
     strides: Size | None = None,
@@ -187,9 +204,9 @@ def make_partition_view(
 
 
 def make_strided_view(
-    base: Any,
+    base: Source,
     shape: Size | None = None,
-    tile: Size = (),
+    tile: Shape = (),
     traversal_strides: Sequence[int] = (),
     dim_map: Sequence[int] = (),
     *,
@@ -205,9 +222,9 @@ def make_strided_view(
 
 
 def make_gather_scatter_view(
-    base: Any,
+    base: Source,
     shape: Size | None = None,
-    tile: Size = (),
+    tile: Shape = (),
     sparse_dim: int = 0,
     *,
     strides: Size | None = None,
@@ -219,26 +236,31 @@ def make_gather_scatter_view(
     return _tiled(ct.MakeGatherScatterView, tensor, kind)
 
 
-def _tensor(base: Any, shape: Size | None, strides: Size | None) -> View:
-    if isinstance(base, View) and isinstance(base.ir.type, TensorViewType):
+def _tensor(base: Source, shape: Size | None, strides: Size | None) -> View:
+    if isinstance(base, View):
+        if not isinstance(base.type, TensorViewType):
+            raise _no_base(base)
         if shape is not None or strides is not None:
             raise Refusal("a tensor has a shape and strides already")
         return base
     return make_tensor_view(base, shape, strides)
 
 
-def _tile(extents: Any) -> tuple[int, ...]:
-    found = tuple(extents) if isinstance(extents, tuple | list) else (extents,)
-    if not found or any(isinstance(n, bool) or not isinstance(n, int) for n in found):
+def _tile(extents: Shape) -> tuple[int, ...]:
+    given = tuple(extents) if isinstance(extents, tuple | list) else (extents,)
+    found = tuple(n for n in given if isinstance(n, int) and not isinstance(n, bool))
+    if not found or len(found) != len(given):
         raise Refusal(f"found {describe(extents)} as tile=, expected numbers that are known at compile time")
     return found
 
 
-def _padding(padding: str | None) -> Any:
+def _padding(padding: str | None) -> ct.PaddingValueAttr | None:
     return ct.PaddingValueAttr(padding) if padding is not None else None
 
 
-def _tiled(op: Any, tensor: View, kind: Type) -> View:
+def _tiled(
+    op: type[ct.MakePartitionView | ct.MakeStridedView | ct.MakeGatherScatterView], tensor: View, kind: Type
+) -> View:
     return View(current().insert(op(tensor.ir, result=kind)).result, tensor.origin)
 
 
@@ -252,7 +274,14 @@ def num_tiles(view: View, axis: int = 0) -> Tile:
 # -- memory
 
 
-def load(source: Any, index: Any = None, *, mask: Any = None, other: Any = None, **options: Any) -> Tile:
+def load(
+    source: Source,
+    index: Size | None = None,
+    *,
+    mask: Operand | None = None,
+    other: Operand | None = None,
+    **options: object,
+) -> Tile:
     """A tile of a view, `load(view, (i, j))`, or the elements at a tile of pointers, `load(pointers, mask=…)`.
 
     index: the number of the tile along each dimension. Elements out of bounds are the padding of the view.
@@ -274,7 +303,7 @@ def load(source: Any, index: Any = None, *, mask: Any = None, other: Any = None,
     return ops.call("load_ptr_tko", pointers, mask, other, **options)
 
 
-def store(target: Any, *parts: Any, mask: Any = None, **options: Any) -> None:
+def store(target: Source, *parts: Operand | Size, mask: Operand | None = None, **options: object) -> None:
     """Write a tile of a view, `store(view, (i, j), tile)`, or elements, `store(pointers, tile, mask=…)`.
 
     A number is written to every element. Elements out of bounds, or where the mask is false, are not written.
@@ -284,7 +313,7 @@ def store(target: Any, *parts: Any, mask: Any = None, **options: Any) -> None:
         if len(parts) != 2 or mask is not None:
             raise Refusal("expected store(view, index, tile)")
         index, value = parts
-        kind: Any = target.ir.type
+        kind = target.type
         if not isinstance(kind, TileViewType):
             raise Refusal(f"found {describe(target)}, expected a view of a tensor as tiles")
         ops.call("store_view_tko", _value(value, kind.tile_type), target, _index(target, index), **options)
@@ -298,15 +327,15 @@ def store(target: Any, *parts: Any, mask: Any = None, **options: Any) -> None:
     ops.call("store_ptr_tko", pointers, _value(parts[0], kind), mask, **options)
 
 
-def gather(view: View, index: Any, **options: Any) -> Tile:
+def gather(view: View, index: Size, **options: Any) -> Tile:
     """A tile of a view of `make_gather_scatter_view`: one of the indices is a tile of numbers."""
     return load(view, index, **options)
 
 
-def _value(value: Any, kind: TileType) -> Tile:
+def _value(value: object, kind: TileType) -> Tile:
     """What is stored as a tile of this type; only numbers are converted."""
     if isinstance(value, bool | int | float):
-        return wrap(current().constant(value, kind))
+        return Tile(current().constant(value, kind))
     if not isinstance(value, Tile):
         raise Refusal(f"found {describe(value)}, expected a {kind.short_text()}")
     if value.element is not kind.element:
@@ -316,7 +345,7 @@ def _value(value: Any, kind: TileType) -> Tile:
     return broadcast(value, kind.shape)
 
 
-def _pointers(source: Any) -> Tile:
+def _pointers(source: Source) -> Tile:
     if isinstance(source, Array):
         source = source.pointer
     if not isinstance(source, Tile) or not isinstance(source.element, PointerType):
@@ -324,8 +353,8 @@ def _pointers(source: Any) -> Tile:
     return source
 
 
-def _index(view: View, index: Any) -> list[Tile]:
-    kind: Any = view.ir.type
+def _index(view: View, index: Operand | Size | None) -> list[Tile]:
+    kind = view.type
     if not isinstance(kind, TileViewType):
         raise Refusal(f"found {describe(view)}, expected a view of it as tiles, as make_partition_view makes")
     given = list(index) if isinstance(index, tuple | list) else [index]
@@ -337,7 +366,13 @@ def _index(view: View, index: Any) -> list[Tile]:
 
 
 def atomic(
-    mode: str, target: Any, value: Any, index: Any = None, *, mask: Any = None, **options: Any
+    mode: str,
+    target: Source,
+    value: Operand,
+    index: Size | None = None,
+    *,
+    mask: Operand | None = None,
+    **options: object,
 ) -> Tile | None:
     """Read, modify and write each element in one step; returns what was there before.
 
@@ -345,7 +380,8 @@ def atomic(
     target: a tile of pointers; or a view with the index of a tile, whose previous elements are not returned.
     """
     if isinstance(target, View):
-        kind: Any = target.ir.type
+        kind = target.type
+        assert isinstance(kind, TileViewType)
         made = _value(value, kind.tile_type)
         word = "addf" if mode == "add" and made.is_float else mode
         return ops.call("atomic_red_view_tko", target, _index(target, index), made, word, **options)
@@ -361,25 +397,25 @@ def atomic(
 # -- tiles
 
 
-def full(type: Any, value: Any, dtype: Any = None) -> Tile:
+def full(type: TypeLike | Shape, value: Operand, dtype: TypeLike | None = None) -> Tile:
     """A tile whose elements are all `value`. type: `tile[128, 64, f32]`, or a shape with `dtype`."""
     kind = _tile_type(type, dtype)
     if isinstance(value, bool | int | float):
-        return wrap(current().constant(value, kind))
+        return Tile(current().constant(value, kind))
     return broadcast(convert(as_tile(value), kind.element), kind.shape)
 
 
-def zeros(type: Any, dtype: Any = None) -> Tile:
+def zeros(type: TypeLike | Shape, dtype: TypeLike | None = None) -> Tile:
     """A tile of zeros, as `full`."""
     return full(type, 0, dtype)
 
 
-def ones(type: Any, dtype: Any = None) -> Tile:
+def ones(type: TypeLike | Shape, dtype: TypeLike | None = None) -> Tile:
     """A tile of ones, as `full`."""
     return full(type, 1, dtype)
 
 
-def _tile_type(type: Any, dtype: Any) -> TileType:
+def _tile_type(type: TypeLike | Shape, dtype: TypeLike | None) -> TileType:
     if dtype is not None:
         shape = tuple(type) if isinstance(type, tuple | list) else (type,)
         return TileType(shape, type_of(dtype))
@@ -389,7 +425,7 @@ def _tile_type(type: Any, dtype: Any) -> TileType:
     return kind if isinstance(kind, TileType) else scalar(kind)
 
 
-def constant(values: Any, type: Any) -> Tile:
+def constant(values: Numbers, type: TypeLike) -> Tile:
     """A tile of given numbers, in row-major order or nested."""
     kind = _tile_type(type, None)
     flat = _flattened(values)
@@ -405,10 +441,10 @@ def constant(values: Any, type: Any) -> Tile:
         if wrong:
             raise Refusal(f"{wrong[0]!r} is not a number of the type {element}")
         bits = [int(value) & ((1 << element.width) - 1) for value in flat]  # type: ignore[attr-defined]
-    return wrap(current().insert(ct.Constant(DenseElementsAttr.of(kind, bits), result=kind)).result)
+    return Tile(current().insert(ct.Constant(DenseElementsAttr.of(kind, bits), result=kind)).result)
 
 
-def _flattened(values: Any) -> list[Any]:
+def _flattened(values: Numbers) -> list[Number]:
     if isinstance(values, tuple | list):
         return [one for part in values for one in _flattened(part)]
     if isinstance(values, bool | int | float):
@@ -416,7 +452,7 @@ def _flattened(values: Any) -> list[Any]:
     raise Refusal(f"found {describe(values)}, expected numbers that are known at compile time")
 
 
-def arange(start: int, end: int | None = None, dtype: Any = None) -> Tile:
+def arange(start: int, end: int | None = None, dtype: TypeLike | None = None) -> Tile:
     """The numbers from `start` (or 0) up to `end`, exclusive, as a tile of i32; as many as a power of two."""
     first, last = (0, start) if end is None else (start, end)
     if any(isinstance(n, bool) or not isinstance(n, int) for n in (first, last)):
@@ -427,10 +463,9 @@ def arange(start: int, end: int | None = None, dtype: Any = None) -> Tile:
     return made + first if first else made
 
 
-def reshape(x: Tile, *shape: Any) -> Tile:
+def reshape(x: Tile, *shape: int | Sequence[int]) -> Tile:
     """The same elements in row-major order, in another shape."""
-    found = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], tuple | list) else shape
-    return reshaped(as_tile(x), found)
+    return as_tile(x).reshape(*shape)
 
 
 def transpose(x: Tile) -> Tile:
@@ -438,21 +473,35 @@ def transpose(x: Tile) -> Tile:
     return x.T
 
 
-def where(condition: Any, x: Any, y: Any) -> Tile:
+def where(condition: Operand, x: Operand, y: Operand) -> Tile:
     """Elements of `x` where the condition is true, otherwise of `y`."""
     return select(condition, x, y)
 
 
-def cdiv(a: Any, b: Any) -> Any:
+@overload
+def cdiv(a: int, b: int) -> int: ...
+@overload
+def cdiv(a: Tile, b: Operand) -> Tile: ...
+@overload
+def cdiv(a: Operand, b: Tile) -> Tile: ...
+def cdiv(a: Operand, b: Operand) -> Extent:
     """The quotient of integers, rounded up."""
     if isinstance(a, int) and isinstance(b, int):
         return -(-a // b)
     x, y = together(a, b)
     rounding = ct.RoundingAttr("positive_inf")
-    return wrap(current().insert(ct.DivI(x.ir, y.ir, ct.SignednessAttr("signed"), rounding)).result)
+    return Tile(current().insert(ct.DivI(x.ir, y.ir, ct.SignednessAttr("signed"), rounding)).result)
 
 
-def assume(x: Any, *, divisible_by: int = 0, lower: int | None = None, upper: int | None = None) -> Any:
+@overload
+def assume(x: Tile, *, divisible_by: int = 0, lower: int | None = None, upper: int | None = None) -> Tile: ...
+@overload
+def assume(
+    x: ScalarT, *, divisible_by: int = 0, lower: int | None = None, upper: int | None = None
+) -> ScalarT: ...
+def assume(
+    x: Operand, *, divisible_by: int = 0, lower: int | None = None, upper: int | None = None
+) -> Operand:
     """The value, about which the compiler may assume this; the behavior is undefined if it is not so.
 
     divisible_by: a power of two, in bytes for pointers. lower, upper: inclusive bounds.
@@ -472,7 +521,7 @@ def dot(a: Tile, b: Tile, acc: Tile | None = None) -> Tile:
     return multiply(a, b, acc)
 
 
-def mmaf(lhs: Tile, rhs: Tile, acc: Tile, **options: Any) -> Tile:
+def mmaf(lhs: Tile, rhs: Tile, acc: Tile, **options: object) -> Tile:
     """`lhs · rhs + acc` of matrices MxK, KxN and MxN.
 
     Where only that fits, `rhs` is taken as NxK and transposed. Write `rhs.T` where both fit, as for square matrices.
@@ -485,27 +534,27 @@ def mmaf(lhs: Tile, rhs: Tile, acc: Tile, **options: Any) -> Tile:
     return ops.call("mmaf", lhs, rhs, acc, **options)
 
 
-def maximum(x: Any, y: Any) -> Tile:
+def maximum(x: Operand, y: Operand) -> Tile:
     """The greater value, elementwise; of a number and a NaN, the number."""
     return _extremum(x, y, "max")
 
 
-def minimum(x: Any, y: Any) -> Tile:
+def minimum(x: Operand, y: Operand) -> Tile:
     """The lesser value, elementwise; of a number and a NaN, the number."""
     return _extremum(x, y, "min")
 
 
-def _extremum(x: Any, y: Any, word: str) -> Tile:
+def _extremum(x: Operand, y: Operand, word: str) -> Tile:
     a, b = together(x, y)
     return ops.call(f"{word}{'f' if a.is_float else 'i'}", a, b)
 
 
-def absolute(x: Any) -> Any:
+def absolute(x: Operand) -> Operand:
     """The absolute value, `abs`."""
     return abs(x)
 
 
-def output(format: str, *values: Any) -> None:
+def output(format: str | Operand, *values: Operand) -> None:
     """Print by a format as printf's, `print("%d %f", i, x)`; without conversions, the values with spaces between."""
     if not isinstance(format, str):
         format, values = "", (format, *values)

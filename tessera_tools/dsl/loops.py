@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeAlias
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import cuda_tile as ct
@@ -13,11 +13,27 @@ from tessera_tools.dsl import library
 from tessera_tools.dsl.branches import NOTHING, Branches, Exit, Retry, State, Unrolled
 from tessera_tools.dsl.expressions import Missing
 from tessera_tools.dsl.liveness import assigned, leaves
-from tessera_tools.dsl.values import UNSIGNED, Runtime, Tile, as_tile, describe, natural_type, together, wrap
+from tessera_tools.dsl.source import Placed
+from tessera_tools.dsl.values import (
+    UNSIGNED,
+    Operand,
+    Runtime,
+    Tile,
+    as_tile,
+    describe,
+    is_operand,
+    natural_type,
+    together,
+)
 from tessera_tools.ir.core import Block, Region, Value
 from tessera_tools.ir.types import IntegerType
 
 __all__ = ["Break", "Continue", "Loops"]
+
+Bounds: TypeAlias = tuple[Tile, Tile, Tile]
+"""The first number of a counted loop, the one behind its last, and the step."""
+Carried: TypeAlias = dict[str, Operand]
+"""The variables that a loop carries, with their values before it."""
 
 MOST_UNROLLED = 4096
 """How many iterations a kernel may unroll at compile time."""
@@ -72,7 +88,7 @@ class Loops(Branches):
             self.frame.exits.pop()
         return False
 
-    def _counted(self, node: ast.For, bounds: Sequence[Any]) -> bool:
+    def _counted(self, node: ast.For, bounds: Sequence[object]) -> bool:
         if not isinstance(node.target, ast.Name):
             raise self.refuse(node.target, "found several variables, expected one for the numbers of range()")
         lower, upper, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds, 1)[:3]
@@ -93,23 +109,26 @@ class Loops(Branches):
             raise self.refuse(node.orelse[0], "'else' of a loop is not supported")
         return self._endless(node, None, None)
 
-    def _carry(self, node: ast.For | ast.While, counter: str | None) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _carry(self, node: ast.For | ast.While, counter: str | None) -> tuple[Carried, dict[str, object]]:
         """The variables that a loop carries, with their values before it, and those that it cannot carry."""
         live = self.frame.source.liveness.head[node]
-        found: dict[str, Any] = {}
-        fixed: dict[str, Any] = {}
+        found: Carried = {}
+        fixed: dict[str, object] = {}
         for name in assigned(node.body):
             value = self.frame.variables.get(name, NOTHING)
             if name not in live or name == counter or value is NOTHING or isinstance(value, Missing):
                 continue
-            (found if isinstance(value, Tile | bool | int | float) else fixed)[name] = value
+            if is_operand(value):
+                found[name] = value
+            else:
+                fixed[name] = value
         return found, fixed
 
     def _built(
         self,
         node: ast.For | ast.While,
         counter: str | None,
-        build: Callable[[Exit, list[Value], dict[str, Any]], ct.For | ct.Loop],
+        build: Callable[[Exit, list[Value], Carried], ct.For | ct.Loop],
     ) -> bool:
         """Build a loop; again if a number that it carries turns out to have another type."""
         before, fixed = self._carry(node, counter)
@@ -134,16 +153,16 @@ class Loops(Branches):
             self._after(node, made, exit, before, outside, counter)
             return False
 
-    def _first_type(self, value: Any) -> TileType:
+    def _first_type(self, value: Operand) -> TileType:
         return value.type if isinstance(value, Tile) else scalar(natural_type(value))
 
-    def _initial(self, value: Any, kind: TileType) -> Value:
+    def _initial(self, value: Operand, kind: TileType) -> Value:
         return value.ir if isinstance(value, Tile) else self.emitter.constant(value, kind)
 
-    def _simple(self, node: ast.For, counter: str, bounds: tuple[Tile, Tile, Tile]) -> bool:
+    def _simple(self, node: ast.For, counter: str, bounds: Bounds) -> bool:
         """A counted loop that is not left early."""
 
-        def build(exit: Exit, inits: list[Value], before: dict[str, Any]) -> ct.For:
+        def build(exit: Exit, inits: list[Value], before: Carried) -> ct.For:
             kinds = [value.type for value in inits]
             block = Block([bounds[0].type, *kinds], [self.emitter.location] * (1 + len(kinds)))
             self._iteration(node, block, exit, before, counter)
@@ -151,12 +170,10 @@ class Loops(Branches):
 
         return self._built(node, counter, build)
 
-    def _endless(
-        self, node: ast.For | ast.While, counter: str | None, bounds: tuple[Tile, Tile, Tile] | None
-    ) -> bool:
+    def _endless(self, node: ast.For | ast.While, counter: str | None, bounds: Bounds | None) -> bool:
         """A loop that ends by `break`: a `while`, or a counted one that is left early."""
 
-        def build(exit: Exit, inits: list[Value], before: dict[str, Any]) -> ct.Loop:
+        def build(exit: Exit, inits: list[Value], before: Carried) -> ct.Loop:
             kinds = [value.type for value in inits]
             first = [bounds[0].ir] if bounds is not None else []
             block = Block(
@@ -164,7 +181,7 @@ class Loops(Branches):
             )
             if bounds is not None:
                 _, last, step = bounds
-                exit.next = lambda: [self._advanced(wrap(block.arguments[0]), last, step).ir]
+                exit.next = lambda: [self._advanced(Tile(block.arguments[0]), last, step).ir]
             self._iteration(
                 node, block, exit, before, counter, lambda: self._tested(node, exit, bounds, block)
             )
@@ -176,9 +193,9 @@ class Loops(Branches):
         """The counter of the next iteration: `last`, if a whole step would wrap around."""
         distance = last - counter
         # The distance is positive, but may need all bits.
-        return counter + wrap(self.emitter.insert(ct.MinI(step.ir, distance.ir, UNSIGNED)).result)
+        return counter + Tile(self.emitter.insert(ct.MinI(step.ir, distance.ir, UNSIGNED)).result)
 
-    def _tested(self, node: ast.For | ast.While, exit: Exit, bounds: Any, block: Block) -> None:
+    def _tested(self, node: ast.For | ast.While, exit: Exit, bounds: Bounds | None, block: Block) -> None:
         """At the head of an iteration: leave the loop if it is over."""
         if isinstance(node, ast.While):
             test = self.test(node.test)
@@ -187,10 +204,10 @@ class Loops(Branches):
                     self._leave_if(None, node, exit)
                 return
             self._leave_if(self.condition(node.test, test), node, exit)
-        else:
-            self._leave_if(wrap(block.arguments[0]) < bounds[1], node, exit)
+        elif bounds is not None:
+            self._leave_if(Tile(block.arguments[0]) < bounds[1], node, exit)
 
-    def _leave_if(self, stays: Tile | None, node: ast.AST, exit: Exit) -> None:
+    def _leave_if(self, stays: Tile | None, node: Placed, exit: Exit) -> None:
         condition = stays if stays is not None else as_tile(False)
         then, other = Block(), Block()
         with self.emitter.into(then):
@@ -206,7 +223,7 @@ class Loops(Branches):
         node: ast.For | ast.While,
         block: Block,
         exit: Exit,
-        before: dict[str, Any],
+        before: Carried,
         counter: str | None,
         head: Callable[[], None] | None = None,
     ) -> None:
@@ -216,11 +233,11 @@ class Loops(Branches):
         if counter is not None:
             first = arguments.pop(0)
             first.name_hint = counter
-            frame.variables[counter] = wrap(first)
-        for name, argument in zip(exit.carried, arguments, strict=False):
+            frame.variables[counter] = Tile(first)
+        for name, argument in zip(exit.carried, arguments[: len(exit.carried)], strict=True):
             argument.name_hint = name
             value = before[name]
-            frame.variables[name] = wrap(argument, value.origin if isinstance(value, Tile) else None)
+            frame.variables[name] = Tile(argument, value.origin if isinstance(value, Tile) else None)
         for key, argument in zip(exit.tokens, arguments[len(exit.carried) :], strict=True):
             emitter.tokens[key] = argument
         frame.exits.append(exit)
@@ -240,7 +257,7 @@ class Loops(Branches):
         node: ast.For | ast.While,
         made: ct.For | ct.Loop,
         exit: Exit,
-        before: dict[str, Any],
+        before: Carried,
         outside: State,
         counter: str | None,
     ) -> None:
@@ -262,10 +279,10 @@ class Loops(Branches):
                 why = f"the loop in line {line} assigns {describe(now)}; loops carry only tiles and numbers"
             self.frame.variables[name] = Missing(why)
         results = list(self.emitter.insert(made).results)
-        for name, result in zip(exit.carried, results, strict=False):
+        for name, result in zip(exit.carried, results[: len(exit.carried)], strict=True):
             result.name_hint = name
             origins = [v.origin for v in (before[name], inside.get(name)) if isinstance(v, Tile) and v.origin]
-            self.frame.variables[name] = wrap(
+            self.frame.variables[name] = Tile(
                 result, self.emitter.memory.unite(*origins) if origins else None
             )
         for key, result in zip(exit.tokens, results[len(exit.carried) :], strict=True):

@@ -16,7 +16,7 @@ import inspect
 import keyword
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from tessera_tools.diagnostics import DiagnosticError, Refusal, closest
 from tessera_tools.dialects.cuda_tile import legacy_ops, testing
@@ -46,10 +46,12 @@ from tessera_tools.ir.builtin_attributes import (
     StringAttr,
     SymbolRefAttr,
 )
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.effect_words import Kind
 from tessera_tools.ir.traits import Terminator
 from tessera_tools.ir.types import F32, I1, I32, I64, INDEX
 from tessera_tools.opdef import Op
+from tessera_tools.opdef.attribute_kinds import AttrKind, EnumAttr
 from tessera_tools.opdef.constraints import SameAs
 from tessera_tools.opdef.dialect import find_dialect
 from tessera_tools.opdef.fields import AttributeField, OperandField, ResultField
@@ -89,13 +91,13 @@ def names() -> list[str]:
 
 
 @cache
-def function(name: str) -> Callable[..., Any]:
+def function(name: str) -> Callable[..., Results]:
     """The function of an op. Raises KeyError for a name that is no op with a function."""
     op = classes()[name]
     fields = parameters(op)
     kinds = inspect.Parameter
 
-    def emit(*args: Any, **given: Any) -> Any:
+    def emit(*args: object, **given: object) -> Results:
         return _emit(op, fields, args, given)
 
     emit.__name__ = emit.__qualname__ = name
@@ -123,8 +125,8 @@ def function(name: str) -> Callable[..., Any]:
     return emit
 
 
-def call(name: str, *args: Any, **given: Any) -> Any:
-    """Build the op `name`."""
+def call(name: str, *args: object, **given: object) -> Any:
+    """Build the op `name`; its results, whose types the name decides."""
     return function(name)(*args, **given)
 
 
@@ -142,7 +144,11 @@ def _documentation(op: type[Op]) -> str:
     return "\n".join(lines)
 
 
-Parameter_ = OperandField[Any] | AttributeField[Any]
+Parameter_: TypeAlias = OperandField[object] | AttributeField[object]
+Results: TypeAlias = Runtime | tuple[Runtime, ...] | None
+"""What the function of an op returns."""
+FieldValue: TypeAlias = Value | Sequence[Value] | Attribute | Sequence[Type]
+"""The value of a field, or the type of a result, for the constructor of an op; types are attributes."""
 
 
 def parameters(op: type[Op]) -> list[Parameter_]:
@@ -165,7 +171,7 @@ def is_required(field: Parameter_, positional: Sequence[Parameter_]) -> bool:
     return any(f.arity == "single" for f in positional[positional.index(field) :])
 
 
-def _default(op: type[Op], field: Parameter_) -> Any:
+def _default(op: type[Op], field: Parameter_) -> str | bool | None:
     """What a required attribute is where a call does not give it: integers have a sign, accesses are weak, and atomic
     ones relaxed on the device."""
     if field.name.startswith("signedness"):
@@ -186,7 +192,9 @@ def _default(op: type[Op], field: Parameter_) -> Any:
 # -- a call
 
 
-def _emit(op: type[Op], fields: Sequence[Parameter_], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+def _emit(
+    op: type[Op], fields: Sequence[Parameter_], args: Sequence[object], keywords: dict[str, object]
+) -> Results:
     given = {key.rstrip("_"): value for key, value in keywords.items()}
     result = given.pop("result", None)
     positional = positional_fields(op)
@@ -216,9 +224,9 @@ def _emit(op: type[Op], fields: Sequence[Parameter_], args: Sequence[Any], keywo
     return _build(op, given, result)
 
 
-def _build(op: type[Op], given: dict[str, Any], result: Any) -> Any:
+def _build(op: type[Op], given: dict[str, object], result: object) -> Results:
     definition, emitter = op.definition, current()
-    values: dict[str, Any] = {}
+    values: dict[str, FieldValue] = {}
     origins: list[str] = []
     first = next((v for f in definition.operands if isinstance(v := given[f.name], Tile)), None)
     for field in definition.operands:
@@ -246,7 +254,7 @@ def _build(op: type[Op], given: dict[str, Any], result: Any) -> Any:
             values["token"] = token
     values |= _results(op, given, values, result)
     try:
-        made = emitter.insert(op(**values))
+        made = emitter.insert(op(location=emitter.location, **values))
     except TypeError as failure:
         raise Refusal(str(failure).replace("cuda_tile.", "")) from None
     origin = merged(*origins)
@@ -264,7 +272,7 @@ def _refers(kind: Type) -> bool:
     return not isinstance(kind, TileType) or isinstance(kind.element, PointerType)
 
 
-def _access(op: type[Op], given: dict[str, Any]) -> tuple[str | None, bool]:
+def _access(op: type[Op], given: dict[str, object]) -> tuple[str | None, bool]:
     """The group of memory that an op with tokens accesses, and whether it writes; None for an op without tokens."""
     if "token" not in op.definition.fields or "result_token" not in op.definition.fields:
         return None, False
@@ -283,8 +291,12 @@ def _access(op: type[Op], given: dict[str, Any]) -> tuple[str | None, bool]:
 
 
 def _operand(
-    op: type[Op], field: OperandField[Any], value: Any, first: Tile | None, values: dict[str, Any]
-) -> Any:
+    op: type[Op],
+    field: OperandField[object],
+    value: object,
+    first: Tile | None,
+    values: dict[str, FieldValue],
+) -> Runtime:
     """The value of an operand; a number of Python becomes a constant."""
     if isinstance(value, Runtime):
         return value
@@ -293,7 +305,9 @@ def _operand(
         constraint = field.constraint
         if isinstance(constraint, SameAs) and constraint.field in values:
             other = values[constraint.field]
-            kinds.append(other[0].type if isinstance(other, list) else other.type)
+            one = other[0] if isinstance(other, list) else other
+            if isinstance(one, Value):
+                kinds.append(one.type)
         if first is not None and field.arity == "single":
             kinds.append(first.ir.type)
             pointer = first.element
@@ -314,15 +328,21 @@ def _operand(
 # -- results
 
 
-def _results(op: type[Op], given: dict[str, Any], values: dict[str, Any], result: Any) -> dict[str, Any]:
+def _results(
+    op: type[Op], given: dict[str, object], values: dict[str, FieldValue], result: object
+) -> dict[str, FieldValue]:
     """The result types that do not follow from the declaration."""
-    found: dict[str, Any] = {}
+    found: dict[str, FieldValue] = {}
     definition = op.definition
-    known: dict[str, Any] = {}
+    known: dict[str, object] = {}
     for field in definition.operands:
         value = values.get(field.name)
         known[field.name] = (
-            [v.type for v in value] if isinstance(value, list) else getattr(value, "type", None)
+            [v.type for v in value if isinstance(v, Value)]
+            if isinstance(value, list)
+            else value.type
+            if isinstance(value, Value)
+            else None
         )
     for field in definition.attributes:
         known[field.name] = values.get(field.name, field.default)
@@ -349,14 +369,14 @@ def _results(op: type[Op], given: dict[str, Any], values: dict[str, Any], result
     return found
 
 
-def _rank(source: Any) -> int:
-    kind = source.ir.type if isinstance(source, Runtime) else None
+def _rank(source: Runtime | None) -> int:
+    kind = source.ir.type if source is not None else None
     if isinstance(kind, TileViewType):
         return kind.index_rank
     return len(kind.shape) if isinstance(kind, TensorViewType) else 0
 
 
-def _result_type(op: type[Op], result: Any, source: Any) -> Type:
+def _result_type(op: type[Op], result: object, source: Runtime | None) -> Type:
     """A result type from a type, an element type (in the shape of the first operand), or a shape (of its elements)."""
     shape = source.shape if isinstance(source, Tile) else ()
     if isinstance(result, Dtype | Parameter):
@@ -369,7 +389,7 @@ def _result_type(op: type[Op], result: Any, source: Any) -> Type:
     return type_of(result)
 
 
-def _likely(op: type[Op], field: ResultField[Any], source: Any) -> Type:
+def _likely(op: type[Op], field: ResultField[object], source: Runtime | None) -> Type:
     """The type that the operands leave: the tile of a view, what pointers point to, a token, a number."""
     kind = source.ir.type if source is not None else None
     candidates: list[Type] = []
@@ -389,7 +409,7 @@ def _likely(op: type[Op], field: ResultField[Any], source: Any) -> Type:
 
 
 def attribute_of(
-    op: type[Op], field: AttributeField[Any], value: Any, result: Any = None
+    op: type[Op], field: AttributeField[object], value: object, result: object = None
 ) -> Attribute | None:
     """The attribute of a field for a Python value; None for one that is not set. Raises Refusal."""
     kind, name = field.kind, op.name.partition(".")[2]
@@ -401,12 +421,12 @@ def attribute_of(
     expected = kind.summary
     if isinstance(kind.detail, dict):
         expected = f"one of {', '.join(kind.detail)}"
-    elif isinstance(kind.detail, type) and getattr(kind.detail, "cases", ()):
+    elif isinstance(kind.detail, type) and issubclass(kind.detail, EnumAttr):
         expected = f"one of {', '.join(kind.detail.cases)}"
     raise Refusal(f"{name}(): found {describe(value)} as '{field.name}', expected {expected}")
 
 
-def _candidates(value: Any, kind: Any, result: Any) -> list[Attribute]:
+def _candidates(value: object, kind: AttrKind | None, result: object) -> list[Attribute]:
     if isinstance(value, Attribute):
         return [value]
     if isinstance(value, bool):
@@ -434,19 +454,19 @@ def _candidates(value: Any, kind: Any, result: Any) -> list[Attribute]:
     return []
 
 
-def _elements(numbers: Sequence[int], result: Any) -> list[Attribute]:
+def _elements(numbers: Sequence[int], result: object) -> list[Attribute]:
     kind = type_of(result) if result is not None else None
     return [DenseElementsAttr.of(kind, [int(n) for n in numbers])] if isinstance(kind, TileType) else []
 
 
-def _plain(value: Any) -> Attribute:
+def _plain(value: object) -> Attribute:
     found = _candidates(value, None, None)
     if not found:
         raise Refusal(f"found {describe(value)}, expected a number, text or a dictionary")
     return found[0]
 
 
-def _from_text(value: str, kind: Any) -> list[Attribute]:
+def _from_text(value: str, kind: AttrKind | None) -> list[Attribute]:
     """An enumeration's word, an attribute as MLIR text with or without the dialect, a symbol, or text."""
     found: list[Attribute] = []
     if kind is not None and kind.detail is not None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import cuda_tile as ct
@@ -15,17 +14,17 @@ from tessera_tools.dialects.cuda_tile.types import TileType, scalar
 from tessera_tools.dsl import ops
 from tessera_tools.dsl.emitter import current, number_fits
 from tessera_tools.dsl.library import axis_of, maximum, minimum
-from tessera_tools.dsl.values import Tile, as_tile, describe, wrap
+from tessera_tools.dsl.values import Number, Operand, Tile, as_tile, describe
 from tessera_tools.dsl.values import reshape as reshaped
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, ArrayAttr, FloatAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Block, Region
-from tessera_tools.ir.types import FloatType
+from tessera_tools.ir.types import FloatType, bit_width
 
 __all__ = ["amax", "amin", "reduce", "scan", "softmax", "total"]
 
 
-def reduce(x: Tile, axis: int, function: Callable[[Tile, Tile], Tile], identity: bool | int | float) -> Tile:
+def reduce(x: Tile, axis: int, function: Callable[[Tile, Tile], Tile], identity: Number) -> Tile:
     """Combine the elements along an axis, which disappears, by a function of two elements.
 
     The function is associative and commutative; `identity` combined with an element gives that element.
@@ -37,7 +36,7 @@ def scan(
     x: Tile,
     axis: int,
     function: Callable[[Tile, Tile], Tile],
-    identity: bool | int | float,
+    identity: Number,
     reverse: bool = False,
 ) -> Tile:
     """Combine every prefix of the elements along an axis, from the back if `reverse`; the function is associative."""
@@ -45,7 +44,12 @@ def scan(
 
 
 def _aggregate(
-    op: Any, x: Tile, axis: int, function: Any, identity: Any, reverse: bool | None = None
+    op: type[ct.Reduce | ct.Scan],
+    x: Tile,
+    axis: int,
+    function: Callable[[Tile, Tile], Tile],
+    identity: Number,
+    reverse: bool | None = None,
 ) -> Tile:
     if not isinstance(x, Tile) or not x.shape:
         raise Refusal(f"found {describe(x)}, expected a tile of one dimension or more")
@@ -56,7 +60,7 @@ def _aggregate(
         argument.name_hint = name
     with emitter.into(body):
         value = as_tile(
-            emitter.interpreter.call(function, [wrap(argument) for argument in body.arguments]), element
+            emitter.interpreter.call(function, [Tile(argument) for argument in body.arguments]), element
         )
         if value.type is not scalar(element):
             raise Refusal(
@@ -65,7 +69,7 @@ def _aggregate(
         emitter.insert(ct.Yield([value.ir]))
     if not isinstance(element, FloatType) and not number_fits(identity, element):
         raise Refusal(f"the identity {describe(identity)} is not a number of the type {element}")
-    number: Any = (
+    number = (
         FloatAttr.of(float(identity), element)
         if isinstance(element, FloatType)
         else IntegerAttr.wrap(int(identity), element)
@@ -80,10 +84,10 @@ def _aggregate(
         made = ct.Scan([x.ir], i32(dim), identities, flag, outputs=[x.type], body=region)
     made.location = emitter.location
     made.verify_op()
-    return wrap(emitter.insert(made).results[0])
+    return Tile(emitter.insert(made).results[0])
 
 
-def _along(x: Any, axis: int | None, keep_dims: bool, one: Callable[[Tile, int], Tile]) -> Tile:
+def _along(x: Operand, axis: int | None, keep_dims: bool, one: Callable[[Tile, int], Tile]) -> Tile:
     tile = as_tile(x)
     if axis is None:
         tile = reshaped(tile, (math.prod(tile.shape),))
@@ -93,27 +97,27 @@ def _along(x: Any, axis: int | None, keep_dims: bool, one: Callable[[Tile, int],
     return reshaped(made, (*tile.shape[:dim], 1, *tile.shape[dim + 1 :])) if keep_dims else made
 
 
-def total(x: Any, axis: int | None = None, keep_dims: bool = False) -> Tile:
+def total(x: Operand, axis: int | None = None, keep_dims: bool = False) -> Tile:
     """The sum of the elements along an axis, or of all: `sum`. keep_dims: the axis stays, with extent 1."""
     return _along(x, axis, keep_dims, lambda t, dim: reduce(t, dim, lambda a, b: a + b, 0))
 
 
-def amax(x: Any, axis: int | None = None, keep_dims: bool = False) -> Tile:
+def amax(x: Operand, axis: int | None = None, keep_dims: bool = False) -> Tile:
     """The greatest element along an axis, or of all: `max`."""
     return _along(x, axis, keep_dims, lambda t, dim: reduce(t, dim, maximum, _lowest(t.element)))
 
 
-def amin(x: Any, axis: int | None = None, keep_dims: bool = False) -> Tile:
+def amin(x: Operand, axis: int | None = None, keep_dims: bool = False) -> Tile:
     """The least element along an axis, or of all: `min`."""
     return _along(x, axis, keep_dims, lambda t, dim: reduce(t, dim, minimum, _highest(t.element)))
 
 
 def _lowest(element: Type) -> float | int:
-    return -math.inf if isinstance(element, FloatType) else -(1 << (element.width - 1))  # type: ignore[attr-defined]
+    return -math.inf if isinstance(element, FloatType) else -(1 << (bit_width(element) - 1))
 
 
 def _highest(element: Type) -> float | int:
-    return math.inf if isinstance(element, FloatType) else (1 << (element.width - 1)) - 1  # type: ignore[attr-defined]
+    return math.inf if isinstance(element, FloatType) else (1 << (bit_width(element) - 1)) - 1
 
 
 def softmax(x: Tile, axis: int = -1) -> Tile:

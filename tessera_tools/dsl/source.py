@@ -8,14 +8,18 @@ import textwrap
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from types import CodeType, FunctionType
-from typing import Any
+from typing import TypeAlias
 
 from tessera_tools.diagnostics import Position, error
 from tessera_tools.dsl.liveness import Liveness
 from tessera_tools.ir.location import FileLineColLoc
 from tessera_tools.records import dataclass
 
-__all__ = ["Source", "read_function"]
+__all__ = ["Placed", "Source", "read_function"]
+
+
+Placed: TypeAlias = ast.stmt | ast.expr | ast.arg
+"""Syntax that has a place in its file."""
 
 
 @dataclass(eq=False)
@@ -27,18 +31,18 @@ class Source:
     first_line: int
     """How many lines of the file are before the text that was parsed."""
     indent: int
-    names: Mapping[str, Any]
+    names: Mapping[str, object]
     """The variables around the function: of the functions that it is defined in, then of its module."""
     liveness: Liveness
 
     @property
     def name(self) -> str:
         """The name of the function."""
-        return getattr(self.node, "name", "<lambda>")
+        return self.node.name if isinstance(self.node, ast.FunctionDef) else "<lambda>"
 
-    def location(self, node: ast.AST) -> FileLineColLoc:
+    def location(self, node: Placed) -> FileLineColLoc:
         """Where a part of the function is."""
-        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        line, column = node.lineno, node.col_offset
         return FileLineColLoc(self.file, line + self.first_line, self._column(line, column) + self.indent + 1)
 
     def _column(self, line: int, column: int) -> int:
@@ -48,13 +52,13 @@ class Source:
 
     lines: tuple[str, ...] = ()
 
-    def inner(self, node: ast.FunctionDef | ast.Lambda, names: Mapping[str, Any]) -> Source:
+    def inner(self, node: ast.FunctionDef | ast.Lambda, names: Mapping[str, object]) -> Source:
         """A function that is defined in this one."""
         body = node.body if isinstance(node, ast.FunctionDef) else [ast.Return(node.body)]
         return Source(node, self.file, self.first_line, self.indent, names, Liveness(body), self.lines)
 
 
-def read_function(function: Callable[..., Any]) -> Source:
+def read_function(function: Callable[..., object]) -> Source:
     """The syntax of a function. Raises DiagnosticError if it has no source, as one made by `exec`."""
     if not isinstance(function, FunctionType):
         raise error(None, f"found {function!r}, expected a function of Python")

@@ -12,9 +12,9 @@ import inspect
 import json
 import os
 from pathlib import Path
-from typing import Any
 
 import tessera_tools.dsl as dsl
+from tessera_tools.dialects.cuda_tile.attributes import OptimizationHintsAttr
 from tessera_tools.dialects.cuda_tile.types import (
     FLOATS,
     INTEGERS,
@@ -27,9 +27,11 @@ from tessera_tools.dialects.cuda_tile.types import (
 from tessera_tools.dsl import ops
 from tessera_tools.dsl.types import dtypes
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr, StringAttr
-from tessera_tools.ir.types import F32, I1, I32, I64
+from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr, StringAttr, SymbolRefAttr
+from tessera_tools.ir.types import F32, I1, I32, I64, bit_width
 from tessera_tools.opdef import Op
+from tessera_tools.opdef.attribute_kinds import EnumAttr
+from tessera_tools.opdef.constraints import TypeConstraint
 from tessera_tools.opdef.fields import AttributeField, OperandField, ResultField
 
 __all__ = ["COMMAND", "FILE", "stub", "write"]
@@ -42,15 +44,15 @@ _HEAD = '''\
 
 # Generated from the declarations of the ops by `{command}`.
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal, SupportsAbs, TypeAlias, TypeVar, overload
 
 {imports}
 
 # An operand of an op: a number is a constant of the type of the other operands.
 _Number: TypeAlias = bool | int | float
 # The type of a result: a type, an element type, a shape, or MLIR text.
-_Type: TypeAlias = Any
+_Type: TypeAlias = _TypeLike | Sequence[int]
 _T = TypeVar("_T")
 {words}
 
@@ -61,7 +63,7 @@ class _Scalar(Tile):
 
     def __init__(self, value: Tile | _Number = ...) -> None: ...
     @staticmethod
-    def multiple_of(divisor: int) -> Any:
+    def multiple_of(divisor: int) -> type[_Scalar]:
         """The annotation of a number that the caller guarantees to be a multiple of `divisor`, a power of two."""
 
 {dtypes}
@@ -71,26 +73,26 @@ class ptr(Tile):
 
     def __class_getitem__(cls, element: type[_Scalar]) -> type[ptr]: ...
     @staticmethod
-    def aligned(alignment: int) -> Any:
+    def aligned(alignment: int) -> type[ptr]:
         """A pointer whose address is a multiple of `alignment` bytes."""
 
 class tile(Tile):
     """`tile[128, 64, f16]`: a tile of 128 by 64 elements; `tile[f16]`: one element."""
 
-    def __class_getitem__(cls, parts: Any) -> type[tile]: ...
+    def __class_getitem__(cls, parts: type[Tile] | tuple[int | type[Tile], ...]) -> type[tile]: ...
 
 class array(Array):
     """`array[f16, 2]`: a matrix, passed as a pointer, two extents and two strides."""
 
-    def __class_getitem__(cls, parts: Any) -> type[array]: ...
+    def __class_getitem__(cls, parts: type[_Scalar] | tuple[type[_Scalar], int]) -> type[array]: ...
     @staticmethod
-    def aligned(alignment: int) -> Any:
+    def aligned(alignment: int) -> type[array]:
         """Address, rows and last extent are multiples of `alignment` bytes."""
     class strided(Array):
         """The same array type, of any strides."""
 
         @staticmethod
-        def aligned(alignment: int) -> Any: ...
+        def aligned(alignment: int) -> type[array]: ...
 
 # The annotation of a parameter whose value is known when the kernel is compiled.
 constexpr: TypeAlias = Any
@@ -100,7 +102,7 @@ constexpr: TypeAlias = Any
 @overload
 def abs(x: Tile, /) -> Tile: ...
 @overload
-def abs(x: Any, /) -> Any: ...
+def abs(x: SupportsAbs[_T], /) -> _T: ...
 @overload
 def max(x: Tile, *, axis: int | None = ..., keep_dims: bool = ...) -> Tile:
     """The greatest element along an axis, or of all."""
@@ -109,9 +111,9 @@ def max(x: Tile | _Number, y: Tile, /, *others: Tile | _Number) -> Tile: ...
 @overload
 def max(x: Tile, y: _Number, /, *others: Tile | _Number) -> Tile: ...
 @overload
-def max(x: Iterable[_T], /, *, key: Callable[[_T], Any] | None = ..., default: Any = ...) -> _T: ...
+def max(x: Iterable[_T], /, *, key: Callable[[_T], object] | None = ..., default: _T = ...) -> _T: ...
 @overload
-def max(x: _T, y: _T, /, *others: _T, key: Callable[[_T], Any] | None = ...) -> _T: ...
+def max(x: _T, y: _T, /, *others: _T, key: Callable[[_T], object] | None = ...) -> _T: ...
 @overload
 def min(x: Tile, *, axis: int | None = ..., keep_dims: bool = ...) -> Tile:
     """The least element along an axis, or of all."""
@@ -120,20 +122,26 @@ def min(x: Tile | _Number, y: Tile, /, *others: Tile | _Number) -> Tile: ...
 @overload
 def min(x: Tile, y: _Number, /, *others: Tile | _Number) -> Tile: ...
 @overload
-def min(x: Iterable[_T], /, *, key: Callable[[_T], Any] | None = ..., default: Any = ...) -> _T: ...
+def min(x: Iterable[_T], /, *, key: Callable[[_T], object] | None = ..., default: _T = ...) -> _T: ...
 @overload
-def min(x: _T, y: _T, /, *others: _T, key: Callable[[_T], Any] | None = ...) -> _T: ...
+def min(x: _T, y: _T, /, *others: _T, key: Callable[[_T], object] | None = ...) -> _T: ...
 @overload
 def sum(x: Tile, axis: int | None = ..., keep_dims: bool = ...) -> Tile:
     """The sum of the elements along an axis, or of all. keep_dims: the axis stays, with extent 1."""
 @overload
-def sum(x: Iterable[Any], /, start: Any = ...) -> Any: ...
+def sum(x: Iterable[_T], /, start: _T = ...) -> _T: ...
 @overload
 def range(stop: int, /) -> Sequence[int]: ...
 @overload
 def range(start: int, stop: int, step: int = ..., /) -> Sequence[int]: ...
 @overload
-def range(*bounds: Tile | int) -> Sequence[Any]:
+def range(stop: Tile, /) -> Sequence[Tile]: ...
+@overload
+def range(start: Tile, stop: Tile | int, step: Tile | int = ..., /) -> Sequence[Tile]: ...
+@overload
+def range(start: Tile | int, stop: Tile, step: Tile | int = ..., /) -> Sequence[Tile]: ...
+@overload
+def range(start: Tile | int, stop: Tile | int, step: Tile, /) -> Sequence[Tile]:
     """The numbers of a loop of the kernel, as Python's `range`; the step is positive."""
 
 # The ops of cuda_tile.
@@ -149,6 +157,7 @@ def stub() -> str:
         if inspect.isroutine(value := vars(dsl).get(name)) or inspect.isclass(value)
     ]
     imports = [f"from {vars(dsl)[name].__module__} import {name} as {name}" for name in sorted(public)]
+    imports.append("from tessera_tools.dsl.types import TypeLike as _TypeLike")
     imports.append("from tessera_tools.dsl.values import Token as _Token")
     declared = [*public, *dtypes, "array", "constexpr", "ptr", "tile", *_SHADOWED, *ops.names()]
     words = _words()
@@ -185,9 +194,11 @@ def _words() -> list[tuple[list[str], str]]:
     return found
 
 
-def _words_of(field: AttributeField[Any]) -> list[str]:
+def _words_of(field: AttributeField[object]) -> list[str]:
     detail = field.kind.detail
-    return [*(detail if isinstance(detail, dict) else getattr(detail, "cases", ()))]
+    if isinstance(detail, dict):
+        return [*detail]
+    return [*detail.cases] if isinstance(detail, type) and issubclass(detail, EnumAttr) else []
 
 
 def write() -> bool:
@@ -243,7 +254,7 @@ def _definition(name: str, parameters: list[str], named: list[str], answer: str)
     return f"def {name}(\n" + "".join(f"    {one},\n" for one in every) + f") -> {answer}"
 
 
-def _answer(results: list[ResultField[Any]]) -> str:
+def _answer(results: list[ResultField[object]]) -> str:
     if not results:
         return "None"
     if results[0].arity == "variadic":
@@ -258,7 +269,7 @@ _SAMPLES: dict[str, list[Type]] = {
         TileType(shape, element)
         for shape in ((), (16,), (16, 16), (16, 16, 16))
         for element in (*INTEGERS, *FLOATS, PointerType(F32))
-        if shape or getattr(element, "width", 8) >= 8
+        if shape or isinstance(element, PointerType) or bit_width(element) >= 8
     ],
     "View": [_TENSOR, PartitionViewType((16, 16), _TENSOR, (), None)],
     "_Token": [TOKEN],
@@ -266,7 +277,7 @@ _SAMPLES: dict[str, list[Type]] = {
 """The class of a value → types that it may have."""
 
 
-def _classes(constraint: Any) -> list[str]:
+def _classes(constraint: TypeConstraint) -> list[str]:
     """The classes of the values that a constraint accepts. A constraint by other fields accepts tiles."""
     try:
         found = [name for name, kinds in _SAMPLES.items() if any(map(constraint.accepts, kinds))]
@@ -275,11 +286,11 @@ def _classes(constraint: Any) -> list[str]:
     return found if len(found) in (1, 2) else ["Tile"]
 
 
-def _result(field: ResultField[Any]) -> str:
+def _result(field: ResultField[object]) -> str:
     return " | ".join(_classes(field.constraint))
 
 
-def _kind(field: OperandField[Any] | AttributeField[Any]) -> str:
+def _kind(field: OperandField[object] | AttributeField[object]) -> str:
     if isinstance(field, OperandField):
         kinds = _classes(field.constraint)
         if "Tile" in kinds:
@@ -297,7 +308,11 @@ def _kind(field: OperandField[Any] | AttributeField[Any]) -> str:
         return "Sequence[bool]"
     if any(kind.check(DenseArrayAttr(width, (0, 1))) for width in (I32, I64)):
         return "Sequence[int]"
-    return "str" if kind.check(StringAttr("text")) else "Any"
+    if any(map(kind.check, (StringAttr("text"), SymbolRefAttr("name", ())))):
+        return "str"
+    if kind.check(OptimizationHintsAttr.of({})):
+        return "Mapping[str, Mapping[str, object]] | str"
+    return "object"
 
 
 if __name__ == "__main__":

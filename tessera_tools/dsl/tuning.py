@@ -18,7 +18,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from tessera_tools.emit.tunables import TUNABLES, Config
 from tessera_tools.emit.tuned import CONSTANT, Database, Trial
 from tessera_tools.ir.printing import print_op
 from tessera_tools.records import dataclass, field, replace
+from tessera_tools.runtime.types import Array
 from tessera_tools.runtime.workers import wanted_processes
 from tessera_tools.tuning.exploration import Exploration, config_key, progress_bar
 from tessera_tools.tuning.pool import Local, Pool, RayPool
@@ -49,12 +50,12 @@ _WARM, _RUNS = 3, 20
 class Candidate:
     """One combination of constants and options."""
 
-    constants: dict[str, Any]
+    constants: dict[str, object]
     microseconds: float | None
     """The clock's estimate, or the median of launches on the GPU; None if the candidate does not count."""
     why: str = ""
     """Why it does not count."""
-    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    options: dict[str, object] = field(default_factory=dict[str, object])
     """The options of the compiler that are not left to it."""
 
 
@@ -69,12 +70,12 @@ class Tuning:
     fastest: Candidate
 
     @property
-    def constants(self) -> dict[str, Any]:
+    def constants(self) -> dict[str, object]:
         """Those of the fastest candidate."""
         return self.fastest.constants
 
     @property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, object]:
         """The options of the compiler of the fastest candidate."""
         return self.fastest.options
 
@@ -84,20 +85,20 @@ class _Dimension:
     """A constant or an option whose first value is the reference's."""
 
     name: str
-    first: Any
-    values: tuple[Any, ...]
+    first: object
+    values: tuple[object, ...]
     """The others."""
     excludes: tuple[str, ...] = ()
 
 
 def tune(
     function: Function,
-    args: Sequence[Any],
+    args: Sequence[object],
     grid: Callable[..., int | Sequence[int]],
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     *,
     search: str | Sequence[str],
-    checked: Sequence[Any] | None,
+    checked: Sequence[object] | None,
     target: str | None,
     measure: str,
     most: int,
@@ -155,7 +156,7 @@ def tune(
 
 
 def _dimensions(
-    function: Function, given: Mapping[str, Any], search: str | Sequence[str]
+    function: Function, given: Mapping[str, object], search: str | Sequence[str]
 ) -> list[_Dimension]:
     """The constants and options, each with its values."""
     tunables = {one.name: one for one in TUNABLES}
@@ -217,8 +218,8 @@ class _Place:
     module: str
     file: str
     name: str
-    constants: dict[str, Any]
-    options: dict[str, Any]
+    constants: dict[str, object]
+    options: Mapping[str, object]
 
     @classmethod
     def of(cls, function: Function) -> _Place:
@@ -265,31 +266,32 @@ class _Task:
     def __init__(
         self,
         function: Function,
-        args: Sequence[Any],
+        args: Sequence[object],
         grid: Callable[..., int | Sequence[int]],
-        checked: Sequence[Any] | None,
+        checked: Sequence[object] | None,
         target: str | None,
         measure: str,
         tolerance: float,
-        start: Mapping[str, Any],
+        start: Mapping[str, object],
     ) -> None:
         self.function, self.args, self.grid, self.target = function, args, grid, target
         self.checked = args if checked is None else checked
         self.measure, self.tolerance, self.start = measure, tolerance, dict(start)
-        self.expected: list[Any] = []
+        self.expected: list[Array] = []
         """The arrays that the first candidate leaves."""
         self._functions: dict[str, Function] = {}
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         """For a task of Ray. Raises DiagnosticError for a kernel that another process cannot find."""
         place, grid = _Place.of(self.function), getattr(self.grid, "__name__", "")
         beside = getattr(sys.modules[place.module], grid, None) is self.grid
         given = {"function": place, "grid": grid if beside else self.grid, "_functions": {}}
         return {**self.__dict__, **given}
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
-        place: _Place = state["function"]
+        place = state["function"]
+        assert isinstance(place, _Place)
         self.function = place.function()
         if isinstance(state["grid"], str):
             self.grid = getattr(place.loaded(), state["grid"])
@@ -339,17 +341,17 @@ class _Task:
 
     # -- one configuration
 
-    def constants_of(self, config: Config) -> dict[str, Any]:
+    def constants_of(self, config: Config) -> dict[str, object]:
         """The constants, by their names."""
         whole = {**self.start, **config}
         return {n.removeprefix(CONSTANT): v for n, v in whole.items() if n.startswith(CONSTANT)}
 
-    def options_of(self, config: Config) -> dict[str, Any]:
+    def options_of(self, config: Config) -> dict[str, object]:
         """The options that are not left to the compiler, also those that the kernel has from elsewhere."""
         defaults = {one.name: one.default for one in TUNABLES}
         return {n: v for n, v in self._given(config).items() if v != defaults[n]}
 
-    def _given(self, config: Config) -> dict[str, Any]:
+    def _given(self, config: Config) -> dict[str, object]:
         """The options of the kernel and those of the search, which replace them: also by the compiler's choice."""
         whole = {**self.function.options, **self.start, **config}
         return {n: v for n, v in whole.items() if not n.startswith(CONSTANT)}
@@ -367,7 +369,7 @@ class _Task:
             self._functions = {key: bound.with_options(**self._given(config))}
         return self._functions[key]
 
-    def grid_of(self, config: Config, args: Sequence[Any]) -> int | Sequence[int]:
+    def grid_of(self, config: Config, args: Sequence[object]) -> int | Sequence[int]:
         """The grid of a launch; raises DiagnosticError if the function of the caller cannot be called so."""
         constants = self.constants_of(config)
         with contextlib.suppress(ValueError):
@@ -382,13 +384,13 @@ class _Task:
                 ) from None
         return self.grid(*args, **constants)
 
-    def kernel(self, config: Config, args: Sequence[Any]) -> Kernel:
+    def kernel(self, config: Config, args: Sequence[object]) -> Kernel:
         """The compiled kernel for some arguments."""
         return self.function_of(config).compiled(args, target=self.target)
 
     def digest(self, config: Config) -> str:
         """What tells code apart: that of both launches, and their grids."""
-        parts: list[Any] = []
+        parts: list[str] = []
         for args in (self.args, self.checked):
             kernel = self.kernel(config, args)
             code = kernel.cubin if self.measure == "gpu" else kernel.ptx.encode()
@@ -406,7 +408,7 @@ class _Task:
         assert estimate is not None
         return estimate.seconds * 1e6
 
-    def results(self, config: Config) -> list[Any]:
+    def results(self, config: Config) -> list[Array]:
         """The arrays that the launch that is compared leaves."""
         ours = copy.deepcopy(tuple(self.checked))
         device = "cuda" if self.measure == "gpu" else "sim"
@@ -421,7 +423,7 @@ class _Kept:
 
     def __init__(self, task: _Task, file: str | os.PathLike[str]) -> None:
         self.task = task
-        self.same: list[Any] = [own_identity(), task.target, task.measure, task.tolerance, self._code({})]
+        self.same: list[object] = [own_identity(), task.target, task.measure, task.tolerance, self._code({})]
         self.same += [_digests(task.args), _digests(task.checked), task.options_of({})]
         self.database = Database(os.fspath(file), create=True)
 
@@ -461,7 +463,7 @@ class _Kept:
         return found
 
 
-def _digest(parts: Sequence[Any]) -> str:
+def _digest(parts: Sequence[object]) -> str:
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -469,7 +471,7 @@ def _line(failure: Exception) -> str:
     return str(failure).splitlines()[0]
 
 
-def _digests(arguments: Sequence[Any]) -> list[str]:
+def _digests(arguments: Sequence[object]) -> list[str]:
     """The contents of arguments: the simulated GPU runs with them."""
     found: list[str] = []
     for one in arguments:
@@ -482,7 +484,7 @@ def _digests(arguments: Sequence[Any]) -> list[str]:
     return found
 
 
-def _agree(found: Any, expected: Any, tolerance: float) -> bool:
+def _agree(found: Array, expected: Array, tolerance: float) -> bool:
     """Whether integers are equal, and floats differ by at most a share of the greatest magnitude."""
     if found.dtype.kind in "iub":
         return bool(np.array_equal(found, expected))

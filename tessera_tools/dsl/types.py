@@ -7,19 +7,24 @@ An annotation of a parameter is one of them, or the same type as MLIR text.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from tessera_tools.diagnostics import DiagnosticError, Refusal
 from tessera_tools.dialects.cuda_tile.types import FLOATS, INTEGERS, NUMBERS, PointerType, TileType, scalar
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import DYNAMIC, FloatType
+from tessera_tools.ir.types import DYNAMIC, FloatType, bit_width
 from tessera_tools.records import dataclass, replace
+
+if TYPE_CHECKING:
+    from tessera_tools.dsl.values import Tile
 
 __all__ = [
     "ArrayType",
+    "Constexpr",
     "Dtype",
     "Facts",
     "Parameter",
+    "TypeLike",
     "array",
     "constexpr",
     "dtypes",
@@ -58,7 +63,7 @@ class Dtype:
     @property
     def width(self) -> int:
         """The number of bits of an element."""
-        return int(getattr(self.ir, "width", 0))
+        return bit_width(self.ir)
 
     def multiple_of(self, divisor: int) -> Parameter:
         """The annotation of a number that the caller guarantees to be a multiple of `divisor`, a power of two."""
@@ -114,6 +119,10 @@ class ArrayType:
         return f"array[{self.element}, {self.rank}]"
 
 
+TypeLike: TypeAlias = "Dtype | Parameter | Type | str | type[Tile]"
+"""A type as a kernel may spell it; text is that of MLIR. In the stub of the language, types are classes of tiles."""
+
+
 class _Pointers:
     """`ptr[f16]`: the address of elements in global memory."""
 
@@ -126,22 +135,22 @@ class _Pointers:
 class _Tiles:
     """`tile[128, 64, f16]`: a tile of 128 by 64 elements; `tile[f16]`: one element."""
 
-    def __getitem__(self, parts: Any) -> TileType:
+    def __getitem__(self, parts: Dtype | Parameter | tuple[int | Dtype | Parameter, ...]) -> TileType:
         *shape, element = parts if isinstance(parts, tuple) else (parts,)
-        kind = element.type.element if isinstance(element, Parameter) else getattr(element, "ir", None)
-        if not isinstance(kind, Type) or not isinstance(element, Dtype | Parameter):
+        if not isinstance(element, Dtype | Parameter):
             raise TypeError(
                 f"expected an element type at the end, as in tile[128, 64, f16]; found {element!r}"
             )
-        if any(isinstance(extent, bool) or not isinstance(extent, int) for extent in shape):
+        extents = tuple(n for n in shape if isinstance(n, int) and not isinstance(n, bool))
+        if len(extents) != len(shape):
             raise TypeError(f"the extents of a tile are numbers, as in tile[128, 64, f16]; found {shape!r}")
-        return TileType(tuple(shape), kind)
+        return TileType(extents, element.ir if isinstance(element, Dtype) else element.type.element)
 
 
 class _Arrays:
     """`array[f16, 2]`: a matrix, passed as a pointer, two extents and two strides."""
 
-    def __getitem__(self, parts: Any) -> ArrayType:
+    def __getitem__(self, parts: Dtype | tuple[Dtype, int]) -> ArrayType:
         element, rank = parts if isinstance(parts, tuple) and len(parts) == 2 else (parts, 1)
         if not isinstance(element, Dtype) or isinstance(rank, bool) or not isinstance(rank, int):
             raise TypeError(
@@ -152,7 +161,7 @@ class _Arrays:
         return ArrayType(element.ir, rank, (*(DYNAMIC,) * (rank - 1), 1))
 
 
-class _Constexpr:
+class Constexpr:
     """The annotation of a parameter whose value is known when the kernel is compiled."""
 
     def __repr__(self) -> str:
@@ -162,12 +171,12 @@ class _Constexpr:
 ptr = _Pointers()
 tile = _Tiles()
 array = _Arrays()
-constexpr = _Constexpr()
+constexpr = Constexpr()
 
 
-def parameter_type(annotation: Any) -> Parameter | ArrayType | _Constexpr:
+def parameter_type(annotation: object) -> Parameter | ArrayType | Constexpr:
     """What an annotation says. Raises Refusal for one that is no type of the DSL."""
-    if isinstance(annotation, Parameter | ArrayType | _Constexpr):
+    if isinstance(annotation, Parameter | ArrayType | Constexpr):
         return annotation
     if isinstance(annotation, Dtype):
         return Parameter(scalar(annotation.ir))
@@ -180,7 +189,7 @@ def parameter_type(annotation: Any) -> Parameter | ArrayType | _Constexpr:
     raise Refusal(f"found {annotation!r}, expected a type such as ptr[f16], i32, array[f16, 2] or constexpr")
 
 
-def type_of(value: Any) -> Type:
+def type_of(value: object) -> Type:
     """The IR type of a type of the DSL, or of MLIR text. Raises Refusal."""
     if isinstance(value, Dtype):
         return value.ir

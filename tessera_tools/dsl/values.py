@@ -6,8 +6,8 @@ Numbers of Python are constants: they get the element type of the tile that they
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias, TypeGuard
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import cuda_tile as ct
@@ -20,13 +20,15 @@ from tessera_tools.dialects.cuda_tile.types import (
     short_text,
 )
 from tessera_tools.dsl.emitter import ANYWHERE, current, number_fits
-from tessera_tools.dsl.types import Dtype, type_of
+from tessera_tools.dsl.types import Dtype, TypeLike, type_of
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import F16, F32, F64, I1, I32, I64, FloatType, IntegerType, bit_width
 
 __all__ = [
+    "Number",
+    "Operand",
     "Runtime",
     "Tile",
     "Token",
@@ -40,7 +42,7 @@ __all__ = [
 ]
 
 SIGNED, UNSIGNED = ct.SignednessAttr("signed"), ct.SignednessAttr("unsigned")
-Number = bool | int | float
+Number: TypeAlias = bool | int | float
 
 
 class Runtime:
@@ -60,7 +62,7 @@ class Runtime:
     def __bool__(self) -> bool:
         raise Refusal(f"a {self} has no truth value while the kernel is compiled")
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Runtime]:
         raise Refusal(f"a {self} cannot be iterated or unpacked")
 
 
@@ -76,20 +78,25 @@ class View(Runtime):
     __slots__ = ()
 
     @property
-    def shape(self) -> tuple[Any, ...]:
+    def type(self) -> TensorViewType | TileViewType:
+        """The IR type."""
+        assert isinstance(self.ir.type, TensorViewType | TileViewType)
+        return self.ir.type
+
+    @property
+    def shape(self) -> tuple[int, ...] | tuple[Tile, ...]:
         """The extents of a tensor, or of the tiles of a view."""
-        kind = self.ir.type
+        kind = self.type
         if isinstance(kind, TileViewType):
             return kind.tile_type.shape
-        extents = [scalar(I32)] * len(kind.shape)  # type: ignore[attr-defined]
-        made = current().insert(ct.GetTensorShape(self.ir, extents=extents))
-        return tuple(wrap(extent) for extent in made.results)
+        made = current().insert(ct.GetTensorShape(self.ir, extents=[scalar(I32)] * len(kind.shape)))
+        return tuple(Tile(extent) for extent in made.results)
 
     @property
     def dtype(self) -> Dtype:
         """The element type."""
-        kind = self.ir.type
-        return Dtype(kind.tile_type.element if isinstance(kind, TileViewType) else kind.element)  # type: ignore[attr-defined]
+        kind = self.type
+        return Dtype(kind.tile_type.element if isinstance(kind, TileViewType) else kind.element)
 
 
 class Tile(Runtime):
@@ -132,29 +139,28 @@ class Tile(Runtime):
             raise Refusal(f"a {self} has no transpose; expected two dimensions or more")
         return self.permute((*range(rank - 2), rank - 1, rank - 2))
 
-    def to(self, dtype: Any) -> Tile:
+    def to(self, dtype: TypeLike) -> Tile:
         """The elements converted to another type: rounded to nearest, and toward zero to integers."""
         return convert(self, type_of(dtype))
 
-    def reshape(self, *shape: Any) -> Tile:
+    def reshape(self, *shape: int | Sequence[int]) -> Tile:
         """The same elements in row-major order, in another shape."""
         return reshape(self, _flat(shape))
 
-    def permute(self, *order: Any) -> Tile:
+    def permute(self, *order: int | Sequence[int]) -> Tile:
         """Dimensions in another order: dimension i of the result is dimension `order[i]`."""
-        order = _flat(order)
-        if sorted(order) != list(range(len(self.shape))):
-            raise Refusal(f"found the order {order}, expected each of the {len(self.shape)} dimensions once")
-        kind = TileType(tuple(self.shape[dim] for dim in order), self.element)
-        return wrap(
-            current().insert(ct.Permute(self.ir, DenseArrayAttr(I32, order), result=kind)).result, self.origin
-        )
+        dims = _flat(order)
+        if sorted(dims) != list(range(len(self.shape))):
+            raise Refusal(f"found the order {dims}, expected each of the {len(self.shape)} dimensions once")
+        kind = TileType(tuple(self.shape[dim] for dim in dims), self.element)
+        made = ct.Permute(self.ir, DenseArrayAttr(I32, dims), result=kind)
+        return Tile(current().insert(made).result, self.origin)
 
-    def __getitem__(self, index: Any) -> Tile:
-        index = index if isinstance(index, tuple) else (index,)
+    def __getitem__(self, index: slice | tuple[slice | None, ...] | None) -> Tile:
+        parts = index if isinstance(index, tuple) else (index,)
         shape: list[int] = []
         rest = list(self.shape)
-        for part in index:
+        for part in parts:
             if part is None:
                 shape.append(1)
             elif isinstance(part, slice) and part == slice(None) and rest:
@@ -168,82 +174,82 @@ class Tile(Runtime):
 
     # -- operators
 
-    def __add__(self, other: Any) -> Tile:
+    def __add__(self, other: Operand) -> Tile:
         return _add(self, other)
 
-    def __radd__(self, other: Any) -> Tile:
+    def __radd__(self, other: Operand) -> Tile:
         return _add(other, self)
 
-    def __sub__(self, other: Any) -> Tile:
+    def __sub__(self, other: Operand) -> Tile:
         if isinstance(self.element, PointerType):
             return _offset(self, -as_tile(other))
         return _arithmetic("-", self, other, ct.SubI, ct.SubF)
 
-    def __rsub__(self, other: Any) -> Tile:
+    def __rsub__(self, other: Operand) -> Tile:
         return _arithmetic("-", other, self, ct.SubI, ct.SubF)
 
-    def __mul__(self, other: Any) -> Tile:
+    def __mul__(self, other: Operand) -> Tile:
         return _arithmetic("*", self, other, ct.MulI, ct.MulF)
 
-    def __rmul__(self, other: Any) -> Tile:
+    def __rmul__(self, other: Operand) -> Tile:
         return _arithmetic("*", other, self, ct.MulI, ct.MulF)
 
-    def __truediv__(self, other: Any) -> Tile:
+    def __truediv__(self, other: Operand) -> Tile:
         return _quotient(self, other)
 
-    def __rtruediv__(self, other: Any) -> Tile:
+    def __rtruediv__(self, other: Operand) -> Tile:
         return _quotient(other, self)
 
-    def __floordiv__(self, other: Any) -> Tile:
+    def __floordiv__(self, other: Operand) -> Tile:
         return _floor_quotient(self, other)
 
-    def __rfloordiv__(self, other: Any) -> Tile:
+    def __rfloordiv__(self, other: Operand) -> Tile:
         return _floor_quotient(other, self)
 
-    def __mod__(self, other: Any) -> Tile:
+    def __mod__(self, other: Operand) -> Tile:
         return _remainder(self, other)
 
-    def __rmod__(self, other: Any) -> Tile:
+    def __rmod__(self, other: Operand) -> Tile:
         return _remainder(other, self)
 
-    def __pow__(self, other: Any) -> Tile:
+    def __pow__(self, other: Operand) -> Tile:
         return _power(self, other)
 
-    def __rpow__(self, other: Any) -> Tile:
+    def __rpow__(self, other: Operand) -> Tile:
         return _power(other, self)
 
-    def __matmul__(self, other: Any) -> Tile:
+    def __matmul__(self, other: Tile) -> Tile:
         return multiply(self, other)
 
-    def __and__(self, other: Any) -> Tile:
+    def __and__(self, other: Operand) -> Tile:
         return _arithmetic("&", self, other, ct.AndI)
 
     __rand__ = __and__
 
-    def __or__(self, other: Any) -> Tile:
+    def __or__(self, other: Operand) -> Tile:
         return _arithmetic("|", self, other, ct.OrI)
 
     __ror__ = __or__
 
-    def __xor__(self, other: Any) -> Tile:
+    def __xor__(self, other: Operand) -> Tile:
         return _arithmetic("^", self, other, ct.XOrI)
 
     __rxor__ = __xor__
 
-    def __lshift__(self, other: Any) -> Tile:
+    def __lshift__(self, other: Operand) -> Tile:
         return _arithmetic("<<", self, other, ct.ShLI)
 
-    def __rlshift__(self, other: Any) -> Tile:
+    def __rlshift__(self, other: Operand) -> Tile:
         return _arithmetic("<<", other, self, ct.ShLI)
 
-    def __rshift__(self, other: Any) -> Tile:
+    def __rshift__(self, other: Operand) -> Tile:
         return _arithmetic(">>", self, other, lambda a, b: ct.ShRI(a, b, SIGNED))
 
-    def __rrshift__(self, other: Any) -> Tile:
+    def __rrshift__(self, other: Operand) -> Tile:
         return _arithmetic(">>", other, self, lambda a, b: ct.ShRI(a, b, SIGNED))
 
     def __neg__(self) -> Tile:
-        return wrap(current().insert((ct.NegF if self.is_float else ct.NegI)(self.ir)).result)
+        return Tile(current().insert((ct.NegF if self.is_float else ct.NegI)(self.ir)).result)
 
     def __pos__(self) -> Tile:
         return self
@@ -252,35 +258,44 @@ class Tile(Runtime):
         return self ^ (True if self.element is I1 else -1)
 
     def __abs__(self) -> Tile:
-        return wrap(current().insert((ct.AbsF if self.is_float else ct.AbsI)(self.ir)).result)
+        return Tile(current().insert((ct.AbsF if self.is_float else ct.AbsI)(self.ir)).result)
 
-    def __eq__(self, other: object) -> Any:
+    def __eq__(self, other: object) -> Tile:  # type: ignore[override]
         return _compare("equal", self, other)
 
-    def __ne__(self, other: object) -> Any:
+    def __ne__(self, other: object) -> Tile:  # type: ignore[override]
         return _compare("not_equal", self, other)
 
-    def __lt__(self, other: Any) -> Tile:
+    def __lt__(self, other: Operand) -> Tile:
         return _compare("less_than", self, other)
 
-    def __le__(self, other: Any) -> Tile:
+    def __le__(self, other: Operand) -> Tile:
         return _compare("less_than_or_equal", self, other)
 
-    def __gt__(self, other: Any) -> Tile:
+    def __gt__(self, other: Operand) -> Tile:
         return _compare("greater_than", self, other)
 
-    def __ge__(self, other: Any) -> Tile:
+    def __ge__(self, other: Operand) -> Tile:
         return _compare("greater_than_or_equal", self, other)
 
 
-def wrap(value: Value, origin: str | None = None) -> Any:
+Operand: TypeAlias = Tile | Number
+"""What an operator takes: a number is a constant of the type of the tile that it meets."""
+
+
+def is_operand(value: object) -> TypeGuard[Operand]:
+    """Whether a value is a tile or a number."""
+    return isinstance(value, Tile | bool | int | float)
+
+
+def wrap(value: Value, origin: str | None = None) -> Tile | View | Token:
     """The value of the DSL for a value of the IR."""
     if isinstance(value.type, TileType):
         return Tile(value, origin)
     return View(value, origin) if isinstance(value.type, TensorViewType | TileViewType) else Token(value)
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """What a value is, for messages."""
     if isinstance(value, Runtime):
         return f"a {value}"
@@ -289,12 +304,13 @@ def describe(value: Any) -> str:
     return f"a {type(value).__name__}"
 
 
-def _flat(parts: tuple[Any, ...]) -> tuple[int, ...]:
-    found = tuple(parts[0]) if len(parts) == 1 and isinstance(parts[0], tuple | list) else parts
-    for part in found:
+def _flat(parts: Sequence[int | Sequence[int]]) -> tuple[int, ...]:
+    found: list[int] = []
+    for part in parts[0] if len(parts) == 1 and isinstance(parts[0], tuple | list) else parts:
         if isinstance(part, bool) or not isinstance(part, int):
             raise Refusal(f"found {describe(part)}, expected a number that is known at compile time")
-    return found
+        found.append(part)
+    return tuple(found)
 
 
 # -- conversions
@@ -309,13 +325,13 @@ def natural_type(value: Number) -> Type:
     return I32 if -(1 << 31) <= value < 1 << 31 else I64
 
 
-def as_tile(value: Any, element: Type | None = None) -> Tile:
+def as_tile(value: object, element: Type | None = None) -> Tile:
     """A tile from a tile or a number; a number gets the element type, if given. Raises Refusal."""
     if isinstance(value, Tile):
         return value
     if isinstance(value, bool | int | float):
         chosen = element if element is not None else natural_type(value)
-        return wrap(current().constant(value, scalar(chosen)))
+        return Tile(current().constant(value, scalar(chosen)))
     raise Refusal(f"found {describe(value)}, expected a tile or a number")
 
 
@@ -324,7 +340,7 @@ def reshape(tile: Tile, shape: Sequence[int]) -> Tile:
     if tuple(shape) == tile.shape:
         return tile
     kind = TileType(tuple(shape), tile.element)
-    return wrap(current().insert(ct.Reshape(tile.ir, result=kind)).result, tile.origin)
+    return Tile(current().insert(ct.Reshape(tile.ir, result=kind)).result, tile.origin)
 
 
 def broadcast(tile: Tile, shape: Sequence[int]) -> Tile:
@@ -339,7 +355,7 @@ def broadcast(tile: Tile, shape: Sequence[int]) -> Tile:
     if ones == shape:
         return widened
     kind = TileType(shape, tile.element)
-    return wrap(current().insert(ct.Broadcast(widened.ir, result=kind)).result, tile.origin)
+    return Tile(current().insert(ct.Broadcast(widened.ir, result=kind)).result, tile.origin)
 
 
 def convert(tile: Tile, element: Type) -> Tile:
@@ -363,7 +379,7 @@ def convert(tile: Tile, element: Type) -> Tile:
         made = ct.ExtI(tile.ir, sign, to=kind)
     else:
         made = ct.TruncI(tile.ir, to=kind)
-    return wrap(current().insert(made).results[0])
+    return Tile(current().insert(made).results[0])
 
 
 def _common(left: Type, right: Type) -> Type:
@@ -383,20 +399,22 @@ def _common(left: Type, right: Type) -> Type:
     raise Refusal(f"found elements of {left} and {right}, which have no common type; convert one with .to()")
 
 
-def together(*values: Any, element: Type | None = None) -> list[Tile]:
+def together(*values: object, element: Type | None = None) -> list[Tile]:
     """Tiles and numbers as tiles of one type: elements in a common type, broadcast to a common shape."""
-    tiles = [value for value in values if isinstance(value, Tile)]
+    given: list[Operand] = []
     for value in values:
-        if not isinstance(value, Tile | bool | int | float):
+        if not is_operand(value):
             raise Refusal(f"found {describe(value)}, expected a tile or a number")
+        given.append(value)
     if element is None:
-        for tile in tiles:
-            element = tile.element if element is None else _common(element, tile.element)
-        for value in values:
+        for value in given:
+            if isinstance(value, Tile):
+                element = value.element if element is None else _common(element, value.element)
+        for value in given:
             if not isinstance(value, Tile):
                 element = _with_number(element, value)
     assert element is not None
-    made = [convert(v, element) if isinstance(v, Tile) else as_tile(v, element) for v in values]
+    made = [convert(v, element) if isinstance(v, Tile) else as_tile(v, element) for v in given]
     shape = _common_shape([tile.shape for tile in made])
     return [broadcast(tile, shape) for tile in made]
 
@@ -428,11 +446,11 @@ def _common_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
 
 # -- arithmetic
 
-Make = Callable[[Value, Value], Any]
+Make = Callable[[Value, Value], Operation]
 
 
-def _arithmetic(sign: str, left: Any, right: Any, integer: Make, number: Make | None = None) -> Any:
-    if not all(isinstance(v, Tile | bool | int | float) for v in (left, right)):
+def _arithmetic(sign: str, left: Operand, right: Operand, integer: Make, number: Make | None = None) -> Tile:
+    if not is_operand(left) or not is_operand(right):
         return NotImplemented
     a, b = together(left, right)
     if isinstance(a.element, PointerType):
@@ -442,10 +460,10 @@ def _arithmetic(sign: str, left: Any, right: Any, integer: Make, number: Make | 
     make = number if a.is_float else integer
     if make is None:
         raise Refusal(f"'{sign}' of {describe(left)} and {describe(right)}; expected integers")
-    return wrap(current().insert(make(a.ir, b.ir)).result)
+    return Tile(current().insert(make(a.ir, b.ir)).result)
 
 
-def _add(left: Any, right: Any) -> Any:
+def _add(left: Operand, right: Operand) -> Tile:
     for pointer, other in ((left, right), (right, left)):
         if isinstance(pointer, Tile) and isinstance(pointer.element, PointerType):
             return _offset(pointer, as_tile(other))
@@ -457,40 +475,40 @@ def _offset(pointer: Tile, offset: Tile) -> Tile:
         raise Refusal(f"a {pointer} is moved by {describe(offset)}; expected integers")
     shape = _common_shape([pointer.shape, offset.shape])
     a, b = broadcast(pointer, shape), broadcast(offset, shape)
-    return wrap(current().insert(ct.Offset(a.ir, b.ir)).result, pointer.origin)
+    return Tile(current().insert(ct.Offset(a.ir, b.ir)).result, pointer.origin)
 
 
-def _quotient(left: Any, right: Any) -> Any:
-    if not all(isinstance(v, Tile | bool | int | float) for v in (left, right)):
+def _quotient(left: Operand, right: Operand) -> Tile:
+    if not is_operand(left) or not is_operand(right):
         return NotImplemented
     a, b = together(left, right)
     if not a.is_float:
         a, b = convert(a, F32), convert(b, F32)
-    return wrap(current().insert(ct.DivF(a.ir, b.ir)).result)
+    return Tile(current().insert(ct.DivF(a.ir, b.ir)).result)
 
 
-def _floor_quotient(left: Any, right: Any) -> Any:
-    if not all(isinstance(v, Tile | bool | int | float) for v in (left, right)):
+def _floor_quotient(left: Operand, right: Operand) -> Tile:
+    if not is_operand(left) or not is_operand(right):
         return NotImplemented
     a, b = together(left, right)
     if a.is_float:
-        return wrap(current().insert(ct.Floor((a / b).ir)).result)
+        return Tile(current().insert(ct.Floor((a / b).ir)).result)
     rounding = ct.RoundingAttr("negative_inf")
-    return wrap(current().insert(ct.DivI(a.ir, b.ir, SIGNED, rounding)).result)
+    return Tile(current().insert(ct.DivI(a.ir, b.ir, SIGNED, rounding)).result)
 
 
-def _remainder(left: Any, right: Any) -> Any:
+def _remainder(left: Operand, right: Operand) -> Tile:
     """With the sign of the divisor, as in Python."""
-    if not all(isinstance(v, Tile | bool | int | float) for v in (left, right)):
+    if not is_operand(left) or not is_operand(right):
         return NotImplemented
     a, b = together(left, right)
     remainder = ct.RemF(a.ir, b.ir) if a.is_float else ct.RemI(a.ir, b.ir, SIGNED)
-    r = wrap(current().insert(remainder).result)
+    r = Tile(current().insert(remainder).result)
     other_sign = (r != 0) & ((r < 0) ^ (b < 0))
     return select(other_sign, r + b, r)
 
 
-def _power(left: Any, right: Any) -> Any:
+def _power(left: Operand, right: Operand) -> Tile:
     if isinstance(right, int) and not isinstance(right, bool) and isinstance(left, Tile) and 0 < right <= 4:
         result = left
         for _ in range(right - 1):
@@ -499,22 +517,22 @@ def _power(left: Any, right: Any) -> Any:
     a, b = together(left, right)
     if not a.is_float:
         a, b = convert(a, F32), convert(b, F32)
-    return wrap(current().insert(ct.FPowF(a.ir, b.ir)).result)
+    return Tile(current().insert(ct.FPowF(a.ir, b.ir)).result)
 
 
-def _compare(predicate: str, left: Any, right: Any) -> Any:
-    if not all(isinstance(v, Tile | bool | int | float) for v in (left, right)):
+def _compare(predicate: str, left: object, right: object) -> Tile:
+    if not is_operand(left) or not is_operand(right):
         raise Refusal(f"found {describe(left)} and {describe(right)}, which cannot be compared")
     a, b = together(left, right)
     kind = ct.ComparisonPredicateAttr(predicate)
     if a.is_float:
         ordering = ct.ComparisonOrderingAttr("unordered" if predicate == "not_equal" else "ordered")
-        return wrap(current().insert(ct.CmpF(kind, ordering, a.ir, b.ir)).result)
+        return Tile(current().insert(ct.CmpF(kind, ordering, a.ir, b.ir)).result)
     sign = ct.SignednessAttr("unsigned") if a.element is I1 else SIGNED
-    return wrap(current().insert(ct.CmpI(kind, a.ir, b.ir, sign)).result)
+    return Tile(current().insert(ct.CmpI(kind, a.ir, b.ir, sign)).result)
 
 
-def select(condition: Any, yes: Any, no: Any) -> Tile:
+def select(condition: Operand, yes: Operand, no: Operand) -> Tile:
     """Elements of `yes` where the condition is true, otherwise of `no`."""
     chosen = as_tile(condition)
     if chosen.element is not I1:
@@ -522,7 +540,7 @@ def select(condition: Any, yes: Any, no: Any) -> Tile:
     a, b = together(yes, no)
     shape = _common_shape([chosen.shape, a.shape])
     c, a, b = (broadcast(tile, shape) for tile in (chosen, a, b))
-    return wrap(current().insert(ct.Select(c.ir, a.ir, b.ir)).result, merged(a.origin, b.origin))
+    return Tile(current().insert(ct.Select(c.ir, a.ir, b.ir)).result, merged(a.origin, b.origin))
 
 
 def merged(*origins: str | None) -> str | None:
@@ -531,7 +549,7 @@ def merged(*origins: str | None) -> str | None:
     return current().memory.unite(*known) if known else None
 
 
-def multiply(left: Any, right: Any, acc: Any = None) -> Tile:
+def multiply(left: Tile, right: Tile, acc: Tile | None = None) -> Tile:
     """`left · right + acc`, in f32 (f64 for f64) or i32; the sums of f16 are in f16 if `acc` is."""
     for tile in (left, right):
         if not isinstance(tile, Tile) or len(tile.shape) not in (2, 3):
@@ -544,10 +562,10 @@ def multiply(left: Any, right: Any, acc: Any = None) -> Tile:
     if acc is None:
         element = I32 if isinstance(left.element, IntegerType) else F64 if left.element is F64 else F32
         shape = (*left.shape[:-1], right.shape[-1])
-        acc = wrap(current().constant(0, TileType(shape, element)))
+        acc = Tile(current().constant(0, TileType(shape, element)))
     if left.is_float:
-        return wrap(current().insert(ct.MmaF(left.ir, right.ir, acc.ir)).result)
-    return wrap(current().insert(ct.MmaI(left.ir, right.ir, acc.ir, SIGNED, SIGNED)).result)
+        return Tile(current().insert(ct.MmaF(left.ir, right.ir, acc.ir)).result)
+    return Tile(current().insert(ct.MmaI(left.ir, right.ir, acc.ir, SIGNED, SIGNED)).result)
 
 
 def pointer_origin(tile: Tile) -> str:

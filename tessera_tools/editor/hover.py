@@ -77,8 +77,10 @@ def _name(program: Program, found: Occurrence, lowered: Callable[[Program], Lowe
     if found.kind == "alias":
         line_end = program.text.find("\n", definition.start)
         text = program.text[definition.start : line_end if line_end >= 0 else len(program.text)]
-        layout = getattr(program.aliases.get(found.name), "layout", None)
-        shown = _picture(layout) if isinstance(layout, LinearLayout) else ""
+        from tessera_tools.dialects.nv_tileas.base import LayoutAttr
+
+        alias = program.aliases.get(found.name)
+        shown = _picture(alias.layout) if isinstance(alias, LayoutAttr) else ""
         return "\n\n".join(filter(None, [_code(text.rstrip()), shown]))
     if found.kind == "symbol" and definition.op is not None:
         start = program.start_of(definition.op)

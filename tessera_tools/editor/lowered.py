@@ -7,7 +7,7 @@ A value of the program is found in the lowered one by the location of its operat
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TypeAlias
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.transfer import Fact, limits
@@ -27,14 +27,18 @@ _FIRST = {"cuda_tile": "convert-cuda-tile-to-tileaa"}
 """Stages whose facts are those of the next stage → the pass that leads there."""
 
 
+Place: TypeAlias = tuple[str, int, int] | None
+"""Where an operation is written."""
+
+
 class Lowered:
     """The facts and layouts of one program, computed at the first question."""
 
     def __init__(self, program: Program, gpu: str) -> None:
         self._program = program
         self._gpu = gpu
-        self._facts: tuple[Facts, dict[Any, list[Value]]] | None = None
-        self._layouts: dict[Any, list[Value]] | None = None
+        self._facts: tuple[Facts, dict[Place, list[Value]]] | None = None
+        self._layouts: dict[Place, list[Value]] | None = None
 
     def facts_of(self, value: Value) -> str:
         """What is known about an integer or a pointer: `multiple of 16, 0 to 1023`; empty if nothing is."""
@@ -106,9 +110,9 @@ def _is_pointer(value: Value) -> bool:
     return type(element_type(value.type)).__name__ == "PointerType"
 
 
-def _by_place(module: Operation) -> dict[Any, list[Value]]:
+def _by_place(module: Operation) -> dict[Place, list[Value]]:
     """The results of a program by the position of their operation."""
-    found: dict[Any, list[Value]] = {}
+    found: dict[Place, list[Value]] = {}
     for op in module.walk():
         place = op.location.start()
         if place is not None:
@@ -116,7 +120,7 @@ def _by_place(module: Operation) -> dict[Any, list[Value]]:
     return found
 
 
-def _counterpart(places: dict[Any, list[Value]], value: Value) -> Value | None:
+def _counterpart(places: dict[Place, list[Value]], value: Value) -> Value | None:
     """The last value at the same place whose shape and width are the same: what the operation became."""
     if not isinstance(value, OpResult):
         return None
@@ -127,16 +131,17 @@ def _counterpart(places: dict[Any, list[Value]], value: Value) -> Value | None:
     return similar[-1] if similar else None
 
 
-def _form(value: Value) -> tuple[Any, ...]:
+def _form(value: Value) -> tuple[tuple[int, ...], str]:
     element = element_type(value.type)
     shape = tuple(value.type.shape) if isinstance(value.type, ShapedType) else ()
     return shape, "pointer" if _is_pointer(value) else str(element)
 
 
 def _layout(value: Value) -> LinearLayout | None:
+    from tessera_tools.dialects.nv_tileas.base import LayoutAttr
+
     encoding = value.type.encoding if isinstance(value.type, RankedTensorType) else None
-    layout = getattr(encoding, "layout", None)
-    return layout if isinstance(layout, LinearLayout) else None
+    return encoding.layout if isinstance(encoding, LayoutAttr) else None
 
 
 def fact_text(fact: Fact, value: Value) -> str:

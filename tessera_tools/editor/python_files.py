@@ -16,10 +16,13 @@ import re
 import sys
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError, Position
 from tessera_tools.records import dataclass
+
+if TYPE_CHECKING:
+    from tessera_tools.dsl.function import Function
 
 __all__ = ["check_python", "has_kernels"]
 
@@ -72,7 +75,7 @@ class _Check:
 
     position: Position
     kernel: str
-    arguments: list[Any]
+    arguments: list[object]
 
 
 def _checks(text: str, path: str) -> Iterator[_Check | Diagnostic]:
@@ -91,7 +94,7 @@ def _checks(text: str, path: str) -> Iterator[_Check | Diagnostic]:
             yield Diagnostic("error", position, str(failure))
 
 
-def _arguments(text: str) -> Iterator[Any]:
+def _arguments(text: str) -> Iterator[object]:
     import numpy as np
 
     at = 0
@@ -147,7 +150,7 @@ def _compile(text: str, path: str, code: types.CodeType, checks: list[_Check], g
     return list({(str(one.location), one.message): one for one in found}.values())
 
 
-def _declared_kernels(module: types.ModuleType, path: str) -> Iterator[tuple[str, Any]]:
+def _declared_kernels(module: types.ModuleType, path: str) -> Iterator[tuple[str, Function]]:
     """The kernels of `tessera_tools.dsl` that the file itself defines, and that need no values."""
     from tessera_tools.dsl.function import Function
 
@@ -156,7 +159,9 @@ def _declared_kernels(module: types.ModuleType, path: str) -> Iterator[tuple[str
             yield name, value
 
 
-def _errors(kernel: Any, name: str, arguments: list[Any] | None, path: str, gpu: str) -> list[Diagnostic]:
+def _errors(
+    kernel: object, name: str, arguments: list[object] | None, path: str, gpu: str
+) -> list[Diagnostic]:
     """The errors of compiling a kernel."""
     from tessera_tools.api.compiling import compile as compile_kernel
 

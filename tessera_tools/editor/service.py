@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from tessera_tools.api.inputs import find_target
 from tessera_tools.diagnostics import DiagnosticError
@@ -43,7 +42,7 @@ class Settings:
     @classmethod
     def read(cls, given: object) -> Settings:
         """The settings in what a client sends; anything unknown or of a wrong type is ignored."""
-        found: Mapping[str, Any] = given if isinstance(given, dict) else {}
+        found: Mapping[str, object] = given if isinstance(given, dict) else {}
         inner = found.get("tessera")
         found = inner if isinstance(inner, dict) else found
         hints = found.get("inlayHints")
@@ -115,7 +114,7 @@ class Service:
             self._lowered[program] = Lowered(program, self.settings.gpu)
         return self._lowered[program]
 
-    def answer(self, method: str, params: Json) -> Any:
+    def answer(self, method: str, params: Json) -> object:
         """The result of a request. Raises Refused."""
         if method == "completionItem/resolve":
             return resolved(params)
@@ -134,7 +133,7 @@ def _hints(service: Service, document: Document, params: Json) -> list[Json]:
     )
 
 
-_METHODS: dict[str, Callable[[Service, Document, Json], Any]] = {
+_METHODS: dict[str, Callable[[Service, Document, Json], object]] = {
     "textDocument/diagnostics": lambda s, d, p: d.diagnostics(),
     "textDocument/hover": lambda s, d, p: hover(d, p["position"], s._facts),
     "textDocument/definition": lambda s, d, p: d.definition(p["position"]),

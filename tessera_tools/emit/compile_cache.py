@@ -18,14 +18,17 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from tessera_tools.cache import cache_folder, digest
 from tessera_tools.diagnostics import Diagnostic, Position, Remark, emit, record
 from tessera_tools.emit.compiled import Compiled, Options
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.records import asdict, dataclass, field, fields
+from tessera_tools.records import Json, asdict, dataclass, field, fields
 from tessera_tools.target import Target
+
+if TYPE_CHECKING:
+    from tessera_tools.emit.resources import Report
 
 __all__ = [
     "Entry",
@@ -86,7 +89,7 @@ class Listed:
 # -- keys
 
 
-def key_of(data: bytes, name: str, options: Options, target: Target | None, **more: Any) -> str | None:
+def key_of(data: bytes, name: str, options: Options, target: Target | None, **more: object) -> str | None:
     """The key of a compilation: 64 hexadecimal digits; None if the cache is off or a tool cannot be found.
 
     data, name: the input and its name, which messages and line information show.
@@ -385,7 +388,7 @@ def _trim(folder: str, limit: int) -> None:
 def _encoded(entry: Entry, key: str, source: str) -> bytes:
     made = entry.compiled
     blobs: list[bytes] = []
-    stages: list[list[Any]] = []
+    stages: list[list[object]] = []
     for name, data in made.stages.items():
         raw = data if isinstance(data, bytes) else data.encode("utf-8", "surrogatepass")
         blobs.append(raw)
@@ -455,7 +458,7 @@ def _decoded(data: bytes, key: str) -> Entry:
     return Entry(made, [_diagnostic(one) for one in head["diagnostics"]], head["facts"])
 
 
-def _report(data: Mapping[str, Any]) -> Any:
+def _report(data: Mapping[str, Any]) -> Report:
     from tessera_tools.emit.resources import Message, Report, Resources
 
     def banks(found: Mapping[str, int]) -> dict[int, int]:
@@ -472,7 +475,7 @@ def _report(data: Mapping[str, Any]) -> Any:
 _REMARK_FIELDS = ("source", "rule", "category", "function", "kind")
 
 
-def _diagnostic_data(one: Diagnostic) -> list[Any]:
+def _diagnostic_data(one: Diagnostic) -> list[Json]:
     place = one.location.start() if one.location is not None else None
     remark = [getattr(one, name) for name in _REMARK_FIELDS] if isinstance(one, Remark) else None
     return [one.severity, place, one.message, [_diagnostic_data(note) for note in one.notes], remark]

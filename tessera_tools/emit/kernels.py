@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
 
 from tessera_tools.analysis.persistent import PERSISTENT, persistent_of
 from tessera_tools.analysis.tensor_maps import TENSOR_MAPS
@@ -15,7 +14,13 @@ from tessera_tools.dialects.llvm.module_ops import Global
 from tessera_tools.emit.manifest import PARAMETER_TYPES, Kernel, Parameter, Persistent, Shape, TensorMap
 from tessera_tools.emit.resources import Report
 from tessera_tools.ir.attributes import Attribute
-from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DictionaryAttr, IntegerAttr, StringAttr
+from tessera_tools.ir.builtin_attributes import (
+    ArrayAttr,
+    DenseArrayAttr,
+    DictionaryAttr,
+    IntegerAttr,
+    StringAttr,
+)
 from tessera_tools.ir.core import Operation
 from tessera_tools.records import replace
 
@@ -56,7 +61,7 @@ def _kernel(function: Operation) -> Kernel:
     assert isinstance(name, StringAttr)
     blocks = function.regions[0].blocks if function.regions else []
     arguments = blocks[0].arguments if blocks else []
-    entries = getattr(function.attributes.get("arg_attrs"), "elements", ())
+    entries = _elements(function.attributes.get("arg_attrs"))
     types = [
         _type_name(str(argument.type), entries[i] if i < len(entries) else None)
         for i, argument in enumerate(arguments)
@@ -71,9 +76,13 @@ def _kernel(function: Operation) -> Kernel:
         _shape(function.attributes.get("nvvm.cluster_dim")) or (1, 1, 1),
         blocks_are_clusters="nvvm.blocksareclusters" in function.attributes,
         dynamic_shared=dynamic.value if isinstance(dynamic, IntegerAttr) else 0,
-        tensor_maps=tuple(map(_tensor_map, getattr(function.attributes.get(TENSOR_MAPS), "elements", ()))),
+        tensor_maps=tuple(map(_tensor_map, _elements(function.attributes.get(TENSOR_MAPS)))),
         persistent=_persistent(function.attributes.get(PERSISTENT)),
     )
+
+
+def _elements(attribute: Attribute | None) -> tuple[Attribute, ...]:
+    return attribute.elements if isinstance(attribute, ArrayAttr) else ()
 
 
 def _persistent(attribute: Attribute | None) -> Persistent | None:
@@ -81,14 +90,23 @@ def _persistent(attribute: Attribute | None) -> Persistent | None:
     return Persistent(found.scheduler, found.grid, found.counter, found.blocks) if found is not None else None
 
 
-def _tensor_map(described: Any) -> TensorMap:
+def _tensor_map(described: Attribute) -> TensorMap:
     """The tensor map that the attribute describes (passes/llvm/tensor_maps.py)."""
-    fields: dict[str, Any] = dict(described.entries)
+    assert isinstance(described, DictionaryAttr)
+    fields = dict(described.entries)
 
-    def numbers(items: Any) -> tuple[int, ...]:
-        return tuple(item.value for item in items.elements)
+    def items(of: Attribute) -> tuple[Attribute, ...]:
+        assert isinstance(of, ArrayAttr)
+        return of.elements
 
-    def expression(item: Any) -> int | dict[str, int]:
+    def number(item: Attribute) -> int:
+        assert isinstance(item, IntegerAttr)
+        return item.value
+
+    def numbers(of: Attribute) -> tuple[int, ...]:
+        return tuple(map(number, items(of)))
+
+    def expression(item: Attribute) -> int | dict[str, int]:
         parameter, times, plus, over = numbers(item)
         if parameter < 0:
             return plus
@@ -96,13 +114,14 @@ def _tensor_map(described: Any) -> TensorMap:
         return {k: v for k, v in found.items() if (k, v) not in (("times", 1), ("plus", 0), ("over", 1))}
 
     box = numbers(fields["box"])
-    swizzle = fields["swizzle"].value
+    swizzle, element = number(fields["swizzle"]), fields["element_type"]
+    assert isinstance(element, StringAttr)
     return TensorMap(
-        fields["parameter"].value,
-        fields["base"].value,
-        fields["element_type"].value,
-        tuple(map(expression, fields["shape"].elements)),
-        tuple(map(expression, fields["strides"].elements)),
+        number(fields["parameter"]),
+        number(fields["base"]),
+        element.value,
+        tuple(map(expression, items(fields["shape"]))),
+        tuple(map(expression, items(fields["strides"]))),
         box,
         (1,) * len(box),
         f"{swizzle}B" if swizzle else "none",

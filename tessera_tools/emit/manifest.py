@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tessera_tools.emit.errors import ToolError
-from tessera_tools.records import dataclass, field, replace
+from tessera_tools.records import Json, dataclass, field, replace
 
 if TYPE_CHECKING:
     from tessera_tools.emit.plan import Plan
@@ -190,7 +190,7 @@ class Manifest:
         return _read_manifest(data, name)
 
 
-def _kernel_data(kernel: Kernel) -> dict[str, Any]:
+def _kernel_data(kernel: Kernel) -> dict[str, Json]:
     return {
         "name": kernel.name,
         "parameters": [
@@ -222,7 +222,7 @@ def _kernel_data(kernel: Kernel) -> dict[str, Any]:
     }
 
 
-def _persistent_data(persistent: Persistent) -> dict[str, Any]:
+def _persistent_data(persistent: Persistent) -> dict[str, Json]:
     counter = {} if persistent.counter is None else {"counter": persistent.counter}
     grid = {} if persistent.grid is None else {"grid": list(persistent.grid)}
     blocks = {} if persistent.blocks == (1, 1) else {"blocks": list(persistent.blocks)}

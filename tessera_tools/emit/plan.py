@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tessera_tools.records import dataclass
+from tessera_tools.records import Json, dataclass
 
 __all__ = ["EXCHANGES", "Exchange", "Launch", "Plan", "Tensor", "plan_data", "read_plan"]
 
@@ -104,9 +104,9 @@ class Plan:
         return tuple(slice(start, start + size) for start, size in zip(starts, tensor.shape, strict=True))
 
 
-def plan_data(plan: Plan) -> dict[str, Any]:
+def plan_data(plan: Plan) -> dict[str, Json]:
     """The plan as JSON data."""
-    steps: list[dict[str, Any]] = []
+    steps: list[dict[str, Json]] = []
     for step in plan.steps:
         if isinstance(step, Launch):
             steps.append(
@@ -119,16 +119,14 @@ def plan_data(plan: Plan) -> dict[str, Any]:
                 }
             )
             continue
-        data: dict[str, Any] = {
+        data: dict[str, Json] = {
             "kind": step.kind,
             "axis": step.axis,
             "source": step.source,
             "result": step.result,
         }
-        for key in ("split", "gather", "combine"):
-            if getattr(step, key) is not None:
-                data[key] = getattr(step, key)
-        steps.append(data)
+        optional = {"split": step.split, "gather": step.gather, "combine": step.combine}
+        steps.append(data | {key: value for key, value in optional.items() if value is not None})
     return {
         "name": plan.name,
         "mesh": [{"axis": axis, "ranks": extent} for axis, extent in plan.mesh],

@@ -17,12 +17,15 @@ import sqlite3
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import TypeAlias
 from urllib.parse import quote
 
 from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.emit.tunables import TUNABLES, Config, Value, config_text
 from tessera_tools.records import dataclass
+
+Column: TypeAlias = str | int | float | bytes | None
+"""A value of SQLite."""
 
 __all__ = ["CONSTANT", "Database", "Trial", "Tuned", "kernel_digest", "shapes_class", "tuned_config"]
 
@@ -213,7 +216,7 @@ class Database:
             other = sorted(name for name in found.keys() | _TABLES if found.get(name) != _TABLES.get(name))
             raise self._bad(f"another definition of '{other[0][:40]}'")
 
-    def _rows(self, query: str, *values: str) -> list[tuple[Any, ...]]:
+    def _rows(self, query: str, *values: str) -> list[tuple[Column, ...]]:
         left = [_STEPS // 10_000]
 
         def tick() -> int:
@@ -228,7 +231,7 @@ class Database:
             finally:
                 self.db.set_progress_handler(None, 0)
 
-    def _one(self, query: str) -> tuple[Any, ...]:
+    def _one(self, query: str) -> tuple[Column, ...]:
         return self._rows(query)[0]
 
     @contextmanager

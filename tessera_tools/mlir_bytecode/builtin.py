@@ -6,7 +6,7 @@ Attributes and types that are not here, such as affine maps and the small float 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import NoReturn
 
 from tessera_tools.ir import builtin_attributes as ba
 from tessera_tools.ir import location as loc
@@ -22,10 +22,12 @@ from tessera_tools.mlir_bytecode.forms import (
     STRING,
     STRING_ATTRIBUTE,
     TYPE,
+    AttributeT,
     EntryReader,
     EntryWriter,
     Form,
     Forms,
+    Kinds,
     Member,
     attribute_of,
     listed,
@@ -73,11 +75,11 @@ def _write_integer(e: EntryWriter, bits: int, width: int) -> None:
         e.w.signed(word - (1 << 64) if word >> 63 else word)
 
 
-def _of_type(kind: type[Any] | tuple[type[Any], ...], noun: str) -> Member:
+def _of_type(kind: Kinds[Type], noun: str) -> Member[tuple[Type, int]]:
     """A type, and the bits of a number of it."""
 
     def read(e: EntryReader) -> tuple[Type, int]:
-        type = e.needed(e.type(kind, noun))  # type: ignore[arg-type]
+        type = e.needed(e.type(kind, noun))
         return type, _read_integer(e, ty.bit_width(type))
 
     def write(e: EntryWriter, value: tuple[Type, int]) -> None:
@@ -99,7 +101,7 @@ def _bit_packed(type: ty.ShapedType) -> bool:
     return ty.I1 is type.element or (isinstance(type.element, ty.IntegerType) and type.element.width == 1)
 
 
-def _dense(type: Any, data: bytes) -> Attribute:
+def _dense(type: ty.ShapedType, data: bytes) -> Attribute:
     """Elements from raw data: whole bytes, or bits for one-bit elements."""
     if not type.is_static:
         raise ValueError(f"elements of '{type}', which has no static shape")
@@ -138,13 +140,13 @@ def _array(element: Type, size: int, data: bytes) -> Attribute:
     return ba.DenseArrayAttr(element, tuple(ba.wrap_int(value, element) for value in bits))
 
 
-def _split_array(a: ba.DenseArrayAttr) -> tuple[Any, ...]:
+def _split_array(a: ba.DenseArrayAttr) -> tuple[object, ...]:
     width = (ty.bit_width(a.element) + 7) // 8
     mask = (1 << 8 * width) - 1
     return a.element, len(a.values), b"".join((v & mask).to_bytes(width, "little") for v in a.values)
 
 
-def _sparse(type: Any, indices: ba.DenseElementsAttr, values: ba.DenseElementsAttr) -> Attribute:
+def _sparse(type: ty.ShapedType, indices: ba.DenseElementsAttr, values: ba.DenseElementsAttr) -> Attribute:
     count = values.shaped.num_elements
     if not type.is_static or values.shaped.element is not type.element or values.shaped.rank != 1:
         raise ValueError(f"'{values.type}' are not the values of sparse elements of '{type}'")
@@ -165,7 +167,7 @@ def _symbol(root: ba.StringAttr, nested: tuple[ba.SymbolRefAttr, ...]) -> Attrib
     return ba.SymbolRefAttr(root.value, tuple(part.root for part in nested))
 
 
-def _split_symbol(a: ba.SymbolRefAttr) -> tuple[Any, ...]:
+def _split_symbol(a: ba.SymbolRefAttr) -> tuple[object, ...]:
     return ba.StringAttr(a.root), tuple(ba.SymbolRefAttr(part) for part in a.nested)
 
 
@@ -201,7 +203,7 @@ def _range(file: ba.StringAttr, numbers: tuple[int, ...]) -> Attribute:
     return loc.FileRangeLoc(name, line, column, *(end if len(end) == 2 else (line, end[0])))
 
 
-def _split_range(a: loc.FileRangeLoc) -> tuple[Any, ...]:
+def _split_range(a: loc.FileRangeLoc) -> tuple[object, ...]:
     end = (a.end_column,) if a.end_line == a.line else (a.end_line, a.end_column)
     return ba.StringAttr(a.file), (a.line, a.column, *end)
 
@@ -226,12 +228,12 @@ def _write_shape(e: EntryWriter, shape: tuple[int, ...]) -> None:
 _SHAPE = Member(_read_shape, _write_shape)
 
 
-def _element(container: str, refused: tuple[type[Type], ...]) -> Member:
+def _element(container: str, refused: tuple[type[Type], ...]) -> Member[Type | None]:
     """The element type of a shaped type, as in text."""
 
-    def read(e: EntryReader) -> Any:
+    def read(e: EntryReader) -> Type | None:
         at = e.c.pos
-        found = e.type()
+        found = e.type(Type)
         if isinstance(found, refused):
             e.c.fail(f"invalid {container} element type '{found}'", at=at)
         return found
@@ -256,7 +258,7 @@ def _space(space: Attribute | None) -> Attribute | None:
     return None if isinstance(space, ba.IntegerAttr) and space.value == 0 else space
 
 
-def _split_memref(t: ty.MemRefType) -> tuple[Any, ...]:
+def _split_memref(t: ty.MemRefType) -> tuple[object, ...]:
     layout = t.layout if t.layout is not None else ba.AffineMapAttr(AffineMap.identity(t.rank))
     return t.shape, t.element, layout
 
@@ -289,23 +291,23 @@ _SHAPED = type_of(ty.ShapedType, "a shaped type")
 _ELEMENTS = attribute_of(ba.DenseElementsAttr, "dense elements")
 
 
-def _distinct(e: EntryReader) -> Any:
+def _distinct(e: EntryReader) -> ba.DistinctAttr | None:
     """The attribute, with a new number: each entry is distinct."""
-    referenced = e.attribute()
+    referenced = e.attribute(Attribute)
     if referenced is None:
         return None
     return ba.DistinctAttr(e.tables.distinct(), None if referenced is ba.UNIT else referenced)
 
 
-def _refuse_strings(e: EntryReader) -> Any:
+def _refuse_strings(e: EntryReader) -> NoReturn:
     e.fail("dense elements that are strings are not supported; expected numbers")
 
 
-def _constant(value: Any) -> Callable[[], Any]:
+def _constant(value: AttributeT) -> Callable[[], AttributeT]:
     return lambda: value
 
 
-_NO_PARTS: Callable[[Any], tuple[Any, ...]] = lambda value: ()  # noqa: E731
+_NO_PARTS: Callable[[object], tuple[object, ...]] = lambda value: ()  # noqa: E731
 
 _ATTRIBUTES = (
     Form(0, (listed(ATTRIBUTE, "elements"),), ba.ArrayAttr, lambda a: (a.elements,)),
@@ -372,7 +374,7 @@ _ATTRIBUTE_CODES: dict[type[Attribute], int] = {
 }  # fmt: skip
 
 
-def _attribute_code(a: Any) -> int | None:
+def _attribute_code(a: Attribute) -> int | None:
     if isinstance(a, ba.StringAttr):
         return 2 if a.type is ty.NONE else 3
     if isinstance(a, ba.SymbolRefAttr):
@@ -426,7 +428,7 @@ _TYPES = (
 )
 
 
-def _type_code(t: Any) -> int | None:
+def _type_code(t: Attribute) -> int | None:
     if isinstance(t, ty.FloatType):
         return _FLOATS.get(t.keyword)
     if isinstance(t, ty.MemRefType):
@@ -440,7 +442,7 @@ def _type_code(t: Any) -> int | None:
     return _TYPE_CODES.get(type(t))
 
 
-_TYPE_CODES: dict[type[Type], int] = {
+_TYPE_CODES: dict[type[Attribute], int] = {
     ty.IntegerType: 0, ty.IndexType: 1, ty.FunctionType: 2, ty.ComplexType: 9, ty.NoneType: 12, ty.TupleType: 15,
     ty.UnrankedTensorType: 18,
 }  # fmt: skip

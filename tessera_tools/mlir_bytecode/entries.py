@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.mlir_bytecode import builtin, llvm
 from tessera_tools.mlir_bytecode.container import Container
 from tessera_tools.mlir_bytecode.cursor import Cursor
-from tessera_tools.mlir_bytecode.forms import EntryReader, Forms
+from tessera_tools.mlir_bytecode.forms import AttributeT, EntryReader, Forms
 from tessera_tools.mlir_bytecode.resources import Resources
 from tessera_tools.parser import parse_attribute, parse_type
 from tessera_tools.parser.aliases import MAX_TEXT
@@ -44,7 +44,7 @@ class _Entry:
     encoded: bool
     start: int
     size: int
-    value: Any = None
+    value: Attribute | None = None
     depth: int = 0
     length: int = 0
     """The length of the text of the value, about."""
@@ -88,7 +88,7 @@ class EntryTable:
 
     # -- what the reader of ops asks
 
-    def attribute(self, c: Cursor, kind: type[Any], noun: str) -> Any:
+    def attribute(self, c: Cursor, kind: type[AttributeT], noun: str) -> AttributeT:
         """The attribute of a class whose number is at the cursor."""
         at = c.pos
         found = self.at(False, c.varint(), c, at)
@@ -96,7 +96,7 @@ class EntryTable:
             c.fail(f"expected {noun}, found '{found}'", at=at)
         return found
 
-    def at(self, is_type: bool, index: int, c: Cursor, at: int) -> Any:
+    def at(self, is_type: bool, index: int, c: Cursor, at: int) -> Attribute:
         """An attribute or type; `at` is the position of its number."""
         table = self._tables[is_type]
         if index >= len(table):
@@ -105,13 +105,19 @@ class EntryTable:
         found = table[index].value
         return self._resolve(is_type, index) if found is None else found
 
+    def type(self, c: Cursor, index: int, at: int) -> Type:
+        """A type by its number, which is at `at`."""
+        found = self.at(True, index, c, at)
+        assert isinstance(found, Type)
+        return found
+
     def reader(self, c: Cursor) -> EntryReader:
         """A reader of members outside of entries, such as those of properties."""
         return EntryReader(_Resolving(self), c)
 
     # -- what `EntryReader` asks
 
-    def known(self, is_type: bool, index: int, c: Cursor) -> Any:
+    def known(self, is_type: bool, index: int, c: Cursor) -> Attribute | None:
         table = self._tables[is_type]
         if index >= len(table):
             noun = "type" if is_type else "attribute"
@@ -134,7 +140,7 @@ class EntryTable:
 
     # -- reading entries
 
-    def _resolve(self, is_type: bool, index: int) -> Any:
+    def _resolve(self, is_type: bool, index: int) -> Attribute:
         work = [(is_type, index)]
         opened: set[tuple[bool, int]] = set()
         while work:
@@ -154,7 +160,9 @@ class EntryTable:
                     noun = "type" if other[0] else "attribute"
                     c.fail(f"{noun} {other[1]} contains itself", at=0)
             work += missing
-        return self._tables[is_type][index].value
+        found = self._tables[is_type][index].value
+        assert found is not None
+        return found
 
     def _read(self, place: tuple[bool, int], entry: _Entry, c: Cursor) -> list[tuple[bool, int]]:
         """Read an entry, or find what must be read first."""
@@ -184,7 +192,7 @@ class EntryTable:
         entry.value, entry.depth, entry.length = value, e.depth + 1, e.size
         return []
 
-    def _from_text(self, is_type: bool, c: Cursor, noun: str) -> Any:
+    def _from_text(self, is_type: bool, c: Cursor, noun: str) -> Attribute:
         text = c.text(f"the text of the {noun}").decode("utf-8", "surrogateescape")
         if c.remaining:
             c.fail(f"{c.remaining} unexpected bytes after the {noun}")
@@ -228,5 +236,5 @@ class _Resolving:
         self.resource = table.resource
         self.distinct = table.distinct
 
-    def known(self, is_type: bool, index: int, c: Cursor) -> Any:
+    def known(self, is_type: bool, index: int, c: Cursor) -> Attribute | None:
         return self.table.at(is_type, index, c, c.pos)

@@ -9,18 +9,25 @@ entry is read again when they are. `EntryWriter` writes members, or finds the at
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, NoReturn, Protocol
+from typing import Any, Generic, NamedTuple, NoReturn, Protocol, TypeAlias, TypeVar
 
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.builtin_attributes import StringAttr
+from tessera_tools.ir.builtin_attributes import DenseResourceAttr, StringAttr
 from tessera_tools.ir.location import Location
 from tessera_tools.mlir_bytecode.cursor import Cursor, Writer
+
+AttributeT = TypeVar("AttributeT", bound=Attribute)
+T = TypeVar("T")
+
+
+Kinds: TypeAlias = type[AttributeT] | tuple[type[AttributeT], ...]
+"""A class of attributes or types, or several."""
 
 
 class Entries(Protocol):
     """What a reader of entries asks of the tables."""
 
-    def known(self, is_type: bool, index: int, c: Cursor) -> Any:
+    def known(self, is_type: bool, index: int, c: Cursor) -> Attribute | None:
         """The attribute or type, None if it is not read yet; an error at the cursor if there is none."""
         ...
 
@@ -52,7 +59,7 @@ class EntryReader:
         self.depth = 0
         self.size = len(c.data)
 
-    def _reference(self, is_type: bool, index: int, at: int) -> Any:
+    def _reference(self, is_type: bool, index: int, at: int) -> Attribute | None:
         here, self.c.pos = self.c.pos, at
         found = self.tables.known(is_type, index, self.c)
         self.c.pos = here
@@ -64,32 +71,28 @@ class EntryReader:
         self.size += size
         return found
 
-    def attribute(self, kind: type[Any] = Attribute, noun: str = "an attribute") -> Any:
-        """An attribute of a class; None if it is not read yet."""
-        at = self.c.pos
-        found = self._reference(False, self.c.varint(), at)
-        if found is not None and not isinstance(found, kind):
+    def _of(self, found: Attribute | None, kinds: Kinds[AttributeT], noun: str, at: int) -> AttributeT | None:
+        if found is not None and not isinstance(found, kinds):
             self.c.fail(f"expected {noun}, found '{found}'", at=at)
         return found
 
-    def optional_attribute(self, kind: type[Any] = Attribute, noun: str = "an attribute") -> Any:
+    def attribute(self, kinds: Kinds[AttributeT], noun: str = "an attribute") -> AttributeT | None:
+        """An attribute of a class; None if it is not read yet."""
+        at = self.c.pos
+        return self._of(self._reference(False, self.c.varint(), at), kinds, noun, at)
+
+    def optional_attribute(self, kinds: Kinds[AttributeT], noun: str = "an attribute") -> AttributeT | None:
         """An attribute, or None."""
         at = self.c.pos
         index, present = self.c.flagged()
-        found = self._reference(False, index, at) if present else None
-        if found is not None and not isinstance(found, kind):
-            self.c.fail(f"expected {noun}, found '{found}'", at=at)
-        return found
+        return self._of(self._reference(False, index, at) if present else None, kinds, noun, at)
 
-    def type(self, kind: type[Any] = Type, noun: str = "a type") -> Any:
+    def type(self, kinds: Kinds[AttributeT], noun: str = "a type") -> AttributeT | None:
         """A type of a class; None if it is not read yet."""
         at = self.c.pos
-        found = self._reference(True, self.c.varint(), at)
-        if found is not None and not isinstance(found, kind):
-            self.c.fail(f"expected {noun}, found '{found}'", at=at)
-        return found
+        return self._of(self._reference(True, self.c.varint(), at), kinds, noun, at)
 
-    def needed(self, value: Any) -> Any:
+    def needed(self, value: T | None) -> T:
         """A value on which the meaning of what follows depends."""
         if value is None:
             raise Incomplete
@@ -108,7 +111,7 @@ class EntryWriter:
         self,
         numbers: Callable[[Attribute], int],
         string: Callable[[str], int],
-        resource: Callable[[Any], int],
+        resource: Callable[[DenseResourceAttr], int],
     ) -> None:
         self.w = Writer()
         self.numbers = numbers
@@ -127,10 +130,11 @@ class EntryWriter:
             self.w.flagged(self.numbers(value), True)
 
 
-class Member(NamedTuple):
+class Member(NamedTuple, Generic[T]):
     """One part of an encoding, both ways."""
 
-    read: Callable[[EntryReader], Any]
+    read: Callable[[EntryReader], T]
+    """An attribute or a type is None if it is not read yet."""
     write: Callable[[EntryWriter, Any], None]
 
 
@@ -139,11 +143,11 @@ class Form(NamedTuple):
     returns them."""
 
     code: int
-    members: Sequence[Member]
-    build: Callable[..., Any]
-    split: Callable[[Any], Iterable[Any]]
+    members: Sequence[Member[Any]]
+    build: Callable[..., Attribute]
+    split: Callable[[Any], Iterable[object]]
 
-    def read(self, e: EntryReader) -> Any:
+    def read(self, e: EntryReader) -> Attribute | None:
         """The attribute or type; None if others must be read first."""
         try:
             values = [member.read(e) for member in self.members]
@@ -156,32 +160,32 @@ class Form(NamedTuple):
         except (ValueError, OverflowError) as problem:
             e.fail(str(problem))
 
-    def write(self, e: EntryWriter, value: Any) -> None:
+    def write(self, e: EntryWriter, value: Attribute) -> None:
         """The code and the members of an attribute or a type."""
         e.w.varint(self.code)
         for member, part in zip(self.members, self.split(value), strict=True):
             member.write(e, part)
 
 
-def attribute_of(kind: type[Any], noun: str) -> Member:
+def attribute_of(kind: Kinds[AttributeT], noun: str) -> Member[AttributeT | None]:
     """An attribute of a class."""
     return Member(lambda e: e.attribute(kind, noun), EntryWriter.reference)
 
 
-def optional_attribute_of(kind: type[Any], noun: str) -> Member:
+def optional_attribute_of(kind: Kinds[AttributeT], noun: str) -> Member[AttributeT | None]:
     """An attribute of a class, or None."""
     return Member(lambda e: e.optional_attribute(kind, noun), EntryWriter.optional_reference)
 
 
-def type_of(kind: type[Any], noun: str) -> Member:
+def type_of(kind: Kinds[AttributeT], noun: str) -> Member[AttributeT | None]:
     """A type of a class."""
     return Member(lambda e: e.type(kind, noun), EntryWriter.reference)
 
 
-def listed(item: Member, noun: str) -> Member:
+def listed(item: Member[T], noun: str) -> Member[tuple[T, ...]]:
     """A counted list, as a tuple."""
 
-    def write(e: EntryWriter, values: Sequence[Any]) -> None:
+    def write(e: EntryWriter, values: Sequence[T]) -> None:
         e.w.varint(len(values))
         for value in values:
             item.write(e, value)
@@ -211,11 +215,11 @@ BLOB = Member(_read_blob, _write_blob)
 class Forms:
     """The encodings of the attributes, or of the types, of a dialect."""
 
-    def __init__(self, forms: Iterable[Form], choose: Callable[[Any], int | None]) -> None:
+    def __init__(self, forms: Iterable[Form], choose: Callable[[Attribute], int | None]) -> None:
         self.by_code = {form.code: form for form in forms}
         self._choose = choose
 
-    def of(self, value: Any) -> Form | None:
+    def of(self, value: Attribute) -> Form | None:
         """The form of an attribute or type; None if it is written as text."""
         code = self._choose(value)
         return None if code is None else self.by_code[code]

@@ -8,7 +8,7 @@ here are refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from tessera_tools.dialects.llvm import debug_info as di
 from tessera_tools.dialects.llvm import loops
@@ -99,7 +99,7 @@ def _write_flags(e: EntryWriter, text: str) -> None:
     e.w.varint(sum(1 << _FLAGS.index(word) for word in text.split("|") if word))
 
 
-def _read_optional_list(e: EntryReader) -> tuple[Any, ...]:
+def _read_optional_list(e: EntryReader) -> tuple[Attribute | None, ...]:
     return _OPTIONALS.read(e) if e.c.byte() else ()
 
 
@@ -130,13 +130,13 @@ _OPTIONAL_BOOL = optional_attribute_of(ba.IntegerAttr, "a boolean attribute")
 _OPTIONAL_FUSED = optional_attribute_of(FusedLoc, "a fused location")
 
 
-def _record(code: int, cls: Any, **members: Member) -> Form:
+def _record(code: int, cls: type[Attribute], **members: Member[Any]) -> Form:
     """The encoding of an attribute: its parameters, by name, in the order of the encoding. A name that begins with an
     underscore is not a parameter."""
     names = tuple(members)
     assert cls._fields and {n for n in names if n[0] != "_"} >= set(cls._fields) - {"splitDebugFilename"}
 
-    def build(*values: Any) -> Any:
+    def build(*values: object) -> Attribute:
         return cls(**{name: value for name, value in zip(names, values, strict=True) if name[0] != "_"})
 
     return Form(
@@ -201,20 +201,22 @@ _UNSUPPORTED = {
 }  # fmt: skip
 
 
-def _refuse(name: str) -> Callable[..., Any]:
-    def read(e: EntryReader) -> Any:
+def _refuse(name: str) -> Callable[[EntryReader], NoReturn]:
+    def read(e: EntryReader) -> NoReturn:
         e.fail(f"attribute '#llvm.{name}' is not supported")
 
     return read
 
 
-def _code(a: Any) -> int | None:
+def _code(a: Attribute) -> int | None:
     """The code of an attribute; None if it holds what the encoding cannot represent, and is written as text."""
     form = _FORMS.get(type(a))
-    if form is None or getattr(a, "splitDebugFilename", None) is not None:
+    if form is None or (isinstance(a, di.DICompileUnitAttr) and a.splitDebugFilename is not None):
         return None
     # Upstream has only fused locations here.
-    if any(not isinstance(getattr(a, key, None), FusedLoc | None) for key in ("startLoc", "endLoc")):
+    if isinstance(a, loops.LoopAnnotationAttr) and not all(
+        isinstance(place, FusedLoc | None) for place in (a.startLoc, a.endLoc)
+    ):
         return None
     for member, value in zip(form.members, form.split(a), strict=True):
         if member in _NAMED and value not in _NAMED[member]:

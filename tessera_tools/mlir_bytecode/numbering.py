@@ -8,7 +8,7 @@ As upstream: frequent entries get the numbers of one byte, and within these the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Generic, TypeVar
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseResourceAttr, DictionaryAttr, OpaqueAttr
@@ -38,7 +38,7 @@ def form_of(value: Attribute) -> Form | None:
 
 def resources_in(value: Attribute) -> Iterable[DenseResourceAttr]:
     """The resources that an attribute written as text mentions."""
-    work: list[Any] = [value]
+    work: list[Attribute] = [value]
     seen: set[Attribute] = set()
     while work:
         item = work.pop()
@@ -51,17 +51,20 @@ def resources_in(value: Attribute) -> Iterable[DenseResourceAttr]:
             work += item.parameters()
 
 
-class _Table:
+KeyT = TypeVar("KeyT")
+
+
+class _Table(Generic[KeyT]):
     """Entries with their dialects and how often they are used."""
 
     def __init__(self, dialects: dict[str, int]) -> None:
         self.dialects = dialects
-        self.uses: dict[Any, int] = {}
-        self.dialect: dict[Any, str] = {}
-        self.order: list[Any] = []
-        self.number: dict[Any, int] = {}
+        self.uses: dict[KeyT, int] = {}
+        self.dialect: dict[KeyT, str] = {}
+        self.order: list[KeyT] = []
+        self.number: dict[KeyT, int] = {}
 
-    def add(self, value: Any, dialect: str) -> bool:
+    def add(self, value: KeyT, dialect: str) -> bool:
         """Count a use; True if it is the first."""
         if value in self.uses:
             self.uses[value] += 1
@@ -85,9 +88,9 @@ class _Table:
             size <<= 7
         self.number = {value: number for number, value in enumerate(self.order)}
 
-    def groups(self) -> Iterable[tuple[int, list[Any]]]:
+    def groups(self) -> Iterable[tuple[int, list[KeyT]]]:
         """The entries in order, in groups of one dialect; with the dialect's number."""
-        group: list[Any] = []
+        group: list[KeyT] = []
         for value in self.order:
             if group and self.dialect[group[-1]] != self.dialect[value]:
                 yield self.dialects[self.dialect[group[-1]]], group
@@ -106,7 +109,7 @@ class Written:
         attributes = op.attributes
         self.properties: DictionaryAttr | None = None
         """The properties of an op that upstream does not register."""
-        self.native: list[tuple[Part, Any]] | None = None
+        self.native: list[tuple[Part, Attribute | None]] | None = None
         """Those of one that it registers."""
         if isinstance(op, UnregisteredOp):
             if version < NATIVE_PROPERTIES:

@@ -9,12 +9,13 @@ others by name. Exceptions are listed here. Source: OpDefinitionsGen.cpp of mlir
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I32
+from tessera_tools.mlir_bytecode.cursor import Cursor
 from tessera_tools.mlir_bytecode.forms import EntryReader, EntryWriter
 from tessera_tools.mlir_bytecode.version import NATIVE_PROPERTIES, NATIVE_SEGMENTS
 from tessera_tools.opdef import Op
@@ -101,9 +102,9 @@ def read_properties(e: EntryReader, op_class: type[Op], version: int) -> dict[st
     found: dict[str, Attribute] = {}
     for part in _plan(op_class, version):
         if part.coding == "attribute":
-            value = e.attribute()
+            value = e.attribute(Attribute)
         elif part.coding == "optional":
-            value = e.optional_attribute()
+            value = e.optional_attribute(Attribute)
         elif part.coding == "number":
             value = IntegerAttr(e.c.varint() & 0x7FFFFFFF, I32)
         else:
@@ -116,9 +117,9 @@ def read_properties(e: EntryReader, op_class: type[Op], version: int) -> dict[st
     return found
 
 
-def property_values(op: Operation, version: int) -> list[tuple[Part, Any]]:
+def property_values(op: Operation, version: int) -> list[tuple[Part, Attribute | None]]:
     """The properties of an op of a dialect that upstream has. Raises DiagnosticError if a required one is missing."""
-    found: list[tuple[Part, Any]] = []
+    found: list[tuple[Part, Attribute | None]] = []
     for part in _plan(type(op), version):
         value = op.attributes.get(part.key, part.default)
         if value is None and part.coding != "optional":
@@ -127,16 +128,19 @@ def property_values(op: Operation, version: int) -> list[tuple[Part, Any]]:
     return found
 
 
-def write_properties(e: EntryWriter, values: list[tuple[Part, Any]]) -> None:
+def write_properties(e: EntryWriter, values: list[tuple[Part, Attribute | None]]) -> None:
     """Write the properties of an op."""
     for part, value in values:
-        if part.coding == "attribute":
-            e.reference(value)
-        elif part.coding == "optional":
+        if part.coding == "optional":
             e.optional_reference(value)
+        elif part.coding == "attribute":
+            assert value is not None
+            e.reference(value)
         elif part.coding == "number":
+            assert isinstance(value, IntegerAttr)
             e.w.varint(value.value)
         else:
+            assert isinstance(value, DenseArrayAttr)
             _write_sparse(e, value.values)
 
 
@@ -197,7 +201,7 @@ def _read_sparse(e: EntryReader, size: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _small(c: Any, at: int, value: int) -> int:
+def _small(c: Cursor, at: int, value: int) -> int:
     if value >= 1 << 31:
         c.fail(f"a segment size of {value}", at=at)
     return value

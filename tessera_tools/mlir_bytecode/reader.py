@@ -8,7 +8,7 @@ Values are numbered in the order of definition in each isolated region; operands
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from tessera_tools.bytecode.locate import located
 from tessera_tools.dialects.builtin import Module
@@ -222,7 +222,7 @@ class Reader:
                 index, has_location = c.flagged()
             else:
                 index, has_location = c.varint(), True
-            type = self.entries.at(True, index, c, at)
+            type = self.entries.type(c, index, at)
             if has_location:
                 location = self.entries.attribute(c, Location, "a location")
             block.add_argument(type, location)
@@ -232,7 +232,7 @@ class Reader:
 
     # -- values
 
-    def _define(self, found: Any, c: Cursor) -> None:
+    def _define(self, found: Sequence[Value], c: Cursor) -> None:
         scope = self.scopes[-1]
         first = scope.next[-1]
         after = first + len(found)
@@ -261,7 +261,7 @@ class Reader:
             found.append(value)
         return found
 
-    def _orders(self, values: Any, c: Cursor) -> None:
+    def _orders(self, values: Sequence[Value], c: Cursor) -> None:
         at = c.offset
         for number, order in read_orders(c, len(values)).items():
             self.orders[values[number]] = UseListOrder(at, *order)
@@ -291,7 +291,7 @@ class Reader:
         if mask & HAS_RESULTS:
             for _ in range(c.count("results")):
                 here = c.pos
-                types.append(self.entries.at(True, c.varint(), c, here))
+                types.append(self.entries.type(c, c.varint(), here))
         operands = self._operands(c) if mask & HAS_OPERANDS else []
         successors: list[Block] = []
         if mask & HAS_SUCCESSORS:
@@ -375,7 +375,7 @@ class Reader:
             found = e.attribute(DictionaryAttr, "a dictionary attribute")
             if e.c.remaining:
                 e.c.fail(f"{e.c.remaining} unexpected bytes after the properties of '{name.name}'")
-            return self._dictionary(found, c)
+            return self._dictionary(e.needed(found), c)
         if op_class is None or not upstream:
             c.fail(
                 f"the properties of '{name.name}' are encoded as its producer declares them, which is not known "

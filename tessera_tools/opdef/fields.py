@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from tessera_tools.ir.core import Block, Operation, OpResult, Region, Value
 
-FoundT = TypeVar("FoundT")
+FoundT_co = TypeVar("FoundT_co", covariant=True)
 """What an operation has for a field."""
 TypeT = TypeVar("TypeT", bound=Type)
 AttributeT = TypeVar("AttributeT", bound=Attribute)
@@ -33,7 +33,7 @@ AttributeT = TypeVar("AttributeT", bound=Attribute)
 Arity = Literal["single", "optional", "variadic"]
 
 
-class Field(Generic[FoundT]):
+class Field(Generic[FoundT_co]):
     """A declared part of an op.  The class sets `name`; `position` is the index among fields of the same kind."""
 
     __slots__ = ("arity", "doc", "name", "position")
@@ -57,7 +57,7 @@ class Field(Generic[FoundT]):
     def __get__(self, op: None, owner: type | None = None) -> Self: ...
 
     @overload
-    def __get__(self, op: Operation, owner: type | None = None) -> FoundT: ...
+    def __get__(self, op: Operation, owner: type | None = None) -> FoundT_co: ...
 
     def __get__(self, op: Operation | None, owner: type | None = None) -> Any:
         return self.read(op, owner)
@@ -67,7 +67,7 @@ class Field(Generic[FoundT]):
         raise AssertionError
 
 
-class _ValueField(Field[FoundT]):
+class _ValueField(Field[FoundT_co]):
     """Operands or results; `fixed` is the index if there is no variable field before it, otherwise None."""
 
     __slots__ = ("before", "constraint", "fixed", "singles", "variable_before")
@@ -120,7 +120,7 @@ class _ValueField(Field[FoundT]):
         return item
 
 
-class OperandField(_ValueField[FoundT]):
+class OperandField(_ValueField[FoundT_co]):
     """A declared operand."""
 
     __slots__ = ()
@@ -136,7 +136,7 @@ class OperandField(_ValueField[FoundT]):
         return item.value
 
 
-class ResultField(_ValueField[FoundT]):
+class ResultField(_ValueField[FoundT_co]):
     """A declared result."""
 
     __slots__ = ()
@@ -149,7 +149,7 @@ class ResultField(_ValueField[FoundT]):
         return op.definition.results
 
 
-class AttributeField(Field[FoundT]):
+class AttributeField(Field[FoundT_co]):
     """A declared attribute.  A missing one with a default returns the default (which is not stored)."""
 
     __slots__ = ("default", "key", "kind")
@@ -181,7 +181,7 @@ class AttributeField(Field[FoundT]):
             op.attributes[self.key] = value
 
 
-class RegionField(Field[FoundT]):
+class RegionField(Field[FoundT_co]):
     """A declared region."""
 
     __slots__ = ()
@@ -197,7 +197,7 @@ class RegionField(Field[FoundT]):
         __get__ = read  # a call less for each access
 
 
-class SuccessorField(Field[FoundT]):
+class SuccessorField(Field[FoundT_co]):
     """A declared successor block."""
 
     __slots__ = ()

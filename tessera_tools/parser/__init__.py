@@ -8,11 +8,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypedDict, TypeVar
 
 from tessera_tools.ir.core import Operation
 
 if TYPE_CHECKING:
+    from tessera_tools.ir.attributes import Attribute, Type
     from tessera_tools.ir.core import Block
     from tessera_tools.ir.resources import External
     from tessera_tools.parser.scanner import Scanner
@@ -20,6 +21,16 @@ if TYPE_CHECKING:
 
 _FRAMES = 20_000
 """The recursion limit: sufficient for the maximum nesting (`MAX_NESTING` levels)."""
+
+
+class ParseOptions(TypedDict, total=False):
+    """The options of `parse_module`."""
+
+    allow_unregistered: bool
+    implicit_index_constants: bool
+    first_line: int
+    implicit_module: bool
+    external: External | None
 
 
 def parse_module(
@@ -96,13 +107,16 @@ def _deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(limit)
 
 
+AttributeT = TypeVar("AttributeT", bound="Attribute")
+
+
 def parse_attribute(
     text: str,
     filename: str = "<string>",
     *,
     allow_unregistered: bool = False,
     resources: dict[str, str] | None = None,
-) -> Any:
+) -> Attribute:
     """One attribute or type from text (tests, options, bytecode); `resources` are the blobs of the file, by key."""
     with _deep_recursion():
         scanner = _scanner(text, filename, allow_unregistered, resources)
@@ -115,7 +129,7 @@ def parse_type(
     *,
     allow_unregistered: bool = False,
     resources: dict[str, str] | None = None,
-) -> Any:
+) -> Type:
     """One type from text; `resources` are the blobs of the file, by key."""
     with _deep_recursion():
         scanner = _scanner(text, filename, allow_unregistered, resources)
@@ -131,7 +145,7 @@ def _scanner(text: str, filename: str, allow_unregistered: bool, resources: dict
     return Scanner(source, allow_unregistered=allow_unregistered)
 
 
-def _whole(scanner: Scanner, found: Any, noun: str) -> Any:
+def _whole(scanner: Scanner, found: AttributeT, noun: str) -> AttributeT:
     """The result, if nothing follows it."""
     if scanner.skip() != len(scanner.text):
         raise scanner.error(f"expected the end of the {noun}, found {scanner.found()}")

@@ -28,7 +28,7 @@ class Aliases:
         """State of a dialect's types and attributes for this file, by class."""
         self._places: dict[str, int] = {}
         """The position of each alias's value."""
-        self._values: dict[str, Any] = {}
+        self._values: dict[str, Attribute] = {}
         self._reading: dict[str, int] = {}
         """The aliases being parsed, with their expanded length so far."""
         self._sizes: dict[str, int] = {}

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.ir.attributes import Attribute, Type
@@ -19,9 +19,11 @@ from tessera_tools.ir.core import Block, Operation, Region, UnregisteredOp, Valu
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.traits import IsolatedFromAbove, NoTerminator, SingleBlock, implicit_terminator
 from tessera_tools.ir.types import I32, NONE
+from tessera_tools.lalr import Node
 from tessera_tools.opdef import Op
 from tessera_tools.opdef.dialect import find_dialect, find_op
 from tessera_tools.opdef.directive import OpState, RegionState, SuccessorState, Token
+from tessera_tools.opdef.fields import OperandField
 from tessera_tools.parser.rules import Assigned, Statement
 from tessera_tools.parser.scopes import Forward, Scope, Scopes, Skip, Unknown
 from tessera_tools.parser.source import Source
@@ -176,11 +178,11 @@ class Builder(Scopes):
         return op_class.create(operands, result_types, attributes, regions, successors, location)
 
     def _operands(
-        self, definition: OpDefinition, state: OpState, known: dict[str, Any]
+        self, definition: OpDefinition, state: OpState, known: dict[str, object]
     ) -> tuple[list[Value], list[int]]:
         explicit = state.value_types
         resolved: dict[str, list[Value]] = {}
-        waiting: list[Any] = []
+        waiting: list[OperandField[object]] = []
         # Explicit types first, then the types of defined values; other types are inferred from those.
         for field in definition.operands:
             tokens = state.operand_tokens.get(field.name, ())
@@ -395,7 +397,7 @@ class Builder(Scopes):
 
     def _region(
         self,
-        node: Any,
+        node: list[Node],
         bound: Sequence[tuple[Token, Type | None]],
         isolated: bool,
         locations: Mapping[int, Location] = MappingProxyType({}),
@@ -476,10 +478,10 @@ def _read_assigned(state: OpState, written: Assigned) -> None:
     state.types("dest", [written.type])
 
 
-_Plan = tuple[Token | None, Any, list[Statement]]
+_Plan: TypeAlias = tuple[Token | None, Node, list[Statement]]
 
 
-def _split_region(node: list[Any], bound: bool) -> list[_Plan]:
+def _split_region(node: list[Node], bound: bool) -> list[_Plan]:
     """The region's blocks as (label, argument nodes, statements).  Statements before the first label are the entry
     block; with `bound` arguments there is always one."""
     statements: list[Statement] = []

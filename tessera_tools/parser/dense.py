@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from tessera_tools.ir import builtin_attributes as ba
 from tessera_tools.ir import floats
@@ -32,18 +31,17 @@ def read_dense(s: TypeScanner, start: int) -> Attribute:
     if type is None:
         s.expect(":")
         type = s.type()
-    shaped: Any = type if isinstance(type, ty.ShapedType) else None
-    if shaped is None or not shaped.is_static:
+    if not isinstance(type, ty.ShapedType) or not type.is_static:
         raise s.error(f"elements literal must have a static shaped type, found {type}", start)
+    shaped = type
     if hex_data is not None:
         return _from_hex(s, hex_data, shaped, start)
     splat = shape == () and not empty
     if not splat and shape != shaped.shape and not (empty and shaped.num_elements == 0):
         found = "x".join(map(str, shape)) or "empty"
         raise s.error(f"inferred shape of elements literal ({found}) does not match type ({shaped})", start)
-    per = 2 if isinstance(shaped.element, ty.ComplexType) else 1
     bits = [element_bits(s, text, at, shaped.element) for text, at in literals]
-    if per == 2:
+    if isinstance(shaped.element, ty.ComplexType):
         expected = 2 if splat else 2 * shaped.num_elements
         if len(bits) != expected:
             found = f"parsed {len(bits)} elements, but type ('{shaped}') expected {expected} elements"

@@ -9,9 +9,9 @@ line that starts a statement, with the braces since the error balanced.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError
+from tessera_tools.lalr import Node
 from tessera_tools.opdef.directive import Token
 from tessera_tools.parser.lexer import Lexer
 from tessera_tools.parser.rules import Statement, Table
@@ -53,7 +53,7 @@ class Parser(Lexer):
     def __init__(self, source: Source, table: Table, *, allow_unregistered: bool = False) -> None:
         super().__init__(source, table, allow_unregistered=allow_unregistered)
         self.stack = [table.start]
-        self.values: list[Any] = []
+        self.values: list[Node] = []
         self.errors: list[Diagnostic] = []
         """The syntax errors."""
         self._resumed = -1

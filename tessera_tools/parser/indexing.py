@@ -12,16 +12,17 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
 from tessera_tools.diagnostics import Diagnostic, DiagnosticError
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.location import Location
 from tessera_tools.ir.symbols import symbol_name
+from tessera_tools.lalr import Node
 from tessera_tools.opdef.directive import Token
 from tessera_tools.parser.build import Builder
 from tessera_tools.parser.driver import Parser
+from tessera_tools.parser.lexer import Lexeme
 from tessera_tools.parser.metadata import read_metadata
 from tessera_tools.parser.rules import Statement, default_table
 from tessera_tools.parser.scopes import Skip
@@ -199,7 +200,7 @@ class IndexingBuilder(Builder):
 
     def _region(
         self,
-        node: Any,
+        node: list[Node],
         bound: Sequence[tuple[Token, Type | None]],
         isolated: bool,
         locations: Mapping[int, Location] = MappingProxyType({}),
@@ -233,7 +234,7 @@ class _Expecting(Parser):
 
     row: dict[str, int] = MappingProxyType({})  # type: ignore[assignment]
 
-    def next(self, row: dict[str, int]) -> tuple[str, Any]:
+    def next(self, row: dict[str, int]) -> Lexeme:
         if self.at_end(self.at):
             self.row = row
             raise _End

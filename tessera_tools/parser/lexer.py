@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
 from tessera_tools.diagnostics import DiagnosticError, closest
+from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.lalr import Node
 from tessera_tools.opdef.directive import Token
 from tessera_tools.parser.aliases import Aliases
 from tessera_tools.parser.lexical import MAX_DIGITS, MAX_NESTING
@@ -45,6 +47,10 @@ _ALIAS = re.compile(r"[#!][A-Za-z_$][\w$]*[ \t]*=(?!=)")
 _PLAIN_COMPOSITE = re.compile(r'[a-z_]\w*<[^<>"]*(?:<[^<>"]*>[^<>"]*)*>(?!>)')
 
 
+Lexeme: TypeAlias = tuple[str, Node]
+"""A terminal with its value."""
+
+
 class Lexer:
     """Produces the tokens of one source; tracks open regions."""
 
@@ -67,10 +73,10 @@ class Lexer:
         """The default dialect of the regions of the current op."""
         self.stack: list[int] = []
         """The parser's states."""
-        self._types: dict[str, Any] = {}
+        self._types: dict[str, Type] = {}
         self._quick = QuickForms(self.text, self._types)
 
-    def next(self, row: dict[str, int]) -> tuple[str, Any]:
+    def next(self, row: dict[str, int]) -> Lexeme:
         """The next token as (terminal, value), for a state with the actions `row`."""
         match = _TOKEN.match(self.text, self.at)
         if match is None:
@@ -129,7 +135,7 @@ class Lexer:
         self.scanner.at = self.at
         return self.scanner.skip()
 
-    def _scan(self, terminal: str, at: int, read: Callable[[], Any]) -> tuple[str, Any]:
+    def _scan(self, terminal: str, at: int, read: Callable[[], Node]) -> Lexeme:
         scanner = self.scanner
         scanner.at = at
         scanner.depth = 0
@@ -139,7 +145,7 @@ class Lexer:
 
     # -- strings and words
 
-    def _string(self, row: dict[str, int], literal: str, at: int) -> tuple[str, Any]:
+    def _string(self, row: dict[str, int], literal: str, at: int) -> Lexeme:
         end = at + len(literal)
         if "RESULTS" in row and _GENERIC_HEAD.match(self.text, end):
             self.at = at
@@ -159,7 +165,7 @@ class Lexer:
             return "RESULTS", None
         raise self.unexpected(row, at)
 
-    def _word(self, row: dict[str, int], word: str, at: int) -> tuple[str, Any]:
+    def _word(self, row: dict[str, int], word: str, at: int) -> Lexeme:
         literal = self.table.literals.get(word)
         if literal is not None and literal in row and (row[literal] >= 0 or self._shifts(literal)):
             self.at = at + len(word)
@@ -223,7 +229,7 @@ class Lexer:
         """The possible full names of an op's word, the nearest default dialect first."""
         return (word, f"{self.default}.{word}", f"builtin.{word}", f"cuda_tile.{word}", f"func.{word}")
 
-    def _op_head(self, word: str, at: int) -> tuple[str, Any]:
+    def _op_head(self, word: str, at: int) -> Lexeme:
         """The head of a custom-form op: its full name, with the default dialect if the prefix is omitted."""
         ops = self.table.ops
         name = word if word in ops else next((n for n in self._full_names(word) if n in ops), None)
@@ -254,7 +260,7 @@ class Lexer:
 
     # -- punctuation
 
-    def _punctuation(self, row: dict[str, int], mark: str, at: int) -> tuple[str, Any]:
+    def _punctuation(self, row: dict[str, int], mark: str, at: int) -> Lexeme:
         if mark == "{":
             if "ATTR_DICT" in row and self._is_dictionary(at) and self._shifts("ATTR_DICT"):
                 return self._scan("ATTR_DICT", at, self.scanner.dictionary)
@@ -297,7 +303,7 @@ class Lexer:
         match = _FIRST_KEY.match(self.text, at)
         return match is not None and (match.group(2) != "}" or not self.names_op(match.group(1)))
 
-    def _props(self) -> Any:
+    def _props(self) -> dict[str, Attribute]:
         self.scanner.at += 1
         entries = self.scanner.dictionary()
         self.scanner.expect(">")
@@ -315,7 +321,7 @@ class Lexer:
 
     # -- types and aliases
 
-    def _optional_type(self, at: int) -> tuple[str, Any] | None:
+    def _optional_type(self, at: int) -> Lexeme | None:
         """A type that starts with a word; cached by its text if that is easy to delimit."""
         match = _PLAIN_COMPOSITE.match(self.text, at)
         if match is not None:
@@ -332,7 +338,7 @@ class Lexer:
             self._types[match.group()] = value
         return terminal, value
 
-    def _alias(self, row: dict[str, int], at: int) -> tuple[str, Any]:
+    def _alias(self, row: dict[str, int], at: int) -> Lexeme:
         """Check an alias definition and skip it; uses resolve it through `Aliases`."""
         match = _ALIAS.match(self.text, at)
         assert match is not None

@@ -11,8 +11,10 @@ the start of another one, or the end of the region, must follow.
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, TypeAlias
 
+from tessera_tools.ir.attributes import Type
+from tessera_tools.lalr import Node
 from tessera_tools.opdef.dialect import find_op
 from tessera_tools.opdef.directive import Token
 from tessera_tools.opdef.elements import (
@@ -35,7 +37,7 @@ _TYPE = r"\s*([a-z]\w*(?:<[^<>\"\n]*>)?)"
 _KEYWORD = r"\s*([A-Za-z_][\w$]*)"
 _FOLLOWING = r"(?=[ \t]*+\n\s*+(?:%[\w$.-]+ =|\}|[a-z_]\w*\.[a-z]))"
 
-Read = tuple[int, list[Any]]
+Read: TypeAlias = tuple[int, list[Node]]
 
 
 class QuickForms:
@@ -43,7 +45,7 @@ class QuickForms:
 
     __slots__ = ("_counts", "_forms", "text", "types")
 
-    def __init__(self, text: str, types: dict[str, Any]) -> None:
+    def __init__(self, text: str, types: dict[str, Type]) -> None:
         self.text = text
         self.types = types
         """Composite types so far, by text."""
@@ -74,11 +76,11 @@ class _Form:
         self.pattern = re.compile(pattern)
         self.plan = plan
 
-    def read(self, text: str, at: int, types: dict[str, Any]) -> Read | None:
+    def read(self, text: str, at: int, types: dict[str, Type]) -> Read | None:
         match = self.pattern.match(text, at)
         if match is None:
             return None
-        children: list[Any] = []
+        children: list[Node] = []
         for kind, value in self.plan:
             if kind == "value":
                 children.append(Token(match.group(value), match.start(value)))
@@ -135,5 +137,5 @@ def _part(directive: Directive) -> tuple[str, str, Any] | None:
     return None
 
 
-def _absent() -> tuple[str, list[Any]]:
+def _absent() -> tuple[str, list[Node]]:
     return ("absent", [])

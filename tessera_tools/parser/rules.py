@@ -7,10 +7,12 @@ an alias is `(alias, children)`, a statement is a `Statement`.  An absent `[x]` 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tessera_tools import lalr
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.location import Location
+from tessera_tools.lalr import Node, TableData
 from tessera_tools.opdef.directive import Token
 from tessera_tools.opdef.registry import added_dialects
 
@@ -20,7 +22,7 @@ class Assigned(NamedTuple):
 
     dest: Token
     source: Token
-    type: Any
+    type: Type
 
 
 class Statement(NamedTuple):
@@ -32,14 +34,14 @@ class Statement(NamedTuple):
     """The full name of the op; empty for a statement with a syntax error."""
     start: int
     """Character offset of the op's name."""
-    children: list[Any] | None
+    children: list[Node] | None
     """The children of the format; None for the generic form."""
-    generic: list[Any] | None
+    generic: list[Node] | None
     """The parts of the generic form: operands, successors, properties, regions, attributes, function type."""
     location: Location | None
 
 
-Reducer = Callable[[list[Any]], Any]
+Reducer: TypeAlias = Callable[[list[Node]], Node]
 """Creates a rule's node from the values of its symbols."""
 
 
@@ -72,19 +74,19 @@ class Rule(lalr.Rule):
             return _all
         return self.children
 
-    def _optional(self, values: list[Any]) -> Any:
+    def _optional(self, values: list[Node]) -> Node:
         dictionary = self.origin.startswith("attr_dict")
         if self.alias == "absent":
             return {} if dictionary else []
         children = self.children(values)
         return children[0] if dictionary or self.origin in ("value_list", "type_list") else children
 
-    def _generic(self, values: list[Any]) -> list[Any]:
+    def _generic(self, values: list[Node]) -> list[Node]:
         children = self.children(values)
         return [Token("", children[0].start), (children[0], children[1:])]
 
 
-def _statement(values: list[Any]) -> Statement:
+def _statement(values: list[Node]) -> Statement:
     op = values[1]
     head = op[0]
     location = values[2] if len(values) > 2 else None
@@ -94,7 +96,7 @@ def _statement(values: list[Any]) -> Statement:
     return Statement(values[0], token.text, token.start, None, generic, location)
 
 
-def _assigned(values: list[Any]) -> Statement:
+def _assigned(values: list[Node]) -> Statement:
     """`%dest = %source : type`; without a name in front there is no destination."""
     results, source, type = values[0], values[1], values[3]
     location = values[4] if len(values) > 4 else None
@@ -102,11 +104,11 @@ def _assigned(values: list[Any]) -> Statement:
     return Statement(None, "tile.copy", dest.start, [Assigned(dest, source, type)], None, location)
 
 
-def _first(values: list[Any]) -> Any:
+def _first(values: list[Node]) -> Node:
     return values[0]
 
 
-def _all(values: list[Any]) -> list[Any]:
+def _all(values: list[Node]) -> list[Node]:
     return values
 
 
@@ -125,7 +127,7 @@ class Table:
 
     __slots__ = ("defaults", "end", "gotos", "literals", "ops", "rules", "start", "states")
 
-    def __init__(self, data: dict[str, Any]) -> None:
+    def __init__(self, data: TableData) -> None:
         self.start: int = data["start"]
         self.end: int = data["end"]
         self.states: list[dict[str, int]] = data["states"]

@@ -12,25 +12,28 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools import cache as caches
 from tessera_tools import lalr
 from tessera_tools.lalr import grammar_path
 from tessera_tools.parser.grammar import added_grammars, read_grammar
 
+if TYPE_CHECKING:
+    from lark import Lark
+
 
 class GrammarConflict(ValueError):
     """The grammar is ambiguous; the message names the responsible ops."""
 
 
-def make() -> dict[str, Any]:
+def make() -> lalr.TableData:
     """Build the table with Lark.  Raises GrammarConflict if the grammar is not LALR(1)."""
     text, ops, defaults = read_grammar()
     return lalr.make_table(_lark(text, ops)) | {"ops": ops, "defaults": defaults}
 
 
-def _lark(text: str, ops: dict[str, str]) -> Any:
+def _lark(text: str, ops: dict[str, str]) -> Lark:
     """Lark's parser for the grammar; GrammarConflict."""
     from lark.exceptions import GrammarError
 
@@ -67,7 +70,7 @@ def key() -> str:
     return lalr.digest([grammar_path("structure.lark"), *(os.path.join(ops, name) for name in names)])
 
 
-def load() -> dict[str, Any]:
+def load() -> lalr.TableData:
     """The table: from the wheel, otherwise from the cache, otherwise built (and cached if possible)."""
     added = "".join(text for _, text in added_grammars())
     if not added:

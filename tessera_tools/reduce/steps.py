@@ -190,7 +190,7 @@ def _inline_region(module: Operation, site: tuple[Operation, int]) -> bool:
         return False
     yielded = last.operands if last.has_trait(Terminator) else []
     if len(yielded) < len(op.results) or any(
-        a.type != b.type for a, b in zip(op.results, yielded, strict=False)
+        a.type != b.type for a, b in zip(op.results, yielded[: len(op.results)], strict=True)
     ):
         return False
     stand_in: list[Value] = []

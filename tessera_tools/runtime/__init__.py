@@ -9,10 +9,10 @@ a.array(), result.findings
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal, Unpack, overload
 
 from tessera_tools.diagnostics import error
-from tessera_tools.runtime.interface import Buffer, Device, Kernel, Module, Result
+from tessera_tools.runtime.interface import Buffer, Device, Kernel, LaunchOptions, Module, Result
 from tessera_tools.runtime.signature import Parameter, Scalar, Signature
 from tessera_tools.runtime.types import TYPES, Type, lookup_type
 
@@ -32,6 +32,14 @@ __all__ = [
 ]
 
 
+@overload
+def device(
+    name: Literal["sim"] = "sim", *, gpu_name: str | None = None, **options: Unpack[LaunchOptions]
+) -> Device: ...
+@overload
+def device(name: Literal["cuda"], *, ordinal: int = 0) -> Device: ...
+@overload
+def device(name: str, **options: Any) -> Device: ...
 def device(name: str = "sim", **options: Any) -> Device:
     """The device `sim` or `cuda`; `options` are those of SimulatedDevice or CudaDevice.
 

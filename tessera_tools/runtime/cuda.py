@@ -57,6 +57,10 @@ class _Driver:
             # The package loads libcuda at the first call, and raises its own errors.
             raise _no_gpu(" ".join(str(failure).split()).rstrip(".")) from None
 
+    def case(self, enumeration: str, name: str) -> Any:
+        """A case of an enumeration of the driver."""
+        return getattr(getattr(self.api, enumeration), name)
+
     def call(self, name: str, *args: Any) -> Any:
         """The results of a call: None, one value, or a tuple."""
         status, *values = getattr(self.api, name)(*args)
@@ -75,10 +79,12 @@ def _no_gpu(why: str) -> DiagnosticError:
 class CudaBuffer(interface.Buffer):
     """Device memory; freed with the object."""
 
+    pointer: int | None = None
+
     def __init__(self, driver: _Driver, name: str, array: Array, type: Type | None) -> None:
         super().__init__(name, array, type)
         self.driver = driver
-        self.pointer: int | None = int(driver.call("cuMemAlloc", max(array.nbytes, 1)))
+        self.pointer = int(driver.call("cuMemAlloc", max(array.nbytes, 1)))
         self.write(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
 
     @property
@@ -98,7 +104,7 @@ class CudaBuffer(interface.Buffer):
             self.driver.call("cuMemcpyHtoD", self.address + at, data.ctypes.data, data.nbytes)
 
     def __del__(self) -> None:
-        pointer, self.pointer = getattr(self, "pointer", None), None
+        pointer, self.pointer = self.pointer, None
         if pointer is not None:
             with suppress(Exception):  # At interpreter exit, the driver may already be unloaded.
                 self.driver.call("cuMemFree", pointer)
@@ -124,7 +130,7 @@ class CudaKernel(interface.Kernel):
         attribute = api.CUdevice_attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT
         return int(each) * int(driver.call("cuDeviceGetAttribute", attribute, driver.call("cuCtxGetDevice")))
 
-    def encode(self, tensor_map: dict[str, Any]) -> bytes:
+    def encode(self, tensor_map: interface.TensorMapValues) -> bytes:
         api, given = self.driver.api, tensor_map
         name = _ELEMENTS.get(given["element"])
         if name is None:
@@ -135,23 +141,23 @@ class CudaKernel(interface.Kernel):
         fill = "NONE" if given["fill"] == "zeros" else "NAN_REQUEST_ZERO_FMA"
         found = self.driver.call(
             "cuTensorMapEncodeTiled",
-            getattr(api.CUtensorMapDataType, f"CU_TENSOR_MAP_DATA_TYPE_{name}"),
+            self.driver.case("CUtensorMapDataType", f"CU_TENSOR_MAP_DATA_TYPE_{name}"),
             len(given["dims"]),
             given["address"],
             [api.cuuint64_t(n) for n in given["dims"]],
             [api.cuuint64_t(n) for n in given["strides"]],
             [api.cuuint32_t(n) for n in given["box"]],
             [api.cuuint32_t(n) for n in given["element_strides"]],
-            getattr(api.CUtensorMapInterleave, f"CU_TENSOR_MAP_INTERLEAVE_{interleave}"),
-            getattr(api.CUtensorMapSwizzle, f"CU_TENSOR_MAP_SWIZZLE_{swizzle}"),
-            getattr(api.CUtensorMapL2promotion, f"CU_TENSOR_MAP_L2_PROMOTION_{promotion}"),
-            getattr(api.CUtensorMapFloatOOBfill, f"CU_TENSOR_MAP_FLOAT_OOB_FILL_{fill}"),
+            self.driver.case("CUtensorMapInterleave", f"CU_TENSOR_MAP_INTERLEAVE_{interleave}"),
+            self.driver.case("CUtensorMapSwizzle", f"CU_TENSOR_MAP_SWIZZLE_{swizzle}"),
+            self.driver.case("CUtensorMapL2promotion", f"CU_TENSOR_MAP_L2_PROMOTION_{promotion}"),
+            self.driver.case("CUtensorMapFloatOOBfill", f"CU_TENSOR_MAP_FLOAT_OOB_FILL_{fill}"),
         )
         return ctypes.string_at(int(found.getPtr()), 128)
 
     def _launch(
         self, grid: Shape, block: Shape, cluster: Shape | None, shared: int, args: list[bytes],
-        options: dict[str, Any],
+        options: interface.LaunchOptions,
     ) -> interface.Result:  # fmt: skip
         stream = interface.stream_handle(options.pop("stream", None))
         if options:
@@ -172,7 +178,7 @@ class CudaKernel(interface.Kernel):
         return interface.Result(seconds=milliseconds / 1000)
 
     def prepare(
-        self, grid: Sequence[int], args: Sequence[Any] = (), *, stream: Any = None
+        self, grid: Sequence[int], args: Sequence[interface.Argument] = (), *, stream: object = None
     ) -> Callable[[], None]:
         """A function that enqueues the launch and returns at once, for measurements that launch often.
 
@@ -193,7 +199,7 @@ class CudaKernel(interface.Kernel):
 
         counter = self._counter
 
-        def enqueue(keep: Any = storage) -> None:
+        def enqueue(keep: Sequence[tuple[ctypes.Array[ctypes.c_char], int]] = storage) -> None:
             parameters = ctypes.addressof(pointers)
             if counter is not None:
                 # The launch before may have counted.
@@ -229,7 +235,7 @@ class CudaKernel(interface.Kernel):
         driver.call("cuLaunchKernelEx", config, self.function, parameters, 0)
 
 
-def _aligned(raw: bytes) -> tuple[Any, int]:
+def _aligned(raw: bytes) -> tuple[ctypes.Array[ctypes.c_char], int]:
     """The bytes, aligned to 64: the memory that contains them, and their address."""
     memory = ctypes.create_string_buffer(len(raw) + 64)
     at = -(-ctypes.addressof(memory) // 64) * 64

@@ -7,11 +7,11 @@ device("sim") ──load(ptx, manifest)──▶ Module ──kernel(name)──
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from operator import index
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict, TypeGuard, Unpack
 
 import numpy as np
 
@@ -24,9 +24,77 @@ from tessera_tools.sim.counters import Counters
 from tessera_tools.target.grids import MOST_PROGRAMS, MOST_RESIDENT
 
 if TYPE_CHECKING:
-    from tessera_tools.runtime.timing import Estimate
+    from numpy.typing import ArrayLike
 
-__all__ = ["Buffer", "Device", "Kernel", "Module", "Result", "as_array", "shape_of", "stream_handle"]
+    from tessera_tools.runtime.timing import Estimate
+    from tessera_tools.runtime.workers import PartialLaunch
+
+__all__ = [
+    "Argument",
+    "Buffer",
+    "Device",
+    "HasDLPack",
+    "Kernel",
+    "LaunchOptions",
+    "Module",
+    "Result",
+    "TensorMapValues",
+    "as_array",
+    "has_dlpack",
+    "shape_of",
+    "stream_handle",
+]
+
+
+class HasDLPack(Protocol):
+    """An array of any library, in the host's memory, that NumPy reads without a copy."""
+
+    def __dlpack__(self, *, stream: None = None) -> Any:
+        """A capsule of DLPack."""
+        ...
+
+
+class HasCudaStream(Protocol):
+    """A stream of a library, by CUDA's protocol for Python."""
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        """The version of the protocol, and the driver's handle."""
+        ...
+
+
+class LaunchOptions(TypedDict, total=False):
+    """The options of a launch. A real GPU has only `stream`; on the simulated GPU, they may also be the device's."""
+
+    stream: object
+    """A number, or a stream of torch, CuPy or with `__cuda_stream__`; it has no effect on the simulated GPU."""
+    seed: int
+    mode: str
+    """When asynchronous operations complete: `late` or `early`."""
+    max_instructions: int
+    time_limit: float | None
+    stats: bool
+    """Enable counters."""
+    processes: int
+    timing: bool
+    """Estimate how long the launch takes on the GPU."""
+    clock_mhz: float | None
+    watch: Callable[[PartialLaunch], object] | None
+    """Called with the launch before it begins."""
+
+
+class TensorMapValues(TypedDict):
+    """A tensor map with the values of a launch, innermost dimension first; strides are in bytes."""
+
+    element: str
+    address: int
+    dims: Sequence[int]
+    strides: Sequence[int]
+    box: Sequence[int]
+    element_strides: Sequence[int]
+    swizzle: str
+    fill: str
+    interleave: str
+    l2_promotion: str
 
 
 @dataclass(slots=True)
@@ -82,6 +150,9 @@ class Buffer(ABC):
         return self.type.decode(self.array()) if self.type is not None else self.array()
 
 
+Argument: TypeAlias = Buffer | Scalar | np.generic | bool | int | float | bytes
+"""The argument of a parameter of a kernel."""
+
 _EMPTY_BYTES = 16
 """Bytes of the tensor map of an empty tensor: the minimum stride."""
 
@@ -103,13 +174,13 @@ class Kernel(ABC):
     def launch(
         self,
         grid: Sequence[int],
-        args: Sequence[Any] = (),
+        args: Sequence[Argument] = (),
         *,
         block: Sequence[int] | None = None,
         shared: int | None = None,
         cluster: Sequence[int] | None = None,
         resident: int | None = None,
-        **options: Any,
+        **options: Unpack[LaunchOptions],
     ) -> Result:
         """Run the kernel, and wait for its completion.
 
@@ -123,7 +194,7 @@ class Kernel(ABC):
     def _checked(
         self,
         grid: Sequence[int],
-        args: Sequence[Any],
+        args: Sequence[Argument],
         block: Sequence[int] | None = None,
         shared: int | None = None,
         cluster: Sequence[int] | None = None,
@@ -174,7 +245,7 @@ class Kernel(ABC):
         most = given or self.concurrent(prod(block), shared) // prod(cluster or (1, 1, 1))
         return min(clusters, max(1, most))
 
-    def _pack(self, args: list[Any], grid: Shape = (1, 1, 1)) -> list[bytes]:
+    def _pack(self, args: list[Argument], grid: Shape = (1, 1, 1)) -> list[bytes]:
         """The bytes of every parameter, including tensor maps and the grid of the manifest."""
         signature = self.signature
         found: dict[int, bytes] = {}
@@ -195,7 +266,7 @@ class Kernel(ABC):
             )
         return [found[number] for number in range(len(signature.parameters))]
 
-    def _argument(self, parameter: Parameter, value: Any) -> bytes:
+    def _argument(self, parameter: Parameter, value: Argument) -> bytes:
         signature = self.signature
         if isinstance(value, Buffer):
             if not signature.may_point(parameter):
@@ -211,7 +282,7 @@ class Kernel(ABC):
         what = value.__class__.__name__
         raise error(None, f"{parameter}: found a {what}, expected a Buffer, a number or bytes")
 
-    def _resolved(self, tensor_map: TensorMap, args: Mapping[int, bytes]) -> dict[str, Any]:
+    def _resolved(self, tensor_map: TensorMap, args: Mapping[int, bytes]) -> TensorMapValues:
         """A manifest's tensor map with the values of this launch: arguments of `sim.tensor_map`."""
 
         def value(extent: int | Mapping[str, int]) -> int:
@@ -233,7 +304,7 @@ class Kernel(ABC):
             "l2_promotion": tensor_map.l2_promotion,
         }
 
-    def _empty(self, tensor_map: dict[str, Any]) -> dict[str, Any]:
+    def _empty(self, tensor_map: TensorMapValues) -> TensorMapValues:
         """The tensor map of a tensor without elements, which the driver does not encode: one zero element,
         so that every box is zeros, inside and outside the tensor."""
         if tensor_map["fill"] != "zeros":
@@ -261,7 +332,7 @@ class Kernel(ABC):
         """A buffer on this kernel's device with the bytes of an array."""
 
     @abstractmethod
-    def encode(self, tensor_map: dict[str, Any]) -> bytes:
+    def encode(self, tensor_map: TensorMapValues) -> bytes:
         """The 128 bytes of a tensor map in the device's encoding. Raises DiagnosticError."""
 
     @abstractmethod
@@ -272,7 +343,7 @@ class Kernel(ABC):
         cluster: Shape | None,
         shared: int,
         args: list[bytes],
-        options: dict[str, Any],
+        options: LaunchOptions,
     ) -> Result: ...
 
 
@@ -307,7 +378,7 @@ class Device(ABC):
     def load(self, code: str | bytes, manifest: Manifest | None = None, *, file: str = "<ptx>") -> Module:
         """Load PTX text, or on a real GPU a cubin, which needs its manifest. Raises DiagnosticError."""
 
-    def buffer(self, array: Any, name: str = "", type: Type | str | None = None) -> Buffer:
+    def buffer(self, array: ArrayLike | HasDLPack, name: str = "", type: Type | str | None = None) -> Buffer:
         """A buffer that holds a copy of `array` (NumPy, or anything with `__dlpack__` in the host's memory).
 
         `type` names the element type where NumPy has none: `bf16` for an array of uint16. Raises DiagnosticError.
@@ -324,11 +395,20 @@ class Device(ABC):
     def _buffer(self, array: Array, name: str, type: Type | None) -> Buffer: ...
 
 
-def as_array(given: Any) -> Array:
+def has_dlpack(given: object) -> TypeGuard[HasDLPack]:
+    """Whether a value is an array of a library that exports its memory."""
+    return hasattr(given, "__dlpack__")
+
+
+def _has_cuda_stream(given: object) -> TypeGuard[HasCudaStream]:
+    return hasattr(given, "__cuda_stream__")
+
+
+def as_array(given: ArrayLike | HasDLPack) -> Array:
     """The argument as a NumPy array, without a copy if possible. Raises DiagnosticError."""
     if isinstance(given, np.ndarray):
         return np.ascontiguousarray(given)
-    if hasattr(given, "__dlpack__"):
+    if has_dlpack(given):
         try:
             return np.ascontiguousarray(np.from_dlpack(given))
         except (BufferError, RuntimeError, TypeError, ValueError) as failure:
@@ -339,13 +419,13 @@ def as_array(given: Any) -> Array:
     return np.ascontiguousarray(given)
 
 
-def stream_handle(given: Any) -> int:
+def stream_handle(given: object) -> int:
     """The driver's handle of a stream: a number, or an object of torch, CuPy or with `__cuda_stream__`; None is 0."""
     if given is None:
         return 0
-    if hasattr(given, "__cuda_stream__"):
+    if _has_cuda_stream(given):
         return int(given.__cuda_stream__()[1])
-    handle = getattr(given, "cuda_stream", getattr(given, "ptr", given))
+    handle: Any = getattr(given, "cuda_stream", getattr(given, "ptr", given))
     try:
         return index(handle)
     except TypeError:

@@ -22,7 +22,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -33,6 +33,9 @@ from tessera_tools.process import at_end, end_all, end_with_parent, fork, run, s
 from tessera_tools.runtime.ranks_transport import LostRankError, Transport, combined
 from tessera_tools.runtime.ranks_worker import Outcome, RankResult, Settings, outcome, run_rank
 from tessera_tools.runtime.types import Array, Type
+
+if TYPE_CHECKING:
+    from mpi4py import MPI
 
 __all__ = ["Member", "MpiTransport", "has_mpi", "member", "run_job"]
 
@@ -49,8 +52,8 @@ def has_mpi() -> bool:
     return importlib.util.find_spec("mpi4py") is not None
 
 
-def _mpi() -> Any:
-    """mpi4py's MPI, initialized. Raises DiagnosticError if there is no MPI library."""
+def _world() -> MPI.Intracomm:
+    """The communicator of all ranks of mpi4py's MPI, initialized. Raises DiagnosticError if there is no MPI library."""
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError, OSError) as failure:
@@ -58,7 +61,7 @@ def _mpi() -> Any:
         raise error(
             None, f"MPI cannot be started: {reason}", "pip install 'tessera-tools[distributed]'"
         ) from None
-    return MPI
+    return MPI.COMM_WORLD
 
 
 class MpiTransport(Transport):
@@ -66,7 +69,7 @@ class MpiTransport(Transport):
 
     name = "MPI"
 
-    def __init__(self, comm: Any, time_limit: float) -> None:
+    def __init__(self, comm: MPI.Intracomm, time_limit: float) -> None:
         self.comm = comm
         self.rank = comm.Get_rank()
         self.time_limit = time_limit
@@ -101,7 +104,7 @@ class MpiTransport(Transport):
         of = f" of {self.doing}" if self.doing else ""
         self._meet(f"in {kind}{of} with parts of {sent[self.rank].nbytes:,} bytes", group)
         found = {rank: np.empty_like(part) for rank, part in sent.items()}
-        requests: dict[int, list[Any]] = {}
+        requests: dict[int, list[MPI.Request]] = {}
         for rank in group:
             if rank != self.rank:
                 requests[rank] = [
@@ -139,7 +142,7 @@ class MpiTransport(Transport):
                     "every rank must run the same program",
                 )
 
-    def _wait(self, requests: dict[int, list[Any]]) -> None:
+    def _wait(self, requests: dict[int, list[MPI.Request]]) -> None:
         """Wait for all requests, by rank. Raises LostRankError past the time limit."""
         deadline = time.monotonic() + self.time_limit
         pause = 0.0001
@@ -182,7 +185,7 @@ def _list(group: Sequence[int]) -> str:
 class Member:
     """This process as a rank of a job that the user has started."""
 
-    def __init__(self, comm: Any) -> None:
+    def __init__(self, comm: MPI.Intracomm) -> None:
         self.comm = comm
         self.rank = comm.Get_rank()
         self.size = comm.Get_size()
@@ -278,7 +281,8 @@ class Member:
 
     def _ordinal(self) -> int:
         """The rank of this process within its machine."""
-        MPI = _mpi()
+        from mpi4py import MPI
+
         return self.comm.Split_type(MPI.COMM_TYPE_SHARED).Get_rank()
 
 
@@ -295,7 +299,7 @@ def member() -> Member | None:
             _wait_until_read()
 
     _work_in_child(tell)
-    return Member(_mpi().COMM_WORLD)
+    return Member(_world())
 
 
 def _rank_of_launcher() -> int | None:
@@ -413,7 +417,7 @@ def run_rank_of_job(folder: str) -> None:
             os.kill(os.getpid(), signal.SIGKILL)  # mpiexec then ends the others.
 
     _work_in_child(tell)
-    comm = _mpi().COMM_WORLD
+    comm = _world()
     rank = comm.Get_rank()
     with open(os.path.join(folder, "job"), "rb") as file:
         plan, settings, arguments, time_limit = pickle.load(file)

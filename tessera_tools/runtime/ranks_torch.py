@@ -9,8 +9,8 @@ import datetime
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -33,6 +33,24 @@ _DTYPES = {
 """Element type → torch's, where torch.distributed reduces it."""
 _NOT_BY_GLOO = ("bf16",)
 _INSTEAD = "use --transport=mpi"
+
+
+class Tensor(Protocol):
+    """A tensor of torch."""
+
+    dtype: object
+
+    def cpu(self) -> Tensor: ...
+
+    def cuda(self) -> Tensor: ...
+
+    def copy_(self, source: Tensor) -> Tensor: ...
+
+
+class Work(Protocol):
+    """A message of torch.distributed that is under way."""
+
+    def wait(self) -> object: ...
 
 
 def has_torch() -> bool:
@@ -125,8 +143,10 @@ class TorchTransport(Transport):
 
     # -- torch
 
-    def _exchange(self, tensors: list[Any], given: list[Any], chosen: Any, group: Sequence[int]) -> None:
-        work: list[Any] = []
+    def _exchange(
+        self, tensors: list[Tensor], given: list[Tensor], chosen: object, group: Sequence[int]
+    ) -> None:
+        work: list[Work] = []
         for other, result, part in zip(group, tensors, given, strict=True):
             if other != self.rank:
                 work.append(self.distributed.isend(part, other, chosen))
@@ -134,7 +154,7 @@ class TorchTransport(Transport):
         for one in work:
             one.wait()
 
-    def _do(self, function: Any, *arguments: Any) -> None:
+    def _do(self, function: Callable[..., object], *arguments: object) -> None:
         try:
             function(*arguments)
         except RuntimeError as failure:
@@ -143,15 +163,15 @@ class TorchTransport(Transport):
     def _reduces(self, type: Type) -> bool:
         return type.name in _DTYPES and (self.gpu or type.name not in _NOT_BY_GLOO)
 
-    def _operation(self, combine: str) -> Any:
+    def _operation(self, combine: str) -> object:
         return getattr(self.distributed.ReduceOp, combine.upper())
 
-    def _tensor(self, array: Array, dtype: str = "uint8") -> Any:
+    def _tensor(self, array: Array, dtype: str = "uint8") -> Tensor:
         """A tensor on the array's memory, or on the GPU a copy of it. The array is contiguous and writable."""
         tensor = self.torch.frombuffer(_bytes(array), dtype=getattr(self.torch, dtype))
         return tensor.cuda() if self.gpu else tensor
 
-    def _back(self, tensor: Any, array: Array) -> Array:
+    def _back(self, tensor: Tensor, array: Array) -> Array:
         if self.gpu:
             self.torch.frombuffer(_bytes(array), dtype=tensor.dtype).copy_(tensor.cpu())
         return array

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, error
 from tessera_tools.emit.manifest import Manifest
 from tessera_tools.emit.plan import Exchange, Plan, Tensor
-from tessera_tools.runtime.interface import Buffer, Device, Module, Result
+from tessera_tools.runtime.interface import Argument, Buffer, Device, LaunchOptions, Module, Result
 from tessera_tools.runtime.ranks_transport import LostRankError, Transport
 from tessera_tools.runtime.types import Array, Type, lookup_type
 
@@ -64,7 +64,7 @@ def load(settings: Settings, ordinal: int) -> tuple[Device, Module]:
     return gpu, gpu.load(settings.code, settings.manifest, file=settings.file)
 
 
-Outcome = tuple[str, Any]
+Outcome: TypeAlias = tuple[str, Any]
 """The outcome of a rank: ("done", RankResult), ("lost", why another rank is missing), ("failed", diagnostics), or
 ("fault", text)."""
 
@@ -108,7 +108,7 @@ def run_rank(
         for number in step.results:
             tensor = plan.tensors[number]
             put(number, np.zeros(tensor.shape, type_of(tensor).storage))
-        options: dict[str, Any] = {}
+        options: LaunchOptions = {}
         if not settings.cuda:
             seed = settings.seed + rank * len(plan.steps) + count
             options = {
@@ -116,7 +116,7 @@ def run_rank(
                 "mode": settings.mode,
                 "max_instructions": settings.max_instructions,
             }
-        given: list[Any] = []
+        given: list[Argument] = []
         for number in (*step.operands, *step.results):
             shape = plan.tensors[number].shape
             strides = [int(np.prod(shape[dim + 1 :])) for dim in range(len(shape))]

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tessera_tools.records import Json
 from tessera_tools.runtime.interface import Result
 from tessera_tools.sim.counters import Counters
-from tessera_tools.sim.findings import as_dict
+from tessera_tools.sim.findings import Finding, as_dict
 from tessera_tools.sim.program import Program
 from tessera_tools.target import Target, occupancy
 
@@ -156,7 +157,7 @@ def _occupancy(target: Target, threads: int, registers: int, shared: int) -> Tab
     return (f"Occupancy on {target.name}", ("of the kernel", "value"), rows)
 
 
-def as_json(head: dict[str, Any], runs: Sequence[Result], findings: Sequence[Any]) -> str:
+def as_json(head: Mapping[str, Json], runs: Sequence[Result], findings: Sequence[Finding]) -> str:
     """The report: the launch, every finding, every run, and the counters of the first run."""
     data = dict(head)
     data["findings"] = [as_dict(finding) for finding in findings]

@@ -9,8 +9,8 @@ does not depend on the number of processes.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Unpack
 
 import numpy as np
 
@@ -72,25 +72,22 @@ class SimulatedKernel(interface.Kernel):
         each = occupancy(target, threads=threads, registers=registers, shared=shared).blocks
         return max(1, each) * (int(table.value("sms")) if table is not None else _MULTIPROCESSORS)
 
-    def encode(self, tensor_map: dict[str, Any]) -> bytes:
+    def encode(self, tensor_map: interface.TensorMapValues) -> bytes:
         from tessera_tools.sim.tensor_map import TensorMapError
         from tessera_tools.sim.tensor_map import tensor_map as make
 
-        given = dict(tensor_map)
         try:
-            return make(
-                given.pop("element"), given.pop("address"), given.pop("dims"), given.pop("box"), **given
-            )
+            return make(**tensor_map)
         except TensorMapError as failure:
             raise error(None, f"'{self.name}': {failure}") from None
 
     def _launch(
         self, grid: Shape, block: Shape, cluster: Shape | None, shared: int, args: list[bytes],
-        options: dict[str, Any],
+        options: interface.LaunchOptions,
     ) -> interface.Result:  # fmt: skip
-        settings = {**self.owner.device.options, **options}
+        settings: interface.LaunchOptions = {**self.owner.device.options, **options}
         interface.stream_handle(settings.pop("stream", None))  # Launches complete one after the other.
-        watch: Callable[[PartialLaunch], Any] | None = settings.pop("watch", None)
+        watch = settings.pop("watch", None)
         processes = int(settings.pop("processes", 1))
         seed = int(settings.pop("seed", 0))
         if settings.pop("timing", False):
@@ -129,7 +126,7 @@ class SimulatedKernel(interface.Kernel):
 
     def _time(
         self, grid: Shape, block: Shape, cluster: Shape | None, shared: int, args: list[bytes],
-        settings: dict[str, Any],
+        settings: interface.LaunchOptions,
     ) -> interface.Result:  # fmt: skip
         """Launch with the clock: in one process, with operations that complete at once, and perhaps only a sample."""
         from tessera_tools.runtime.timing import MOST_STEPS, TimedLaunch, check_timed, estimate
@@ -190,7 +187,7 @@ class SimulatedKernel(interface.Kernel):
         )  # fmt: skip
 
 
-def _refuse(settings: Mapping[str, Any]) -> None:
+def _refuse(settings: Mapping[str, object]) -> None:
     """TypeError if a launch has an option that nothing reads."""
     if settings:
         raise TypeError(f"the simulated GPU does not support the option '{min(settings)}'")
@@ -239,7 +236,7 @@ class SimulatedDevice(interface.Device):
 
     name = "sim"
 
-    def __init__(self, *, gpu_name: str | None = None, **options: Any) -> None:
+    def __init__(self, *, gpu_name: str | None = None, **options: Unpack[interface.LaunchOptions]) -> None:
         self.memory = sim.Memory()
         self.target = None if gpu_name is None else _target(gpu_name)
         unknown = options.keys() - {

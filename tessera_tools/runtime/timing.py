@@ -7,7 +7,7 @@ PTX ──ptxas, nvdisasm──▶ SASS of each line ──▶ costs ┴──re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -379,7 +379,7 @@ def _extrapolated(
     parts, count, sampled = _fresh(made, launch, of_longest, at_once, sampled)
     active, at_once = min(active, count), min(at_once, count)
 
-    known: dict[Any, Timeline] = {}
+    known: dict[Hashable, Timeline] = {}
 
     def run(some: Sequence[Trace], number: int, copies: int, active: int) -> Timeline:
         group = min(together, active)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from xml.sax.saxutils import escape
 
+from tessera_tools.records import Json
 from tessera_tools.runtime.timing import Estimate
 from tessera_tools.runtime.timing_report import roofline
 from tessera_tools.sim.clock.timeline import Slice
@@ -66,7 +67,7 @@ def _rows(slices: Sequence[Slice]) -> list[tuple[Slice, int]]:
     return found
 
 
-def trace_events(estimate: Estimate) -> dict[str, Any]:
+def trace_events(estimate: Estimate) -> dict[str, Json]:
     """The timeline as the JSON object format of Chrome's trace events. Times are microseconds at the stated clock."""
     slices = estimate.timeline.slices
     microsecond = estimate.table.value("clock_mhz")

@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tessera_tools.records import Json
 from tessera_tools.sim.clock.timeline import WarpTime
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def busy(estimate: Estimate) -> dict[str, float]:
 
 def roles(estimate: Estimate) -> list[Role]:
     """The roles of the warps, in alphabetical order."""
-    found: dict[str, list[Any]] = {}
+    found: dict[str, list[WarpTime]] = {}
     for warp in estimate.timeline.warps:
         found.setdefault(warp.role, []).append(warp)
     result: list[Role] = []
@@ -144,7 +145,7 @@ def roofline(estimate: Estimate) -> Roofline | None:
     )
 
 
-def as_data(estimate: Estimate) -> dict[str, Any]:
+def as_data(estimate: Estimate) -> dict[str, Json]:
     """Everything, as JSON has it. Times are in cycles of an SM and seconds, rates in units a second."""
     return {
         "target": estimate.target.name,

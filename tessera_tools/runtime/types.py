@@ -9,15 +9,19 @@ mantissa) and uint8.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from tessera_tools.diagnostics import error
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
 __all__ = ["TYPES", "Type", "lookup_type", "type_of_array"]
 
-Array = np.ndarray[Any, Any]
+Array: TypeAlias = np.ndarray[Any, Any]
+"""An array whose shape and element type are known only when it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +31,7 @@ class Type:
     name: str
     kind: str
     bits: int
-    storage: np.dtype[Any]
+    storage: np.dtype[np.generic]
     patterns: bool = False
     """Whether the array contains bit patterns of a type that NumPy lacks."""
 
@@ -36,7 +40,7 @@ class Type:
         """Bytes of an element."""
         return self.storage.itemsize
 
-    def encode(self, values: Any) -> Array:
+    def encode(self, values: ArrayLike) -> Array:
         """The nearest elements (ties to even); integers must be in range. Raises DiagnosticError."""
         given = np.asarray(values)
         if self.kind != "f":

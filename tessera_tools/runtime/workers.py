@@ -17,11 +17,12 @@ import pickle
 import struct
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from tessera_tools.process import end, fork, reap
+from tessera_tools.runtime.types import Array
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.findings import Findings
 from tessera_tools.sim.launch import Launch, Result
@@ -66,6 +67,10 @@ def depends_on_others(inst: Instruction) -> bool:
             isinstance(operand, Name) and operand.name in ("malloc", "free") for operand in inst.operands
         )
     return inst.opcode == "multimem"
+
+
+_Found: TypeAlias = tuple[Result, bool]
+"""What a process has found, and whether it was stopped."""
 
 
 class PartialLaunch(Launch):
@@ -136,7 +141,7 @@ def _share_memory(launch: PartialLaunch) -> None:
         region.views = views_of(shared)
 
 
-def _start(launch: PartialLaunch, first: int, last: int, tally: Any) -> tuple[int, int]:
+def _start(launch: PartialLaunch, first: int, last: int, tally: Array) -> tuple[int, int]:
     """Fork a process for the clusters `first` to `last`; returns its id, and the pipe of its result."""
     receiver, sender = os.pipe()
     process = fork()
@@ -148,7 +153,7 @@ def _start(launch: PartialLaunch, first: int, last: int, tally: Any) -> tuple[in
         os.close(receiver)
         launch.first, launch.last, launch.tally = first, last, tally
         try:
-            found: Any = (launch.run(), launch.stopped)
+            found: _Found | str = (launch.run(), launch.stopped)
         except BaseException as failure:
             found = f"{failure.__class__.__name__}: {failure}"
         raw = pickle.dumps(found)

@@ -9,9 +9,9 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
-from tessera_tools.emit.tunables import TUNABLES, Config
+from tessera_tools.emit.tunables import TUNABLES, Config, Value
 from tessera_tools.emit.tuned import CONSTANT, Database, Trial
 from tessera_tools.records import replace
 from tessera_tools.tuning.pool import Pool
@@ -22,7 +22,7 @@ __all__ = ["Exploration", "Kept", "Run", "config_key", "progress_bar"]
 
 def config_key(config: Config) -> str:
     """What tells configurations apart, and is written to files: constants of Python are their `repr`."""
-    parts: dict[str, Any] = {
+    parts: dict[str, Value] = {
         name: repr(value)[:200] if name.startswith(CONSTANT) else value for name, value in config.items()
     }
     return json.dumps(parts, sort_keys=True)
@@ -150,7 +150,7 @@ class Exploration:
         return {**found, "with the code of another": len(codes) - len(set(codes))}
 
 
-def _order(config: Config) -> tuple[Any, ...]:
+def _order(config: Config) -> tuple[tuple[int, str, str], ...]:
     names = [one.name for one in TUNABLES]
     return tuple((names.index(n) if n in names else len(names), n, str(v)) for n, v in config.items())
 

@@ -38,7 +38,7 @@ class Dimension(Protocol):
     def name(self) -> str: ...
 
     @property
-    def values(self) -> Sequence[Any]:
+    def values(self) -> Sequence[object]:
         """What it may be, besides its default."""
         ...
 

@@ -68,6 +68,7 @@ def test_a_type_checker_knows_the_ops(tmp_path: Path) -> None:
     if checker is None:
         pytest.skip("pyright is not installed; it is in the extra [dev]")
     wrong = PROGRAM.replace('"zero"', '"zer"').replace("t += sum", "t.elements\n        t += sum")
+    wrong = wrong.replace("* k + b", "* 'k' + b").replace("(w, i32)", "(w, 32)")
     found: list[list[str]] = []
     for text in (PROGRAM, wrong):
         (tmp_path / "program.py").write_text(text)
@@ -78,8 +79,10 @@ def test_a_type_checker_knows_the_ops(tmp_path: Path) -> None:
         )  # fmt: skip
         found.append([line.partition("error: ")[2] for line in done.stdout.splitlines() if "error: " in line])
     assert found[0] == []
-    assert len(found[1]) == 2
+    assert len(found[1]) == 4
     assert found[1][0].startswith('Cannot access attribute "elements" for class "Tile"')
-    assert found[1][1].startswith(
+    assert found[1][1].startswith('Operator "*" not supported for types "Tile" and')
+    assert found[1][2].startswith(
         'Argument of type "Literal[\'zer\']" cannot be assigned to parameter "rounding_mode"'
     )
+    assert found[1][3].startswith('Argument of type "Literal[32]" cannot be assigned to parameter "result"')

@@ -338,7 +338,7 @@ def test_more_than_a_buffer_of_mpi_holds_goes_through() -> None:
 
 
 MOMENTS = {
-    "it starts": "_mpi",
+    "it starts": "_world",
     "its first launch": "run_rank",
     "an exchange": "MpiTransport._swap",
     "its last comparison": "MpiTransport.close",

@@ -107,7 +107,7 @@ class PointerSyntax(CustomDirective, name="PointerSyntax"):
             raise state.error(values[0], f"{len(values)} operands present, but expected {len(types)}")
         if len(values) == 2 and fields[1].arity == "optional" and not _may_mask(types[1]):
             fields = [fields[0], fields[2]]  # a padding value without a mask: the element types decide
-        for field, token, kind in zip(fields, values, types, strict=False):
+        for field, token, kind in zip(fields[: len(values)], values, types, strict=True):
             state.operand(field.name, token)
             state.types(field.name, [kind])
         read_tail(state, tail)
@@ -239,7 +239,7 @@ class AtomicSyntax(CustomDirective, name="AtomicSyntax"):
             )
         state.operand("pointers", pointers)
         state.types("pointers", types[:1])
-        for name, value in zip([*plain, "mask"], values, strict=False):
+        for name, value in zip([*plain, "mask"][: len(values)], values, strict=True):
             state.operand(name, value)
             state.types(name, types[2:] if name == "mask" else types[1:2])
         if token is not None:

@@ -342,7 +342,7 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
         given = [value.type for value in self.callee_operands][self.callee is None :]
         if len(type.params) > len(given):
             raise self.error(f"expected var_callee_type to have at most {len(given)} parameters")
-        for wanted, found in zip(type.params, given, strict=False):
+        for wanted, found in zip(type.params, given[: len(type.params)], strict=True):
             if wanted is not found:
                 raise self.error(f"var_callee_type parameter type mismatch: '{wanted}' != '{found}'")
         if not self.results:
@@ -380,7 +380,7 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
             raise self.error(
                 f"incorrect number of operands ({len(given)}) for callee (expecting: {len(signature.params)})"
             )
-        for i, (value, type) in enumerate(zip(given, signature.params, strict=False)):
+        for i, (value, type) in enumerate(zip(given[: len(signature.params)], signature.params, strict=True)):
             if value.type is not type:
                 raise self.error(f"operand type mismatch for operand {i}: '{value.type}' != '{type}'")
         returns = not isinstance(signature.result, VoidType)

@@ -150,7 +150,7 @@ class MmaSyntax(CustomDirective, name="Mma"):
             ]
         )
         elide = {"operandSegmentSizes"}
-        for letter, values in zip("AB", groups, strict=False):
+        for letter, values in zip("AB", groups[:2], strict=True):
             if values and inferred_type(values[0].type, False) is not None:
                 elide.add(f"multiplicand{letter}PtxType")
         p.attr_dict(op, elide)

@@ -119,7 +119,7 @@ custom_group: KEYWORD "[" values "]"
     def write(self, p: Printer, op: MmaBlockScale | MmaSp | MmaSpBlockScale) -> None:
         elide = {"operandSegmentSizes"}
         matrices = (op.operand_a, op.operand_b, op.operand_c)
-        for name, values in zip("AB", matrices, strict=False):
+        for name, values in zip("AB", matrices[:2], strict=True):
             if inferred_type(values[0].type, False) is not None:
                 elide.add(f"multiplicand{name}PtxType")
         for i, name in enumerate(self._groups(type(op))):

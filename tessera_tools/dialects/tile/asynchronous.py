@@ -77,7 +77,7 @@ class TmaLoad(CopyLike, name="tile.tma_load"):
     def verify_op(self) -> None:
         super().verify_op()
         box, whole = self.box, self.dest.type.shape
-        if len(box) != len(whole) or any(n < 1 or extent % n for n, extent in zip(box, whole, strict=False)):
+        if len(box) != len(whole) or any(n < 1 or extent % n for n, extent in zip(box, whole, strict=True)):
             raise self.error(f"has tile_size {list(box)}, which does not divide {self.dest.type}")
         problem = box_problem(box, stored_bits(self.dest.type.element))
         if problem is not None:

@@ -220,13 +220,14 @@ class ExtractStridedSlice(Op, name="vector.extract_strided_slice", traits=(PURE,
             raise self.error("expected offsets attribute of rank no greater than vector rank")
         _verify_slice(self, offsets, sizes, strides, shape, "sizes")
         dims = dims_of(self.source.type)
-        for i, (size, (extent, scalable)) in enumerate(zip(sizes, dims, strict=False)):
+        leading = dims[: len(sizes)]
+        for i, (size, (extent, scalable)) in enumerate(zip(sizes, leading, strict=True)):
             if scalable and size != extent:
                 raise self.error(
                     f"expected size at idx={i} to match the corresponding base size from the input vector "
                     f"({size} vs {extent})"
                 )
-        part = [(size, scalable) for size, (_, scalable) in zip(sizes, dims, strict=False)]
+        part = [(size, scalable) for size, (_, scalable) in zip(sizes, leading, strict=True)]
         expected = vector_of([*part, *dims[len(sizes) :]], self.source.type.element)
         if self.result.type is not expected:
             raise self.error(f"expected result type to be '{expected}'")

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import UnionType
 from typing import Any
 
 from tessera_tools.dialects import func, tile
@@ -23,7 +24,7 @@ from tessera_tools.passes.tile.host_values import as_values, replace_after
 
 __all__ = ["launch_ops"]
 
-_MAKERS: tuple[tuple[Any, Callable[[Any], HostKernel]], ...] = (
+_MAKERS: tuple[tuple[type[Operation] | UnionType, Callable[[Any], HostKernel]], ...] = (
     (Product, product),
     (RowReduction, row_reduction),
     (tile.FlashAttention, attention),

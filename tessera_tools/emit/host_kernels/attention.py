@@ -7,18 +7,19 @@ loaded as zero, masked in the scores, and not stored.
 from __future__ import annotations
 
 import math
-from typing import Any
 
+from tessera_tools.dialects import tile
 from tessera_tools.emit.host_kernels.kernel import HostKernel, alignment, divided, dynamic, named, tensors
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.types import MemRefType
 
 _QUERIES = 64
 _MOST_DEPTH = 256
 _LOWEST = "-3.40282347e+38"
 
 
-def attention(op: Any) -> HostKernel:
+def attention(op: tile.FlashAttention) -> HostKernel:
     """The kernel of tile.flash_attention, for its types, depths, mask and results."""
     values = [*op.operands, *op.results]
     tensors(op, values)
@@ -37,11 +38,14 @@ def attention(op: Any) -> HostKernel:
     )
     places = list(op.positions)
     parameters = [
-        f"%{name}: {dynamic(value.type)}" for name, value in zip("QKV", op.operands[:3], strict=True)
+        f"%{name}: {dynamic(value.type)}" for name, value in zip("QKV", (op.q, op.k, op.v), strict=True)
     ]
     parameters += [f"%{name}: memref<?xi32>" for name in ("PQ", "PK")[: len(places)]]
     parameters.append(f"%O: {dynamic(res)}")
-    parameters += [f"%{name}: {dynamic(t.type)}" for name, t in zip("ML", op.statistics, strict=False)]
+    parameters += [
+        f"%{name}: {dynamic(t.type)}"
+        for name, t in zip("ML"[: len(op.statistics)], op.statistics, strict=True)
+    ]
     lines = (
         _begin(rank)
         + f"""
@@ -131,7 +135,7 @@ def attention(op: Any) -> HostKernel:
     return _kernel("attention", op, parameters, lines, values, list(op.operands), q)
 
 
-def rescale(op: Any) -> HostKernel:
+def rescale(op: tile.AttentionRescale) -> HostKernel:
     """The kernel of tile.attention_rescale."""
     source, sums = op.source.type, op.sums.type
     values = [*op.operands, *op.results]
@@ -152,7 +156,7 @@ def rescale(op: Any) -> HostKernel:
     return _kernel("attention_rescale", op, parameters, lines, values, list(op.operands), source)
 
 
-def divide(op: Any) -> HostKernel:
+def divide(op: tile.AttentionDivide) -> HostKernel:
     """The kernel of tile.attention_divide."""
     source, sums, res = op.source.type, op.sums.type, op.res.type
     values = [*op.operands, *op.results]
@@ -170,7 +174,7 @@ def divide(op: Any) -> HostKernel:
     return _kernel("attention_divide", op, parameters, lines, values, list(op.operands), source)
 
 
-def iota(op: Any) -> HostKernel:
+def iota(op: tile.Iota) -> HostKernel:
     """The kernel of tile.iota: each of 128 threads stores its own number."""
     tensors(op, [op.res])
     text = """func.func @NAME(%R: memref<?xi32>) attributes {tessera.kernel, tessera.alignment = 4 : i64} {
@@ -195,14 +199,14 @@ def iota(op: Any) -> HostKernel:
 # -- parts of kernels
 
 
-def _extent(op: Operation, type: Any) -> int:
+def _extent(op: Operation, type: MemRefType) -> int:
     """The number of columns of a tensor's tiles."""
     if type.shape[-1] > _MOST_DEPTH:
         raise op.error(f"has {type} on the host; a depth of up to {_MOST_DEPTH} is supported")
     return max(16, 1 << (type.shape[-1] - 1).bit_length())
 
 
-def _fragment(width: int, element: Any = "f32") -> str:
+def _fragment(width: int, element: Type | str = "f32") -> str:
     """The fragment of each of 128 threads, of 64 rows."""
     return f"memref<4x{width // 8}x{element}, 5>"
 
@@ -222,7 +226,7 @@ def _leading(rank: int) -> str:
     return "".join(f"{name}, " for name in ("%b", "%h")[4 - rank :])
 
 
-def _cut(tensor: str, type: Any, row: str, width: int) -> str:
+def _cut(tensor: str, type: MemRefType, row: str, width: int) -> str:
     """A view of 64 rows of a tensor."""
     ones = "1, " * (type.rank - 2)
     return (
@@ -231,7 +235,7 @@ def _cut(tensor: str, type: Any, row: str, width: int) -> str:
     )
 
 
-def _cut_rows(tensor: str, type: Any) -> str:
+def _cut_rows(tensor: str, type: MemRefType) -> str:
     """A view of 64 values of a tensor with one value per row; `type` has one dimension less than the tensor."""
     ones = "1, " * (type.rank - 1)
     return (
@@ -240,28 +244,28 @@ def _cut_rows(tensor: str, type: Any) -> str:
     )
 
 
-def _loaded(name: str, tensor: str, type: Any, fragment: str, width: int) -> str:
+def _loaded(name: str, tensor: str, type: MemRefType, fragment: str, width: int) -> str:
     return f"""
   {name}_in = {_cut(tensor, type, "%row", width)}
   {name} = tile.alloc_register : {fragment}
   tile.load_global_tile {name}_in, {name} : memref<64x{width}x{type.element}, strided<[?, 1], offset: ?>>, {fragment}"""
 
 
-def _loaded_rows(name: str, tensor: str, type: Type) -> str:
+def _loaded_rows(name: str, tensor: str, type: MemRefType) -> str:
     return f"""
   {name}_in = {_cut_rows(tensor, type)}
   {name} = tile.alloc_register : memref<4xf32, 5>
   tile.load_global_tile {name}_in, {name} : memref<64xf32, strided<[1], offset: ?>>, memref<4xf32, 5>"""
 
 
-def _stored(name: str, tensor: str, type: Any, width: int) -> str:
+def _stored(name: str, tensor: str, type: MemRefType, width: int) -> str:
     view = f"memref<64x{width}x{type.element}, strided<[?, 1], offset: ?>>"
     return f"""
   {name}_out = {_cut(tensor, type, "%row", width)}
   tile.store_global {name}, {name}_out : {_fragment(width, type.element)}, {view}"""
 
 
-def _stored_rows(name: str, tensor: str, type: Type) -> str:
+def _stored_rows(name: str, tensor: str, type: MemRefType) -> str:
     return f"""
   {name}_out = {_cut_rows(tensor, type)}
   tile.store_global {name}, {name}_out : memref<4xf32, 5>, memref<64xf32, strided<[1], offset: ?>>"""
@@ -274,7 +278,7 @@ def _kernel(
     lines: str,
     values: list[Value],
     operands: list[Value],
-    rows: Any,
+    rows: MemRefType,
 ) -> HostKernel:
     attributes = f"tessera.kernel, tessera.alignment = {alignment(values)} : i64, tessera.threads = 128 : i64"
     text = f"func.func @NAME({', '.join(parameters)}) attributes {{{attributes}}} {{{lines}\n  return\n}}\n"

@@ -6,14 +6,13 @@ tile.row_sum %a of 100x200  ─▶  grid [4]: 32 rows per block, 64 columns at a
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects import arith, tile
+from tessera_tools.dialects.tile.compute import RowReduction
 from tessera_tools.emit.host_kernels.kernel import HostKernel, alignment, divided, dynamic, named, tensors
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import FloatAttr, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import FloatType, MemRefType
+from tessera_tools.ir.types import FloatType, MemRefType, bit_width
 
 _ROWS, _COLUMNS, _LINE = 32, 64, 512
 _FRAGMENT = {2: (2, 8), 1: (2,)}
@@ -21,7 +20,7 @@ _FRAGMENT = {2: (2, 8), 1: (2,)}
 _OF_LINE = (4,)
 
 
-def elementwise(op: Any) -> HostKernel:
+def elementwise(op: Operation) -> HostKernel:
     """The kernel of an elementwise op on matrices, their rows, or vectors."""
     values = [*op.operands, *op.results]
     _check(op, values)
@@ -37,6 +36,7 @@ def elementwise(op: Any) -> HostKernel:
             body += _moved(f"%a{number}", f"%f{number}", value.type, rank, load=True)
         names.append(f"%f{number}")
     result = op.results[0]
+    assert isinstance(result.type, MemRefType)
     parameters.append(f"%r: {dynamic(result.type)}")
     types = ", ".join(_fragment(value.type, rank) for value in op.operands)
     attributes = ", ".join(f"{key} = {value}" for key, value in op.attributes.items() if "." not in key)
@@ -52,12 +52,15 @@ def elementwise(op: Any) -> HostKernel:
     return _kernel(op, parameters, text, grid, operands, [*operands, result])
 
 
-def row_reduction(op: Any) -> HostKernel:
+def row_reduction(op: RowReduction) -> HostKernel:
     """The kernel of a row reduction, which iterates along the columns."""
     source, result = op.source, op.res
     _check(op, [source, result])
     element = source.type.element
-    kind = {"tile.row_max": "max", "tile.row_min": "min", "tile.row_sum": "sum"}.get(op.name) or op.kind.value
+    kind = {"tile.row_max": "max", "tile.row_min": "min", "tile.row_sum": "sum"}.get(op.name)
+    if kind is None:
+        assert isinstance(op, tile.Reduce | tile.WarpReduce)
+        kind = op.kind.value
     combine = {"max": "tile.element_max", "min": "tile.element_min", "sum": "tile.add"}[kind]
     matrix, rows = f"memref<2x8x{element}, 5>", f"memref<2x{element}, 5>"
     tensor, view = dynamic(source.type), f"memref<32x64x{element}, strided<[?, 1], offset: ?>>"
@@ -141,7 +144,7 @@ def _fragment(type: Type, rank: int) -> str:
     return f"memref<{'x'.join(map(str, shape))}x{type.element}, 5>"
 
 
-def _moved(tensor: str, fragment: str, type: Any, rank: int, *, load: bool) -> list[str]:
+def _moved(tensor: str, fragment: str, type: MemRefType, rank: int, *, load: bool) -> list[str]:
     """The lines that load a block's tile of a tensor, or store it."""
     if type.rank == 2:
         place, size, steps = "[%row, %column]", (_ROWS, _COLUMNS), "[1, 1]"
@@ -169,9 +172,9 @@ def _constant(op: Operation, value: Value) -> str:
     return f"arith.constant {maker.value}"
 
 
-def _identity(kind: str, element: Any) -> str:
+def _identity(kind: str, element: Type) -> str:
     if isinstance(element, FloatType):
         number = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}[kind]
         return str(FloatAttr.of(number, element)).partition(" : ")[0]
-    half = 1 << element.width - 1
+    half = 1 << bit_width(element) - 1
     return str(IntegerAttr({"sum": 0, "max": -half, "min": half - 1}[kind], element)).partition(" : ")[0]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import MemRefType
+from tessera_tools.ir.types import MemRefType, bit_width
 from tessera_tools.records import dataclass
 
 ALIGNMENT = 16
@@ -46,14 +45,15 @@ def alignment(values: Sequence[Value]) -> int:
     """The largest power of two up to 16 that divides the row size, in bytes, of all tensors."""
     common = ALIGNMENT
     for value in values:
-        type: Any = value.type
-        size = type.shape[-1] * type.element.width // 8
+        type = value.type
+        assert isinstance(type, MemRefType)
+        size = type.shape[-1] * bit_width(type.element) // 8
         while size % common:
             common //= 2
     return common
 
 
-def dynamic(type: Any) -> str:
+def dynamic(type: MemRefType) -> str:
     """A tensor's type with dynamic extents, in global memory."""
     return f"memref<{'?x' * type.rank}{type.element}>"
 

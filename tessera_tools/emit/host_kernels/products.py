@@ -3,9 +3,9 @@ memory."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.emit.host_kernels.kernel import HostKernel, alignment, divided, tensors
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import FloatType
 from tessera_tools.passes.tile.sharding_rules import is_zero
 
@@ -58,7 +58,7 @@ _FROM_C = """  %c_part = memref.subview %C[%row, %column] [64, 64] [1, 1]
   tile.copy %begin, %acc : memref<4x8xS, 5>"""
 
 
-def product(op: Any) -> HostKernel:
+def product(op: Product) -> HostKernel:
     """The kernel of a product.  Raises an error for unsupported types, and for rows that copies cannot move."""
     a, b, res = op.lhs.type, op.rhs.type, op.res.type
     tensors(op, [op.lhs, op.rhs, op.res])
@@ -98,5 +98,7 @@ def product(op: Any) -> HostKernel:
         text = text.replace(word, part)
     for word, part in (("xE", element), ("xR", result), ("xS", "f32" if floats else "i32")):
         text = text.replace(f"{word},", f"x{part},").replace(f"{word}>", f"x{part}>")
-    operands: list[Any] = [op.lhs, op.rhs, *([op.acc] if begins else [])]
+    operands: list[Value] = [op.lhs, op.rhs]
+    if begins and op.acc is not None:
+        operands.append(op.acc)
     return HostKernel(parts["NAME"], text, (divided(m, 64), divided(n, 64)), operands)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.cuda_tile import debug_info as ct
@@ -31,6 +30,7 @@ from tessera_tools.dialects.llvm.debug_info import (
 )
 from tessera_tools.emit.llvmir.metadata import Metadata
 from tessera_tools.emit.llvmir.names import file_name, quoted
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.location import CallSiteLoc, FusedLoc, Location, NameLoc
 
 EMISSION_KINDS = {"directives": "DebugDirectivesOnly", "lines": "LineTablesOnly", "full": "FullDebug"}
@@ -45,7 +45,7 @@ class DebugInfo:
         self.kind = EMISSION_KINDS[level]
         self.unit = ""
         self._files: dict[str, str] = {}
-        self._attributes: dict[Any, str] = {}
+        self._attributes: dict[Attribute, str] = {}
         self._scope = ""
         self._file = ""
         # The scope of the function, if cuda_tile defines it, and the nodes of scopes that its positions name: LLVM
@@ -166,7 +166,7 @@ class DebugInfo:
             )
         return self.unit
 
-    def attribute(self, value: Any) -> str:
+    def attribute(self, value: Attribute | None) -> str:
         """The node of a debug-information attribute; "null" for None."""
         if value is None or isinstance(value, DINullTypeAttr):
             return "null"
@@ -179,7 +179,7 @@ class DebugInfo:
                 self.unit = self.unit or known
         return known
 
-    def _attribute_text(self, value: Any) -> tuple[str, bool]:
+    def _attribute_text(self, value: Attribute | None) -> tuple[str, bool]:
         if isinstance(value, DIFileAttr):
             return (
                 f"!DIFile(filename: {file_name(value.file)}, directory: {file_name(value.directory)})",
@@ -261,7 +261,8 @@ def frames_of(location: Location) -> list[ct.DILocAttr]:
 
 def path_of(frame: ct.DILocAttr) -> str:
     """The path of the file of a position's scope; the path of the position if the two differ only in the folder."""
-    scope: Any = frame.scope
+    scope = frame.scope
+    assert isinstance(scope, ct.DISubprogramAttr | ct.DILexicalBlockAttr)
     path = posixpath.join(scope.file.directory, scope.file.file_name)
     return frame.source.file if frame.source.file == scope.file.file_name else path
 

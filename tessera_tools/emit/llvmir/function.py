@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from tessera_tools.diagnostics import DiagnosticError, InternalFault, Refusal
 from tessera_tools.emit.llvmir import names as ll
@@ -36,6 +36,24 @@ class Shared:
         """Intrinsic name → its declaration."""
         self.defined: set[str] = set()
         """Names that the module declares or defines."""
+
+
+@runtime_checkable
+class HasLlvmConstant(Protocol):
+    """An op that is a constant expression of LLVM IR where its operands are constants."""
+
+    def llvm_constant(self, emitter: FunctionEmitter, /) -> str:
+        """Its text."""
+        ...
+
+
+@runtime_checkable
+class HasLlvmText(Protocol):
+    """An op with a form in LLVM IR."""
+
+    def llvm_ir(self, emitter: FunctionEmitter, /) -> None:
+        """Add its lines."""
+        ...
 
 
 class FunctionEmitter:
@@ -87,7 +105,7 @@ class FunctionEmitter:
                     if op.attributes:
                         lines[-1] += self.shared.metadata.access(op)
                 except AttributeError as fault:
-                    if getattr(op, "llvm_ir", None) is None:
+                    if not isinstance(op, HasLlvmText):
                         raise no_translation(op) from None
                     raise unexpected(fault, op) from fault
                 except Refusal as problem:

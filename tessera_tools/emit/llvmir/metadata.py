@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.llvm.aliasing import (
@@ -18,7 +17,7 @@ from tessera_tools.dialects.llvm.loops import Form, LoopAnnotationAttr
 from tessera_tools.dialects.llvm.records import Record
 from tessera_tools.emit.llvmir import names as ll
 from tessera_tools.ir.attributes import Attribute
-from tessera_tools.ir.builtin_attributes import FALSE, TRUE, IntegerAttr, StringAttr
+from tessera_tools.ir.builtin_attributes import FALSE, TRUE, ArrayAttr, IntegerAttr, StringAttr
 from tessera_tools.ir.core import Operation
 
 _ACCESSES = (
@@ -59,8 +58,8 @@ class Metadata:
         """What an access may not alias, each with a comma before it: `, !alias.scope !3, !tbaa !5`."""
         text = ""
         for key, word in _ACCESSES:
-            value: Any = op.attributes.get(key)
-            if value is None or key not in op.inherent_attributes or not value.elements:
+            value = op.attributes.get(key)
+            if not isinstance(value, ArrayAttr) or key not in op.inherent_attributes or not value.elements:
                 continue
             nodes = [self.of(element) for element in value]
             if key == "tbaa":
@@ -81,7 +80,7 @@ class Metadata:
             number = self._of_attributes[attribute] = self._made(attribute)
         return number
 
-    def _made(self, attribute: Any) -> str:
+    def _made(self, attribute: Attribute) -> str:
         match attribute:
             case AccessGroupAttr():
                 return self.distinct("distinct !{}")
@@ -139,7 +138,9 @@ def _loop_properties(annotation: Record, of: Callable[[Attribute], str]) -> list
     return found
 
 
-def _property(form: Form, name: str, value: Any, of: Callable[[Attribute], str]) -> str | None:
+def _property(
+    form: Form, name: str, value: Attribute | Sequence[Attribute], of: Callable[[Attribute], str]
+) -> str | None:
     match form:
         case Form.UNIT:
             return f'!{{!"{name}"}}' if value is TRUE else None
@@ -156,7 +157,9 @@ def _property(form: Form, name: str, value: Any, of: Callable[[Attribute], str])
                 raise Refusal(f"has '{value}' as {name}; expected an integer")
             rest = f"{value.type} {value.value}"
         case Form.LOOP:
+            assert isinstance(value, Attribute)
             rest = of(value)
         case Form.GROUPS:
+            assert not isinstance(value, Attribute)
             rest = ", ".join(map(of, value))
     return f'!{{!"{name}", {rest}}}'

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from tessera_tools.diagnostics import DiagnosticError, Refusal
 from tessera_tools.dialects.cuda_tile.debug_info import DILocAttr
+from tessera_tools.dialects.llvm.aggregates import InsertValue
 from tessera_tools.dialects.llvm.attributes import (
     FLAG_BEHAVIORS,
     ModuleFlagAttr,
@@ -23,11 +24,18 @@ from tessera_tools.dialects.llvm.module_ops import (
     LLVMFunc,
     ModuleFlags,
 )
-from tessera_tools.dialects.llvm.types import StructType, is_llvm_type
+from tessera_tools.dialects.llvm.types import ArrayType, StructType, is_llvm_type
 from tessera_tools.emit.llvmir import names as ll
 from tessera_tools.emit.llvmir.constants import constant_text, leaf_type
 from tessera_tools.emit.llvmir.debug import DebugInfo
-from tessera_tools.emit.llvmir.function import FunctionEmitter, Shared, no_translation, unexpected
+from tessera_tools.emit.llvmir.function import (
+    FunctionEmitter,
+    HasLlvmConstant,
+    HasLlvmText,
+    Shared,
+    no_translation,
+    unexpected,
+)
 from tessera_tools.emit.llvmir.metadata import Metadata
 from tessera_tools.emit.llvmir.parameters import attributes_text, function_attributes
 from tessera_tools.ir.attributes import Attribute, Type
@@ -282,16 +290,17 @@ _INDEX_BITS = 64
 class ConstantRegion(FunctionEmitter):
     """The initial value of a global, computed by its region of constants and constant expressions."""
 
-    def value(self, op: Any) -> str:
+    def value(self, op: Global) -> str:
         """The value that the region returns."""
         for inner in op.initializer.block.operations:
             if inner.name == "llvm.return":
                 return self.names[inner.operands[0]]
-            expression = getattr(inner, "llvm_constant", None)
-            if expression is not None:
-                self.names[inner.results[0]] = expression(self)
-            elif inner.name == "llvm.insertvalue":
+            if isinstance(inner, HasLlvmConstant):
+                self.names[inner.results[0]] = inner.llvm_constant(self)
+            elif isinstance(inner, InsertValue):
                 self.names[inner.results[0]] = self._inserted(inner)
+            elif not isinstance(inner, HasLlvmText):
+                raise no_translation(inner)
             else:
                 before = len(self.lines)
                 inner.llvm_ir(self)
@@ -299,7 +308,7 @@ class ConstantRegion(FunctionEmitter):
                     raise inner.error("is not a constant expression; a global's initial value must be one")
         raise op.error("initializer region has no llvm.return")
 
-    def _inserted(self, op: Any) -> str:
+    def _inserted(self, op: InsertValue) -> str:
         container, value = op.operands
         parts = self._parts(self.names[container], container.type)
         (index, *rest) = op.position.values
@@ -308,16 +317,17 @@ class ConstantRegion(FunctionEmitter):
         parts[index] = self.operand(value)
         return self._joined(parts, container.type)
 
-    def _parts(self, text: str, type: Any) -> list[str]:
-        types = getattr(type, "types", None)
-        elements = list(types) if types is not None else [type.element] * type.count
+    def _parts(self, text: str, type: Type) -> list[str]:
+        assert isinstance(type, StructType | ArrayType)
+        elements = list(type.types or ()) if isinstance(type, StructType) else [type.element] * type.count
         if text in ("undef", "poison", "zeroinitializer"):
             return [f"{self.type(t)} {text}" for t in elements]
         return self._aggregates[text]
 
     def _joined(self, parts: list[str], type: Type) -> str:
-        packed = getattr(type, "packed", None)
-        brackets = ("[", "]") if packed is None else ("<{ ", " }>") if packed else ("{ ", " }")
+        brackets = ("[", "]")
+        if isinstance(type, StructType):
+            brackets = ("<{ ", " }>") if type.packed else ("{ ", " }")
         text = brackets[0] + ", ".join(parts) + brackets[1]
         self._aggregates[text] = list(parts)
         return text

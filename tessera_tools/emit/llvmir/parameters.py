@@ -8,6 +8,7 @@ from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects.llvm.attributes import ConstantRangeAttr
 from tessera_tools.emit.llvmir.names import quoted
 from tessera_tools.emit.llvmir.types import TypeTable
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import (
     ArrayAttr,
     DenseArrayAttr,
@@ -122,7 +123,7 @@ def function_attributes(op: Any) -> str:
     return "".join([f" {text}" for text in (*parts, *strings)])
 
 
-def _passed(op: Operation, entry: Any) -> str:
+def _passed(op: Operation, entry: Attribute) -> str:
     """An entry of `passthrough`: "nounwind" or ["key", "value"]."""
     if isinstance(entry, StringAttr):
         return entry.value if entry.value in ENUM_ATTRIBUTES else quoted(entry.value)

@@ -396,7 +396,7 @@ def with_carried(loop: scf.For, extra: list[Value]) -> scf.For:
     for value in extra:
         new.body.entry.add_argument(value.type, loop.location)
     Builder.before(loop).insert(new)
-    for old, fresh in zip(loop.results, new.results, strict=False):
+    for old, fresh in zip(loop.results, new.results[: len(loop.results)], strict=True):
         fresh.name_hint = old.name_hint
         old.replace_all_uses_with(fresh)
     loop.erase()
@@ -415,7 +415,7 @@ def with_results(branch: scf.If, types: list[Type]) -> scf.If:
             region.append(Block())
             Builder.at_end(region.entry, branch.location).insert(scf.Yield([]))
     Builder.before(branch).insert(new)
-    for old, fresh in zip(branch.results, new.results, strict=False):
+    for old, fresh in zip(branch.results, new.results[: len(branch.results)], strict=True):
         fresh.name_hint = old.name_hint
         old.replace_all_uses_with(fresh)
     return new

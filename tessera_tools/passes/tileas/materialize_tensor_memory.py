@@ -273,9 +273,10 @@ class TensorKernel(Kernel):
             attributes["shares"] = DenseArrayAttr(I64, (*(-1 for _ in self.sums), *shares, *rest))
         alloc = nv_tileas.AllocTmem.create([], types, attributes, [], location=location)
         before.insert(alloc)
-        for one, buffer in zip(self.sums, alloc.results, strict=False):
+        for one, buffer in zip(self.sums, alloc.results[: len(self.sums)], strict=True):
             one.buffer = buffer
-        stored: dict[Filler, Value] = dict(zip(in_tensor, alloc.results[len(self.sums) :], strict=False))
+        behind = alloc.results[len(self.sums) :]
+        stored: dict[Filler, Value] = dict(zip(in_tensor, behind[: len(in_tensor)], strict=True))
         for pipeline in self.handed:
             pipeline.brought.update((f, Brought(None, stored[f])) for f in pipeline.loads if f in stored)
         self.copies = dict(zip(copied, alloc.results[len(types) - len(copied) :], strict=True))
