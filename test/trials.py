@@ -163,7 +163,8 @@ def near(place: int, expected: Array, distance: float, element: str = "") -> Cal
 
 
 def missed(made: Compiled, changed: Changed, *trials: Trial) -> list[str]:
-    """The changes with which every trial says that all is well."""
+    """The changes with which every trial says that all is well. A program that two changes make is tried once."""
     assert not any(trial.finds(made) for trial in trials), "the program itself is wrong"
-    programs = ((what, replace(made, ptx=ptx)) for what, ptx in changed)
+    named = {ptx: what for what, ptx in changed}
+    programs = ((what, replace(made, ptx=ptx)) for ptx, what in named.items())
     return [what for what, program in programs if not any(trial.finds(program) for trial in trials)]
