@@ -177,13 +177,11 @@ def make_partition_view(
     padding: what loads give for elements out of bounds: `zero`, `neg_zero`, `nan`, `pos_inf`, `neg_inf`; None for
         unspecified values.
     """
-    tensor, extents = _tensor(base, shape, strides), _tile(tile)
+    (tensor, type), extents = _tensor(base, shape, strides), _tile(tile)
     mapping = tuple(dim_map) if dim_map is not None else ()
     if mapping == tuple(_builtin_range(len(extents))):
         mapping = ()
-    return _tiled(
-        ct.MakePartitionView, tensor, PartitionViewType(extents, tensor.ir.type, mapping, _padding(padding))
-    )
+    return _tiled(ct.MakePartitionView, tensor, PartitionViewType(extents, type, mapping, _padding(padding)))
 
 
 def make_strided_view(
@@ -197,10 +195,8 @@ def make_strided_view(
     padding: str | None = "zero",
 ) -> View:
     """A tensor as tiles that begin `traversal_strides` elements apart, so that they overlap or leave gaps."""
-    tensor, extents = _tensor(base, shape, strides), _tile(tile)
-    kind = StridedViewType(
-        extents, tuple(traversal_strides), tensor.ir.type, tuple(dim_map), _padding(padding)
-    )
+    (tensor, type), extents = _tensor(base, shape, strides), _tile(tile)
+    kind = StridedViewType(extents, tuple(traversal_strides), type, tuple(dim_map), _padding(padding))
     return _tiled(ct.MakeStridedView, tensor, kind)
 
 
@@ -214,17 +210,20 @@ def make_gather_scatter_view(
     padding: str | None = "zero",
 ) -> View:
     """A tensor as tiles whose indices along `sparse_dim` are given one by one, as a tile of numbers."""
-    tensor, extents = _tensor(base, shape, strides), _tile(tile)
-    kind = GatherScatterViewType(extents, tensor.ir.type, sparse_dim, _padding(padding))
+    (tensor, type), extents = _tensor(base, shape, strides), _tile(tile)
+    kind = GatherScatterViewType(extents, type, sparse_dim, _padding(padding))
     return _tiled(ct.MakeGatherScatterView, tensor, kind)
 
 
-def _tensor(base: Any, shape: Size | None, strides: Size | None) -> View:
+def _tensor(base: Any, shape: Size | None, strides: Size | None) -> tuple[View, TensorViewType]:
+    """A tensor, and its type."""
     if isinstance(base, View) and isinstance(base.ir.type, TensorViewType):
         if shape is not None or strides is not None:
             raise Refusal("a tensor has a shape and strides already")
-        return base
-    return make_tensor_view(base, shape, strides)
+        return base, base.ir.type
+    made = make_tensor_view(base, shape, strides)
+    assert isinstance(made.ir.type, TensorViewType)
+    return made, made.ir.type
 
 
 def _tile(extents: Any) -> tuple[int, ...]:

@@ -79,20 +79,23 @@ class AttributeMeta(type):
     ):
         super().__init__(cls_name, bases, namespace)
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) != len(cls._fields):
-            args = cls._complete(args, kwargs)
-        # 1, True and 1.0 are equal keys in Python but different parameters here.
-        key = (args, tuple(map(type, args)))
-        found = cls._instances.get(key)
-        if found is not None:
-            return found
-        made: Any = object.__new__(cls)
-        for field, value in zip(cls._fields, args, strict=True):
-            object.__setattr__(made, field, value)
-        made.verify()
-        cls._instances[key] = made
-        return made
+    # To a type checker, a class is called as `dataclass_transform` says.
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            if kwargs or len(args) != len(cls._fields):
+                args = cls._complete(args, kwargs)
+            # 1, True and 1.0 are equal keys in Python but different parameters here.
+            key = (args, tuple(map(type, args)))
+            found = cls._instances.get(key)
+            if found is not None:
+                return found
+            made: Any = object.__new__(cls)
+            for field, value in zip(cls._fields, args, strict=True):
+                object.__setattr__(made, field, value)
+            made.verify()
+            cls._instances[key] = made
+            return made
 
     def _complete(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Positional parameters in declaration order, with keywords and defaults filled in."""
@@ -158,7 +161,7 @@ class Attribute(metaclass=AttributeMeta):
         return f"{type(self).__name__}({', '.join(map(repr, self.parameters()))})"
 
     @classmethod
-    def parse(cls, s: Scanner, /) -> Any:
+    def parse(cls, s: Scanner, /) -> Attribute:
         """Reads the parameters from the parser's scanner, after the name; there are none by default."""
         return cls()
 

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
-    from tessera_tools.ir.core import BlockArgument, Region, Value
+    from tessera_tools.ir.core import BlockArgument, OpResult, Region, Value
 
 Flow: TypeAlias = "list[tuple[Value, list[Value]]]"
 """(value, the values that may flow into it), for each such block argument and result."""
@@ -40,6 +40,7 @@ class LoopLike:
 
     __slots__ = ()
     regions: list[Region]
+    results: list[OpResult]
     inits: Any
     """The initial values of the carried values."""
 

@@ -119,7 +119,9 @@ class Builder(Scopes):
         if statement.children and isinstance(first := statement.children[0], Assigned):
             _read_assigned(state, first)
         else:
-            op_class.definition.format.read(state, statement.children)
+            format = op_class.definition.format
+            assert format is not None
+            format.read(state, statement.children)
         try:
             return self._finish(state.definition.op_class, state, location)
         except (ValueError, OverflowError) as problem:

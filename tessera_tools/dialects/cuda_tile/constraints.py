@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.dialects.cuda_tile.types import (
     F8E5M3FNU,
@@ -131,7 +130,7 @@ def types_text(types: Sequence[Type]) -> str:
     return ", ".join(f"'{type}'" for type in types)
 
 
-def _values(op: Operation, names: Sequence[str]) -> list[Any]:
+def _values(op: Operation, names: Sequence[str]) -> list[Value]:
     return [value for name in names if (value := getattr(op, name)) is not None]
 
 

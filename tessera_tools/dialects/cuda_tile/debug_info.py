@@ -89,7 +89,10 @@ class DISubprogramAttr(DILocalScopeAttr, name="cuda_tile.di_subprogram"):
             "scopeLine": int,
         }  # fmt: skip
         found = _fields(s, kinds, optional=("scopeLine",))
-        return cls(*(found[key] for key in list(kinds)[:-1]), found.get("scopeLine", 0))
+        return cls(
+            found["file"], found["line"], found["name"], found["linkageName"], found["compileUnit"],
+            found.get("scopeLine", 0),
+        )  # fmt: skip
 
     alias = "di_subprogram"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
 from tessera_tools.dialects.memref.layouts import strided
@@ -15,6 +15,7 @@ from tessera_tools.ir.builtin_attributes import (
     AffineMapAttr,
     ArrayAttr,
 )
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import (
     I1,
     INDEX,
@@ -496,7 +497,7 @@ class TransferWrite(Op, name="vector.transfer_write", traits=(WRITE,)):
     assembly = "custom<TransferWrite>"
 
     @property
-    def vector(self) -> Any:
+    def vector(self) -> Value[VectorType]:
         """The vector that is written."""
         return self.value_to_store
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.fragments import is_fragment
 from tessera_tools.analysis.storage import storage_bits
@@ -22,6 +21,7 @@ from tessera_tools.dialects import func, scf, tile
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.effects import Kind, Reach
+from tessera_tools.ir.types import MemRefType
 from tessera_tools.passes.tile.compute import fused_accumulate
 from tessera_tools.passes.tile.lowering import fragment_accesses
 
@@ -31,7 +31,7 @@ _NONE: Live = frozenset()
 
 def registers(value: Value) -> int:
     """The number of 32-bit registers of a fragment in a thread."""
-    type: Any = value.type
+    type = value.type_as(MemRefType)
     return -(-prod(type.shape) * storage_bits(type.element) // 32)
 
 
