@@ -183,9 +183,9 @@ class _Node:
     @property
     def is_counted(self) -> bool:
         """Whether the number of an execution is that of the stage."""
-        iterator = getattr(self.op, "iter", None)
         if not isinstance(self.op, nv_tileas.ProducerTail):
             return True
+        iterator = self.op.iter
         return isinstance(iterator, BlockArgument) and iterator.block is self.block
 
 

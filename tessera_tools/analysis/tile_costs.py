@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects.atoms import MmaAtom
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileas.base import SmemType
 from tessera_tools.ir.core import Operation
@@ -196,7 +197,7 @@ class _Costs:
         a, b, c = self.op.a.type, self.op.b.type, self.op.c.type
         depth = a.shape[-1]
         atom = self.op.attributes.get("atom")
-        primitive = getattr(atom, "primitive", "mma")
+        primitive = atom.primitive if isinstance(atom, MmaAtom) else "mma"
         rate = self.rates.tensor(primitive, storage_bits(a.element))
         work = prod(c.shape) * depth
         if primitive == "fma":
@@ -207,7 +208,7 @@ class _Costs:
         read = _bytes(a) * _over(c.shape[-1], 64) + _bytes(b) * _over(c.shape[-2], 64)
         cycles = {"tensor": tensor, "shared": _over(read, self.rates.shared_bytes)}
         if primitive == "mma":
-            m, n, k = getattr(atom, "mnk", (16, 8, 16))
+            m, n, k = atom.mnk if isinstance(atom, MmaAtom) else (16, 8, 16)
             cycles["issue"] = _over(work, m * n * k * self.rates.issue)
         return Cost(cycles, tensor + self.rates.mma_latency)
 

@@ -163,7 +163,8 @@ class FunctionLike(Op):
             ("res_attrs", "result", self.signature.results),
         ):
             verify_parameters(self, key, noun, types)
-            entries = [_entry(getattr(self, key), i) for i in range(len(types))]
+            attributes = self.arg_attrs if key == "arg_attrs" else self.res_attrs
+            entries = [_entry(attributes, i) for i in range(len(types))]
             # A dialect attribute is allowed under any name: `sharding = #tile.sharding<…>`. Listings of `tile` use only
             # the name of the axis, `sharding = "x"`.
             if any(

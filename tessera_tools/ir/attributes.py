@@ -18,6 +18,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import TypeVar
 
     from tessera_tools.ir.effect_words import Resource
@@ -172,6 +174,21 @@ class Attribute(metaclass=AttributeMeta):
 
     def __str__(self) -> str:
         return self.text()
+
+
+class HasAliasedParts(Attribute):
+    """An attribute that is printed with names of the attributes inside, such as a scope of debug information."""
+
+    alias: ClassVar[str]
+    """The word of its own alias."""
+
+    def alias_parts(self) -> tuple[Attribute, ...]:
+        """The attributes inside that are printed through aliases."""
+        raise NotImplementedError
+
+    def alias_text(self, name: Callable[[Attribute], str]) -> str:
+        """The text with names for the parts."""
+        raise NotImplementedError
 
 
 class Type(Attribute):

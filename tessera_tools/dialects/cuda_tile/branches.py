@@ -36,7 +36,7 @@ def truth(value: Value) -> bool | None:
     """The value of a constant condition (all elements equal); None for other values."""
     return (
         bool(splat(value))
-        if getattr(value.type, "element", None) is I1 and splat(value) is not None
+        if isinstance(value.type, TileType) and value.type.element is I1 and splat(value) is not None
         else None
     )
 

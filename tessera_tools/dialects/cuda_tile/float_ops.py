@@ -31,7 +31,6 @@ from tessera_tools.dialects.cuda_tile.constraints import (
 )
 from tessera_tools.dialects.cuda_tile.formats import HasRoundingMode
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import BF16, F16, F32, F64, TF32, FloatType, element_type
 from tessera_tools.opdef import (
     COMMUTATIVE,
@@ -320,8 +319,8 @@ def check_mma_shapes(op: MmaF | MmaFScaled | MmaI) -> None:
     _match(op, "rhs", column, "acc", column, " ")
 
 
-def _match(op: Operation, first: str, first_dim: int, second: str, second_dim: int, space: str = "") -> None:
-    left, right = shape_of(getattr(op, first)), shape_of(getattr(op, second))
+def _match(op: Op, first: str, first_dim: int, second: str, second_dim: int, space: str = "") -> None:
+    left, right = (shape_of(op.values_of(name)[0]) for name in (first, second))
     if left[first_dim] != right[second_dim]:
         raise op.error(
             f"{space}shape error: dim {first_dim} of {first} ({left[first_dim]}) and dim {second_dim} of {second} "

@@ -32,7 +32,7 @@ from tessera_tools.dialects.cuda_tile.formats import (
 from tessera_tools.dialects.cuda_tile.types import NUMBERS, TileType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import BF16, F16, F32, F64, I1, I32, I64, bit_width
+from tessera_tools.ir.types import BF16, F16, F32, F64, I1, I32, I64, FloatType, IntegerType, bit_width
 from tessera_tools.opdef import (
     PURE,
     READ_WRITE,
@@ -333,7 +333,7 @@ class AtomicCasTko(HasOrderings, Op, name="cuda_tile.atomic_cas_tko", traits=(RE
         check_same_shape(self, "pointers", "cmp", "val", "result")
         element = self.val.type.element
         _check_pointee(self, self.pointers, element, "val")
-        if not hasattr(element, "width") or bit_width(element) not in (32, 64):
+        if not isinstance(element, IntegerType | FloatType) or bit_width(element) not in (32, 64):
             raise self.error("expect only float or integer types with 32 or 64 bit")
         if self.mask is not None and shape_of(self.mask) != shape_of(self.val):
             raise self.error("failed to verify that all of {pointers, val, cmp and mask} have same shape")

@@ -103,8 +103,8 @@ def _is_folded(value: Value) -> bool:
         following = op.next_op
         again = following.next_op if following is not None else None
         at_once = {following, again} if isinstance(again, tile.Spill) else {following}
-        by_element = not isinstance(following, Product | RowReduction) and not getattr(
-            following, "regions", ()
+        by_element = not isinstance(following, Product | RowReduction) and not (
+            following is not None and following.regions
         )
         return by_element and set(value.users) <= at_once
     return isinstance(op, Product) and fused_accumulate(op) is not None

@@ -367,8 +367,3 @@ func.func @terminator() {
   // expected-error @below {{'gpu.terminator' op expects parent op 'gpu.launch'}}
   gpu.terminator
 }
-
-// -----
-
-// expected-error @below {{expected a dictionary as properties, found '1 : i32'}}
-gpu.binary @b [#gpu.object<#nvvm.target, properties = 1 : i32, "x">]

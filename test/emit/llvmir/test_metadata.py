@@ -109,6 +109,7 @@ def test_two_tags_on_one_access_are_refused() -> None:
         ("#llvm.tbaa_tag<base_type = #llvm.tbaa_root, access_type = #llvm.tbaa_root, offset = 0>",
          "expected a TBAA type descriptor as 'base_type'"),
         ("#llvm.loop_annotation<unroll = 1 : i32>", "expected a '#llvm.loop_unroll' attribute, found '1 : i32'"),
+        ("#gpu.object<#nvvm.target, properties = 1 : i32, \"x\">", "expected a dictionary as properties"),
         ("#llvm.loop_unroll<count = \"4\">",
          "expected a '#builtin.integer' attribute as 'count' of '#llvm.loop_unroll', found '\"4\"'"),
     ],
