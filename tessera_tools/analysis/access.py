@@ -7,7 +7,7 @@ addptr [%i, %j], tile 64x32 of f16                        vector_elements = 8: 1
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import storage_bits
@@ -121,7 +121,7 @@ def in_bounds(
     return tuple(found)
 
 
-def place_of(view: Value) -> tuple[MakeMemRef, list[Any]] | None:
+def place_of(view: Value) -> tuple[MakeMemRef, Sequence[Value | int]] | None:
     """The memref that a view refers to, and its offsets, one value per axis (0 if there is none); None if they are not
     known."""
     op = view.defining_op

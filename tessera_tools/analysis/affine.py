@@ -10,11 +10,11 @@ of values from outside of the loop.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.transfer import limits
-from tessera_tools.dialects import arith, nv_tileaa
+from tessera_tools.dialects import arith, nv_tileaa, scf
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.types import IntegerType, RankedTensorType
@@ -65,7 +65,7 @@ class Tile:
 class AffineValues:
     """The affine functions of one loop's counter."""
 
-    def __init__(self, loop: Any, facts: Facts) -> None:
+    def __init__(self, loop: scf.For, facts: Facts) -> None:
         self.loop, self.facts = loop, facts
         (self.counter,) = loop.induction
 
@@ -130,7 +130,7 @@ class AffineValues:
             return None
         return Tile(Affine(), fact.lower, fact.upper)
 
-    def range_of(self, base: Affine, type: IntegerType) -> tuple[int, int]:
+    def range_of(self, base: Affine, type: Type) -> tuple[int, int]:
         """The least and the greatest value of an affine function's invariant part, as its type wraps."""
         low = high = base.constant
         for value, factor in base.terms.items():

@@ -23,6 +23,7 @@ from tessera_tools.analysis.forward import Forward
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.transfer import ZERO_DIVISOR, Fact, power_of_two
 from tessera_tools.dialects import arith, nv_tileaa
+from tessera_tools.ir.builtin_attributes import DenseElementsAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.traits import SameOperandsAndResultShape
 from tessera_tools.ir.types import IntegerType, RankedTensorType, element_type, width_of
@@ -326,7 +327,7 @@ def _iota(op: nv_tileaa.Iota, axes: Axes, x: Sequence[Runs]) -> Runs:
 
 def _constant(op: arith.Constant | nv_tileaa.ConstantTensor, axes: Axes, x: Sequence[Runs]) -> Runs | None:
     result = op.results[0]
-    if not getattr(op.value, "is_splat", False):
+    if not (isinstance(op.value, DenseElementsAttr) and op.value.is_splat):
         return None
     divisor = axes.divisor(result)
     return tuple(Run(power_of_two(n), 0, divisor) for n in _shape(result))

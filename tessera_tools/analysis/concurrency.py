@@ -14,8 +14,8 @@ the other direction is also required.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterator
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.core import Operation, Region
@@ -80,7 +80,7 @@ class Phases:
         }
         """(phase of a wait, phase at which the same threads arrive afterwards)."""
         self._after: dict[tuple[Operation, Completion, bool], list[Access]] = {}
-        self._before: dict[Operation, set[Any]] = {}
+        self._before: dict[Operation, set[Hashable]] = {}
 
     def is_over(self, access: Access, wait: Access) -> bool:
         """True if a wait for the phase implies that an earlier access is complete: the phase completes after
@@ -108,7 +108,7 @@ class Phases:
             return bool(there and back)
         return bool(there or back)
 
-    def _released(self, access: Access) -> set[Any]:
+    def _released(self, access: Access) -> set[Hashable]:
         """The phases that complete after an access."""
         if access.completion is Completion.MBARRIER and access.in_flight:
             return {access.barrier}
@@ -135,7 +135,7 @@ class Phases:
             if over:
                 yield arrival
 
-    def _acquired(self, access: Access) -> set[Any]:
+    def _acquired(self, access: Access) -> set[Hashable]:
         """The phases with a wait before an access."""
         found = self._before.get(access.op)
         if found is None:

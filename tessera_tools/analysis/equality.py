@@ -11,14 +11,13 @@ Numbers are compared at an op: only assumptions before it, in its block or an en
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Any
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import arith, cf, memref
 from tessera_tools.dialects.llvm.intrinsics import Assume
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.folding import constant_integer
-from tessera_tools.ir.types import DYNAMIC
+from tessera_tools.ir.types import DYNAMIC, MemRefType
 
 _EXACT_CASTS = (arith.IndexCast, arith.ExtSI)
 """Casts that preserve a number that fits."""
@@ -77,6 +76,6 @@ class Equalities:
 
 
 def _extent(tensor: Value, axis: int) -> Hashable:
-    type: Any = tensor.type
+    type = tensor.type_as(MemRefType)
     known = 0 <= axis < type.rank and type.shape[axis] != DYNAMIC
     return type.shape[axis] if known else ("extent", tensor, axis)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.analysis.forward import Forward
 from tessera_tools.analysis.transfer import RULES, Fact, fact, join, limits, unknown
+from tessera_tools.dialects import scf
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.ir.core import Operation, OpResult, Value
 from tessera_tools.ir.types import IndexType, IntegerType, element_type
@@ -75,7 +75,7 @@ class Facts(Forward[Fact]):
             claim.upper if found.upper <= claim.upper else high,
         )
 
-    def counted(self, loop: Any, value: Value) -> Fact:
+    def counted(self, loop: scf.For, value: Value) -> Fact:
         """lower + i * step, less than upper: the counting does not wrap."""
         type = value.type
         lower, upper, step = (self.fact(v) for v in (loop.lower, loop.upper, loop.step))

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
+from tessera_tools.dialects import scf
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.flow import flow_of
 from tessera_tools.ir.interfaces import LoopLike
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
 
 _DEEPEST_LOOP = 4
 """The maximum depth of nested loops whose carried values are analyzed; each level multiplies the work."""
@@ -61,7 +66,7 @@ class Forward(Generic[Known]):
         """The fact of a carried value, widened to what the loop's body preserves; must converge quickly."""
         return self.join(claim, found)
 
-    def counted(self, loop: Any, value: Value) -> Known:
+    def counted(self, loop: scf.For, value: Value) -> Known:
         """The fact of the induction variable of an scf.for."""
         return self.unknown(value)
 
@@ -113,22 +118,24 @@ class Forward(Generic[Known]):
 
     def _dependencies(self, value: Value) -> Iterable[Value]:
         if isinstance(value, OpResult):
-            op: Any = value.op
+            op = value.op
             return self.needs(op) if self.has_rule(op) else self._sources(value, op)
         assert isinstance(value, BlockArgument)
-        holder: Any = value.block.parent_op
+        holder = value.block.parent_op
         if _counts(holder) and value.index == 0:
             return (holder.lower, holder.upper, holder.step)
         return [found[0] for found in self._carried(holder).values()] or self._sources(value, holder)
 
-    def _sources(self, value: Value, holder: Any) -> list[Value]:
+    def _sources(self, value: Value, holder: Operation | None) -> list[Value]:
         """The values that may flow into one of the op's results or block arguments; empty if unknown."""
+        if holder is None:
+            return []
         flow = self._flows.get(holder)
         if flow is None:
             flow = self._flows[holder] = dict(flow_of(holder))
         return flow.get(value, [])
 
-    def _carried(self, holder: Any) -> dict[Value, list[Value]]:
+    def _carried(self, holder: Operation | None) -> dict[Value, list[Value]]:
         """For a loop, the values that may flow into each carried value, the initial value first; otherwise nothing."""
         arguments = holder.iter_args if isinstance(holder, LoopLike) else ()
         return {argument: found for argument in arguments if (found := self._sources(argument, holder))}
@@ -151,7 +158,7 @@ class Forward(Generic[Known]):
             return self.unknown(value) if found is None else found
         return self._of_sources(value, holder)
 
-    def _of_sources(self, value: Value, holder: Any) -> Known:
+    def _of_sources(self, value: Value, holder: Operation | None) -> Known:
         found = [self.of(source) for source in self._sources(value, holder)]
         return reduce(self.join, found) if found else self.unknown(value)
 
@@ -185,6 +192,6 @@ class Forward(Generic[Known]):
             self._record(argument, self.unknown(argument))
 
 
-def _counts(holder: Operation | None) -> bool:
+def _counts(holder: Operation | None) -> TypeIs[scf.For]:
     """True if the op's first block argument counts from `lower` to below `upper` by `step`."""
-    return holder is not None and holder.name == "scf.for"
+    return isinstance(holder, scf.For)

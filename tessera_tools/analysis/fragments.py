@@ -12,9 +12,9 @@ of its rows).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from math import prod
-from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import tile
@@ -184,7 +184,7 @@ class _Extents:
 
     # -- loads and stores
 
-    def accesses(self, ops: list[Any]) -> None:
+    def accesses(self, ops: Sequence[tile.StoreGlobal | tile.LoadGlobalTile]) -> None:
         """Infer the tiles of fragments without a product: the extents of the matrix that is loaded or stored, each
         rounded up to a power of two."""
         decided = set(self.known)

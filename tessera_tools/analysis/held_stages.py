@@ -17,7 +17,6 @@ iterator of which it is not clear where it comes from is not followed here.  Not
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from tessera_tools.analysis.stage_order import with_control
 from tessera_tools.diagnostics import DiagnosticError
@@ -224,7 +223,7 @@ class _Agent:
             ends += [_passed(state, op.results, last.operands if last else []) for state in after]
         return _distinct(ends, op.results)
 
-    def loop(self, op: Any, states: list[_State]) -> list[_State]:
+    def loop(self, op: LoopLike, states: list[_State]) -> list[_State]:
         """The states behind a loop, after any number of iterations."""
         states = [_passed(state, op.iter_args, op.inits) for state in states]
         ends = (
@@ -245,7 +244,7 @@ class _Agent:
                 states = new
         return _distinct(ends, op.results)
 
-    def iteration(self, op: Any, states: list[_State]) -> tuple[list[_State], list[_State]]:
+    def iteration(self, op: LoopLike, states: list[_State]) -> tuple[list[_State], list[_State]]:
         """The states before the next iteration, and those behind the loop that a `break` gives."""
         for block in op.loop_body.blocks:
             states = self.block(block, states)
@@ -292,7 +291,9 @@ def _after_waits(op: Operation, state: _State) -> _State:
     return state
 
 
-def _counted(flying: Iterable[tuple[Completion, Operation, frozenset[_Stage]]]) -> tuple[Any, ...]:
+def _counted(
+    flying: Iterable[tuple[Completion, Operation, frozenset[_Stage]]],
+) -> tuple[tuple[Completion, Operation, frozenset[_Stage]], ...]:
     """The reads in flight, without groups that read no stage and come before all that do: no wait depends on them."""
     kept: list[tuple[Completion, Operation, frozenset[_Stage]]] = []
     for one in flying:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 from tessera_tools.dialects import nv_tileas
@@ -34,7 +34,7 @@ ACCESSES = (nv_tileas.Umma, nv_tileas.TmemCopy, nv_tileas.S2tCopy, *OF_THREADS)
 _ON_STAGE = (nv_tileas.ProduceOne, nv_tileas.ProducerWrite, nv_tileas.ConsumeOne, nv_tileas.ConsumerRead)
 """Ops whose regions belong to the block around them."""
 _ACQUIRES = (nv_tileas.ProducerAcquire, nv_tileas.ProducerTail)
-_Barrier = tuple[Operation, int]
+_Barrier = tuple[nv_tileas.CreatePipeline, int]
 """A pipeline, and which part of its stages."""
 
 
@@ -138,14 +138,13 @@ class _Node:
         return self.agent, self.share, self.block
 
     @property
-    def kind(self) -> tuple[Any, ...]:
+    def kind(self) -> tuple[Hashable, ...]:
         """Executions of a node alone with this, in whatever block, have the numbers of stages."""
         return self.agent, self.share, self.barrier, self.is_arrival, self.is_full, self.is_behind
 
     @property
     def stages(self) -> int:
-        pipeline: Any = self.barrier[0]
-        return pipeline.stages.value
+        return self.barrier[0].stages.value
 
     @property
     def is_arrival(self) -> bool:
@@ -184,9 +183,9 @@ class _Node:
     @property
     def is_counted(self) -> bool:
         """Whether the number of an execution is that of the stage."""
-        iterator = getattr(self.op, "iter", None)
         if not isinstance(self.op, nv_tileas.ProducerTail):
             return True
+        iterator = self.op.iter
         return isinstance(iterator, BlockArgument) and iterator.block is self.block
 
 
@@ -210,7 +209,7 @@ class _Network:
 
     def groups(self) -> Iterator[list[_Node]]:
         """The waits of an agent for the same empty stages."""
-        found: dict[Any, list[_Node]] = {}
+        found: dict[Hashable, list[_Node]] = {}
         for node in self.nodes:
             if isinstance(node.op, _ACQUIRES):
                 found.setdefault((node.agent, node.barrier[0], part_of(node.op)), []).append(node)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from math import gcd, prod
-from typing import Any
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.transfer import ZERO_DIVISOR
@@ -118,13 +117,15 @@ class LaneValues:
     def _evaluate(self, value: Value, environment: dict[Value, int]) -> Row | None:
         if value in environment:
             return (environment[value],) * self.threads
-        op: Any = value.defining_op
+        op = value.defining_op
         constant = constant_integer(value)
         if constant is not None:
             return (constant,) * self.threads
         own = self._threads_of(op)
         if own is not None:
             return own
+        if op is None:
+            return None
         rows = [self._evaluate(v, environment) for v in op.operands]
         if any(row is None for row in rows):
             return None
@@ -132,7 +133,7 @@ class LaneValues:
             return rows[0]
         return _applied(op.name, rows[0] or (), rows[1] or ())
 
-    def _threads_of(self, op: Any) -> Row | None:
+    def _threads_of(self, op: Operation | None) -> Row | None:
         """The number for each thread of an op that returns a thread id."""
         if isinstance(op, tile.ThreadId):
             return tuple(range(self.threads))

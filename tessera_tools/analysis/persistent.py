@@ -50,14 +50,18 @@ class Persistent:
         return DictionaryAttr((*blocks, *counter, *grid, ("scheduler", StringAttr(self.scheduler))))
 
 
+def _integers(attribute: Attribute | None) -> list[int]:
+    elements = attribute.elements if isinstance(attribute, ArrayAttr) else ()
+    return [n.value for n in elements if isinstance(n, IntegerAttr)]
+
+
 def persistent_of(attribute: Attribute | None) -> Persistent | None:
     """What `attribute` wrote; None if it is not such an attribute."""
     if not isinstance(attribute, DictionaryAttr):
         return None
     fields = dict(attribute.entries)
     scheduler, grid, counter = fields.get("scheduler"), fields.get("grid"), fields.get("counter")
-    numbers = [n.value for n in getattr(grid, "elements", ()) if isinstance(n, IntegerAttr)]
-    blocks = [n.value for n in getattr(fields.get("blocks"), "elements", ()) if isinstance(n, IntegerAttr)]
+    numbers, blocks = _integers(grid), _integers(fields.get("blocks"))
     if not isinstance(scheduler, StringAttr) or len(numbers) not in (0, 3) or len(blocks) not in (0, 2):
         return None
     own = counter.value if isinstance(counter, IntegerAttr) else None

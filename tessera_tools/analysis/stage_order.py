@@ -17,7 +17,7 @@ the one before, and those that it leaves out may not have been filled.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import nv_tileaa, nv_tileas
@@ -28,6 +28,7 @@ from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.traits import OneRegionRuns
 
 BEGINS = (nv_tileas.ProducerAcquire, nv_tileas.ConsumerWait)
+Begin: TypeAlias = nv_tileas.ProducerAcquire | nv_tileas.ConsumerWait
 
 
 def out_of_order(function: Operation, inside: Iterable[Operation]) -> Iterator[DiagnosticError]:
@@ -35,7 +36,7 @@ def out_of_order(function: Operation, inside: Iterable[Operation]) -> Iterator[D
 
     `inside`: the ops in the function, at least those of pipelines.
     """
-    sides: dict[tuple[Value, type[Operation], Region, int], list[Any]] = {}
+    sides: dict[tuple[Value, type[Operation], Region, int], list[Begin]] = {}
     for op in inside:
         if isinstance(op, BEGINS) and not nv_tileas.is_unwrapped(op):
             agent = nv_tileas.agent_of(op) or function.regions[0]
@@ -102,7 +103,7 @@ _START = _Place(0, 0)
 class _Side:
     """The stages that one agent begins, in a walk through its code."""
 
-    def __init__(self, agent: Region, begins: Iterable[Any]) -> None:
+    def __init__(self, agent: Region, begins: Iterable[Begin]) -> None:
         self.begins = set(begins)
         self.iterators = _leading_to(op.iter for op in begins)
         """The iterators that acquires or waits of this side follow from."""
@@ -152,7 +153,7 @@ class _Side:
         for op in block:
             if op not in self.relevant:
                 continue
-            if op in self.begins:
+            if isinstance(op, BEGINS) and op in self.begins:
                 self.begin(op)
             elif isinstance(op, nv_tileaa.Continue | nv_tileaa.Break):
                 self.leave(op)
@@ -167,7 +168,7 @@ class _Side:
             else:
                 self.define(op)
 
-    def begin(self, op: Any) -> None:
+    def begin(self, op: Begin) -> None:
         """An acquire or a wait takes the next stage."""
         distance = self.distance(op.iter)
         if distance == 0:

@@ -5,11 +5,11 @@ make_memref %p, shape = [%m, %k], stride = [%s, 1]  ─describe()─▶  TensorM
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.analysis.parameters import Expression, expression_of
 from tessera_tools.analysis.storage import element_bytes
+from tessera_tools.dialects.nv_tileaa import MakeMemRef
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import Value
 from tessera_tools.records import dataclass
 
 TENSOR_MAPS = "nv_tileaa.tensor_maps"
@@ -28,10 +28,10 @@ class TensorMap:
     swizzle: int
 
 
-def describe(view: Any, box: tuple[int, ...], swizzle: int) -> TensorMap | str:
+def describe(view: Value, box: tuple[int, ...], swizzle: int) -> TensorMap | str:
     """Returns the tensor map for boxes of a view, or the reason why there is none."""
     memref = view.defining_op
-    if memref is None or memref.name != "nv_tileaa.make_memref":
+    if not isinstance(memref, MakeMemRef):
         return "describes a view that is not created by an nv_tileaa.make_memref in the kernel"
     base = expression_of(memref.base)
     if base is None or base.parameter is None or (base.times, base.plus) != (1, 0):

@@ -11,17 +11,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects.atoms import MmaAtom
 from tessera_tools.dialects.llvm.types import PointerType
+from tessera_tools.dialects.nv_tileas.base import SmemType
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import FloatType, RankedTensorType, Type
 from tessera_tools.records import dataclass, field
 from tessera_tools.target import Target
 from tessera_tools.target.throughput import Throughput, throughput
+
+if TYPE_CHECKING:
+    from tessera_tools.dialects import nv_tileas
 
 __all__ = [
     "RARELY_ELSE",
@@ -95,7 +100,9 @@ _ROWS = {"wgmma": 64, "tcgen05": 128}
 """Rows of an instruction, or of what takes as long."""
 
 
-def async_product_cost(op: Any, columns: int, target: Target, primitive: str = "wgmma") -> Cost:
+def async_product_cost(
+    op: nv_tileas.Dot | nv_tileas.AsyncDot, columns: int, target: Target, primitive: str = "wgmma"
+) -> Cost:
     """The cost of a product by wgmma or tcgen05, of `columns` columns an instruction; it is started without waiting."""
     rates = throughput(target)
     a, b, c = op.a.type, op.b.type, op.c.type
@@ -190,7 +197,7 @@ class _Costs:
         a, b, c = self.op.a.type, self.op.b.type, self.op.c.type
         depth = a.shape[-1]
         atom = self.op.attributes.get("atom")
-        primitive = getattr(atom, "primitive", "mma")
+        primitive = atom.primitive if isinstance(atom, MmaAtom) else "mma"
         rate = self.rates.tensor(primitive, storage_bits(a.element))
         work = prod(c.shape) * depth
         if primitive == "fma":
@@ -201,7 +208,7 @@ class _Costs:
         read = _bytes(a) * _over(c.shape[-1], 64) + _bytes(b) * _over(c.shape[-2], 64)
         cycles = {"tensor": tensor, "shared": _over(read, self.rates.shared_bytes)}
         if primitive == "mma":
-            m, n, k = getattr(atom, "mnk", (16, 8, 16))
+            m, n, k = atom.mnk if isinstance(atom, MmaAtom) else (16, 8, 16)
             cycles["issue"] = _over(work, m * n * k * self.rates.issue)
         return Cost(cycles, tensor + self.rates.mma_latency)
 
@@ -235,7 +242,7 @@ class _Costs:
         return Cost(cycles, max(cycles.values()) + self.rates.arithmetic_latency)
 
 
-def _bytes(type: RankedTensorType) -> int:
+def _bytes(type: RankedTensorType | SmemType) -> int:
     return prod(type.shape) * max(storage_bits(type.element), 8) // 8
 
 

@@ -101,13 +101,13 @@ Rule = Callable[[Any, Facts], "Fact | Sequence[Fact] | None"]
 def _add(op: Operation, x: Facts) -> Fact:
     a, b = x
     divisor = math.gcd(a.divisor, b.divisor)
-    return wrapping(op.result.type, divisor, a.lower + b.lower, a.upper + b.upper, _no_signed_wrap(op))
+    return wrapping(op.results[0].type, divisor, a.lower + b.lower, a.upper + b.upper, _no_signed_wrap(op))
 
 
 def _subtract(op: Operation, x: Facts) -> Fact:
     a, b = x
     divisor = math.gcd(a.divisor, b.divisor)
-    return wrapping(op.result.type, divisor, a.lower - b.upper, a.upper - b.lower, _no_signed_wrap(op))
+    return wrapping(op.results[0].type, divisor, a.lower - b.upper, a.upper - b.lower, _no_signed_wrap(op))
 
 
 def _corners(a: Fact, b: Fact) -> tuple[int, int]:
@@ -117,7 +117,7 @@ def _corners(a: Fact, b: Fact) -> tuple[int, int]:
 
 def _multiply(op: Operation, x: Facts) -> Fact:
     a, b = x
-    return wrapping(op.result.type, a.divisor * b.divisor, *_corners(a, b), _no_signed_wrap(op))
+    return wrapping(op.results[0].type, a.divisor * b.divisor, *_corners(a, b), _no_signed_wrap(op))
 
 
 def _truncating(a: int, b: int) -> int:
@@ -142,7 +142,7 @@ def _divide(rounding: Callable[[int, int], int]) -> Rule:
         quotients = [rounding(p, q) for p in (a.lower, a.upper) for q in (b.lower, b.upper)]
         exact = b.lower == b.upper and a.divisor % b.lower == 0
         divisor = a.divisor // b.lower if exact else 1
-        return fact(op.result.type, divisor, min(quotients), max(quotients))
+        return fact(op.results[0].type, divisor, min(quotients), max(quotients))
 
     return rule
 
@@ -156,10 +156,10 @@ def _divide_unsigned(rounding: Callable[[int, int], int]) -> Rule:
             return signed(op, x)
         if b.lower == b.upper and b.lower > 1:
             # At most half of the unsigned range.
-            most = rounding((1 << width_of(op.result.type)) - 1, b.lower)
+            most = rounding((1 << width_of(op.results[0].type)) - 1, b.lower)
             part = power_of_two(a.divisor)
             divisor = part // b.lower if part % b.lower == 0 else 1
-            return wrapping(op.result.type, divisor, 0, most)
+            return wrapping(op.results[0].type, divisor, 0, most)
         return None
 
     return rule
@@ -175,7 +175,7 @@ def _remainder(op: Operation, x: Facts) -> Fact | None:
     divisor = math.gcd(a.divisor, b.divisor)
     if b.lower == b.upper and a.divisor % b.lower == 0:
         lower = upper = 0
-    return fact(op.result.type, divisor, lower, upper)
+    return fact(op.results[0].type, divisor, lower, upper)
 
 
 def _remainder_unsigned(op: Operation, x: Facts) -> Fact | None:
@@ -187,13 +187,13 @@ def _remainder_unsigned(op: Operation, x: Facts) -> Fact | None:
     # A negative dividend is 2**width more.
     part = power_of_two(a.divisor)
     if b.lower == b.upper and part % b.lower == 0:
-        return fact(op.result.type, ZERO_DIVISOR, 0, 0)
-    return fact(op.result.type, math.gcd(part, b.divisor), 0, b.upper - 1)
+        return fact(op.results[0].type, ZERO_DIVISOR, 0, 0)
+    return fact(op.results[0].type, math.gcd(part, b.divisor), 0, b.upper - 1)
 
 
 def _amount(op: Operation, b: Fact) -> int | None:
     """The constant amount of a shift."""
-    return b.lower if b.lower == b.upper and 0 <= b.lower < width_of(op.result.type) else None
+    return b.lower if b.lower == b.upper and 0 <= b.lower < width_of(op.results[0].type) else None
 
 
 def _shift_left(op: Operation, x: Facts) -> Fact | None:
@@ -202,7 +202,7 @@ def _shift_left(op: Operation, x: Facts) -> Fact | None:
     if amount is None:
         return None
     divisor, lower, upper = a.divisor << amount, a.lower << amount, a.upper << amount
-    return wrapping(op.result.type, divisor, lower, upper, _no_signed_wrap(op))
+    return wrapping(op.results[0].type, divisor, lower, upper, _no_signed_wrap(op))
 
 
 def _shift_right(op: Operation, x: Facts) -> Fact | None:
@@ -211,7 +211,7 @@ def _shift_right(op: Operation, x: Facts) -> Fact | None:
     if amount is None:
         return None
     divisor = a.divisor >> amount if a.divisor % (1 << amount) == 0 else 1
-    return fact(op.result.type, divisor, a.lower >> amount, a.upper >> amount)
+    return fact(op.results[0].type, divisor, a.lower >> amount, a.upper >> amount)
 
 
 def _shift_right_unsigned(op: Operation, x: Facts) -> Fact | None:
@@ -223,7 +223,7 @@ def _shift_right_unsigned(op: Operation, x: Facts) -> Fact | None:
         return _shift_right(op, x)
     part = power_of_two(a.divisor)
     divisor = part >> amount if part % (1 << amount) == 0 else 1
-    return fact(op.result.type, divisor, 0, (1 << (width_of(op.result.type) - amount)) - 1)
+    return fact(op.results[0].type, divisor, 0, (1 << (width_of(op.results[0].type) - amount)) - 1)
 
 
 def _and(op: Operation, x: Facts) -> Fact:
@@ -232,11 +232,11 @@ def _and(op: Operation, x: Facts) -> Fact:
         return b
     if b.lower == b.upper == -1:
         return a
-    low, high = limits(op.result.type)
+    low, high = limits(op.results[0].type)
     uppers = [f.upper for f in x if f.lower >= 0]
     if uppers:
         low, high = 0, min(uppers)
-    return fact(op.result.type, max(power_of_two(a.divisor), power_of_two(b.divisor)), low, high)
+    return fact(op.results[0].type, max(power_of_two(a.divisor), power_of_two(b.divisor)), low, high)
 
 
 def _or(op: Operation, x: Facts) -> Fact:
@@ -249,27 +249,31 @@ def _xor(op: Operation, x: Facts) -> Fact:
 
 def _bitwise(op: Operation, x: Facts, least: int) -> Fact:
     a, b = x
-    low, high = limits(op.result.type)
+    low, high = limits(op.results[0].type)
     if a.lower >= 0 and b.lower >= 0:
         low, high = least, (1 << max(a.upper, b.upper).bit_length()) - 1
-    return fact(op.result.type, math.gcd(power_of_two(a.divisor), power_of_two(b.divisor)), low, high)
+    return fact(op.results[0].type, math.gcd(power_of_two(a.divisor), power_of_two(b.divisor)), low, high)
 
 
 def _minimum(op: Operation, x: Facts) -> Fact:
     a, b = x
-    return fact(op.result.type, math.gcd(a.divisor, b.divisor), min(a.lower, b.lower), min(a.upper, b.upper))
+    return fact(
+        op.results[0].type, math.gcd(a.divisor, b.divisor), min(a.lower, b.lower), min(a.upper, b.upper)
+    )
 
 
 def _maximum(op: Operation, x: Facts) -> Fact:
     a, b = x
-    return fact(op.result.type, math.gcd(a.divisor, b.divisor), max(a.lower, b.lower), max(a.upper, b.upper))
+    return fact(
+        op.results[0].type, math.gcd(a.divisor, b.divisor), max(a.lower, b.lower), max(a.upper, b.upper)
+    )
 
 
 def _absolute(op: Operation, x: Facts) -> Fact:
     """The least number of the type is its own absolute value, because its negation wraps around."""
     (a,) = x
     lower = max(a.lower, -a.upper, 0)
-    return wrapping(op.result.type, a.divisor, lower, max(abs(a.lower), abs(a.upper)))
+    return wrapping(op.results[0].type, a.divisor, lower, max(abs(a.lower), abs(a.upper)))
 
 
 def _wide_product(op: Operation, x: Facts) -> Sequence[Fact] | None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.core import Operation
@@ -44,6 +44,9 @@ from tessera_tools.layout import (
 )
 from tessera_tools.records import dataclass
 from tessera_tools.target import Feature
+
+if TYPE_CHECKING:
+    from tessera_tools.dialects import nv_tileaa, nv_tileas
 
 F8E4M3FN, F8E5M2, F4E2M1FN = (FloatType(word) for word in ("f8E4M3FN", "f8E5M2", "f4E2M1FN"))
 F8E8M0FNU = FloatType("f8E8M0FNU")
@@ -392,7 +395,7 @@ def signless(type: Type) -> Type:
     return IntegerType(type.width) if isinstance(type, IntegerType) else type
 
 
-def scale_vector(dot: Any, k: int) -> ScaleVector | None:
+def scale_vector(dot: nv_tileaa.Dot | nv_tileas.Dot, k: int) -> ScaleVector | None:
     """How mma.sync of depth `k` takes the scales of a product, of either stage; None if it does not."""
     if not dot.scales:
         return None
@@ -408,7 +411,7 @@ def least_bits(element: Type) -> int:
     return 8 if width == 1 else 1 << (width - 1).bit_length()
 
 
-def check_emitter(op: Operation, emitters: tuple[str, ...], atom: Any) -> None:
+def check_emitter(op: Operation, emitters: tuple[str, ...], atom: Attribute) -> None:
     """An error for an op whose lowering does not emit the atom that it carries."""
     if op.name not in emitters:
         takers = " or ".join(emitters) or "no op in this version"

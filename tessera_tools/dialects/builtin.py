@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from tessera_tools.ir import casts
 from tessera_tools.ir.attributes import Attribute
-from tessera_tools.ir.core import Value
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.opdef import (
     ISOLATED_FROM_ABOVE,
     NO_TERMINATOR,
@@ -44,7 +43,7 @@ class Module(Op, name="builtin.module", traits=_MODULE_TRAITS):
                 raise self.error(f"can only contain attributes with dialect-prefixed names, found: '{key}'")
 
     @property
-    def operations(self) -> Any:
+    def operations(self) -> Iterator[Operation]:
         """The operations of the body, in order."""
         return self.body.block.operations if self.body.blocks else iter(())
 

@@ -7,7 +7,7 @@ and results, and the syntax `@name(%a: i32 {x}) -> (f32 {y})`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
@@ -47,6 +47,7 @@ from tessera_tools.opdef import (
     variadic_result,
     verify_parameters,
 )
+from tessera_tools.opdef.directive import Token
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
@@ -64,7 +65,7 @@ custom_results: "->" TYPE -> single | "->" "(" custom_typed ("," custom_typed)* 
 """Grammar rules for the signature of a function, for directives that read with `read_signature`."""
 
 
-def read_signature(state: OpState, arguments: Node, results: Node) -> list[tuple[Any, Type]]:
+def read_signature(state: OpState, arguments: Node, results: Node) -> list[tuple[Token, Type]]:
     """Set `function_type`, `arg_attrs` and `res_attrs` from the nodes of SIGNATURE_GRAMMAR's rules; the named
     entry arguments with their types."""
     form, listed = arguments
@@ -77,7 +78,7 @@ def read_signature(state: OpState, arguments: Node, results: Node) -> list[tuple
     else:
         named = []
         inputs = [(entry[0], entry[1]) for entry in listed]
-    outputs: list[tuple[Type, Any]] = []
+    outputs: list[tuple[Type, Node]] = []
     if results is not None:
         form, listed = results
         outputs = [(listed[0], None)] if form == "single" else [(entry[0], entry[1]) for entry in listed]
@@ -162,7 +163,8 @@ class FunctionLike(Op):
             ("res_attrs", "result", self.signature.results),
         ):
             verify_parameters(self, key, noun, types)
-            entries = [_entry(getattr(self, key), i) for i in range(len(types))]
+            attributes = self.arg_attrs if key == "arg_attrs" else self.res_attrs
+            entries = [_entry(attributes, i) for i in range(len(types))]
             # A dialect attribute is allowed under any name: `sharding = #tile.sharding<…>`. Listings of `tile` use only
             # the name of the axis, `sharding = "x"`.
             if any(

@@ -194,13 +194,11 @@ def make_partition_view(
     padding: what loads give for elements out of bounds: `zero`, `neg_zero`, `nan`, `pos_inf`, `neg_inf`; None for
         unspecified values.
     """
-    tensor, extents = _tensor(base, shape, strides), _tile(tile)
+    (tensor, type), extents = _tensor(base, shape, strides), _tile(tile)
     mapping = tuple(dim_map) if dim_map is not None else ()
     if mapping == tuple(_builtin_range(len(extents))):
         mapping = ()
-    return _tiled(
-        ct.MakePartitionView, tensor, PartitionViewType(extents, tensor.ir.type, mapping, _padding(padding))
-    )
+    return _tiled(ct.MakePartitionView, tensor, PartitionViewType(extents, type, mapping, _padding(padding)))
 
 
 def make_strided_view(
@@ -214,10 +212,8 @@ def make_strided_view(
     padding: str | None = "zero",
 ) -> View:
     """A tensor as tiles that begin `traversal_strides` elements apart, so that they overlap or leave gaps."""
-    tensor, extents = _tensor(base, shape, strides), _tile(tile)
-    kind = StridedViewType(
-        extents, tuple(traversal_strides), tensor.ir.type, tuple(dim_map), _padding(padding)
-    )
+    (tensor, type), extents = _tensor(base, shape, strides), _tile(tile)
+    kind = StridedViewType(extents, tuple(traversal_strides), type, tuple(dim_map), _padding(padding))
     return _tiled(ct.MakeStridedView, tensor, kind)
 
 
@@ -231,26 +227,37 @@ def make_gather_scatter_view(
     padding: str | None = "zero",
 ) -> View:
     """A tensor as tiles whose indices along `sparse_dim` are given one by one, as a tile of numbers."""
-    tensor, extents = _tensor(base, shape, strides), _tile(tile)
-    kind = GatherScatterViewType(extents, tensor.ir.type, sparse_dim, _padding(padding))
+    (tensor, type), extents = _tensor(base, shape, strides), _tile(tile)
+    kind = GatherScatterViewType(extents, type, sparse_dim, _padding(padding))
     return _tiled(ct.MakeGatherScatterView, tensor, kind)
 
 
-def _tensor(base: Source, shape: Size | None, strides: Size | None) -> View:
+def _tensor(base: Source, shape: Size | None, strides: Size | None) -> tuple[View, TensorViewType]:
+    """A tensor, and its type."""
     if isinstance(base, View):
-        if not isinstance(base.type, TensorViewType):
+        if not isinstance(base.ir.type, TensorViewType):
             raise _no_base(base)
         if shape is not None or strides is not None:
             raise Refusal("a tensor has a shape and strides already")
-        return base
-    return make_tensor_view(base, shape, strides)
+        return base, base.ir.type
+    made = make_tensor_view(base, shape, strides)
+    assert isinstance(made.ir.type, TensorViewType)
+    return made, made.ir.type
 
 
 def _tile(extents: Shape) -> tuple[int, ...]:
-    given = tuple(extents) if isinstance(extents, tuple | list) else (extents,)
-    found = tuple(n for n in given if isinstance(n, int) and not isinstance(n, bool))
-    if not found or len(found) != len(given):
-        raise Refusal(f"found {describe(extents)} as tile=, expected numbers that are known at compile time")
+    found = _numbers(extents, "tile=")
+    if not found:
+        raise Refusal("found no extents as tile=, expected numbers that are known at compile time")
+    return found
+
+
+def _numbers(given: object, name: str) -> tuple[int, ...]:
+    """A number or several, known at compile time."""
+    each: Sequence[object] = tuple(given) if isinstance(given, tuple | list) else (given,)
+    found = tuple(n for n in each if isinstance(n, int) and not isinstance(n, bool))
+    if len(found) != len(each):
+        raise Refusal(f"found {describe(given)} as {name}, expected numbers that are known at compile time")
     return found
 
 
@@ -417,8 +424,7 @@ def ones(type: TypeLike | Shape, dtype: TypeLike | None = None) -> Tile:
 
 def _tile_type(type: TypeLike | Shape, dtype: TypeLike | None) -> TileType:
     if dtype is not None:
-        shape = tuple(type) if isinstance(type, tuple | list) else (type,)
-        return TileType(shape, type_of(dtype))
+        return TileType(_numbers(type, "the shape"), type_of(dtype))
     if isinstance(type, tuple | list | int):
         raise Refusal(f"found the shape {type!r}, expected a dtype too, as in zeros((128, 64), f32)")
     kind = type_of(type)

@@ -54,6 +54,7 @@ from tessera_tools.opdef import Op
 from tessera_tools.opdef.attribute_kinds import AttrKind, EnumAttr
 from tessera_tools.opdef.constraints import SameAs
 from tessera_tools.opdef.dialect import find_dialect
+from tessera_tools.opdef.directive import Known
 from tessera_tools.opdef.fields import AttributeField, OperandField, ResultField
 
 __all__ = [
@@ -334,7 +335,7 @@ def _results(
     """The result types that do not follow from the declaration."""
     found: dict[str, FieldValue] = {}
     definition = op.definition
-    known: dict[str, object] = {}
+    known: dict[str, Known] = {}
     for field in definition.operands:
         value = values.get(field.name)
         known[field.name] = (
@@ -345,7 +346,8 @@ def _results(
             else None
         )
     for field in definition.attributes:
-        known[field.name] = values.get(field.name, field.default)
+        attribute = values.get(field.name, field.default)
+        known[field.name] = attribute if isinstance(attribute, Attribute) else None
     operands = (given[field.name] for field in definition.operands)
     source = next((v for v in operands if isinstance(v, Tile | View)), None)
     for field in definition.results:

@@ -460,7 +460,7 @@ def _arithmetic(sign: str, left: Operand, right: Operand, integer: Make, number:
     make = number if a.is_float else integer
     if make is None:
         raise Refusal(f"'{sign}' of {describe(left)} and {describe(right)}; expected integers")
-    return Tile(current().insert(make(a.ir, b.ir)).result)
+    return Tile(current().insert(make(a.ir, b.ir)).results[0])
 
 
 def _add(left: Operand, right: Operand) -> Tile:

@@ -18,6 +18,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from typing_extensions import TypeVar
 
     from tessera_tools.ir.effect_words import Resource
@@ -79,20 +81,23 @@ class AttributeMeta(type):
     ):
         super().__init__(cls_name, bases, namespace)
 
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) != len(cls._fields):
-            args = cls._complete(args, kwargs)
-        # 1, True and 1.0 are equal keys in Python but different parameters here.
-        key = (args, tuple(map(type, args)))
-        found = cls._instances.get(key)
-        if found is not None:
-            return found
-        made: Any = object.__new__(cls)
-        for field, value in zip(cls._fields, args, strict=True):
-            object.__setattr__(made, field, value)
-        made.verify()
-        cls._instances[key] = made
-        return made
+    # To a type checker, a class is called as `dataclass_transform` says.
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            if kwargs or len(args) != len(cls._fields):
+                args = cls._complete(args, kwargs)
+            # 1, True and 1.0 are equal keys in Python but different parameters here.
+            key = (args, tuple(map(type, args)))
+            found = cls._instances.get(key)
+            if found is not None:
+                return found
+            made: Any = object.__new__(cls)
+            for field, value in zip(cls._fields, args, strict=True):
+                object.__setattr__(made, field, value)
+            made.verify()
+            cls._instances[key] = made
+            return made
 
     def _complete(cls, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Positional parameters in declaration order, with keywords and defaults filled in."""
@@ -158,7 +163,7 @@ class Attribute(metaclass=AttributeMeta):
         return f"{type(self).__name__}({', '.join(map(repr, self.parameters()))})"
 
     @classmethod
-    def parse(cls, s: Scanner, /) -> Any:
+    def parse(cls, s: Scanner, /) -> Attribute:
         """Reads the parameters from the parser's scanner, after the name; there are none by default."""
         return cls()
 
@@ -169,6 +174,21 @@ class Attribute(metaclass=AttributeMeta):
 
     def __str__(self) -> str:
         return self.text()
+
+
+class HasAliasedParts(Attribute):
+    """An attribute that is printed with names of the attributes inside, such as a scope of debug information."""
+
+    alias: ClassVar[str]
+    """The word of its own alias."""
+
+    def alias_parts(self) -> tuple[Attribute, ...]:
+        """The attributes inside that are printed through aliases."""
+        raise NotImplementedError
+
+    def alias_text(self, name: Callable[[Attribute], str]) -> str:
+        """The text with names for the parts."""
+        raise NotImplementedError
 
 
 class Type(Attribute):

@@ -23,6 +23,8 @@ from tessera_tools.ir.traversal import walk_block, walk_regions
 from tessera_tools.ir.values import BlockArgument, OpOperand, OpResult, Value
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from tessera_tools.ir.traits import Trait
 
 OpT = TypeVar("OpT", bound="Operation")
@@ -138,10 +140,7 @@ class Operation:
         changed[index] = block
         self.set_successors(changed)
 
-    if TYPE_CHECKING:
-        # Op classes declare a field of this name with a type of their own.
-        result: Any
-    else:
+    if not TYPE_CHECKING:
 
         @property
         def result(self) -> OpResult:
@@ -259,7 +258,7 @@ class Operation:
 
     # -- clone
 
-    def clone(self, mapping: IRMapping | None = None) -> Operation:
+    def clone(self, mapping: IRMapping | None = None) -> Self:
         """A detached deep copy.  Operands and successors are mapped by `mapping` if it has an entry.  The copies of
         results, blocks and block arguments are added to `mapping`."""
         mapping = mapping if mapping is not None else IRMapping()

@@ -17,7 +17,21 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 if TYPE_CHECKING:
-    from tessera_tools.ir.core import BlockArgument, Region, Value
+    from typing import Protocol, TypeVar, overload
+
+    from tessera_tools.ir.core import BlockArgument, OpResult, Region, Value
+    from tessera_tools.ir.types import MemRefType
+
+    FoundT_co = TypeVar("FoundT_co", covariant=True)
+
+    class Declared(Protocol[FoundT_co]):
+        """A field that op classes with the interface declare, and what an op has for it."""
+
+        @overload
+        def __get__(self, op: None, owner: type | None = None, /) -> object: ...
+        @overload
+        def __get__(self, op: Any, owner: type | None = None, /) -> FoundT_co: ...
+
 
 Flow: TypeAlias = "list[tuple[Value, list[Value]]]"
 """(value, the values that may flow into it), for each such block argument and result."""
@@ -40,6 +54,7 @@ class LoopLike:
 
     __slots__ = ()
     regions: list[Region]
+    results: list[OpResult]
     inits: Any
     """The initial values of the carried values."""
 
@@ -82,8 +97,8 @@ class MemoryAccess:
     """Accesses elements of a buffer; each thread has its own `indices`."""
 
     __slots__ = ()
-    buffer: Any
-    indices: Any
+    buffer: Declared[Value[MemRefType]]
+    indices: Declared[Sequence[Value]]
 
     @property
     def width(self) -> int:

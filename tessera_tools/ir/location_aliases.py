@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.attributes import Attribute, HasAliasedParts
 from tessera_tools.ir.builtin_attributes import quote
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.location import (
@@ -88,8 +88,8 @@ class LocationAliases:
             return names[attribute] if isinstance(attribute, Location) else attributes[attribute]
 
         def body(location: Location) -> str:
-            if hasattr(location, "alias_text"):
-                return location.alias_text(named)  # type: ignore[attr-defined]
+            if isinstance(location, HasAliasedParts):
+                return location.alias_text(named)
             if self._pretty:
                 return pretty(location, names.__getitem__)
             inside = [names[child] for child in children(location)]
@@ -112,14 +112,14 @@ class LocationAliases:
             chosen = [found for found in order if (found in self._early) is early]
             return "".join(
                 f"{names[found]} = {body(found)}\n"
-                if hasattr(found, "alias_text") or self._pretty
+                if isinstance(found, HasAliasedParts) or self._pretty
                 else f"{names[found]} = loc({body(found)})\n"
                 for found in chosen
             )
 
         scopes = "".join(f"{name} = {_aliased(found, named)}\n" for found, name in attributes.items())
         early, late = definitions(True), definitions(False)
-        if any(hasattr(found, "alias_text") for found in self._early):
+        if any(isinstance(found, HasAliasedParts) for found in self._early):
             return scopes + early + _MARK.sub(shown, text) + late
         return early + _MARK.sub(shown, text) + scopes + late
 
@@ -165,13 +165,11 @@ def pretty(location: Location, name: Callable[[Location], str] | None = None) ->
 
 def _parts(attribute: Attribute) -> tuple[Attribute, ...]:
     """The attributes inside one that are printed through aliases."""
-    parts = getattr(attribute, "alias_parts", None)
-    return parts() if parts is not None else ()
+    return attribute.alias_parts() if isinstance(attribute, HasAliasedParts) else ()
 
 
 def _aliased(attribute: Attribute, name: Callable[[Attribute], str]) -> str:
-    text = getattr(attribute, "alias_text", None)
-    return text(name) if text is not None else str(attribute)
+    return attribute.alias_text(name) if isinstance(attribute, HasAliasedParts) else str(attribute)
 
 
 def children(location: Location) -> tuple[Location, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tessera_tools.ir.core import Block, Operation, Region
+    from tessera_tools.ir.core import Block, Operation, OpT, Region
 
 __all__ = ["walk_block", "walk_regions"]
 
@@ -68,3 +68,11 @@ def _walk(work: list[Region | Rest]) -> Iterator[Operation]:
                 break
             # As in `Block.operations`: an erased op is followed by the op that was after it.
             op = op._next if op.parent is block else following
+
+
+def enclosing(op: Operation, kind: type[OpT]) -> OpT | None:
+    """The innermost operation of a class around an operation."""
+    around = op.parent_op
+    while around is not None and not isinstance(around, kind):
+        around = around.parent_op
+    return around

@@ -8,12 +8,14 @@ memref<8x?xf32, strided<[?, 1], offset: 4>, 3>   memref<*xf32>   !other.type<bod
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.effect_words import Resource
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from tessera_tools.ir.scanner import Scanner
 
 DYNAMIC = -1
@@ -151,7 +153,7 @@ class PlainShapedType(ShapedType):
     """The base of types of dialects with a shape, an element type and nothing else: `!d.view<4x?xf32>`."""
 
     @classmethod
-    def parse(cls, s: Scanner, /) -> Any:
+    def parse(cls, s: Scanner, /) -> Self:
         """Reads `<4x?xf32>`."""
         s.expect("<")
         shape = s.dimensions()

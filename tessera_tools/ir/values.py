@@ -6,13 +6,16 @@ A value knows its uses as a doubly linked list of `OpOperand`s; an `OpOperand` k
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Generic
+from typing import TYPE_CHECKING, Generic, TypeVar
 
-from tessera_tools.ir.attributes import TypeT_co
+from tessera_tools.ir.attributes import Type, TypeT_co
 from tessera_tools.ir.location import UNKNOWN, Location
 
 if TYPE_CHECKING:
     from tessera_tools.ir.core import Block, Operation
+
+
+TypeT = TypeVar("TypeT", bound=Type)
 
 
 class OpOperand:
@@ -63,6 +66,11 @@ class Value(Generic[TypeT_co]):
         self.type = type
         self.name_hint = name_hint
         self._first_use: OpOperand | None = None
+
+    def type_as(self, kind: type[TypeT]) -> TypeT:
+        """The type, of a class that the caller knows: MLIR's `cast<RankedTensorType>(value.getType())`."""
+        assert isinstance(self.type, kind), f"found {self.type}, expected {kind.name}"
+        return self.type
 
     @property
     def uses(self) -> Iterator[OpOperand]:

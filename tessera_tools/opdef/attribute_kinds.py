@@ -7,7 +7,7 @@ An attribute of known type is a plain number, so that the op can use `: i32` for
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Attribute, AttributeT_co, Type
@@ -55,11 +55,11 @@ class AttrKind(Generic[AttributeT_co]):
     def __init__(
         self,
         summary: str,
-        check: Callable[[Any], bool],
+        check: Callable[[Attribute], bool],
         symbol: str = "ATTRIBUTE",
-        build: Callable[[Any], Attribute] = lambda value: value,
+        build: Callable[[Node], Attribute] = lambda value: value,
         text: Callable[[Any], str] = str,
-        detail: Any = None,
+        detail: type[EnumAttr] | Mapping[str, int] | Type | None = None,
     ) -> None:
         self.detail = detail
         self.summary = summary
@@ -193,7 +193,7 @@ class EnumAttr(Attribute):
     """
 
     value: str
-    cases = ()
+    cases: ClassVar[tuple[str, ...]] = ()
     separator = ""
 
     def verify(self) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TypeVar
 
 from tessera_tools.diagnostics import error
 from tessera_tools.ir.attributes import Attribute, Type
@@ -31,8 +31,9 @@ class ParameterUse:
     is_result: bool
 
 
-OpRule = Callable[[Operation, Any], str | None]
-ParameterRule = Callable[[ParameterUse, Any], str | None]
+OpRule = Callable[[Operation, Attribute], str | None]
+ParameterRule = Callable[[ParameterUse, Attribute], str | None]
+RuleT = TypeVar("RuleT", OpRule, ParameterRule)
 
 _op_rules: dict[str, OpRule | None] = {}
 _parameter_rules: dict[str, ParameterRule | None] = {}
@@ -40,7 +41,7 @@ _rules_of: dict[tuple[str, ...], list[tuple[str, OpRule]]] = {}
 """The names of an op's attributes → those with a rule. Most ops have none."""
 
 
-def _rule(known: dict[str, Any], key: str, table: str) -> Any:
+def _rule(known: dict[str, RuleT | None], key: str, table: str) -> RuleT | None:
     """The rule of the attribute `key`, from the dialect of its prefix; cached."""
     prefix, dot, _ = key.partition(".")
     module = DIALECT_MODULES.get(prefix) if dot else None

@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.core import Operation
@@ -18,6 +19,8 @@ from tessera_tools.ir.rewriter import RewritePattern
 from tessera_tools.opdef.attribute_rules import OpRule, ParameterRule
 from tessera_tools.opdef.op import Op
 from tessera_tools.records import dataclass, field
+
+AttributeT = TypeVar("AttributeT", bound=Attribute)
 
 
 @dataclass(slots=True)
@@ -57,7 +60,7 @@ class Dialect:
         return [pattern() if isinstance(pattern, type) else pattern for pattern in found]
 
 
-def ops_of(*modules: Any) -> dict[str, type[Op]]:
+def ops_of(*modules: ModuleType | dict[str, Any]) -> dict[str, type[Op]]:
     """Every op class defined in the given namespaces (modules or dicts), by full name, in definition order.
 
     Raises ValueError if two classes have one name.
@@ -74,9 +77,9 @@ def ops_of(*modules: Any) -> dict[str, type[Op]]:
     return found
 
 
-def by_word(*classes: type[Attribute]) -> dict[str, Any]:
+def by_word(*classes: type[AttributeT]) -> dict[str, type[AttributeT]]:
     """Type or attribute classes by the part of their name after the dialect's. ValueError if two have one name."""
-    found: Registry[Any] = Registry("class")
+    found: Registry[type[AttributeT]] = Registry("class")
     for cls in classes:
         found[cls.name.split(".", 1)[1]] = cls
     return found

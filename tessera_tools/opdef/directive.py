@@ -5,12 +5,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from tessera_tools.ir.attributes import Attribute, Type
 
 if TYPE_CHECKING:
     from tessera_tools.diagnostics import DiagnosticError
+    from tessera_tools.ir.core import Operation
     from tessera_tools.ir.location import Location
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.op import OpDefinition
@@ -43,6 +44,31 @@ class SuccessorState(NamedTuple):
     types: list[Type]
 
 
+class OpParser(Protocol):
+    """What directives ask of the parser."""
+
+    @property
+    def errors(self) -> Sequence[DiagnosticError]:
+        """The errors so far."""
+        ...
+
+    def error_at(self, start: int, message: str) -> DiagnosticError:
+        """An error at an offset of the text."""
+        ...
+
+    def bound_type(self, tokens: list[Token]) -> Type | None:
+        """The type of the first of some values that is defined before the op."""
+        ...
+
+    def nested_op(self, name: Token, operands: list[Token]) -> Token:
+        """Build an op that is written in place of an operand; its result's name."""
+        ...
+
+
+Known: TypeAlias = "Type | list[Type] | Attribute | None"
+"""What is known of a field: the type of its value, a list of types if it is variadic, or its attribute."""
+
+
 class OpState:
     """The parts of one op, filled by its format's directives, then resolved and built by the parser.
 
@@ -54,7 +80,7 @@ class OpState:
         "regions", "start", "successors", "value_types",
     )  # fmt: skip
 
-    def __init__(self, definition: OpDefinition, parser: Any, start: int) -> None:
+    def __init__(self, definition: OpDefinition, parser: OpParser, start: int) -> None:
         self.definition = definition
         self.parser = parser
         self.start = start
@@ -68,8 +94,8 @@ class OpState:
         """Entry arguments of the op's first region that are bound by the syntax before the region."""
         self.argument_locations: dict[int, Location] = {}
         """Explicit locations of entry arguments, by the offset of their names."""
-        self.known: dict[str, Any] = {}
-        """After types are resolved: field name → type, list of types, or attribute; for `entry_types`."""
+        self.known: dict[str, Known] = {}
+        """By field name, after types are resolved; for `entry_types`."""
 
     def operand(self, field: str, token: Token) -> None:
         """Append one operand to a field."""
@@ -125,8 +151,8 @@ class CustomDirective:
     name: ClassVar[str] = ""
     classes: ClassVar[dict[str, type[CustomDirective]]] = {}
 
-    def __init_subclass__(cls, *, name: str | None = None, **kwargs: Any) -> None:
-        super().__init_subclass__(**kwargs)
+    def __init_subclass__(cls, *, name: str | None = None) -> None:
+        super().__init_subclass__()
         if name is not None:
             cls.name = name
             CustomDirective.classes[f"{cls.__module__}:{name}"] = cls
@@ -141,6 +167,10 @@ class CustomDirective:
     def write(self, p: Printer, op: Any) -> None:
         """Write what `read` reads."""
         raise AssertionError(f"{type(self).__name__} does not implement write()")
+
+    def present(self, op: Operation) -> bool:
+        """Whether the syntax stands in the text if it anchors an optional group."""
+        return True
 
     def covers(self) -> tuple[set[str], set[str]]:
         """Names of the attributes (by key) and of the value fields whose types this directive parses: by default, all

@@ -268,9 +268,9 @@ def op_section(op_class: type[Op]) -> list[str]:
 def attribute_section(sigil: str, word: str, cls: type[Attribute], dialect: str) -> list[str]:
     """The lines of the section of a type (`!`) or attribute (`#`)."""
     lines = [f"### `{sigil}{dialect}.{word}`", "", *_prose(_documentation(cls))]
-    cases: tuple[str, ...] = getattr(cls, "cases", ()) if issubclass(cls, EnumAttr) else ()
-    if cases:
-        separator = getattr(cls, "separator", "")
+    cases: tuple[str, ...] = cls.cases if issubclass(cls, EnumAttr) else ()
+    if issubclass(cls, EnumAttr) and cases:
+        separator = cls.separator
         several = f", or several with `{separator}` between" if separator else ""
         lines += [f"One of {', '.join(f'`{case}`' for case in cases)}{several}.", ""]
     elif cls._fields:

@@ -5,14 +5,14 @@ and prints itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT
 from tessera_tools.ir.core import Operation
 from tessera_tools.opdef.attribute_kinds import UNIT_ATTR
-from tessera_tools.opdef.directive import CustomDirective, OpState
+from tessera_tools.opdef.directive import CustomDirective, OpState, Token
 from tessera_tools.opdef.fields import AttributeField, OperandField, RegionField, ResultField, SuccessorField
 
 if TYPE_CHECKING:
@@ -201,10 +201,10 @@ class AttributeRef(Directive):
         return value is not None and value is not self.field.default
 
 
-def _first_token(read: Any) -> Any:
+def _first_token(read: Node) -> Token | None:
     while isinstance(read, list) and read:
         read = read[0]
-    return read if isinstance(read, tuple) and len(read) == 2 else None
+    return read if isinstance(read, Token) else None
 
 
 class RegionRef(Directive):
@@ -291,7 +291,7 @@ class TypeOf(Directive):
 class TypesOfAll(Directive):
     """`type(operands)` or `type(results)`."""
 
-    def __init__(self, fields: list[Any], noun: str) -> None:
+    def __init__(self, fields: Sequence[OperandField] | Sequence[ResultField], noun: str) -> None:
         self.fields = fields
         self.noun = noun
 
@@ -311,7 +311,9 @@ class TypesOfAll(Directive):
         return bool(op.op_operands if self.noun == "operand" else op.results)
 
 
-def distribute_types(state: OpState, fields: list[Any], types: list[Type], noun: str) -> None:
+def distribute_types(
+    state: OpState, fields: Sequence[OperandField] | Sequence[ResultField], types: list[Type], noun: str
+) -> None:
     """Distribute a list of types over fields; the number of operands is already known, a variadic result gets the
     rest."""
     rest = list(types)
@@ -351,7 +353,7 @@ class FunctionalType(Directive):
         p.write(p.function_type(_types(self.inputs, op), _types(self.outputs, op)))
 
 
-def _types(part: Directive, op: Operation) -> list[Any]:
+def _types(part: Directive, op: Operation) -> list[Type]:
     if isinstance(part, TypesOfAll):
         return op.operand_types if part.noun == "operand" else op.result_types
     assert isinstance(part, TypeOf)
@@ -395,8 +397,7 @@ class Custom(Directive):
         self.directive.write(p, op)
 
     def present(self, op: Operation) -> bool:
-        anchored = getattr(self.directive, "present", None)
-        return bool(anchored(op)) if anchored else True
+        return self.directive.present(op)
 
 
 class Group(Directive):

@@ -11,7 +11,8 @@ Every directive defines its grammar symbols, parses their children, and prints i
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from tessera_tools.opdef.constraints import Derived, Exactly, SameAs
 from tessera_tools.opdef.directive import CustomDirective, OpState
@@ -34,12 +35,22 @@ from tessera_tools.opdef.elements import (
     read_all,
     walk,
 )
-from tessera_tools.opdef.fields import AttributeField, OperandField, RegionField, SuccessorField
+from tessera_tools.opdef.fields import (
+    AttributeField,
+    Field,
+    OperandField,
+    RegionField,
+    ResultField,
+    SuccessorField,
+)
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import Node
-    from tessera_tools.opdef.op import OpDefinition
+    from tessera_tools.opdef.op import Op, OpDefinition
+
+
+ElementT = TypeVar("ElementT", bound=Directive)
 
 
 class FormatError(ValueError):
@@ -149,7 +160,7 @@ class Format:
             return self._word(text)
         raise FormatError(f"{self.definition.name}: unexpected '{text}' in the format")
 
-    def _field(self, name: str) -> Any:
+    def _field(self, name: str) -> Field:
         field = self.definition.fields.get(name)
         if field is None:
             raise FormatError(f"{self.definition.name}: the format names '${name}', which is not declared")
@@ -185,7 +196,7 @@ class Format:
             return self._custom(word[7:-1])
         raise FormatError(f"{self.definition.name}: unknown directive '{word}' in the format")
 
-    def _parenthesized(self, read: Any) -> Any:
+    def _parenthesized(self, read: Callable[[], ElementT]) -> ElementT:
         self._expect("(")
         value = read()
         self._expect(")")
@@ -198,7 +209,10 @@ class Format:
         if kind == "word" and text in ("operands", "results"):
             fields = self.definition.operands if text == "operands" else self.definition.results
             return TypesOfAll(fields, text[:-1])
-        return TypeOf(self._field(text))
+        field = self._field(text)
+        if not isinstance(field, OperandField | ResultField):
+            raise FormatError(f"{self.definition.name}: '{text}' in type(…) is no operand or result")
+        return TypeOf(field)
 
     def _custom(self, name: str) -> Custom:
         arguments: list[str] = []
@@ -301,6 +315,6 @@ class Format:
     def read(self, state: OpState, children: list[Node]) -> None:
         read_all(self.directives, state, children)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         for directive in self.directives:
             directive.write(p, op)

@@ -15,9 +15,9 @@ The grammar rule, the parser, the printer, the declared part of the verifier, th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
@@ -36,6 +36,10 @@ from tessera_tools.opdef.fields import (
     ResultField,
     SuccessorField,
 )
+
+if TYPE_CHECKING:
+    from tessera_tools.opdef.directive import Known
+    from tessera_tools.opdef.format import Format
 
 _SEGMENT_KEYS = ("operandSegmentSizes", "resultSegmentSizes")
 
@@ -65,7 +69,7 @@ class OpDefinition:
                 field.place(group)
         self.operand_segments = sum(f.arity != "single" for f in self.operands) > 1
         self.result_segments = sum(f.arity != "single" for f in self.results) > 1
-        self._format: Any = None
+        self._format: Format | None = None
         self._sources: dict[str, tuple[str, ...]] = {}
         """For each field with an inferred type: the fields with the same type."""
         self._fixed = all(f.fixed is not None for f in (*self.operands, *self.results))
@@ -76,7 +80,7 @@ class OpDefinition:
         self._related = [
             (f, f.constraint, self._pair(f)) for f in values if isinstance(f.constraint, SameAs | Derived)
         ]
-        self._satisfied: set[tuple[Any, ...]] = set()
+        self._satisfied: set[tuple[object, ...]] = set()
         """Types, attributes and counts of ops that satisfy the declared constraints, which depend on nothing else."""
 
     def _pair(self, field: OperandField | ResultField) -> tuple[bool, int, bool, int] | None:
@@ -88,8 +92,8 @@ class OpDefinition:
         return isinstance(field, OperandField), field.fixed, isinstance(other, OperandField), other.fixed
 
     @property
-    def format(self) -> Any:
-        """The compiled assembly format (`tessera_tools.opdef.format.Format`), or None if only generic."""
+    def format(self) -> Format | None:
+        """The compiled assembly format, or None if only generic."""
         if self._format is None and self.op_class.assembly is not None:
             from tessera_tools.opdef.format import Format
 
@@ -102,7 +106,7 @@ class OpDefinition:
 
     # -- inference
 
-    def types_of(self, op: Operation, name: str) -> Any:
+    def types_of(self, op: Operation, name: str) -> Known:
         """The type of a field's value in `op`; a list for a variadic field, None for an absent optional one."""
         value = self.fields[name].read(op)
         if isinstance(value, list):
@@ -111,7 +115,7 @@ class OpDefinition:
             return value.type
         return value
 
-    def infer(self, field: OperandField | ResultField, known: dict[str, Any]) -> Type | None:
+    def infer(self, field: OperandField | ResultField, known: Mapping[str, Known]) -> Type | None:
         """The type of `field` by its constraints, from the known types (or attributes) of other fields.
 
         Raises ValueError if it depends on a missing required attribute.
@@ -132,7 +136,7 @@ class OpDefinition:
             found = known.get(name)
             if isinstance(found, list):
                 found = found[0] if found else None
-            if found is not None:
+            if isinstance(found, Type):
                 return found
         return None
 
@@ -238,7 +242,7 @@ class OpDefinition:
             open_ended = least != most or bool(variable)
             raise op.error(_count_message(noun, least, count, or_more=open_ended))
 
-    def _verify_span(self, op: Operation, field: Any) -> None:
+    def _verify_span(self, op: Operation, field: OperandField | ResultField) -> None:
         start, count = field.span(op)
         pool = field._pool(op)
         for index in range(start, start + count):
@@ -247,7 +251,9 @@ class OpDefinition:
                 several = "variadic of " if field.arity == "variadic" else ""
                 self._reject(op, field, index, several + field.constraint.summary, type)
 
-    def _verify_related(self, op: Operation, field: Any, constraint: Any) -> None:
+    def _verify_related(
+        self, op: Operation, field: OperandField | ResultField, constraint: SameAs | Derived
+    ) -> None:
         if isinstance(constraint, SameAs):
             expected = self.types_of(op, constraint.field)
             if isinstance(expected, list):
@@ -368,7 +374,7 @@ class Op(Operation, metaclass=_OpMeta):
         attributes: dict[str, Attribute] = dict(given.pop("attributes", {}))
         operands: list[Value] = []
         sizes: list[int] = []
-        known: dict[str, Any] = {}
+        known: dict[str, Known] = {}
         for field in definition.operands:
             value = given.get(field.name)
             if value is not None and field.arity == "single":
@@ -405,7 +411,7 @@ class Op(Operation, metaclass=_OpMeta):
         self._init(operands, result_types, attributes, regions, successors, location)
 
     def _result_types(
-        self, given: dict[str, Any], known: dict[str, Any], attributes: dict[str, Attribute]
+        self, given: dict[str, Any], known: dict[str, Known], attributes: dict[str, Attribute]
     ) -> list[Type]:
         definition = self.definition
         types: list[Type] = []
@@ -432,6 +438,11 @@ class Op(Operation, metaclass=_OpMeta):
     def verify_declared(self) -> None:
         """Check the declared constraints."""
         self.definition.verify(self)
+
+    def values_of(self, name: str) -> list[Value]:
+        """The operands or results of one field."""
+        value = self.definition.fields[name].read(self)
+        return value if isinstance(value, list) else [] if value is None else [value]
 
     def set_field(self, name: str, values: Sequence[Value]) -> None:
         """Replace the operands of one field, and update segment sizes."""

@@ -22,7 +22,7 @@ from tessera_tools.ir.types import I32, NONE
 from tessera_tools.lalr import Node
 from tessera_tools.opdef import Op
 from tessera_tools.opdef.dialect import find_dialect, find_op
-from tessera_tools.opdef.directive import OpState, RegionState, SuccessorState, Token
+from tessera_tools.opdef.directive import Known, OpState, RegionState, SuccessorState, Token
 from tessera_tools.opdef.fields import OperandField
 from tessera_tools.parser.rules import Assigned, Statement
 from tessera_tools.parser.scopes import Forward, Scope, Scopes, Skip, Unknown
@@ -121,7 +121,9 @@ class Builder(Scopes):
         if statement.children and isinstance(first := statement.children[0], Assigned):
             _read_assigned(state, first)
         else:
-            op_class.definition.format.read(state, statement.children)
+            format = op_class.definition.format
+            assert format is not None
+            format.read(state, statement.children)
         try:
             return self._finish(state.definition.op_class, state, location)
         except (ValueError, OverflowError) as problem:
@@ -178,7 +180,7 @@ class Builder(Scopes):
         return op_class.create(operands, result_types, attributes, regions, successors, location)
 
     def _operands(
-        self, definition: OpDefinition, state: OpState, known: dict[str, object]
+        self, definition: OpDefinition, state: OpState, known: dict[str, Known]
     ) -> tuple[list[Value], list[int]]:
         explicit = state.value_types
         resolved: dict[str, list[Value]] = {}

@@ -31,8 +31,8 @@ def dialect_grammar(dialect: Dialect) -> str | None:
     helpers = Helpers(dialect.name)
     shapes: dict[str, list[str]] = {}
     for name, op_class in dialect.ops.items():
-        if op_class.assembly is not None:
-            shapes.setdefault(op_class.definition.format.symbols(helpers), []).append(name)
+        if (format := op_class.definition.format) is not None:
+            shapes.setdefault(format.symbols(helpers), []).append(name)
     if not shapes:
         return None
     lines = [HEADER.format(dialect=dialect.name)]

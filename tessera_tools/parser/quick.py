@@ -99,10 +99,10 @@ def make_form(name: str) -> _Form | None:
     """The quick form of an op's format; None if it has other elements than values, types, literals and optional
     parts."""
     op_class = find_op(name)
-    if op_class is None or op_class.assembly is None:
+    if op_class is None or (format := op_class.definition.format) is None:
         return None
     pattern, plan, groups = "", [], 0
-    for directive in op_class.definition.format.directives:
+    for directive in format.directives:
         part = _part(directive)
         if part is None:
             return None

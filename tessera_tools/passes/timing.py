@@ -11,7 +11,6 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 __all__ = ["Timing", "rule"]
 
@@ -102,11 +101,11 @@ class Timing:
     def _json(self, total: float, rest: float, display: str) -> str:
         """MLIR's records: the time in seconds, the share in percent, the name, and with "tree" what is inside."""
 
-        def record(name: str, seconds: float) -> dict[str, Any]:
+        def record(name: str, seconds: float) -> dict[str, object]:
             share = 100.0 * seconds / total if total > 0 else 0.0
             return {"wall": {"duration": round(seconds, 4), "percentage": round(share, 1)}, "name": name}
 
-        def tree(node: _Node) -> list[dict[str, Any]]:
+        def tree(node: _Node) -> list[dict[str, object]]:
             return [
                 record(child.name, child.seconds) | {"passes": [*tree(child), {}]}
                 for child in node.children.values()

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.dialects.atoms import MmaAtom
@@ -26,6 +26,7 @@ from tessera_tools.layout import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects import nv_tileas
     from tessera_tools.layout.products import ProductLayouts
 
 Layouts = tuple[LinearLayout, LinearLayout, LinearLayout]
@@ -56,7 +57,7 @@ def warp_grid(
     return (*(batch,) * len(batches), *best)
 
 
-def grid_of(dot: Any, warps: int) -> tuple[int, ...]:
+def grid_of(dot: nv_tileas.Dot | nv_tileas.AsyncDot, warps: int) -> tuple[int, ...]:
     """Returns the grid of warps over a product's accumulator. By default, it is the grid with the least traffic."""
     if dot.warps is not None:
         grid = tuple(dot.warps.values)
@@ -72,7 +73,7 @@ def piece_of(atom: MmaAtom) -> tuple[int, int]:
     return (m, n) if not atom.is_fma else (8, 16)
 
 
-def dot_layouts(dot: Any, warps: int) -> tuple[LinearLayout, ...]:
+def dot_layouts(dot: nv_tileas.Dot, warps: int) -> tuple[LinearLayout, ...]:
     """Returns the layouts of a product's operands in order: A, B, the accumulator, and the scales, if any.
 
     Reports an error if no instruction has the shape of the atom.
@@ -106,7 +107,7 @@ def scale_layouts(
     return (a, b)
 
 
-def async_layouts(dot: Any) -> tuple[LinearLayout, LinearLayout]:
+def async_layouts(dot: nv_tileas.AsyncDot) -> tuple[LinearLayout, LinearLayout]:
     """Returns the layouts of A, if it is in registers, and of the accumulator of an asynchronous product.
 
     Reports an error if the tiles are not multiples of the instruction's shape.

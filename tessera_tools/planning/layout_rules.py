@@ -124,8 +124,8 @@ def _result(op: nv_tileas.AsyncDotResult) -> list[list[Value]]:
 
 
 @tied("nv_tileas.async.dot_wait")
-def _waited(op: Any) -> list[list[Value]]:
-    return [[op.res, op.source]] if op.source is not None else []
+def _waited(op: nv_tileas.AsyncDotWait) -> list[list[Value]]:
+    return [[op.res, op.source]] if op.source is not None and op.res is not None else []
 
 
 @tied("nv_tileas.dot", "nv_tileas.async.dot")

@@ -9,12 +9,11 @@ dot_layouts.py.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.dialects import nv_tileaa
 from tessera_tools.dialects.atoms import FMA, MMA, PRODUCTS, MmaAtom, Product, scale_vector
 from tessera_tools.dialects.cute_nvgpu import MmaAtomAttr
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.core import Operation, OpResult, Value
 from tessera_tools.ir.types import IntegerType, RankedTensorType, Type
 from tessera_tools.target import Target
@@ -63,7 +62,7 @@ def has_lowering(atom: MmaAtom) -> bool:
     return all(signs) and bool(atom.rows())
 
 
-def signed_factor(element: Type, unsigned: Any = None) -> Type:
+def signed_factor(element: Type, unsigned: Attribute | None = None) -> Type:
     """Returns an integer type with explicit signedness, as atoms have it. Other types are unchanged."""
     if not isinstance(element, IntegerType):
         return element
@@ -97,7 +96,7 @@ def _product_before(value: Value) -> bool:
     return False
 
 
-def _reaches_left_operand(user: Operation, seen: set[Any]) -> bool:
+def _reaches_left_operand(user: Operation, seen: set[Operation]) -> bool:
     work = [user]
     reached: set[Value] = set()
     while work:

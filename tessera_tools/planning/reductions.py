@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import Refusal
@@ -58,7 +57,7 @@ def exchanges(op: nv_tileaa.Reduce | nv_tileaa.Scan) -> list[Exchange]:
 
 def round_trips(op: nv_tileaa.Reduce | nv_tileaa.Scan, exchange: Exchange) -> list[SharedRoundTrip]:
     """Returns the round trip of each operand's values through shared memory."""
-    types: list[Any] = [source.type for source in op.sources]
+    types = [source.type for source in op.sources]
     return [_round_trip(exchange.before, exchange.after, 8 * element_bytes(type.element)) for type in types]
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas
@@ -46,13 +46,13 @@ def _seen_bytes(values: Sequence[Value]) -> int:
     return max((part_elements(type) * element_bytes(type.element) for type in tiles), default=0)
 
 
-def effect_bytes(op: Any) -> int:
+def effect_bytes(op: Operation) -> int:
     """Returns the bytes of scratch that an op needs; 0 if it needs none."""
     if isinstance(op, nv_tileaa.HeapAlloc):
         return ADDRESS_BYTES
     if isinstance(op, nv_tileaa.Print | nv_tileaa.Assert):
         return _seen_bytes(op.operands)
-    return _returned_bytes(op.res)
+    return _returned_bytes(op.results[0])
 
 
 def _returned_bytes(result: Value) -> int:

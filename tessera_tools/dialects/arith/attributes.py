@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from tessera_tools.ir.types import I32, I64, IntegerType
 from tessera_tools.opdef import AttrKind, EnumAttr, TypeConstraint, attribute, integer_enum, like
 from tessera_tools.opdef.attribute_kinds import in_full
+from tessera_tools.opdef.fields import AttributeField
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from tessera_tools.ir.scanner import Scanner
 
 
@@ -21,7 +24,7 @@ class FlagsAttr(EnumAttr):
     everything: ClassVar[str | None] = None
 
     @classmethod
-    def of(cls, words: Iterable[str]) -> Any:
+    def of(cls, words: Iterable[str]) -> Self:
         """The attribute of a set of flags in any order; ValueError for an unknown one."""
         given = set(words)
         single = [case for case in cls.cases if case not in ("none", cls.everything)]
@@ -40,12 +43,12 @@ class FlagsAttr(EnumAttr):
             return frozenset(self.cases) - {"none", self.everything}
         return parts - {"none"}
 
-    def intersection(self, other: FlagsAttr) -> Any:
+    def intersection(self, other: FlagsAttr) -> Self:
         """The flags that both have: what a combination of two ops may promise."""
         return self.of(self.flags & other.flags)
 
     @classmethod
-    def parse(cls, scanner: Scanner) -> FlagsAttr:
+    def parse(cls, scanner: Scanner) -> Self:
         """From the body of `#arith.name<…>`."""
         scanner.expect("<")
         words = [scanner.word()]
@@ -87,12 +90,12 @@ FAST_MATH = flags(FastMathFlagsAttr)
 OVERFLOW = flags(IntegerOverflowFlagsAttr)
 
 
-def fastmath_field() -> Any:
+def fastmath_field() -> AttributeField[FastMathFlagsAttr]:
     """The field `fastmath` of a floating-point op, none by default."""
     return attribute(FAST_MATH, "what may be assumed", default=FastMathFlagsAttr("none"))
 
 
-def overflow_field() -> Any:
+def overflow_field() -> AttributeField[IntegerOverflowFlagsAttr]:
     """The field `overflowFlags` of an integer op, none by default."""
     default = IntegerOverflowFlagsAttr("none")
     return attribute(OVERFLOW, "wrapping that is poison", default=default, key="overflowFlags")

@@ -23,6 +23,7 @@ from tessera_tools.ir.types import (
     IndexType,
     IntegerType,
     MemRefType,
+    RankedTensorType,
     bit_width,
     element_type,
     have_same_shape,
@@ -52,7 +53,7 @@ class Cast(Op, traits=(PURE,)):
         source, target = self.in_.type, self.out.type
         if not have_same_shape(source, target):
             raise self.error("requires the same shape for all operands and results")
-        encodings = [getattr(t, "encoding", None) for t in (source, target)]
+        encodings = [t.encoding if isinstance(t, RankedTensorType) else None for t in (source, target)]
         if encodings[0] is not encodings[1] or not self.compatible(
             element_type(source), element_type(target)
         ):

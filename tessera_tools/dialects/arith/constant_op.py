@@ -62,7 +62,11 @@ class Constant(Op, name="arith.constant", traits=(PURE, CONSTANT_LIKE)):
             self.value, IntegerAttr | FloatAttr | DenseElementsAttr | DenseResourceAttr | SparseElementsAttr
         ):
             raise self.error("value must be an integer, float, or elements attribute")
-        if isinstance(type, VectorType) and any(type.scalable) and not getattr(self.value, "is_splat", False):
+        if (
+            isinstance(type, VectorType)
+            and any(type.scalable)
+            and not (isinstance(self.value, DenseElementsAttr) and self.value.is_splat)
+        ):
             raise self.error(
                 "initializing scalable vectors with elements attribute is not supported unless it's a vector splat"
             )

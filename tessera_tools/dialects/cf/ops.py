@@ -7,11 +7,11 @@ A branch passes operands to the arguments of its target block: `branch_operands(
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr
-from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.interfaces import BranchLike
 from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I1, I32, RankedTensorType, VectorType, bit_width
@@ -31,6 +31,7 @@ from tessera_tools.opdef import (
     variadic_operand,
     variadic_successor,
 )
+from tessera_tools.opdef.directive import Token
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
@@ -65,13 +66,13 @@ class Target(CustomDirective, name="Target"):
         state.types(operands, types)
         state.successor(block, token)
 
-    def write(self, p: Printer, op: Operation) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         block, operands = self.arguments[:2]
         p.write(" ")
-        p.successor(getattr(op, block), getattr(op, operands))
+        p.successor(op.definition.fields[block].read(op), op.values_of(operands))
 
 
-def read_successor(node: Node) -> tuple[Any, list[Any], list[Type]]:
+def read_successor(node: Node) -> tuple[Token, list[Token], list[Type]]:
     """The block's name, the operands and their types, of the grammar's rule `successor`."""
     token, passed = node
     return (token, [], []) if passed is None else (token, passed[0], passed[1])

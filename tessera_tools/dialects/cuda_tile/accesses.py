@@ -4,11 +4,11 @@ the operands; the indices into a view.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.cuda_tile.attributes import MEMORY_ORDERING, MEMORY_SCOPE
 from tessera_tools.dialects.cuda_tile.formats import HINTS_GRAMMAR, read_hints, value_types
-from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, short_text
+from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, TileType, short_text
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation
@@ -17,8 +17,25 @@ from tessera_tools.ir.types import I1
 from tessera_tools.opdef import AttrKind, MemoryEffects, Op, write
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from tessera_tools.dialects.cuda_tile.memory import AtomicCasTko, AtomicRmwTko, LoadPtrTko, StorePtrTko
+    from tessera_tools.dialects.cuda_tile.view_atomics import (
+        AtomicRedViewTko,
+        MultimemLoadReduceViewTko,
+        MultimemReduceViewTko,
+        MultimemStoreViewTko,
+    )
+    from tessera_tools.dialects.cuda_tile.views import LoadViewTko, StoreViewTko
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import Node, OpState
+
+    Multimem: TypeAlias = MultimemLoadReduceViewTko | MultimemReduceViewTko | MultimemStoreViewTko
+    """Accesses to multicast memory."""
+    ViewAccess: TypeAlias = LoadViewTko | StoreViewTko | AtomicRedViewTko | Multimem
+    """Accesses to a tile of a view."""
+    PointerAccess: TypeAlias = LoadPtrTko | StorePtrTko | AtomicRmwTko | AtomicCasTko
+    """Accesses through tiles of pointers."""
 
 TAIL_GRAMMAR = (
     """
@@ -56,7 +73,7 @@ def read_ordering(state: OpState, ordering: Node, scope: Node) -> None:
         )
 
 
-def ordering_text(op: Any) -> str:
+def ordering_text(op: ViewAccess | PointerAccess) -> str:
     """` weak`, or ` relaxed device`."""
     scope = op.memory_scope
     return f" {MEMORY_ORDERING.text(op.memory_ordering_semantics)}" + (
@@ -89,7 +106,7 @@ def _read_inbounds(state: OpState, words: list[Node]) -> None:
         state.attribute("inbounds", DenseArrayAttr(I1, flags))
 
 
-def write_view_tail(p: Printer, op: Any) -> None:
+def write_view_tail(p: Printer, op: LoadViewTko | StoreViewTko) -> None:
     if op.token is not None:
         p.write(f" token = {p.name(op.token)}")
     if op.optimization_hints is not None:
@@ -98,7 +115,7 @@ def write_view_tail(p: Printer, op: Any) -> None:
     p.attr_dict(op, elide=VIEW_KEYS, keyword=True)
 
 
-def write_inbounds(p: Printer, op: Any) -> None:
+def write_inbounds(p: Printer, op: ViewAccess) -> None:
     """` inbounds = [true, false]`; nothing if no index is declared in bounds."""
     if op.inbounds is not None:
         p.write(f" inbounds = [{', '.join('true' if flag else 'false' for flag in op.inbounds)}]")
@@ -128,7 +145,7 @@ def index_types(state: OpState, indices: list[Node], types: list[Type]) -> list[
     return types
 
 
-def index_types_text(op: Any) -> str:
+def index_types_text(op: ViewAccess) -> str:
     kinds = value_types(op.index)
     if len(set(kinds)) == 1:
         kinds = kinds[:1]
@@ -147,7 +164,9 @@ class OrderedAccess(Op):
         return effects.and_also(write(resource=Resource.ORDER))
 
 
-def check_ordering(op: Any, noun: str, last: str) -> None:
+def check_ordering(
+    op: LoadViewTko | StoreViewTko | LoadPtrTko | StorePtrTko | Multimem, noun: str, last: str
+) -> None:
     """A load is weak, relaxed or acquire, a store weak, relaxed or release; a scope is required unless it is weak."""
     ordering = MEMORY_ORDERING.text(op.memory_ordering_semantics)
     if ordering not in ("weak", "relaxed", last):
@@ -158,16 +177,15 @@ def check_ordering(op: Any, noun: str, last: str) -> None:
         raise op.error(f"memory scope is required for {ordering} {noun}")
 
 
-def check_indices(op: Any) -> None:
+def check_indices(op: LoadViewTko | StoreViewTko | Multimem) -> None:
     """As many indices as the view has dimensions, scalars of one type; a gather's along its sparse dimension a tile."""
     view = op.view.type
-    kinds: list[Any] = value_types(op.index)
+    kinds = [value.type for value in op.index]
     if len(kinds) != view.index_rank:
         raise op.error(f"expected {view.index_rank} index operands (based on view type), got {len(kinds)}")
     check_inbounds(op)
-    sparse = view.sparse_dim if isinstance(view, GatherScatterViewType) else None
-    if sparse is not None:
-        _check_sparse_index(op, view, kinds.pop(sparse))
+    if isinstance(view, GatherScatterViewType):
+        _check_sparse_index(op, view, kinds.pop(view.sparse_dim))
     for kind in kinds:
         if kind.shape:
             raise op.error(f"expected index type to be a scalar tile, got '{kind}'")
@@ -178,7 +196,7 @@ def check_indices(op: Any) -> None:
             )
 
 
-def check_inbounds(op: Any) -> None:
+def check_inbounds(op: ViewAccess) -> None:
     """As many flags as indices."""
     count = len(op.index)
     if op.inbounds is not None and len(op.inbounds) != count:
@@ -187,7 +205,7 @@ def check_inbounds(op: Any) -> None:
         )
 
 
-def _check_sparse_index(op: Operation, view: GatherScatterViewType, kind: Any) -> None:
+def _check_sparse_index(op: Operation, view: GatherScatterViewType, kind: TileType) -> None:
     where = f"at sparse_dim position {view.sparse_dim}"
     if len(kind.shape) != 1:
         raise op.error(

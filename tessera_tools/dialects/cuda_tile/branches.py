@@ -10,8 +10,6 @@ follows the `if` in its block runs.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects.cuda_tile.bodies import Yield
 from tessera_tools.dialects.cuda_tile.constraints import F4E2M1FN
 from tessera_tools.dialects.cuda_tile.control_flow import Break, Continue, If
@@ -38,7 +36,7 @@ def truth(value: Value) -> bool | None:
     """The value of a constant condition (all elements equal); None for other values."""
     return (
         bool(splat(value))
-        if getattr(value.type, "element", None) is I1 and splat(value) is not None
+        if isinstance(value.type, TileType) and value.type.element is I1 and splat(value) is not None
         else None
     )
 
@@ -87,7 +85,7 @@ def move(source: Region, target: Region, rewriter: Rewriter) -> None:
     rewriter.inline_region_before(source, target)
 
 
-def new_if(rewriter: Rewriter, like: Operation, condition: Value, types: list[Type]) -> Any:
+def new_if(rewriter: Rewriter, like: Operation, condition: Value, types: list[Type]) -> If:
     """An `if` without blocks, inserted before `like`."""
     rewriter.set_before(like)
     return rewriter.insert(

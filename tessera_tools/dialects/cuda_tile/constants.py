@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.cuda_tile.constraints import NUMBER_TILE
 from tessera_tools.dialects.cuda_tile.types import FLOATS, INTEGERS, TileType, short_text
@@ -14,6 +14,8 @@ from tessera_tools.ir.types import I1, FloatType, bit_width
 from tessera_tools.opdef import CustomDirective
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects.cuda_tile.core_ops import Constant
+    from tessera_tools.dialects.cuda_tile.structure import Global
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import Node, OpState, Token
 
@@ -54,9 +56,9 @@ class Elements(CustomDirective, name="Elements"):
         if state.definition.results:
             state.types(state.definition.results[0].name, [value.type])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Constant | Global) -> None:
         value = op.value
-        p.write(f" <{value.type.element}: {value.body_text()}> : {short_text(value.type)}")
+        p.write(f" <{value.shaped.element}: {value.body_text()}> : {short_text(value.type)}")
 
     def covers(self) -> tuple[set[str], set[str]]:
         return {self.arguments[0]}, {"result"}
@@ -75,7 +77,7 @@ def read_elements(state: OpState, element: Type, node: Node, type: Type) -> Dens
         )
     if node[0] == "hex":
         return _from_hex(state, node[1][0], type)
-    literals: list[Any] = []
+    literals: list[Token] = []
     shape = _flatten(state, node, literals)
     bits = [_bits(state, token, element) for token in literals]
     if shape and shape != type.shape:
@@ -86,7 +88,7 @@ def read_elements(state: OpState, element: Type, node: Node, type: Type) -> Dens
     return DenseElementsAttr.of(type, bits)
 
 
-def _flatten(state: OpState, node: Node, literals: list[Any]) -> tuple[int, ...]:
+def _flatten(state: OpState, node: Node, literals: list[Token]) -> tuple[int, ...]:
     """Append the literals in row-major order; the shape of the brackets."""
     kind, children = node
     if kind == "number":

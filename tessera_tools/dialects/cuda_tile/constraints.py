@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.dialects.cuda_tile.types import (
     F8E5M3FNU,
@@ -36,7 +35,7 @@ from tessera_tools.ir.types import (
     ShapedType,
     element_type,
 )
-from tessera_tools.opdef import TypeConstraint, derived, of
+from tessera_tools.opdef import Op, TypeConstraint, derived, of
 
 F8E4M3FN, F8E5M2, F8E8M0FNU, F4E2M1FN = map(FloatType, ("f8E4M3FN", "f8E5M2", "f8E8M0FNU", "f4E2M1FN"))
 
@@ -131,23 +130,23 @@ def types_text(types: Sequence[Type]) -> str:
     return ", ".join(f"'{type}'" for type in types)
 
 
-def _values(op: Operation, names: Sequence[str]) -> list[Any]:
-    return [value for name in names if (value := getattr(op, name)) is not None]
+def _values(op: Op, names: Sequence[str]) -> list[Value]:
+    return [value for name in names for value in op.values_of(name.rstrip("_"))]
 
 
-def check_same_shape(op: Operation, *names: str) -> None:
+def check_same_shape(op: Op, *names: str) -> None:
     """The values of the fields (those present) have one shape."""
     if len({shape_of(value) for value in _values(op, names)}) > 1:
         raise op.error(f"failed to verify that all of {{{_names(names)}}} have same shape")
 
 
-def check_same_rank(op: Operation, *names: str) -> None:
+def check_same_rank(op: Op, *names: str) -> None:
     """The values of the fields have one rank."""
     if len({len(shape_of(value)) for value in _values(op, names)}) > 1:
         raise op.error(f"failed to verify that all of {{{_names(names)}}} have same rank")
 
 
-def check_same_element(op: Operation, *names: str) -> None:
+def check_same_element(op: Op, *names: str) -> None:
     """The values of the fields have one element type."""
     if len({element_type(value.type) for value in _values(op, names)}) > 1:
         raise op.error(f"failed to verify that all of {{{_names(names)}}} have the same element type")

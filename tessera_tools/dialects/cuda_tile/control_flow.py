@@ -12,7 +12,8 @@ A terminator without operands may be omitted if it is the default one: `continue
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.cuda_tile import legacy_ops
@@ -99,7 +100,10 @@ class Break(
             )
 
 
-def _enclosing_loop(op: Operation, loops: tuple[type[Operation], ...]) -> Any:
+LoopT = TypeVar("LoopT", bound=Operation)
+
+
+def _enclosing_loop(op: Operation, loops: tuple[type[LoopT], ...]) -> LoopT:
     parent = op.parent_op
     while parent is not None and not isinstance(parent, loops):
         if not isinstance(parent, If):
@@ -113,7 +117,7 @@ def _enclosing_loop(op: Operation, loops: tuple[type[Operation], ...]) -> Any:
     return parent
 
 
-def _check_carried(op: For | Loop, arguments: list[Any]) -> None:
+def _check_carried(op: For | Loop, arguments: Sequence[Value]) -> None:
     inits = op.initValues
     if len(arguments) != len(inits):
         raise op.error(
@@ -189,7 +193,7 @@ class ForSyntax(CustomDirective, name="ForSyntax"):
         p.attr_dict(op, elide={"unsignedCmp", "operandSegmentSizes"})
 
 
-def _write_carried(p: Printer, arguments: Any, inits: Any) -> None:
+def _write_carried(p: Printer, arguments: Sequence[Value], inits: Sequence[Value]) -> None:
     pairs = (f"{p.name(a)} = {p.name(init)}" for a, init in zip(arguments, inits, strict=True))
     p.write(f" iter_values({', '.join(pairs)})")
 
@@ -451,7 +455,7 @@ class _Aggregate(Op):
         if not 0 <= dim < rank:
             raise self.error(f"dimension ({dim}) is out of bound [0, {rank})")
 
-    def _check_identities(self, tiles: list[Any], identities: ArrayAttr) -> None:
+    def _check_identities(self, tiles: Sequence[TileType], identities: ArrayAttr) -> None:
         if len(identities) != len(tiles):
             raise self.error(
                 f"expect identities to match the number of operands but got: {len(tiles)} operands and "

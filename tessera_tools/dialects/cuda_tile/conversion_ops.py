@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from tessera_tools.dialects.cuda_tile.attributes import SIGNEDNESS, OverflowAttr, RoundingAttr
 from tessera_tools.dialects.cuda_tile.constraints import (
     ANY_FLOAT_TILE,
@@ -19,6 +17,7 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     check_same_shape,
 )
 from tessera_tools.dialects.cuda_tile.float_ops import IEEE_MODES, NEAREST_EVEN
+from tessera_tools.dialects.cuda_tile.formats import HasRoundingMode
 from tessera_tools.ir import floats
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.types import F32, F64, TF32, FloatType, element_type, width_of
@@ -98,7 +97,7 @@ class TruncI(Op, name="cuda_tile.trunci", traits=(PURE,)):
             raise self.error("truncating to larger or identical integer")
 
 
-class FToF(Op, name="cuda_tile.ftof", traits=(PURE,)):
+class FToF(HasRoundingMode, Op, name="cuda_tile.ftof", traits=(PURE,)):
     """The value in another floating-point type, rounded if necessary.
 
     Every conversion supports `nearest_even`, except those to f8E8M0FNU, which support `zero` and `positive_inf`;
@@ -106,7 +105,7 @@ class FToF(Op, name="cuda_tile.ftof", traits=(PURE,)):
     supported; from f32 to tf32, `nearest_away`.
     """
 
-    rounding_modes: ClassVar[tuple[str, ...]] = (*IEEE_MODES, "nearest_away")
+    rounding_modes = (*IEEE_MODES, "nearest_away")
 
     from_ = operand(ANY_FLOAT_TILE)
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=NEAREST_EVEN)
@@ -158,10 +157,10 @@ def _ftof_modes(old: Type, new: Type) -> tuple[tuple[str, ...], str]:
     )
 
 
-class FToI(Op, name="cuda_tile.ftoi", traits=(PURE,)):
+class FToI(HasRoundingMode, Op, name="cuda_tile.ftoi", traits=(PURE,)):
     """The integer, rounded toward zero; `saturating` clamps to the range of the type."""
 
-    rounding_modes: ClassVar[tuple[str, ...]] = ("nearest_int_to_zero",)
+    rounding_modes = ("nearest_int_to_zero",)
 
     from_ = operand(ANY_FLOAT_TILE)
     signedness = attribute(SIGNEDNESS)
@@ -179,10 +178,10 @@ class FToI(Op, name="cuda_tile.ftoi", traits=(PURE,)):
             raise self.error("invalid rounding mode specified. Only 'nearest_int_to_zero' is supported")
 
 
-class IToF(Op, name="cuda_tile.itof", traits=(PURE,)):
+class IToF(HasRoundingMode, Op, name="cuda_tile.itof", traits=(PURE,)):
     """The nearest floating-point value."""
 
-    rounding_modes: ClassVar[tuple[str, ...]] = IEEE_MODES
+    rounding_modes = IEEE_MODES
 
     from_ = operand(INT_TILE)
     signedness = attribute(SIGNEDNESS)

@@ -3,10 +3,10 @@ grid."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-from tessera_tools.dialects.cuda_tile import legacy_ops
+from tessera_tools.dialects.cuda_tile import integer_ops, legacy_ops
 from tessera_tools.dialects.cuda_tile.attributes import PREDICATES, BoundedAttr, DivByAttr, SameElementsAttr
 from tessera_tools.dialects.cuda_tile.constraints import (
     ANY_CUDA_TILE,
@@ -273,12 +273,8 @@ class Select(Op, name="cuda_tile.select", traits=(PURE,)):
         if self.result.type is self.cond.type and _splat(if_true) == 1 and _splat(if_false) == 0:
             return [self.cond]
         # select(a == b, a, b) = b and select(a == b, b, a) = a;  with != the other one
-        compare: Any = self.cond.defining_op
-        if (
-            compare is not None
-            and compare.name == "cuda_tile.cmpi"
-            and {yes, no} == {compare.lhs, compare.rhs}
-        ):
+        compare = self.cond.defining_op
+        if isinstance(compare, integer_ops.CmpI) and {yes, no} == {compare.lhs, compare.rhs}:
             predicate = compare.comparison_predicate.value
             if predicate in ("equal", "not_equal"):
                 return [no if predicate == "equal" else yes]
@@ -426,7 +422,7 @@ def _check_bounded(predicate: BoundedAttr, type: Type) -> str | None:
     return None
 
 
-_CHECKS: dict[Any, Any] = {
+_CHECKS: dict[type[Attribute], Callable[..., str | None]] = {
     DivByAttr: _check_div_by,
     SameElementsAttr: _check_same_elements,
     BoundedAttr: _check_bounded,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.attributes import Attribute, HasAliasedParts
 from tessera_tools.ir.builtin_attributes import quote
 from tessera_tools.ir.location import FileLineColLoc, Location
 
@@ -43,7 +43,7 @@ class DIFileAttr(Attribute, name="cuda_tile.di_file"):
         return f"#cuda_tile.di_file<{quote(self.file_name)} in {quote(self.directory)}>"
 
 
-class DICompileUnitAttr(Attribute, name="cuda_tile.di_compile_unit"):
+class DICompileUnitAttr(HasAliasedParts, name="cuda_tile.di_compile_unit"):
     """A compile unit: the root of all scopes."""
 
     file: DIFileAttr
@@ -67,7 +67,7 @@ class DICompileUnitAttr(Attribute, name="cuda_tile.di_compile_unit"):
         return self.alias_text(str)
 
 
-class DILocalScopeAttr(Attribute):
+class DILocalScopeAttr(HasAliasedParts):
     """The base of scopes that hold positions: functions and blocks in them."""
 
 
@@ -89,7 +89,10 @@ class DISubprogramAttr(DILocalScopeAttr, name="cuda_tile.di_subprogram"):
             "scopeLine": int,
         }  # fmt: skip
         found = _fields(s, kinds, optional=("scopeLine",))
-        return cls(*(found[key] for key in list(kinds)[:-1]), found.get("scopeLine", 0))
+        return cls(
+            found["file"], found["line"], found["name"], found["linkageName"], found["compileUnit"],
+            found.get("scopeLine", 0),
+        )  # fmt: skip
 
     alias = "di_subprogram"
 
@@ -140,7 +143,7 @@ class DILexicalBlockAttr(DILocalScopeAttr, name="cuda_tile.di_lexical_block"):
         return self.alias_text(str)
 
 
-class DILocAttr(Location, name="cuda_tile.di_loc"):
+class DILocAttr(HasAliasedParts, Location, name="cuda_tile.di_loc"):
     """A position in a source file, and the scope that it belongs to."""
 
     source: FileLineColLoc

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.cuda_tile.attributes import (
     ORDERING,
@@ -29,8 +29,9 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     shape_text,
     types_text,
 )
-from tessera_tools.ir.core import Operation
-from tessera_tools.ir.types import BF16, F16, F32, F64, TF32, element_type
+from tessera_tools.dialects.cuda_tile.formats import HasRoundingMode
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.types import BF16, F16, F32, F64, TF32, FloatType, element_type
 from tessera_tools.opdef import (
     COMMUTATIVE,
     PURE,
@@ -43,23 +44,26 @@ from tessera_tools.opdef import (
     same_as,
 )
 
+if TYPE_CHECKING:
+    from tessera_tools.dialects.cuda_tile.integer_ops import MmaI
+
 NEAREST_EVEN = RoundingAttr("nearest_even")
 FULL = RoundingAttr("full")
 IEEE_MODES = ("nearest_even", "zero", "negative_inf", "positive_inf")
 
 
-def check_rounding(op: Any) -> None:
+def check_rounding(op: _Rounded | Fma | _Approximated | Sqrt) -> None:
     """The op's rounding mode is one of its class's `rounding_modes`, and one that its element type has."""
     mode, modes = op.rounding_mode.value, op.rounding_modes
     if mode not in modes:
         raise op.error(f"invalid rounding mode specified, expect one of [{', '.join(modes)}]")
     found = element_type(op.result.type)
-    default = op.definition.fields["rounding_mode"].default
+    default = op.definition.attribute("rounding_mode").default
     if mode in ("approx", "full") and op.rounding_mode is not default and found is not F32:
         raise op.error(f"{mode} modifier only supported for f32 data type, but got: '{found}'")
 
 
-def check_flush_to_zero(op: Any) -> None:
+def check_flush_to_zero(op: _Rounded | Fma | _Extremum | _Flushed | Sqrt) -> None:
     """Check that `flush_to_zero` is only used on f32."""
     found = element_type(op.result.type)
     if op.flush_to_zero is not None and found is not F32:
@@ -79,8 +83,8 @@ class _Binary(Op):
     assembly = "$lhs `,` $rhs attr-dict `:` type($result)"
 
 
-class _Rounded(_Binary):
-    rounding_modes: ClassVar[tuple[str, ...]] = IEEE_MODES
+class _Rounded(HasRoundingMode, _Binary):
+    rounding_modes = IEEE_MODES
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=NEAREST_EVEN)
     flush_to_zero = attribute(UNIT_ATTR, optional=True)
     assembly = "$lhs `,` $rhs custom<Rounding>($rounding_mode) ($flush_to_zero^)? attr-dict `:` type($result)"
@@ -116,10 +120,10 @@ class RemF(_Binary, name="cuda_tile.remf", traits=(PURE,)):
     """Remainder of the truncated quotient, with the sign of `lhs`, elementwise."""
 
 
-class Fma(Op, name="cuda_tile.fma", traits=(PURE,)):
+class Fma(HasRoundingMode, Op, name="cuda_tile.fma", traits=(PURE,)):
     """`lhs * rhs + acc`, rounded once, elementwise."""
 
-    rounding_modes: ClassVar[tuple[str, ...]] = IEEE_MODES
+    rounding_modes = IEEE_MODES
 
     lhs = operand(FLOAT_TILE)
     rhs = operand(same_as("lhs"))
@@ -209,9 +213,9 @@ class Log2(_Unary, name="cuda_tile.log2", traits=(PURE,)):
     """Logarithm to base two, elementwise."""
 
 
-class _Approximated(_Unary):
-    rounding_modes: ClassVar[tuple[str, ...]] = ("approx", "full")
-    read_modes: ClassVar[tuple[str, ...]] = RoundingAttr.cases
+class _Approximated(HasRoundingMode, _Unary):
+    rounding_modes = ("approx", "full")
+    read_modes = RoundingAttr.cases
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=FULL)
     assembly = "$source custom<Rounding>($rounding_mode) attr-dict `:` type($result)"
 
@@ -243,10 +247,10 @@ class Rsqrt(_Flushed, name="cuda_tile.rsqrt", traits=(PURE,)):
     """Reciprocal of the square root, elementwise."""
 
 
-class Sqrt(_Unary, name="cuda_tile.sqrt", traits=(PURE,)):
+class Sqrt(HasRoundingMode, _Unary, name="cuda_tile.sqrt", traits=(PURE,)):
     """Square root, elementwise."""
 
-    rounding_modes: ClassVar[tuple[str, ...]] = (*IEEE_MODES, "approx")
+    rounding_modes = (*IEEE_MODES, "approx")
 
     rounding_mode = attribute(enum(RoundingAttr, angled=True), default=NEAREST_EVEN)
     flush_to_zero = attribute(UNIT_ATTR, optional=True)
@@ -299,7 +303,7 @@ class Atan2(Op, name="cuda_tile.atan2", traits=(PURE,)):
 # -- matrix multiplication
 
 
-def check_mma_shapes(op: Any) -> None:
+def check_mma_shapes(op: MmaF | MmaFScaled | MmaI) -> None:
     """`acc += lhs · rhs` with MxK, KxN and MxN, or with one batch dimension before all three."""
     check_same_element(op, "lhs", "rhs")
     check_same_rank(op, "lhs", "rhs", "acc")
@@ -315,8 +319,8 @@ def check_mma_shapes(op: Any) -> None:
     _match(op, "rhs", column, "acc", column, " ")
 
 
-def _match(op: Operation, first: str, first_dim: int, second: str, second_dim: int, space: str = "") -> None:
-    left, right = shape_of(getattr(op, first)), shape_of(getattr(op, second))
+def _match(op: Op, first: str, first_dim: int, second: str, second_dim: int, space: str = "") -> None:
+    left, right = (shape_of(op.values_of(name)[0]) for name in (first, second))
     if left[first_dim] != right[second_dim]:
         raise op.error(
             f"{space}shape error: dim {first_dim} of {first} ({left[first_dim]}) and dim {second_dim} of {second} "
@@ -325,7 +329,7 @@ def _match(op: Operation, first: str, first_dim: int, second: str, second_dim: i
         )
 
 
-MMAF_TYPES = {
+MMAF_TYPES: dict[Type, tuple[FloatType, ...]] = {
     F4E2M1FN: (F16, F32), F8E4M3FN: (F16, F32), F8E5M2: (F16, F32), F16: (F16, F32), BF16: (F32,), TF32: (F32,),
     F32: (F32,), F64: (F64,),
 }  # fmt: skip

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.cuda_tile.attributes import (
@@ -23,7 +24,10 @@ from tessera_tools.ir.types import I32
 from tessera_tools.opdef import CustomDirective
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects.cuda_tile.core_ops import Assume, Extract, Insert, PrintTko
+    from tessera_tools.ir.core import Value
     from tessera_tools.ir.printing import Printer
+    from tessera_tools.opdef import Op
     from tessera_tools.opdef.directive import Node, OpState, Token
 
 HINTS_GRAMMAR = """
@@ -51,14 +55,24 @@ def read_hints(state: OpState, node: Node) -> OptimizationHintsAttr:
     return OptimizationHintsAttr.of(entries)
 
 
-def short_types(types: Any) -> str:
+def short_types(types: Iterable[Type]) -> str:
     """Types, comma-separated, as written inside this dialect's ops."""
     return ", ".join(map(short_text, types))
 
 
-def value_types(values: Any) -> list[Type]:
+def value_types(values: Iterable[Value]) -> list[Type]:
     """The types of values."""
     return [value.type for value in values]
+
+
+class HasRoundingMode:
+    """An op with the attribute `rounding_mode`."""
+
+    __slots__ = ()
+    rounding_modes: ClassVar[tuple[str, ...]] = ()
+    """The modes that the op has."""
+    read_modes: ClassVar[tuple[str, ...]] = ()
+    """The modes that its text may have, if the verifier refuses some of them."""
 
 
 class Rounding(CustomDirective, name="Rounding"):
@@ -70,17 +84,18 @@ class Rounding(CustomDirective, name="Rounding"):
         (mode,) = node
         if mode is None:
             return
-        op_class: Any = state.definition.op_class
-        allowed = getattr(op_class, "read_modes", op_class.rounding_modes)
+        op_class = state.definition.op_class
+        assert issubclass(op_class, HasRoundingMode)
+        allowed = op_class.read_modes or op_class.rounding_modes
         if mode.text not in allowed:
             modes = ", ".join(f"'{case}'" for case in allowed)
             raise state.error(mode, f"expected rounding mode to be one of: {modes}, got: '{mode.text}'")
         state.attribute(self.arguments[0], RoundingAttr(mode.text))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         mode = op.attributes.get(self.arguments[0])
-        default = op.definition.fields[self.arguments[0]].default
-        if mode is None or mode is default:
+        default = op.definition.attribute(self.arguments[0]).default
+        if not isinstance(mode, RoundingAttr) or mode is default:
             p.write(" ")
             p.space()
         else:
@@ -112,9 +127,10 @@ class Keyword(CustomDirective, name="Keyword"):
                     ) from None
                 raise failure from None
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         for key in self.arguments:
-            p.write(f" {op.attributes[key].value}")
+            kind = op.definition.attribute(key).kind
+            p.write(f" {kind.text(op.attributes[key])}")
 
 
 class Indices(CustomDirective, name="Indices"):
@@ -127,9 +143,8 @@ class Indices(CustomDirective, name="Indices"):
         state.operands(self.arguments[0], indices)
         state.types(self.arguments[0], [scalar(I32)] * len(indices))
 
-    def write(self, p: Printer, op: Any) -> None:
-        values = getattr(op, self.arguments[0])
-        p.write(f"[{', '.join(map(p.name, values))}]")
+    def write(self, p: Printer, op: Extract | Insert) -> None:
+        p.write(f"[{', '.join(map(p.name, op.indices))}]")
 
 
 class NanFlags(CustomDirective, name="NanFlags"):
@@ -146,7 +161,7 @@ class NanFlags(CustomDirective, name="NanFlags"):
                 raise state.error(None, f"'{flag}' is given twice")
             state.attribute(flag, UNIT)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         for flag in ("flush_to_zero", "propagate_nan"):
             if flag in op.attributes:
                 p.write(f" {flag}")
@@ -170,14 +185,16 @@ class AssumePredicate(CustomDirective, name="AssumePredicate"):
             if not isinstance(predicate, DivByAttr | SameElementsAttr | BoundedAttr):
                 raise state.error(None, "expected assume predicate attribute")
         elif kind == "div_by":
-            predicate = DivByAttr(*(None if token is None else integer_of(token.text) for token in children))
+            divisor, *every = (None if token is None else integer_of(token.text) for token in children)
+            assert divisor is not None
+            predicate = DivByAttr(divisor, *every)
         elif kind == "same_elements":
             predicate = SameElementsAttr(tuple(integer_of(token.text) for token in children[0]))
         else:
             predicate = BoundedAttr(*(integer_of(bound[0].text) if bound else None for bound in children))
         state.attribute("predicate", predicate)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Assume) -> None:
         p.write(f" {op.predicate.body()}")
 
 
@@ -200,7 +217,7 @@ class Print(CustomDirective, name="Print"):
             state.attribute(key, value)
         state.types("result_token", [TOKEN if result is None else result])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: PrintTko) -> None:
         p.write(f" {quote(op.str_.value)}")
         for value in op.args:
             p.write(f", {p.name(value)}")
@@ -212,7 +229,15 @@ class Print(CustomDirective, name="Print"):
         p.write(f" -> {short_text(op.result_token.type)}")
 
 
-def read_keywords(state: Any, ordering: Node, scope: Node) -> None:
+class HasOrderings:
+    """An op with the attributes `memory_ordering_semantics` and `memory_scope`, on pointers or atomic."""
+
+    __slots__ = ()
+    orderings: ClassVar[tuple[str, ...]] = ()
+    """The orderings that an error names."""
+
+
+def read_keywords(state: OpState, ordering: Node, scope: Node) -> None:
     """The two keywords at the head of a memory op on pointers; the verifier checks the combination."""
     for key, kind, token in (
         ("memory_ordering_semantics", MEMORY_ORDERING, ordering),
@@ -223,11 +248,13 @@ def read_keywords(state: Any, ordering: Node, scope: Node) -> None:
         try:
             state.attribute(key, kind.build(token))
         except ValueError:
-            cases = ("tl_blk", "device", "sys") if token is scope else state.definition.op_class.orderings
+            op_class = state.definition.op_class
+            assert issubclass(op_class, HasOrderings)
+            cases = ("tl_blk", "device", "sys") if token is scope else op_class.orderings
             raise wrong_keyword(state, token, key, cases) from None
 
 
-def wrong_keyword(state: OpState, token: Token, key: str, cases: Node) -> Any:
+def wrong_keyword(state: OpState, token: Token, key: str, cases: Iterable[str]) -> DiagnosticError:
     """The error for a keyword that is none of an attribute's."""
     return state.error(
         token,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.cuda_tile.bodies import Yield
 from tessera_tools.dialects.cuda_tile.types import LegacyPartitionViewType, LegacyTensorViewType
@@ -28,6 +28,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import Node, OpState
 
 
@@ -53,7 +54,7 @@ class LegacyViewSyntax(CustomDirective, name="LegacyViewSyntax"):
             state.attribute(key, value)
         state.types("result", [view])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: LegacyTensorView) -> None:
         lists = []
         for extents, values in ((op.static_shape, iter(op.shape)), (op.static_strides, iter(op.strides))):
             lists.append(", ".join(p.name(next(values)) if v == DYNAMIC else str(v) for v in extents))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.cuda_tile.accesses import (
     TAIL_GRAMMAR,
@@ -22,11 +22,17 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     pointee_of,
     shape_of,
 )
-from tessera_tools.dialects.cuda_tile.formats import read_keywords, short_types, value_types, wrong_keyword
+from tessera_tools.dialects.cuda_tile.formats import (
+    HasOrderings,
+    read_keywords,
+    short_types,
+    value_types,
+    wrong_keyword,
+)
 from tessera_tools.dialects.cuda_tile.types import NUMBERS, TileType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Operation, Value
-from tessera_tools.ir.types import BF16, F16, F32, F64, I1, I32, I64, bit_width
+from tessera_tools.ir.types import BF16, F16, F32, F64, I1, I32, I64, FloatType, IntegerType, bit_width
 from tessera_tools.opdef import (
     PURE,
     READ_WRITE,
@@ -46,6 +52,8 @@ from tessera_tools.opdef import (
 from tessera_tools.opdef import result as output
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects.cuda_tile.accesses import PointerAccess
+    from tessera_tools.dialects.cuda_tile.view_atomics import AtomicRedViewTko
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import Node, OpState
 
@@ -131,12 +139,12 @@ def _may_mask(kind: Type) -> bool:
     return not isinstance(kind, TileType) or kind.element is I1 or kind.element not in NUMBERS
 
 
-def write_pointer_tail(p: Printer, op: Any, *, keyword: bool) -> None:
+def write_pointer_tail(p: Printer, op: PointerAccess, *, keyword: bool) -> None:
     """Token, hints and other attributes, as the ops on pointers have them; loads and stores with the keyword."""
     if op.token is not None:
         p.write(f" token={p.name(op.token)}")
     hints = op.attributes.get("optimization_hints")
-    if hints is not None:
+    if isinstance(hints, OptimizationHintsAttr):
         p.write(f" optimization_hints = {hints.body()}")
     p.attr_dict(op, elide=_KEYS, keyword=keyword)
 
@@ -150,7 +158,9 @@ def _check_pointee(op: Operation, pointers: Value[TileType], element: Type, noun
         raise op.error(f"expected pointee type ('{pointee}') to match element type of '{noun}' ('{element}')")
 
 
-class LoadPtrTko(OrderedAccess, name="cuda_tile.load_ptr_tko", traits=(MemoryEffects(read("source")),)):
+class LoadPtrTko(
+    HasOrderings, OrderedAccess, name="cuda_tile.load_ptr_tko", traits=(MemoryEffects(read("source")),)
+):
     """Gathers elements from a tile of pointers; if the mask is false, the padding value (or an unspecified one)."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)
@@ -162,7 +172,7 @@ class LoadPtrTko(OrderedAccess, name="cuda_tile.load_ptr_tko", traits=(MemoryEff
     optimization_hints = attribute(of_class(OptimizationHintsAttr), optional=True)
     result = output(ANY_TILE)
     result_token = output(TOKEN_TYPE)
-    orderings: ClassVar[tuple[str, ...]] = _ORDERINGS
+    orderings = _ORDERINGS
     assembly = "custom<PointerSyntax>"
 
     def verify_op(self) -> None:
@@ -179,7 +189,7 @@ class LoadPtrTko(OrderedAccess, name="cuda_tile.load_ptr_tko", traits=(MemoryEff
 
 
 class StorePtrTko(
-    OrderedAccess, name="cuda_tile.store_ptr_tko", traits=(MemoryEffects(write("destination")),)
+    HasOrderings, OrderedAccess, name="cuda_tile.store_ptr_tko", traits=(MemoryEffects(write("destination")),)
 ):
     """Scatters elements to a tile of pointers, if the mask is true."""
 
@@ -191,7 +201,7 @@ class StorePtrTko(
     token = optional_operand(TOKEN_TYPE)
     optimization_hints = attribute(of_class(OptimizationHintsAttr), optional=True)
     result_token = output(TOKEN_TYPE)
-    orderings: ClassVar[tuple[str, ...]] = _ORDERINGS
+    orderings = _ORDERINGS
     assembly = "custom<PointerSyntax>"
 
     def verify_op(self) -> None:
@@ -267,7 +277,7 @@ def _check_atomic_order(op: AtomicRmwTko | AtomicCasTko) -> None:
         raise op.error("memory ordering semantics must be one of: relaxed, acquire, release, acq_rel")
 
 
-def check_atomic_mode(op: Any, element: Type) -> None:
+def check_atomic_mode(op: AtomicRmwTko | AtomicRedViewTko, element: Type) -> None:
     """The mode is one that the element type has."""
     mode = ATOMIC_MODE.text(op.mode)
     if mode == "addf":
@@ -280,7 +290,7 @@ def check_atomic_mode(op: Any, element: Type) -> None:
         raise op.error(f"'{mode}' works only with integers i32 and i64")
 
 
-class AtomicRmwTko(Op, name="cuda_tile.atomic_rmw_tko", traits=(READ_WRITE,)):
+class AtomicRmwTko(HasOrderings, Op, name="cuda_tile.atomic_rmw_tko", traits=(READ_WRITE,)):
     """Reads, modifies and writes elements in one step each; the result is what was there before."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)
@@ -292,7 +302,7 @@ class AtomicRmwTko(Op, name="cuda_tile.atomic_rmw_tko", traits=(READ_WRITE,)):
     token = optional_operand(TOKEN_TYPE)
     result = output(same_as("arg"))
     result_token = output(TOKEN_TYPE)
-    orderings: ClassVar[tuple[str, ...]] = _ORDERINGS
+    orderings = _ORDERINGS
     assembly = "custom<AtomicSyntax>"
 
     def verify_op(self) -> None:
@@ -304,7 +314,7 @@ class AtomicRmwTko(Op, name="cuda_tile.atomic_rmw_tko", traits=(READ_WRITE,)):
         _check_atomic_order(self)
 
 
-class AtomicCasTko(Op, name="cuda_tile.atomic_cas_tko", traits=(READ_WRITE,)):
+class AtomicCasTko(HasOrderings, Op, name="cuda_tile.atomic_cas_tko", traits=(READ_WRITE,)):
     """Atomically writes `val` to each element equal to `cmp`; the result is the previous value."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)
@@ -316,14 +326,14 @@ class AtomicCasTko(Op, name="cuda_tile.atomic_cas_tko", traits=(READ_WRITE,)):
     token = optional_operand(TOKEN_TYPE)
     result = output(same_as("cmp"))
     result_token = output(TOKEN_TYPE)
-    orderings: ClassVar[tuple[str, ...]] = _ORDERINGS
+    orderings = _ORDERINGS
     assembly = "custom<AtomicSyntax>"
 
     def verify_op(self) -> None:
         check_same_shape(self, "pointers", "cmp", "val", "result")
         element = self.val.type.element
         _check_pointee(self, self.pointers, element, "val")
-        if not hasattr(element, "width") or bit_width(element) not in (32, 64):
+        if not isinstance(element, IntegerType | FloatType) or bit_width(element) not in (32, 64):
             raise self.error("expect only float or integer types with 32 or 64 bit")
         if self.mask is not None and shape_of(self.mask) != shape_of(self.val):
             raise self.error("failed to verify that all of {pointers, val, cmp and mask} have same shape")

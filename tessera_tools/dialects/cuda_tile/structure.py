@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.cuda_tile.attributes import OptimizationHintsAttr, SymbolVisibilityAttr
 from tessera_tools.dialects.cuda_tile.constraints import ANY_CUDA_TILE, SCALAR_POINTER, pointee_of
@@ -49,6 +49,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects.cuda_tile.testing import TestFunc
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import Node, OpState
 
@@ -129,11 +130,12 @@ class EntrySyntax(CustomDirective, name="EntrySyntax"):
             state.argument_location(token, location)
         state.region("body", body, [(entry[0], entry[1]) for entry in arguments])
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Entry | TestFunc) -> None:
         p.write(f" {symbol_text(op.sym_name.value)}(")
         attributes = op.arg_attrs.elements if op.arg_attrs is not None else ()
         for i, argument in enumerate(op.body.entry.arguments):
-            braced = f" {attributes[i]}" if i < len(attributes) and attributes[i].entries else ""
+            entry = attributes[i] if i < len(attributes) else None
+            braced = f" {entry}" if isinstance(entry, DictionaryAttr) and entry.entries else ""
             place = p.argument_location(argument)
             p.write(f"{', ' if i else ''}{p.name(argument)}: {short_text(argument.type)}{braced}{place}")
         p.write(")")
@@ -193,10 +195,10 @@ class Return(
                 )
 
 
-def check_argument_attributes(op: Any) -> None:
+def check_argument_attributes(op: Entry | TestFunc) -> None:
     """Attributes of arguments are those of dialects, as `x.name`. Raises DiagnosticError."""
     for entry in op.arg_attrs.elements if op.arg_attrs is not None else ():
-        if any("." not in key for key, _ in entry.entries):
+        if isinstance(entry, DictionaryAttr) and any("." not in key for key, _ in entry.entries):
             raise op.error("arguments may only have dialect attributes")
 
 

@@ -8,7 +8,7 @@ multimem_store_view_tko weak %view, %tile[%i] token = %t : partition_view<…>, 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.cuda_tile.accesses import (
     INBOUNDS,
@@ -34,7 +34,7 @@ from tessera_tools.dialects.cuda_tile.constraints import (
     shape_of,
     shape_text,
 )
-from tessera_tools.dialects.cuda_tile.formats import read_keywords, short_types, value_types
+from tessera_tools.dialects.cuda_tile.formats import HasOrderings, read_keywords, short_types, value_types
 from tessera_tools.dialects.cuda_tile.memory import ATOMIC_MODE, check_atomic_mode
 from tessera_tools.dialects.cuda_tile.types import TOKEN, GatherScatterViewType, TokenType, short_text
 from tessera_tools.ir.types import BF16, F16, F32, F64, I32, I64, FloatType, IntegerType, bit_width
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from tessera_tools.opdef.directive import Node, OpState
 
 
-def _write_token_and_bounds(p: Printer, op: Any) -> None:
+def _write_token_and_bounds(p: Printer, op: AtomicRedViewTko) -> None:
     if op.token is not None:
         p.write(f" token = {p.name(op.token)}")
     write_inbounds(p, op)
@@ -103,7 +103,7 @@ class AtomicViewSyntax(CustomDirective, name="AtomicViewSyntax"):
         p.write(f" : {types}{index_types_text(op)} -> {short_text(op.result_token.type)}")
 
 
-class AtomicRedViewTko(Op, name="cuda_tile.atomic_red_view_tko", traits=(READ_WRITE,)):
+class AtomicRedViewTko(HasOrderings, Op, name="cuda_tile.atomic_red_view_tko", traits=(READ_WRITE,)):
     """Reduces a tile into one tile of a view, each element in one step; what was there before is not returned."""
 
     memory_ordering_semantics = attribute(MEMORY_ORDERING)
@@ -115,7 +115,7 @@ class AtomicRedViewTko(Op, name="cuda_tile.atomic_red_view_tko", traits=(READ_WR
     token = optional_operand(TOKEN_TYPE)
     inbounds = attribute(INBOUNDS, optional=True)
     result_token = result(TOKEN_TYPE)
-    orderings: ClassVar[tuple[str, ...]] = ("weak", "relaxed", "acquire", "release", "acq_rel")
+    orderings = ("weak", "relaxed", "acquire", "release", "acq_rel")
     assembly = "custom<AtomicViewSyntax>"
 
     def verify_op(self) -> None:

@@ -7,7 +7,8 @@ Memory operations are ordered by tokens only (`_tko`), not by their place in the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.cuda_tile import legacy_ops
 from tessera_tools.dialects.cuda_tile.accesses import (
@@ -48,6 +49,7 @@ from tessera_tools.dialects.cuda_tile.types import (
     short_text,
 )
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import DYNAMIC
 from tessera_tools.opdef import (
@@ -69,7 +71,7 @@ from tessera_tools.opdef import (
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import Node, OpState
+    from tessera_tools.opdef.directive import Node, OpState, Token
 
 
 class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
@@ -115,7 +117,9 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
             state.attribute(key, value)
         state.types("result", [view])
 
-    def _dynamic(self, state: OpState, noun: str, extents: Any, expected: tuple[int, ...]) -> list[Any]:
+    def _dynamic(
+        self, state: OpState, noun: str, extents: list[Node], expected: tuple[int, ...]
+    ) -> list[Token]:
         """The values among the extents, which are compared with those of the type."""
         for kind, (token,) in extents:
             if kind == "wrong":
@@ -126,7 +130,7 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
                 f"expected {noun} declaration to contain {len(expected)} elements due to tensor_view type, but "
                 f"{len(extents)} were provided",
             )
-        tokens = []
+        tokens: list[Token] = []
         for i, ((kind, (token,)), extent) in enumerate(zip(extents, expected, strict=True)):
             found = DYNAMIC if kind == "value" else integer_of(token.text)
             if found != extent:
@@ -139,7 +143,7 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
                 tokens.append(token)
         return tokens
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: MakeTensorView) -> None:
         view = op.result.type
         shape = _extents(p, view.shape, op.dynamicShape)
         strides = _extents(p, view.strides, op.dynamicStrides)
@@ -147,13 +151,14 @@ class TensorViewSyntax(CustomDirective, name="TensorViewSyntax"):
         p.attr_dict(op, elide={"operandSegmentSizes"})
         dynamic = (*op.dynamicShape, *op.dynamicStrides)
         given = [dynamic[0].type] if dynamic else []
-        if op.base.type.element.kind is not None:
+        pointer = op.base.type.element
+        if isinstance(pointer, PointerType) and pointer.kind is not None:
             given.insert(0, op.base.type)
         p.write(f" : {short_types(given)} -> " if given else " : ")
         p.write(short_text(view))
 
 
-def _extents(p: Printer, extents: tuple[int, ...], dynamic: list[Any]) -> str:
+def _extents(p: Printer, extents: tuple[int, ...], dynamic: Sequence[Value]) -> str:
     values = iter(dynamic)
     return ", ".join(p.name(next(values)) if extent == DYNAMIC else str(extent) for extent in extents)
 
@@ -220,7 +225,7 @@ class PartitionSyntax(CustomDirective, name="PartitionSyntax"):
         p.write(f" : {short_text(op.result.type)}")
 
 
-_VIEW_OF: dict[str, type[Any]] = {
+_VIEW_OF: dict[str, type[PartitionViewType | StridedViewType | GatherScatterViewType]] = {
     "make_partition_view": PartitionViewType,
     "make_strided_view": StridedViewType,
     "make_gather_scatter_view": GatherScatterViewType,
@@ -229,7 +234,7 @@ _VIEW_OF: dict[str, type[Any]] = {
 
 class _MakeTileView(Op):
     tensor_view = operand(TENSOR_VIEW)
-    result = result(TILE_VIEW)
+    result = result(of(PartitionViewType, StridedViewType, GatherScatterViewType))
     assembly = "custom<PartitionSyntax>"
 
     def verify_op(self) -> None:
@@ -255,20 +260,11 @@ class MakeGatherScatterView(_MakeTileView, name="cuda_tile.make_gather_scatter_v
     result = result(of(GatherScatterViewType, summary="gather/scatter view type"))
 
 
-class MakePartitionView(Op, name="cuda_tile.make_partition_view", traits=(PURE,)):
+class MakePartitionView(_MakeTileView, name="cuda_tile.make_partition_view", traits=(PURE,)):
     """A tensor cut into a grid of tiles."""
 
     tensor_view = operand(TENSOR_VIEW)
     result = result(PARTITION_VIEW)
-    assembly = "custom<PartitionSyntax>"
-
-    def verify_op(self) -> None:
-        found, expected = self.tensor_view.type, self.result.type.tensor_view
-        if found is not expected:
-            raise self.error(
-                f"expected the type of the provided tensor_view value ('{found}') to be the same as the view's "
-                f"tensor_view type ('{expected}')"
-            )
 
 
 class ShapeSyntax(CustomDirective, name="ShapeSyntax"):

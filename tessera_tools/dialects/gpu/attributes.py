@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.opdef import (
@@ -12,6 +12,8 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from tessera_tools.ir.scanner import Scanner
 
 
@@ -22,7 +24,7 @@ class _ShortEnum(EnumAttr):
         return f"#gpu<{self.name[4:]} {self.value}>"
 
     @classmethod
-    def parse_inside(cls, scanner: Scanner) -> Any:
+    def parse_inside(cls, scanner: Scanner) -> Self:
         """The case, after `#gpu<dim`."""
         return cls(scanner.word())
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.gpu.attributes import AsyncTokenType
 from tessera_tools.dialects.gpu.structure import Func, Module, verify_attributions
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr, SymbolRefAttr, i64
 from tessera_tools.ir.core import BlockArgument, Value
 from tessera_tools.ir.symbols import lookup_symbol
@@ -26,6 +27,7 @@ from tessera_tools.opdef import (
     same_as,
     variadic_operand,
 )
+from tessera_tools.opdef.directive import Token
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
@@ -244,9 +246,9 @@ custom_private: "private" arguments -> present | -> absent
         groups = [("grid_size", blocks), ("block_size", threads)]
         if clusters is not None:
             groups.append(("cluster_size", clusters[0]))
-        places: list[tuple[Any, Any]] = []
-        extents: list[tuple[Any, Any]] = []
-        cluster: list[tuple[Any, Any]] = []
+        places: list[tuple[Token, Type | None]] = []
+        extents: list[tuple[Token, Type | None]] = []
+        cluster: list[tuple[Token, Type | None]] = []
         for prefix, (names, sizes) in groups:
             if len(names) != 3 or len(sizes) != 3:
                 raise state.error(
@@ -265,7 +267,7 @@ custom_private: "private" arguments -> present | -> absent
         for key, given in (("module", module), ("function", function)):
             if given is not None:
                 state.attribute(key, SymbolRefAttr(given[0][0][0]))
-        buffers: list[tuple[Any, Any]] = []
+        buffers: list[tuple[Token, Type | None]] = []
         for form, children in (workgroup, private):
             buffers += [(entry[0], entry[1]) for entry in (children[0] if form == "present" else [])]
         count = len(workgroup[1][0]) if workgroup[0] == "present" else 0

@@ -5,7 +5,7 @@ The ops are read, verified and printed; no pass lowers them. `nvvm.mma.sync` has
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.gpu.attributes import ElementwiseAttr, short
 from tessera_tools.dialects.memref.layouts import strided
@@ -82,7 +82,7 @@ def _row(type: Type) -> Type:
 
 
 def _matrix_of(*elements: Type) -> TypeConstraint[MMAMatrixType]:
-    words = {
+    words: dict[Type, str] = {
         SI8: "8-bit signed integer", UI8: "8-bit unsigned integer", I32: "32-bit signless integer",
         F16: "16-bit float", F32: "32-bit float", F64: "64-bit float",
     }  # fmt: skip
@@ -92,7 +92,7 @@ def _matrix_of(*elements: Type) -> TypeConstraint[MMAMatrixType]:
     )
 
 
-def _element(matrix: Any) -> Type | None:
+def _element(matrix: Type | None) -> Type | None:
     return matrix.element if isinstance(matrix, MMAMatrixType) else None
 
 

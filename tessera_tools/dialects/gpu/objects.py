@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import (
@@ -63,8 +63,8 @@ class ObjectAttr(Attribute, name="gpu.object"):
         s.expect("<")
         target = s.attribute()
         s.expect(",")
-        properties: Any = None
-        kernels: Any = None
+        properties: DictionaryAttr | None = None
+        kernels: Attribute | None = None
         while True:
             if s.peek('"'):
                 form = "fatbin"
@@ -72,7 +72,10 @@ class ObjectAttr(Attribute, name="gpu.object"):
             form = s.word()
             s.expect("=")
             if form == "properties":
-                properties = s.attribute()
+                given = s.attribute()
+                if not isinstance(given, DictionaryAttr):
+                    raise s.error(f"expected a dictionary as properties, found '{given}'")
+                properties = given
             elif form == "kernels":
                 kernels = s.attribute()
             else:

@@ -5,8 +5,6 @@ The ops are read, verified and printed; no pass lowers them.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects.gpu.attributes import (
     AsyncTokenType,
     PruneFlagAttr,
@@ -15,6 +13,7 @@ from tessera_tools.dialects.gpu.attributes import (
     short,
 )
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import TypeAttr
 from tessera_tools.ir.types import INDEX
 from tessera_tools.opdef import (
     ANY_INDEX,
@@ -32,6 +31,7 @@ from tessera_tools.opdef import (
     variadic_result,
 )
 from tessera_tools.opdef.constraints import Exactly
+from tessera_tools.opdef.fields import AttributeField
 
 _TOKEN = of(AsyncTokenType, summary="async token type")
 
@@ -64,11 +64,11 @@ _PRODUCT = _Handle(SpGEMMHandleType(), "SpGEMM operation")
 _ASYNC = "custom<Async>($async_dependencies, type($async_token))"
 
 
-def _mode(key: str) -> Any:
+def _mode(key: str) -> AttributeField[TransposeModeAttr]:
     return attribute(short(TransposeModeAttr), default=TransposeModeAttr("NON_TRANSPOSE"), key=key)
 
 
-def _compute_type() -> Any:
+def _compute_type() -> AttributeField[TypeAttr]:
     return attribute(TYPE_ATTR, key="computeType")
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tessera_tools.dialects.func import SIGNATURE_GRAMMAR, FunctionLike, read_signature
 from tessera_tools.dialects.gpu.attributes import AddressSpaceAttr
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import (
     UNIT,
     ArrayAttr,
@@ -183,7 +184,7 @@ _EXTENTS: AttrKind[DenseArrayAttr] = AttrKind(
 def _extents(name: str) -> OpRule:
     """The rule of an attribute with the size of a kernel's blocks, grid or clusters, on any function."""
 
-    def rule(op: Operation, value: Any) -> str | None:
+    def rule(op: Operation, value: Attribute) -> str | None:
         if not isinstance(value, DenseArrayAttr) or value.element is not I32:
             return f"'{op.name}' op {name} must be a dense i32 array"
         return None if len(value) == 3 else f"'{op.name}' op {name} must contain exactly 3 elements"

@@ -16,7 +16,7 @@ from tessera_tools.ir.builtin_attributes import (
     UNIT,
     IntegerAttr,
 )
-from tessera_tools.ir.types import DYNAMIC, I1, I8, I32, INDEX, MemRefType, VectorType
+from tessera_tools.ir.types import DYNAMIC, I1, I8, I32, INDEX, MemRefType, VectorType, element_type
 from tessera_tools.opdef import (
     ANY_FLOAT,
     ANY_INTEGER,
@@ -178,7 +178,7 @@ class _Reduction(Op):
     def verify_kind(self, type: Type, kind: str) -> None:
         """Check that the operation suits the element type."""
         is_float = kind.endswith("f")
-        element = getattr(type, "element", type)
+        element = element_type(type)
         if is_float and not ANY_FLOAT.accepts(element):
             raise self.error(f"`{kind}` reduction operation is not compatible with type '{type}'")
         if kind not in ("add", "mul") and not is_float and not ANY_INTEGER.accepts(element):

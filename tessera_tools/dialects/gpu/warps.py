@@ -156,7 +156,7 @@ class SubgroupBroadcast(Op, name="gpu.subgroup_broadcast", traits=(NO_EFFECT,)):
 def _confined(summary: str, accepts: Callable[[int], bool]) -> AttrKind[IntegerAttr]:
     return AttrKind(
         f"{I32_ATTR.summary} whose {summary}",
-        lambda a: I32_ATTR.check(a) and accepts(a.value),
+        lambda a: isinstance(a, IntegerAttr) and I32_ATTR.check(a) and accepts(a.value),
         I32_ATTR.symbol,
         I32_ATTR.build,
         I32_ATTR.text,

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects.llvm.base import INTEGER, VECTOR, Emitter, LLVMOp
 from tessera_tools.dialects.llvm.syntax import element_at, shuffled
 from tessera_tools.dialects.llvm.types import ArrayType, StructType
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.types import VectorType
 from tessera_tools.opdef import I32_ARRAY, I64_ARRAY, PURE, attribute, derived, of, operand, result, same_as
 
 AGGREGATE = of(StructType, ArrayType, summary="LLVM aggregate type")
 
 
-def _at(container: Any, position: Any) -> Type | None:
+def _at(container: Type | None, position: DenseArrayAttr | None) -> Type | None:
     return None if position is None else element_at(container, position.values)
 
 

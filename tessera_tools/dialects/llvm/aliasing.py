@@ -8,7 +8,7 @@ LLVM LangRef, "'noalias' and 'alias.scope' Metadata", "'tbaa' Metadata", "'llvm.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.dialects.llvm.records import (
     ATTRIBUTE,
@@ -17,6 +17,7 @@ from tessera_tools.dialects.llvm.records import (
     STRING,
     TEXT,
     Parameter,
+    Parametrized,
     Record,
     record,
 )
@@ -24,13 +25,15 @@ from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DistinctAttr, StringAttr
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from tessera_tools.ir.scanner import Scanner
 
 
 class AccessGroupAttr(Record, name="llvm.access_group"):
     """A set of accesses; loops name those that are independent in different iterations."""
 
-    id: Any
+    id: DistinctAttr
     parameters_as: ClassVar = {"id": ATTRIBUTE}
 
     def verify(self) -> None:
@@ -41,8 +44,8 @@ class AccessGroupAttr(Record, name="llvm.access_group"):
 class AliasScopeDomainAttr(Record, name="llvm.alias_scope_domain"):
     """A domain of alias scopes."""
 
-    id: Any
-    description: Any = None
+    id: StringAttr | DistinctAttr
+    description: StringAttr | None = None
     parameters_as: ClassVar = {"id": ATTRIBUTE, "description": STRING}
 
     def verify(self) -> None:
@@ -53,9 +56,9 @@ class AliasScopeDomainAttr(Record, name="llvm.alias_scope_domain"):
 class AliasScopeAttr(Record, name="llvm.alias_scope"):
     """A scope: an access in it aliases none that names it in `noalias_scopes`."""
 
-    id: Any
-    domain: Any
-    description: Any = None
+    id: StringAttr | DistinctAttr
+    domain: AliasScopeDomainAttr
+    description: StringAttr | None = None
     parameters_as: ClassVar = {
         "id": ATTRIBUTE,
         "domain": record(lambda: AliasScopeDomainAttr),
@@ -72,18 +75,18 @@ class AliasScopeAttr(Record, name="llvm.alias_scope"):
 class TBAARootAttr(Record, name="llvm.tbaa_root"):
     """The root of a tree of types: those of one language."""
 
-    id: Any = None
+    id: StringAttr | None = None
     parameters_as: ClassVar = {"id": STRING}
 
     def text(self) -> str:
         return f"#{self.name}{self.parameters_text() if self.id is not None else ''}"
 
     @classmethod
-    def parse(cls, s: Scanner) -> Any:
+    def parse(cls, s: Scanner) -> Self:
         return super().parse(s) if s.peek("<") else cls()
 
 
-class TBAAMemberAttr(Attribute, name="llvm.tbaa_member"):
+class TBAAMemberAttr(Parametrized, name="llvm.tbaa_member"):
     """`<#desc, 4>`: a type in another one, at an offset in bytes."""
 
     type_desc: Attribute
@@ -95,9 +98,6 @@ class TBAAMemberAttr(Attribute, name="llvm.tbaa_member"):
 
     def parameters_text(self) -> str:
         return f"<{self.type_desc}, {self.offset}>"
-
-    def text(self) -> str:
-        return f"#{self.name}{self.parameters_text()}"
 
     @classmethod
     def parse(cls, s: Scanner) -> TBAAMemberAttr:
@@ -126,8 +126,8 @@ class TBAATypeDescriptorAttr(Record, name="llvm.tbaa_type_desc"):
 class TBAATagAttr(Record, name="llvm.tbaa_tag"):
     """The type of an access: `access_type`, at `offset` in `base_type`."""
 
-    base_type: Any
-    access_type: Any
+    base_type: TBAATypeDescriptorAttr
+    access_type: TBAATypeDescriptorAttr
     offset: int
     constant: bool = False
     parameters_as: ClassVar = {

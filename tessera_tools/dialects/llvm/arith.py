@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
 from tessera_tools.dialects.arith.constants import bits_of
@@ -25,7 +25,7 @@ from tessera_tools.dialects.llvm.base import (
     fastmath,
     fastmath_text,
 )
-from tessera_tools.dialects.llvm.types import StructType
+from tessera_tools.dialects.llvm.types import PointerType, StructType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation
@@ -402,9 +402,11 @@ class Bitcast(_PlainCast, name="llvm.bitcast", traits=(PURE,)):
             raise self.error(f"casts '{before}' to '{after}', which has another number of bits")
 
 
-def _pointed(type: Any) -> Any:
+def _pointed(type: Type) -> PointerType:
     """The pointer, or the element of a vector of pointers."""
-    return type.element if isinstance(type, VectorType) else type
+    found = type.element if isinstance(type, VectorType) else type
+    assert isinstance(found, PointerType)
+    return found
 
 
 def _total_bits(type: Type) -> int | None:

@@ -6,12 +6,21 @@ keywords only the custom form writes (`predicate = 2 : i64` is `"slt"`), and bit
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.dialects.arith.attributes import CMPF_PREDICATES, CMPI_PREDICATES
 from tessera_tools.dialects.llvm.aliasing import AccessGroupAttr, AliasScopeAttr, TBAATagAttr
-from tessera_tools.dialects.llvm.records import ATTRIBUTE, BOOL, INTEGER, STRING, WORD, Record, record
-from tessera_tools.ir.attributes import Attribute
+from tessera_tools.dialects.llvm.records import (
+    BOOL,
+    INTEGER,
+    NUMBER,
+    STRING,
+    WORD,
+    Parametrized,
+    Record,
+    record,
+)
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import (
     ArrayAttr,
     IntegerAttr,
@@ -24,6 +33,8 @@ from tessera_tools.ir.types import I32, I64
 from tessera_tools.opdef import AttrKind, EnumAttr, integer_enum
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from tessera_tools.ir.scanner import Scanner
     from tessera_tools.opdef.directive import Node
 
@@ -43,7 +54,7 @@ class _Flags(EnumAttr):
         return cls.of(*words)
 
     @classmethod
-    def of(cls, *words: str) -> Any:
+    def of(cls, *words: str) -> Self:
         """The flags of the given names."""
         for word in words:
             if word not in cls.cases:
@@ -60,7 +71,7 @@ class FastmathFlagsAttr(_Flags, name="llvm.fastmath"):
     cases = ("none", "nnan", "ninf", "nsz", "arcp", "contract", "afn", "reassoc", "fast")
 
     @classmethod
-    def of(cls, *words: str) -> Any:
+    def of(cls, *words: str) -> Self:
         if "fast" in words or set(cls.cases[1:-1]) <= set(words):
             return cls("fast")
         return super().of(*words)
@@ -173,18 +184,15 @@ class AddressSpaceAttr(Attribute, name="llvm.address_space"):
         return cls(space)
 
 
-class ConstantRangeAttr(Attribute, name="llvm.constant_range"):
+class ConstantRangeAttr(Parametrized, name="llvm.constant_range"):
     """`#llvm.constant_range<i32, 0, 1024>`: from the lower bound up to, without, the upper."""
 
-    type: Any
+    type: Type
     lower: int
     upper: int
 
     def parameters_text(self) -> str:
         return f"<{self.type}, {self.lower}, {self.upper}>"
-
-    def text(self) -> str:
-        return f"#llvm.constant_range{self.parameters_text()}"
 
     @classmethod
     def parse(cls, s: Scanner) -> ConstantRangeAttr:
@@ -198,16 +206,13 @@ class ConstantRangeAttr(Attribute, name="llvm.constant_range"):
         return cls(type, lower, upper)
 
 
-class TargetFeaturesAttr(Attribute, name="llvm.target_features"):
+class TargetFeaturesAttr(Parametrized, name="llvm.target_features"):
     """`#llvm.target_features<["+ptx86"]>`."""
 
     features: tuple[str, ...] = ()
 
     def parameters_text(self) -> str:
         return f"<[{', '.join(map(quote, self.features))}]>"
-
-    def text(self) -> str:
-        return f"#llvm.target_features{self.parameters_text()}"
 
     @classmethod
     def parse(cls, s: Scanner) -> TargetFeaturesAttr:
@@ -222,7 +227,7 @@ class TargetAttr(Record, name="llvm.target"):
 
     triple: StringAttr
     chip: StringAttr
-    features: Any = None
+    features: TargetFeaturesAttr | None = None
     parameters_as: ClassVar = {
         "triple": STRING,
         "chip": STRING,
@@ -271,9 +276,9 @@ class DereferenceableAttr(Record, name="llvm.dereferenceable"):
 class VScaleRangeAttr(Record, name="llvm.vscale_range"):
     """Bounds of the vector-length multiplier."""
 
-    minRange: Any
-    maxRange: Any
-    parameters_as: ClassVar = {"minRange": ATTRIBUTE, "maxRange": ATTRIBUTE}
+    minRange: IntegerAttr
+    maxRange: IntegerAttr
+    parameters_as: ClassVar = {"minRange": NUMBER, "maxRange": NUMBER}
 
 
 class ModuleFlagAttr(Attribute, name="llvm.mlir.module_flag"):
@@ -354,10 +359,10 @@ def flags_i32(summary: str, names: tuple[str, ...]) -> AttrKind[IntegerAttr]:
             bits |= 1 << names.index(token[0]) if token[0] != "none" else 0
         return IntegerAttr(bits, I32)
 
-    def write(a: Any) -> str:
+    def write(a: IntegerAttr) -> str:
         return f"<{', '.join(n for i, n in enumerate(names) if a.value >> i & 1) or 'none'}>"
 
-    def check(a: Any) -> bool:
+    def check(a: Attribute) -> bool:
         return isinstance(a, IntegerAttr) and a.type is I32 and 0 <= a.value < 1 << len(names)
 
     return AttrKind(summary, check, "angled_keywords", build, write)

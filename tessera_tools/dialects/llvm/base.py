@@ -11,15 +11,20 @@ An op without `llvm_ir` has no translation; the emitter reports an error.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from tessera_tools.dialects.llvm.attributes import NO_FASTMATH, FastmathFlagsAttr
 from tessera_tools.dialects.llvm.types import PointerType, is_llvm_type, is_loadable
 from tessera_tools.ir.attributes import Attribute, Type
+from tessera_tools.ir.builtin_attributes import ArrayAttr
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.types import FloatType, IntegerType, VectorType
 from tessera_tools.opdef import Op, TypeConstraint, attribute, of_class
+from tessera_tools.opdef.fields import AttributeField
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 class Emitter(Protocol):
@@ -65,6 +70,8 @@ class Emitter(Protocol):
         *,
         flags: str = "",
         declaration: str = "",
+        before: str = "",
+        trailer: str = "",
     ) -> None:
         """Call an intrinsic (declared on first use) whose result, unless `void`, is the op's."""
         ...
@@ -93,8 +100,16 @@ class Emitter(Protocol):
         """`@name`, quoted where LLVM needs it."""
         ...
 
+    def call_arguments(self, values: Sequence[Value], attributes: ArrayAttr | None) -> str:
+        """The arguments of a call with their attributes."""
+        ...
 
-def scalar_or_vector(element: Any, summary: str) -> TypeConstraint:
+    def result_attributes(self, attributes: ArrayAttr | None) -> str:
+        """The attributes of a call's result, followed by a space."""
+        ...
+
+
+def scalar_or_vector(element: Callable[[Type], bool], summary: str) -> TypeConstraint:
     """A type of the given predicate or a vector of such."""
     return TypeConstraint(
         f"{summary} or vector of it",
@@ -102,7 +117,7 @@ def scalar_or_vector(element: Any, summary: str) -> TypeConstraint:
     )
 
 
-def _signless(t: Type) -> bool:
+def _signless(t: Type) -> TypeIs[IntegerType]:
     return isinstance(t, IntegerType) and t.signedness == "signless"
 
 
@@ -115,7 +130,7 @@ POINTER: TypeConstraint[PointerType] = TypeConstraint(
     "LLVM pointer type", lambda t: isinstance(t, PointerType)
 )
 POINTERS = scalar_or_vector(lambda t: isinstance(t, PointerType), "LLVM pointer type")
-I1_CONSTRAINT = TypeConstraint("1-bit signless integer", lambda t: _signless(t) and t.width == 1)  # type: ignore[attr-defined]
+I1_CONSTRAINT = TypeConstraint("1-bit signless integer", lambda t: _signless(t) and t.width == 1)
 BOOLEANS = scalar_or_vector(lambda t: _signless(t) and t.width == 1, "1-bit signless integer")
 VECTOR: TypeConstraint[VectorType] = TypeConstraint(
     "LLVM dialect-compatible vector type", lambda t: isinstance(t, VectorType) and is_llvm_type(t)
@@ -131,7 +146,7 @@ def pointer_in(*spaces: int) -> TypeConstraint[PointerType]:
 FASTMATH = of_class(FastmathFlagsAttr, summary="LLVM fastmath flags")
 
 
-def fastmath() -> Any:
+def fastmath() -> AttributeField[FastmathFlagsAttr]:
     """The `fastmathFlags` attribute."""
     return attribute(FASTMATH, default=NO_FASTMATH, key="fastmathFlags")
 

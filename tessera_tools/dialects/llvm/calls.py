@@ -37,7 +37,7 @@ from tessera_tools.ir.builtin_attributes import (
     quote,
     symbol_text,
 )
-from tessera_tools.ir.core import Operation
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.location import FusedLoc, UnknownLoc
 from tessera_tools.ir.symbols import lookup_symbol, nearest_symbol_table
 from tessera_tools.ir.types import I32
@@ -60,6 +60,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects.llvm.intrinsics import Assume
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import Node, OpState
 
@@ -93,20 +94,21 @@ def read_bundles(state: OpState, node: Node) -> None:
     state.attribute("op_bundle_tags", ArrayAttr(tuple(tags)))
 
 
-def bundles(op: Any) -> list[tuple[str, list[Any]]]:
+def bundles(op: Call | CallIntrinsic | Assume) -> list[tuple[str, list[Value]]]:
     """(tag, operands) of each operand bundle."""
-    found: list[tuple[str, list[Any]]] = []
+    found: list[tuple[str, list[Value]]] = []
     tags = op.op_bundle_tags
     if tags is None:
         return found
     rest = op.op_bundle_operands
     for tag, size in zip(tags, op.op_bundle_sizes.values, strict=True):
+        assert isinstance(tag, StringAttr)
         found.append((tag.value, rest[:size]))
         rest = rest[size:]
     return found
 
 
-def verify_bundles(op: Any) -> None:
+def verify_bundles(op: Call | CallIntrinsic | Assume) -> None:
     """Tags and sizes of operand bundles must match, and the sizes the number of operands."""
     tags = op.op_bundle_tags
     sizes = op.op_bundle_sizes.values
@@ -118,7 +120,7 @@ def verify_bundles(op: Any) -> None:
         raise op.error(f"has {len(op.op_bundle_operands)} operand bundle operands, but sizes of {sum(sizes)}")
 
 
-def write_bundles(p: Printer, op: Operation) -> None:
+def write_bundles(p: Printer, op: Call | CallIntrinsic | Assume) -> None:
     parts: list[str] = []
     for tag, values in bundles(op):
         inside = f"{p.names(values)} : {p.types([v.type for v in values])}" if values else ""
@@ -127,7 +129,7 @@ def write_bundles(p: Printer, op: Operation) -> None:
         p.write(f" [{', '.join(parts)}]")
 
 
-def _bundles_text(op: Operation, e: Emitter) -> str:
+def _bundles_text(op: Call | CallIntrinsic | Assume, e: Emitter) -> str:
     found = bundles(op)
     if not found:
         return ""
@@ -162,10 +164,10 @@ def read_signature(state: OpState, inputs: Node, outputs: Node) -> tuple[list[Ty
     return found[0], found[1]
 
 
-def verify_signature(op: Any, inputs: Sequence[Type]) -> None:
+def verify_signature(op: Call | CallIntrinsic, inputs: Sequence[Type]) -> None:
     """Check that the attributes of the parameters and results are one dictionary for each."""
     for key, types in (("arg_attrs", inputs), ("res_attrs", op.result_types)):
-        found = op.attributes.get(key)
+        found = op.arg_attrs if key == "arg_attrs" else op.res_attrs
         if found is not None and len(found) != len(types):
             raise op.error(f"'{key}' has {len(found)} elements; expected {len(types)}")
         for entry in found or ():
@@ -173,7 +175,7 @@ def verify_signature(op: Any, inputs: Sequence[Type]) -> None:
                 raise op.error(f"'{key}' has the element `{entry}`; expected a dictionary")
 
 
-def signature_text(p: Printer, op: Any, inputs: Sequence[Type]) -> str:
+def signature_text(p: Printer, op: Call | CallIntrinsic, inputs: Sequence[Type]) -> str:
     """`(i32 {llvm.signext}) -> i32`."""
     if op.arg_attrs is None and op.res_attrs is None:
         return p.function_type(inputs, op.result_types)
@@ -181,7 +183,7 @@ def signature_text(p: Printer, op: Any, inputs: Sequence[Type]) -> str:
     for types, attributes in ((inputs, op.arg_attrs), (op.result_types, op.res_attrs)):
         entries = attributes.elements if attributes is not None else [DictionaryAttr.of({})] * len(types)
         shown = [
-            f"{p.type(type)} {entry}" if entry.entries else p.type(type)
+            f"{p.type(type)} {entry}" if isinstance(entry, DictionaryAttr) and entry.entries else p.type(type)
             for type, entry in zip(types, entries, strict=True)
         ]
         parts.append(f"({', '.join(shown)})")
@@ -299,7 +301,7 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
     result = optional_result(ANY)
     assembly = "custom<Call>"
 
-    def llvm_ir(self, e: Any) -> None:
+    def llvm_ir(self, e: Emitter) -> None:
         arguments = self.callee_operands
         callee = self.callee
         target = e.symbol(callee.root) if callee is not None else e.names[arguments[0]]
@@ -310,8 +312,8 @@ class Call(LLVMOp, name="llvm.call", traits=(READ_WRITE,)):
         given = e.call_arguments(passed, self.arg_attrs)
         before = e.result_attributes(self.res_attrs)
         flags = "".join(f" {llvm}" for key, llvm in _CALL_FLAGS.items() if key in self.attributes)
-        effects: Any = self.attributes.get("memory_effects")
-        flags += f" {effects.llvm_text()}" if effects is not None else ""
+        effects = self.attributes.get("memory_effects")
+        flags += f" {effects.llvm_text()}" if isinstance(effects, MemoryEffectsAttr) else ""
         text = f"{tail}call {call_fastmath_text(self)}{self.c_conv.llvm_text()}{before}{signature} "
         text += f"{target}({given}){flags}" + _bundles_text(self, e)
         if self.results:
@@ -439,7 +441,7 @@ class CallIntrinsic(LLVMOp, name="llvm.call_intrinsic", traits=(READ_WRITE,)):
     output = optional_result(ANY)
     assembly = "custom<CallIntrinsic>"
 
-    def llvm_ir(self, e: Any) -> None:
+    def llvm_ir(self, e: Emitter) -> None:
         name = self.intrin.value
         arguments = self.args
         produced = self.results[0].type if self.results else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.dialects.llvm.attributes import UndefAttr, ZeroAttr
 from tessera_tools.dialects.llvm.base import ANY, POINTER, Emitter, LLVMOp
@@ -39,7 +38,7 @@ class Constant(LLVMOp, name="llvm.mlir.constant", traits=(PURE, CONSTANT_LIKE)):
         target = self.results[0]
         e.constant(target, e.constant_text(self.attributes["value"], target.type, self))
 
-    def fold(self, operands: Sequence[Attribute | None]) -> Sequence[Any] | None:
+    def fold(self, operands: Sequence[Attribute | None]) -> Sequence[Attribute] | None:
         return [self.value]
 
     def verify_op(self) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import error
 from tessera_tools.dialects.llvm.base import ANY, I1_CONSTRAINT, INTEGER, Emitter, LLVMOp
 from tessera_tools.dialects.llvm.loops import LoopAnnotationAttr
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAttr, IntegerAttr, TypeAttr
-from tessera_tools.ir.core import Block, Operation
+from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I32, VectorType
 from tessera_tools.opdef import (
@@ -66,7 +66,7 @@ def _weights_text(op: Operation, e: Emitter) -> str:
     return f", !prof {node}"
 
 
-def _loop_text(op: Operation, e: Any) -> str:
+def _loop_text(op: Operation, e: Emitter) -> str:
     annotation = op.attributes.get("loop_annotation")
     return f", !llvm.loop {e.node(annotation)}" if isinstance(annotation, LoopAnnotationAttr) else ""
 
@@ -219,9 +219,9 @@ class Switch(LLVMOp, name="llvm.switch", traits=(TERMINATOR, PURE)):
         numbers = [a.value for a in values.attributes() if isinstance(a, IntegerAttr)]
         return numbers * count if values.is_splat else numbers
 
-    def cases(self) -> list[tuple[int, Any, list[Any]]]:
+    def cases(self) -> list[tuple[int, Block, list[Value]]]:
         """(value, block, operands) of each case."""
-        found: list[tuple[int, Any, list[Any]]] = []
+        found: list[tuple[int, Block, list[Value]]] = []
         rest = self.case_operands
         numbers = self.case_numbers()
         for number, block, size in zip(

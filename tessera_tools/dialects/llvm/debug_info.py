@@ -6,7 +6,7 @@ loc(fused<#llvm.di_subprogram<…>>["k.py":3:7])  attaches a scope to a function
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.dialects.llvm.records import (
     ATTRIBUTE,
@@ -15,6 +15,7 @@ from tessera_tools.dialects.llvm.records import (
     STRING,
     WORD,
     Parameter,
+    Parametrized,
     Record,
     listed,
     record,
@@ -38,7 +39,7 @@ def _read_flags(s: Scanner) -> str:
 FLAGS = Parameter(_read_flags, lambda value: quote(value) if "|" in value else value)
 
 
-class DIFileAttr(Attribute, name="llvm.di_file"):
+class DIFileAttr(Parametrized, name="llvm.di_file"):
     """`#llvm.di_file<"name" in "directory">`."""
 
     file: str
@@ -46,9 +47,6 @@ class DIFileAttr(Attribute, name="llvm.di_file"):
 
     def parameters_text(self) -> str:
         return f"<{quote(self.file)} in {quote(self.directory)}>"
-
-    def text(self) -> str:
-        return f"#llvm.di_file{self.parameters_text()}"
 
     @classmethod
     def parse(cls, s: Scanner) -> DIFileAttr:
@@ -81,14 +79,14 @@ class DIBasicTypeAttr(Record, name="llvm.di_basic_type"):
 class DICompileUnitAttr(Record, name="llvm.di_compile_unit"):
     """A compile unit; `emissionKind` is None, Full, LineTablesOnly or DebugDirectivesOnly."""
 
-    id: Any
+    id: Attribute
     sourceLanguage: str
-    file: Any
+    file: DIFileAttr
     isOptimized: bool
     emissionKind: str
-    producer: Any = None
+    producer: StringAttr | None = None
     nameTableKind: str = "Default"
-    splitDebugFilename: Any = None
+    splitDebugFilename: StringAttr | None = None
     parameters_as: ClassVar = {
         "id": ATTRIBUTE, "sourceLanguage": WORD, "file": FILE, "producer": STRING, "isOptimized": BOOL,
         "emissionKind": WORD, "nameTableKind": WORD, "splitDebugFilename": STRING,
@@ -99,26 +97,26 @@ class DISubroutineTypeAttr(Record, name="llvm.di_subroutine_type"):
     """The type of a function: result first (`#llvm.di_null_type` for none)."""
 
     callingConvention: str = ""
-    types: tuple[Any, ...] = ()
+    types: tuple[Attribute, ...] = ()
     parameters_as: ClassVar = {"callingConvention": WORD, "types": listed(ATTRIBUTE)}
 
 
 class DISubprogramAttr(Record, name="llvm.di_subprogram"):
     """A function.  `label` is its source name (`name` in the text)."""
 
-    recId: Any = None
+    recId: Attribute | None = None
     isRecSelf: bool = False
-    id: Any = None
-    compileUnit: Any = None
-    scope: Any = None
-    label: Any = None
-    linkageName: Any = None
-    file: Any = None
+    id: Attribute | None = None
+    compileUnit: DICompileUnitAttr | None = None
+    scope: Attribute | None = None
+    label: StringAttr | None = None
+    linkageName: StringAttr | None = None
+    file: DIFileAttr | None = None
     line: int = 0
     scopeLine: int = 0
     subprogramFlags: str = ""
-    type: Any = None
-    retainedNodes: tuple[Any, ...] = ()
+    type: DISubroutineTypeAttr | None = None
+    retainedNodes: tuple[Attribute, ...] = ()
     parameters_as: ClassVar = {
         "recId": ATTRIBUTE, "isRecSelf": BOOL, "id": ATTRIBUTE, "compileUnit": record(lambda: DICompileUnitAttr),
         "scope": ATTRIBUTE, "label": STRING, "linkageName": STRING, "file": FILE, "line": INTEGER,
@@ -131,8 +129,8 @@ class DISubprogramAttr(Record, name="llvm.di_subprogram"):
 class DILexicalBlockAttr(Record, name="llvm.di_lexical_block"):
     """A block inside a function."""
 
-    scope: Any
-    file: Any = None
+    scope: Attribute
+    file: DIFileAttr | None = None
     line: int = 0
     column: int = 0
     parameters_as: ClassVar = {"scope": ATTRIBUTE, "file": FILE, "line": INTEGER, "column": INTEGER}
@@ -141,7 +139,7 @@ class DILexicalBlockAttr(Record, name="llvm.di_lexical_block"):
 class DILexicalBlockFileAttr(Record, name="llvm.di_lexical_block_file"):
     """A block that comes from another file."""
 
-    scope: Any
+    scope: Attribute
     discriminator: int
-    file: Any = None
+    file: DIFileAttr | None = None
     parameters_as: ClassVar = {"scope": ATTRIBUTE, "file": FILE, "discriminator": INTEGER}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.llvm.aliasing import AliasScopeAttr
 from tessera_tools.dialects.llvm.attributes import ACCESS_GROUPS, ALIAS_SCOPES, TBAA_TAGS
@@ -23,7 +23,6 @@ from tessera_tools.dialects.llvm.elementwise import CALL_FORMAT, Intrinsic
 from tessera_tools.dialects.llvm.types import struct
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import quote
-from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I1, VectorType, with_element
 from tessera_tools.opdef import (
     ARRAY_ATTR,
@@ -161,7 +160,7 @@ class BundlesSyntax(CustomDirective, name="AssumeBundles"):
     def read(self, state: OpState, node: Node) -> None:
         read_bundles(state, node)
 
-    def write(self, p: Printer, op: Operation) -> None:
+    def write(self, p: Printer, op: Assume) -> None:
         write_bundles(p, op)
 
 
@@ -178,7 +177,7 @@ class Assume(Intrinsic, name="llvm.intr.assume", traits=(WRITE,)):
         "`:` type($cond) attr-dict"
     )
 
-    def llvm_ir(self, e: Any) -> None:
+    def llvm_ir(self, e: Emitter) -> None:
         found = bundles(self)
         parts = ", ".join(f"{quote(tag)}({', '.join(map(e.operand, values))})" for tag, values in found)
         e.call(

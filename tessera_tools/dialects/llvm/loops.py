@@ -8,10 +8,12 @@ Each parameter becomes a metadata node; `metadata` says of which form.
 from __future__ import annotations
 
 import enum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.dialects.llvm.aliasing import AccessGroupAttr
-from tessera_tools.dialects.llvm.records import ATTRIBUTE, FLAG, Record, listed, record
+from tessera_tools.dialects.llvm.records import ATTRIBUTE, FLAG, NUMBER, Record, listed, record
+from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 
 
 class Form(enum.Enum):
@@ -33,18 +35,18 @@ _LOOP = record(lambda: LoopAnnotationAttr)
 class LoopVectorizeAttr(Record, name="llvm.loop_vectorize"):
     """`llvm.loop.vectorize.*`."""
 
-    disable: Any = None
-    predicateEnable: Any = None
-    scalableEnable: Any = None
-    width: Any = None
-    followupVectorized: Any = None
-    followupEpilogue: Any = None
-    followupAll: Any = None
+    disable: IntegerAttr | None = None
+    predicateEnable: IntegerAttr | None = None
+    scalableEnable: IntegerAttr | None = None
+    width: IntegerAttr | None = None
+    followupVectorized: LoopAnnotationAttr | None = None
+    followupEpilogue: LoopAnnotationAttr | None = None
+    followupAll: LoopAnnotationAttr | None = None
     parameters_as: ClassVar = {
         "disable": FLAG,
         "predicateEnable": FLAG,
         "scalableEnable": FLAG,
-        "width": ATTRIBUTE,
+        "width": NUMBER,
         "followupVectorized": _LOOP,
         "followupEpilogue": _LOOP,
         "followupAll": _LOOP,
@@ -63,9 +65,9 @@ class LoopVectorizeAttr(Record, name="llvm.loop_vectorize"):
 class LoopInterleaveAttr(Record, name="llvm.loop_interleave"):
     """`llvm.loop.interleave.count`."""
 
-    count: Any
+    count: IntegerAttr
     parameters_as: ClassVar = {
-        "count": ATTRIBUTE,
+        "count": NUMBER,
     }
     metadata: ClassVar = {
         "count": (Form.NUMBER, "llvm.loop.interleave.count"),
@@ -75,16 +77,16 @@ class LoopInterleaveAttr(Record, name="llvm.loop_interleave"):
 class LoopUnrollAttr(Record, name="llvm.loop_unroll"):
     """`llvm.loop.unroll.*`."""
 
-    disable: Any = None
-    count: Any = None
-    runtimeDisable: Any = None
-    full: Any = None
-    followupUnrolled: Any = None
-    followupRemainder: Any = None
-    followupAll: Any = None
+    disable: IntegerAttr | None = None
+    count: IntegerAttr | None = None
+    runtimeDisable: IntegerAttr | None = None
+    full: IntegerAttr | None = None
+    followupUnrolled: LoopAnnotationAttr | None = None
+    followupRemainder: LoopAnnotationAttr | None = None
+    followupAll: LoopAnnotationAttr | None = None
     parameters_as: ClassVar = {
         "disable": FLAG,
-        "count": ATTRIBUTE,
+        "count": NUMBER,
         "runtimeDisable": FLAG,
         "full": FLAG,
         "followupUnrolled": _LOOP,
@@ -105,16 +107,16 @@ class LoopUnrollAttr(Record, name="llvm.loop_unroll"):
 class LoopUnrollAndJamAttr(Record, name="llvm.loop_unroll_and_jam"):
     """`llvm.loop.unroll_and_jam.*`."""
 
-    disable: Any = None
-    count: Any = None
-    followupOuter: Any = None
-    followupInner: Any = None
-    followupRemainderOuter: Any = None
-    followupRemainderInner: Any = None
-    followupAll: Any = None
+    disable: IntegerAttr | None = None
+    count: IntegerAttr | None = None
+    followupOuter: LoopAnnotationAttr | None = None
+    followupInner: LoopAnnotationAttr | None = None
+    followupRemainderOuter: LoopAnnotationAttr | None = None
+    followupRemainderInner: LoopAnnotationAttr | None = None
+    followupAll: LoopAnnotationAttr | None = None
     parameters_as: ClassVar = {
         "disable": FLAG,
-        "count": ATTRIBUTE,
+        "count": NUMBER,
         "followupOuter": _LOOP,
         "followupInner": _LOOP,
         "followupRemainderOuter": _LOOP,
@@ -135,8 +137,8 @@ class LoopUnrollAndJamAttr(Record, name="llvm.loop_unroll_and_jam"):
 class LoopLICMAttr(Record, name="llvm.loop_licm"):
     """`llvm.licm.disable` and `llvm.loop.licm_versioning.disable`."""
 
-    disable: Any = None
-    versioningDisable: Any = None
+    disable: IntegerAttr | None = None
+    versioningDisable: IntegerAttr | None = None
     parameters_as: ClassVar = {
         "disable": FLAG,
         "versioningDisable": FLAG,
@@ -150,11 +152,11 @@ class LoopLICMAttr(Record, name="llvm.loop_licm"):
 class LoopDistributeAttr(Record, name="llvm.loop_distribute"):
     """`llvm.loop.distribute.*`."""
 
-    disable: Any = None
-    followupCoincident: Any = None
-    followupSequential: Any = None
-    followupFallback: Any = None
-    followupAll: Any = None
+    disable: IntegerAttr | None = None
+    followupCoincident: LoopAnnotationAttr | None = None
+    followupSequential: LoopAnnotationAttr | None = None
+    followupFallback: LoopAnnotationAttr | None = None
+    followupAll: LoopAnnotationAttr | None = None
     parameters_as: ClassVar = {
         "disable": FLAG,
         "followupCoincident": _LOOP,
@@ -174,11 +176,11 @@ class LoopDistributeAttr(Record, name="llvm.loop_distribute"):
 class LoopPipelineAttr(Record, name="llvm.loop_pipeline"):
     """`llvm.loop.pipeline.*`."""
 
-    disable: Any = None
-    initiationinterval: Any = None
+    disable: IntegerAttr | None = None
+    initiationinterval: IntegerAttr | None = None
     parameters_as: ClassVar = {
         "disable": FLAG,
-        "initiationinterval": ATTRIBUTE,
+        "initiationinterval": NUMBER,
     }
     metadata: ClassVar = {
         "disable": (Form.TRUTH, "llvm.loop.pipeline.disable"),
@@ -189,9 +191,9 @@ class LoopPipelineAttr(Record, name="llvm.loop_pipeline"):
 class LoopPeeledAttr(Record, name="llvm.loop_peeled"):
     """`llvm.loop.peeled.count`."""
 
-    count: Any = None
+    count: IntegerAttr | None = None
     parameters_as: ClassVar = {
-        "count": ATTRIBUTE,
+        "count": NUMBER,
     }
     metadata: ClassVar = {
         "count": (Form.NUMBER, "llvm.loop.peeled.count"),
@@ -201,7 +203,7 @@ class LoopPeeledAttr(Record, name="llvm.loop_peeled"):
 class LoopUnswitchAttr(Record, name="llvm.loop_unswitch"):
     """`llvm.loop.unswitch.partial.disable`."""
 
-    partialDisable: Any = None
+    partialDisable: IntegerAttr | None = None
     parameters_as: ClassVar = {
         "partialDisable": FLAG,
     }
@@ -213,21 +215,21 @@ class LoopUnswitchAttr(Record, name="llvm.loop_unswitch"):
 class LoopAnnotationAttr(Record, name="llvm.loop_annotation"):
     """Properties and hints of a loop; an attribute of the branch of its latch."""
 
-    disableNonforced: Any = None
-    vectorize: Any = None
-    interleave: Any = None
-    unroll: Any = None
-    unrollAndJam: Any = None
-    licm: Any = None
-    distribute: Any = None
-    pipeline: Any = None
-    peeled: Any = None
-    unswitch: Any = None
-    mustProgress: Any = None
-    isVectorized: Any = None
-    startLoc: Any = None
-    endLoc: Any = None
-    parallelAccesses: tuple[Any, ...] = ()
+    disableNonforced: IntegerAttr | None = None
+    vectorize: LoopVectorizeAttr | None = None
+    interleave: LoopInterleaveAttr | None = None
+    unroll: LoopUnrollAttr | None = None
+    unrollAndJam: LoopUnrollAndJamAttr | None = None
+    licm: LoopLICMAttr | None = None
+    distribute: LoopDistributeAttr | None = None
+    pipeline: LoopPipelineAttr | None = None
+    peeled: LoopPeeledAttr | None = None
+    unswitch: LoopUnswitchAttr | None = None
+    mustProgress: IntegerAttr | None = None
+    isVectorized: IntegerAttr | None = None
+    startLoc: Attribute | None = None
+    endLoc: Attribute | None = None
+    parallelAccesses: tuple[AccessGroupAttr, ...] = ()
     parameters_as: ClassVar = {
         "disableNonforced": FLAG,
         "vectorize": record(lambda: LoopVectorizeAttr),

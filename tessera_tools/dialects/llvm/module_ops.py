@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.diagnostics import error
 from tessera_tools.dialects.arith.constants import bits_of
@@ -78,6 +78,7 @@ from tessera_tools.opdef import (
     region,
     verify_parameters,
 )
+from tessera_tools.opdef.directive import Token
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
@@ -165,8 +166,8 @@ custom_body: region -> present
         )
         _read_words(state, words, {})
         state.attribute("sym_name", StringAttr(symbol[0][0]))
-        named: list[tuple[Any, Type]] = []
-        inputs: list[tuple[Type, Any]] = []
+        named: list[tuple[Token, Type]] = []
+        inputs: list[tuple[Type, Node]] = []
         for kind, children in parameters:
             if kind == "named":
                 named.append((children[0], children[1]))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import StringAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.opdef import OpRule
@@ -13,7 +13,7 @@ _SPECIFIER = re.compile(r"[eEpifavsSAPGmn]|F[in]")
 """What begins a part of a data layout (LLVM LangRef, "Data Layout")."""
 
 
-def _data_layout(op: Operation, value: Any) -> str | None:
+def _data_layout(op: Operation, value: Attribute) -> str | None:
     if not isinstance(value, StringAttr):
         return f"'{op.name}' op expected 'llvm.data_layout' to be a string attributes"
     for part in value.value.split("-") if value.value else ():

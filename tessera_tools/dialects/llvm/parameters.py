@@ -8,15 +8,14 @@ A type that LLVM does not have is not checked: the function is not lowered yet.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tessera_tools.dialects.llvm.types import PointerType, is_llvm_type
-from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr, TypeAttr, UnitAttr
 from tessera_tools.ir.types import IntegerType
 from tessera_tools.opdef import ParameterRule, ParameterUse
 
-_VALUES: dict[str, Callable[[Any], bool]] = {
+_VALUES: dict[str, Callable[[Attribute], bool]] = {
     "a unit attribute": lambda value: isinstance(value, UnitAttr),
     "an integer attribute": lambda value: isinstance(value, IntegerAttr),
     "a type attribute": lambda value: isinstance(value, TypeAttr),
@@ -30,7 +29,7 @@ _TYPES: dict[str, Callable[[Type], bool]] = {
 def _rule(name: str, value: str = "", type: str = "", *, result: bool = True) -> ParameterRule:
     """The rule of one attribute: its value, the type that it requires, whether a result may have it."""
 
-    def rule(use: ParameterUse, found: Any) -> str | None:
+    def rule(use: ParameterUse, found: Attribute) -> str | None:
         if use.is_result and not result:
             return f'"{name}" is not a valid result attribute'
         if value and not _VALUES[value](found):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.llvm.attributes import DereferenceableAttr
 from tessera_tools.dialects.llvm.types import ArrayType, StructType
@@ -10,9 +10,12 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I32, I64, VectorType
-from tessera_tools.opdef import CustomDirective
+from tessera_tools.opdef import CustomDirective, Op
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects.llvm.aggregates import ExtractValue, InsertValue, ShuffleVector
+    from tessera_tools.dialects.llvm.arith import IntToPtr
+    from tessera_tools.dialects.llvm.memory import GEP, Load
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import Node, OpState
 
@@ -51,7 +54,7 @@ class GEPFlags(CustomDirective, name="GEPFlags"):
         if bits:
             state.attribute("noWrapFlags", IntegerAttr(bits, I32))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: GEP) -> None:
         bits = op.no_wrap_flags.value
         if bits:
             p.space()
@@ -81,7 +84,7 @@ class GEPIndices(CustomDirective, name="GEPIndices"):
         state.operands("dynamic_indices", [])
         state.attribute("rawConstantIndices", DenseArrayAttr(I32, tuple(constants)))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: GEP) -> None:
         dynamic = iter(op.dynamic_indices)
         parts = [
             p.name(next(dynamic)) if c == DYNAMIC_INDEX else str(c) for c in op.raw_constant_indices.values
@@ -113,7 +116,7 @@ class Dereferenceable(CustomDirective, name="Dereferenceable"):
                 raise state.error(key, "expected 'bytes = <integer>' or 'mayBeNull = true|false'")
         state.attribute("dereferenceable", DereferenceableAttr(count, nullable))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Load | IntToPtr) -> None:
         if op.dereferenceable is not None:
             p.space()
             p.write(f"dereferenceable{op.dereferenceable.parameters_text()}")
@@ -144,7 +147,7 @@ class Position(CustomDirective, name="Position"):
         (tokens,) = node
         state.attribute("position", DenseArrayAttr(I64, tuple(integer_of(t.text) for t in tokens)))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: ExtractValue | InsertValue) -> None:
         p.write(f"[{', '.join(map(str, op.position.values))}]")
 
 
@@ -156,7 +159,7 @@ class TrailingSpace(CustomDirective, name="TrailingSpace"):
     def read(self, state: OpState, node: Node) -> None:
         pass
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         p.write(" ")
 
     def covers(self) -> tuple[set[str], set[str]]:
@@ -172,11 +175,11 @@ class Mask(CustomDirective, name="Mask"):
         (tokens,) = node
         state.attribute("mask", DenseArrayAttr(I32, tuple(integer_of(t.text) for t in tokens)))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: ShuffleVector) -> None:
         p.write(f" [{', '.join(map(str, op.mask.values))}]")
 
 
-def shuffled(vector: Type | None, mask: Any) -> Type | None:
+def shuffled(vector: Type | None, mask: DenseArrayAttr | None) -> Type | None:
     """The result type of a shuffle."""
     if not isinstance(vector, VectorType) or mask is None:
         return None

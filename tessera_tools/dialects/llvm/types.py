@@ -8,7 +8,7 @@ Inside another llvm type the prefix `!llvm.` is left away.  Vectors are builtin 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import quote
@@ -287,7 +287,7 @@ def inner_text(type: Type) -> str:
     return type.body() if isinstance(type, LLVMType) else str(type)
 
 
-def parse_inner(s: Scanner) -> Any:
+def parse_inner(s: Scanner) -> Type:
     """A type inside another llvm type, with or without the prefix."""
     for word, cls in _INNER.items():
         if s.optional(word):

@@ -10,7 +10,6 @@ A pattern that refines a type creates the op with that type, and casts the resul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.dialects.arith.constant_op import Constant
 from tessera_tools.dialects.arith.integers import defined_by
@@ -27,7 +26,7 @@ from tessera_tools.dialects.memref.buffers import (
     Store,
 )
 from tessera_tools.dialects.memref.layouts import dropped_dimensions, extents, strided, subview_type
-from tessera_tools.dialects.memref.lists import mixed
+from tessera_tools.dialects.memref.lists import mixed_items
 from tessera_tools.dialects.memref.reshape_patterns import (
     checked,
     forgotten,
@@ -43,12 +42,6 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import DYNAMIC, DYNAMIC_INDEX, I64, MemRefType
-
-
-def items(op: Operation, field: str) -> list[int | Value]:
-    """The offsets, sizes or strides of a view, or the shape that is put out: numbers where they are known."""
-    return mixed(getattr(op, f"static_{field}").values, getattr(op, field))
-
 
 # -- allocations
 
@@ -198,9 +191,9 @@ class ExtentOfMadeBuffer(RewritePattern[Dim]):
         elif isinstance(made, ReinterpretCast) or (
             isinstance(made, SubView) and len(type.shape) == len(made.source.type.shape)
         ):
-            found = items(made, "sizes")[at]
+            found = mixed_items(made, "sizes")[at]
         elif isinstance(made, ExpandShape):
-            found = items(made, "output_shape")[at]
+            found = mixed_items(made, "output_shape")[at]
         else:
             return "nothing is known of the buffer"
         if isinstance(found, int):
@@ -214,7 +207,7 @@ class ExtentOfMadeBuffer(RewritePattern[Dim]):
 
 def with_source(
     op: SubView | ReinterpretCast, source: Value, lists: Sequence[Sequence[int | Value]], type: MemRefType
-) -> Any:
+) -> SubView | ReinterpretCast:
     """A view like `op` of another buffer, with mixed offsets, sizes and strides."""
     (offsets, static_offsets), (sizes, static_sizes), (strides, static_strides) = map(split, lists)
     return op.__class__(
@@ -240,7 +233,7 @@ class SubViewOfKnown(RewritePattern[SubView]):
 
     def match_and_rewrite(self, op: SubView, rewriter: Rewriter) -> bool | str | None:
         source = forgotten(op.source) or op.source
-        given = [items(op, name) for name in FIELDS]
+        given = [mixed_items(op, name) for name in FIELDS]
         known = [known_items(given[0]), known_items(given[1]), known_items(given[2], strides=True)]
         if known == given and source is op.source:
             return "no number is constant, and no cast ahead of it forgets"
@@ -279,14 +272,14 @@ class SubViewOfAll(RewritePattern[SubView]):
         source, result = op.source.type, op.result.type
         if len(source.shape) != len(result.shape):
             return "it drops dimensions"
-        if any(n != 0 for n in items(op, "offsets")) or any(n != 1 for n in items(op, "strides")):
+        if any(n != 0 for n in mixed_items(op, "offsets")) or any(n != 1 for n in mixed_items(op, "strides")):
             return "it begins elsewhere, or leaves elements out"
         whole = extents(source.shape)
         if isinstance(op.source.defining_op, SubView) and op.source.defining_op.result.type is source:
             inner = op.source.defining_op
             if len(inner.source.type.shape) == len(source.shape):
-                whole = items(inner, "sizes")
-        sizes = items(op, "sizes")
+                whole = mixed_items(inner, "sizes")
+        sizes = mixed_items(op, "sizes")
         if any(a != b for a, b in zip(sizes, whole, strict=True)) or DYNAMIC_INDEX in whole:
             return "it has not all elements, as far as is known"
         if source is result:
@@ -307,7 +300,7 @@ class ReinterpretSource(RewritePattern[ReinterpretCast]):
         made = op.source.defining_op
         if (
             isinstance(made, ReinterpretCast | Cast)
-            or (isinstance(made, SubView) and all(n == 0 for n in items(made, "offsets")))
+            or (isinstance(made, SubView) and all(n == 0 for n in mixed_items(made, "offsets")))
             or (isinstance(made, ExtractStridedMetadata) and op.source is made.base_buffer)
         ):
             source = made.source
@@ -324,7 +317,7 @@ class ReinterpretOfKnown(RewritePattern[ReinterpretCast]):
     # reinterpret_cast(x) to offset(x), sizes(x), strides(x) = x
 
     def match_and_rewrite(self, op: ReinterpretCast, rewriter: Rewriter) -> bool | str | None:
-        given = [items(op, name) for name in FIELDS]
+        given = [mixed_items(op, name) for name in FIELDS]
         known = [known_items(given[0]), known_items(given[1]), known_items(given[2], strides=True)]
         source, result = op.source.type, op.result.type
         if self._changes_nothing(op.source, known):
@@ -364,7 +357,8 @@ class ReinterpretOfKnown(RewritePattern[ReinterpretCast]):
             made = defined_by(number, ExtractStridedMetadata)
             if made is None or made.source is not source:
                 return False
-            if (made.offset if name == "offset" else getattr(made, name)[at]) is not number:
+            places = {"offset": [made.offset], "sizes": made.sizes, "strides": made.strides}
+            if places[name][at] is not number:
                 return False
         return True
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Value
@@ -15,15 +15,11 @@ from tessera_tools.ir.types import (
     MemRefType,
     UnrankedMemRefType,
 )
-from tessera_tools.opdef import (
-    AttrKind,
-    CustomDirective,
-    of,
-)
+from tessera_tools.opdef import AttrKind, CustomDirective, Op, of
 
 if TYPE_CHECKING:
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import Node, OpState
+    from tessera_tools.opdef.directive import Node, OpState, Token
 
 ALIGNMENT: AttrKind[IntegerAttr] = AttrKind(
     "64-bit signless integer attribute whose value is positive and whose value is a power of two > 0",
@@ -36,6 +32,18 @@ def mixed(static: Sequence[int], dynamic: Sequence[Value]) -> list[int | Value]:
     """A static list with the operands in the place of its markers."""
     rest = iter(dynamic)
     return [next(rest) if number == DYNAMIC_INDEX else number for number in static]
+
+
+def static_numbers(op: Op, field: str) -> tuple[int, ...]:
+    """The static list of the offsets, sizes, strides or extents of an op."""
+    found = op.attributes[f"static_{field}"]
+    assert isinstance(found, DenseArrayAttr)
+    return found.values
+
+
+def mixed_items(op: Op, field: str) -> list[int | Value]:
+    """The offsets, sizes, strides or extents of an op: numbers where they are known."""
+    return mixed(static_numbers(op, field), op.values_of(field))
 
 
 def mixed_text(p: Printer, static: Sequence[int], dynamic: Sequence[Value]) -> str:
@@ -53,7 +61,7 @@ custom_item: INTEGER -> number | VALUE -> value
 def read_mixed(state: OpState, items: Node, field: str, key: str) -> None:
     """Set the dynamic operands `field` and the static list `key` from the node of MIXED_LIST."""
     numbers: list[int] = []
-    tokens: list[Any] = []
+    tokens: list[Token] = []
     for form, (token,) in items:
         if form == "value":
             tokens.append(token)
@@ -72,6 +80,8 @@ class IndexList(CustomDirective, name="IndexList"):
         field, static = self.arguments
         read_mixed(state, node[0], field, state.definition.attribute(static).key)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         field, static = self.arguments
-        p.write(mixed_text(p, getattr(op, static).values, getattr(op, field)))
+        numbers = op.attributes[op.definition.attribute(static).key]
+        assert isinstance(numbers, DenseArrayAttr)
+        p.write(mixed_text(p, numbers.values, op.values_of(field)))

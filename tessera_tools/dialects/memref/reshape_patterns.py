@@ -5,18 +5,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.arith.integers import MulI, defined_by
 from tessera_tools.dialects.memref.buffers import Cast
 from tessera_tools.dialects.memref.layouts import can_be_cast, collapsed_type, expanded_type, extents, strided
 from tessera_tools.dialects.memref.lists import mixed
 from tessera_tools.dialects.memref.reshapes import CollapseShape, ExpandShape
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import ArrayAttr, DenseArrayAttr, i64, index
-from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.core import Operation, OpT, Value
 from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.rewriter import RewritePattern, Rewriter
 from tessera_tools.ir.types import DYNAMIC, DYNAMIC_INDEX, I64, MemRefType
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
 
 
 def known_items(given: Sequence[int | Value], *, strides: bool = False) -> list[int | Value]:
@@ -36,7 +40,7 @@ def split(given: Sequence[int | Value]) -> tuple[list[Value], tuple[int, ...]]:
     return values, tuple(item if isinstance(item, int) else DYNAMIC_INDEX for item in given)
 
 
-def is_as_static(source: Any, target: Any) -> bool:
+def is_as_static(source: Type, target: Type) -> bool:
     """True if a cast from one type to the other is possible and forgets: all that the target has, the source has."""
     if not isinstance(source, MemRefType) or not isinstance(target, MemRefType):
         return False
@@ -48,10 +52,17 @@ def is_as_static(source: Any, target: Any) -> bool:
     return all(y in (x, DYNAMIC) for x, y in pairs) and all(y in (x, DYNAMIC_INDEX) for x, y in numbers)
 
 
-def forgotten(value: Value) -> Any:
+def is_ranked(buffer: Value) -> TypeIs[Value[MemRefType]]:
+    """Whether the rank of a buffer is known."""
+    return isinstance(buffer.type, MemRefType)
+
+
+def forgotten(value: Value) -> Value[MemRefType] | None:
     """The buffer ahead of a cast that forgets; None for other values."""
     cast = defined_by(value, Cast)
-    return cast.source if cast is not None and is_as_static(cast.source.type, cast.dest.type) else None
+    if cast is None or not is_ranked(cast.source) or not is_as_static(cast.source.type, cast.dest.type):
+        return None
+    return cast.source
 
 
 def replace_cast(op: Operation, made: Operation, rewriter: Rewriter) -> None:
@@ -94,7 +105,7 @@ def collapse(source: Value, groups: Sequence[Sequence[int]]) -> CollapseShape | 
     return checked(CollapseShape(source, reassociation=groups_attribute(groups), result=type))
 
 
-def checked(op: Operation) -> Any:
+def checked(op: OpT) -> OpT | None:
     """A new op; None if it breaks a rule, such as a number outside of the buffer."""
     from tessera_tools.diagnostics import DiagnosticError
 
@@ -106,11 +117,11 @@ def checked(op: Operation) -> Any:
     return op
 
 
-def replace_if_castable(op: Any, made: Any, rewriter: Rewriter) -> bool | str:
+def replace_if_castable(op: Operation, made: Operation | None, rewriter: Rewriter) -> bool | str:
     """Replace an op by one whose type can be cast to its own; otherwise discard the new one."""
     if made is None:
         return "the types do not fit"
-    old, new = op.results[0].type, made.results[0].type
+    old, new = op.results[0].type_as(MemRefType), made.results[0].type_as(MemRefType)
     if old is not new and not can_be_cast(new, old):
         made.erase()
         return "the types do not fit"

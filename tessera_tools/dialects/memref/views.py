@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.memref.buffers import ViewLike
@@ -14,7 +15,7 @@ from tessera_tools.dialects.memref.layouts import (
     subview_type,
     times,
 )
-from tessera_tools.dialects.memref.lists import ANY_BUFFER, DYNAMIC_INDEX
+from tessera_tools.dialects.memref.lists import ANY_BUFFER, DYNAMIC_INDEX, static_numbers
 from tessera_tools.ir.affine import AffineExpr, AffineMap, dim
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import AffineMapAttr
@@ -53,11 +54,11 @@ class _Offsets(ViewLike):
     def verify_lists(self, *ranks: tuple[str, str, int]) -> None:
         """Check lengths: (field of operands, field of the static list, expected length or -1)."""
         for noun, field, rank in ranks:
-            static = getattr(self, f"static_{field}").values
+            static = static_numbers(self, field)
             if rank >= 0 and len(static) != rank:
                 raise self.error(f"expected {rank} {noun} values, got {len(static)}")
             dynamic = sum(number == DYNAMIC_INDEX for number in static)
-            if dynamic != len(getattr(self, field)):
+            if dynamic != len(self.values_of(field)):
                 raise self.error(f"expected {dynamic} dynamic {noun} values")
 
 
@@ -87,9 +88,9 @@ class SubView(_Offsets, name="memref.subview"):
             )
         if source.element is not target.element:
             raise self.error(f"expected result element type to be '{source.element}', but got '{target}'")
-        lists = [list(getattr(self, f"static_{field}").values) for field in ("offsets", "sizes", "strides")]
-        self._verify_bounds(*lists)
-        expected = subview_type(source, *lists)
+        offsets, sizes, strides = (static_numbers(self, field) for field in ("offsets", "sizes", "strides"))
+        self._verify_bounds(offsets, sizes, strides)
+        expected = subview_type(source, offsets, sizes, strides)
         if expected is None:
             raise self.error(f"base type '{source}' is not strided")
         if len(target.shape) > rank:
@@ -102,7 +103,7 @@ class SubView(_Offsets, name="memref.subview"):
                 f"expected result type to be '{expected}' or a rank-reduced version. (mismatch of result {wrong})"
             )
 
-    def _verify_bounds(self, offsets: list[int], sizes: list[int], strides: list[int]) -> None:
+    def _verify_bounds(self, offsets: Sequence[int], sizes: Sequence[int], strides: Sequence[int]) -> None:
         """Check that the static part of the view is inside the buffer."""
         for noun, numbers in (("offsets", offsets), ("sizes", sizes)):
             negative = [n for n in numbers if n < 0 and n != DYNAMIC_INDEX]

@@ -6,8 +6,10 @@ the mode."""
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
+from tessera_tools.ir.builtin_attributes import UnitAttr
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import BF16, F16, F32, F64, element_type
 from tessera_tools.opdef import (
     COMMUTATIVE,
@@ -23,6 +25,7 @@ from tessera_tools.opdef import (
     result,
     same_as,
 )
+from tessera_tools.opdef.fields import AttributeField
 
 
 class RoundingAttr(EnumAttr, name="nv_tileaa.rounding"):
@@ -36,11 +39,11 @@ DIRECTED = ("zero", "negative_inf", "positive_inf")
 APPROXIMATIONS = ("approx", "full")
 
 
-def _flush_to_zero() -> Any:
+def _flush_to_zero() -> AttributeField[UnitAttr | None]:
     return attribute(UNIT_ATTR, "subnormal operands and results are zeros of their sign", optional=True)
 
 
-def _rounding() -> Any:
+def _rounding() -> AttributeField[RoundingAttr]:
     return attribute(enum(RoundingAttr, angled=True), "how the result is rounded", default=NEAREST_EVEN)
 
 
@@ -53,18 +56,17 @@ class _Arithmetic(Op):
         element, flushes = element_type(self.results[0].type), "flush_to_zero" in self.attributes
         if element not in (F16, BF16, F32, F64):
             raise self.error(f"computes with {element}; expected f16, bf16, f32 or f64")
-        mode = self.attributes.get("rounding", NEAREST_EVEN)
-        assert isinstance(mode, RoundingAttr)
-        if mode.value not in self.modes:
-            raise self.error(f"has no rounding<{mode.value}>; expected one of {', '.join(self.modes)}")
-        if mode is NEAREST_EVEN and not flushes:
+        mode = mode_of(self)
+        if mode not in self.modes:
+            raise self.error(f"has no rounding<{mode}>; expected one of {', '.join(self.modes)}")
+        if mode == NEAREST_EVEN.value and not flushes:
             raise self.error("neither flushes to zero nor sets a rounding mode; use the arith or math op")
         if element is F32:
             return
         if flushes:
             raise self.error(f"has flush_to_zero on {element}; only f32 supports it")
-        if mode.value in APPROXIMATIONS:
-            raise self.error(f"has rounding<{mode.value}> on {element}; expected f32")
+        if mode in APPROXIMATIONS:
+            raise self.error(f"has rounding<{mode}> on {element}; expected f32")
 
 
 _MODIFIERS = "(`rounding` `` $rounding^)? ($flush_to_zero^)? attr-dict `:` type($result)"
@@ -169,6 +171,8 @@ class MinF(_Extremum, name="nv_tileaa.minf", traits=(PURE, COMMUTATIVE, SAME_SHA
     """The lesser number; -0 is less than +0."""
 
 
-def mode_of(op: Any) -> str:
+def mode_of(op: Operation) -> str:
     """The rounding mode of an op of this family: one of RoundingAttr's cases."""
-    return op.attributes.get("rounding", NEAREST_EVEN).value
+    mode = op.attributes.get("rounding", NEAREST_EVEN)
+    assert isinstance(mode, RoundingAttr)
+    return mode.value

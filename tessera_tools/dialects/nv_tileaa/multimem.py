@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects.nv_tileaa.atomics import NUMBERS
 from tessera_tools.dialects.nv_tileaa.base import TOKEN, OrderingAttr, ScopeAttr
 from tessera_tools.dialects.nv_tileaa.pointers import POINTERS, check_shapes, mask_of
@@ -30,26 +28,25 @@ class MultimemModeAttr(EnumAttr, name="nv_tileaa.multimem_mode"):
     cases = ("add", "min", "max", "and", "or", "xor", "umin", "umax")
 
 
-class _Multimem(Op):
-    def _check(self, moved: Type) -> None:
-        op: Any = self
-        check_shapes(op, op.pointers.type, moved)
-        element = element_type(moved)
-        if element not in (I32, I64, F16, BF16, F32, F64):
-            raise op.error(f"moves elements of type {element}; expected i32, i64, f16, bf16, f32 or f64")
-        if (op.ordering.value == "weak") != (op.scope is None):
-            raise op.error("must be either weak without a scope, or have another ordering and a scope")
+def _check(op: MultimemLoadReduce | MultimemReduce | MultimemStore, moved: Type) -> None:
+    check_shapes(op, op.pointers.type, moved)
+    element = element_type(moved)
+    if element not in (I32, I64, F16, BF16, F32, F64):
+        raise op.error(f"moves elements of type {element}; expected i32, i64, f16, bf16, f32 or f64")
+    if (op.ordering.value == "weak") != (op.scope is None):
+        raise op.error("must be either weak without a scope, or have another ordering and a scope")
 
-    def _check_mode(self, element: Type, *halves: str) -> None:
-        """`halves`: the modes of f16 and bf16 in addition to `add`, which all floats support."""
-        mode = self.mode.value  # type: ignore[attr-defined]
-        known = ("add", *halves) if element in (F16, BF16) else ("add",)
-        if isinstance(element, FloatType) and mode not in known:
-            raise self.error(f"applies '{mode}' to elements of type {element}; expected {' or '.join(known)}")
+
+def _check_mode(op: MultimemLoadReduce | MultimemReduce, element: Type, *halves: str) -> None:
+    """`halves`: the modes of f16 and bf16 in addition to `add`, which all floats support."""
+    mode = op.mode.value
+    known = ("add", *halves) if element in (F16, BF16) else ("add",)
+    if isinstance(element, FloatType) and mode not in known:
+        raise op.error(f"applies '{mode}' to elements of type {element}; expected {' or '.join(known)}")
 
 
 class MultimemLoadReduce(
-    _Multimem,
+    Op,
     name="nv_tileaa.multimem_load_reduce",
     traits=(MemoryEffects(read("pointers"), write("pointers")),),
 ):
@@ -71,12 +68,12 @@ class MultimemLoadReduce(
     )
 
     def verify_op(self) -> None:
-        self._check(self.res.type)
-        self._check_mode(element_type(self.res.type), "min", "max")
+        _check(self, self.res.type)
+        _check_mode(self, element_type(self.res.type), "min", "max")
 
 
 class MultimemReduce(
-    _Multimem, name="nv_tileaa.multimem_reduce", traits=(MemoryEffects(read("pointers"), write("pointers")),)
+    Op, name="nv_tileaa.multimem_reduce", traits=(MemoryEffects(read("pointers"), write("pointers")),)
 ):
     """Combines a value with every copy of each element, if the mask is true."""
 
@@ -94,11 +91,11 @@ class MultimemReduce(
     )
 
     def verify_op(self) -> None:
-        self._check(self.value.type)
-        self._check_mode(element_type(self.value.type))
+        _check(self, self.value.type)
+        _check_mode(self, element_type(self.value.type))
 
 
-class MultimemStore(_Multimem, name="nv_tileaa.multimem_store", traits=(MemoryEffects(write("pointers")),)):
+class MultimemStore(Op, name="nv_tileaa.multimem_store", traits=(MemoryEffects(write("pointers")),)):
     """Stores a value to every copy of each element, if the mask is true."""
 
     ordering = attribute(enum(OrderingAttr))
@@ -114,4 +111,4 @@ class MultimemStore(_Multimem, name="nv_tileaa.multimem_store", traits=(MemoryEf
     )
 
     def verify_op(self) -> None:
-        self._check(self.value.type)
+        _check(self, self.value.type)

@@ -36,7 +36,7 @@ def upgrade_older(module: Operation) -> None:
 
 
 def _is_older(op: TiledLoad | TiledStore) -> bool:
-    return getattr(op.copy_atom, "primitive", "").startswith("tma_")
+    return isinstance(op.copy_atom, CopyAtomAttr) and op.copy_atom.primitive.startswith("tma_")
 
 
 def _turn(op: Dot) -> None:

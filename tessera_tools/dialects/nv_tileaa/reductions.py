@@ -13,7 +13,7 @@ a reduction guarantees no order.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from tessera_tools.dialects.nv_tileaa.control import Yield
 from tessera_tools.ir.attributes import Type
@@ -36,7 +36,7 @@ from tessera_tools.opdef import (
 )
 
 
-def types_text(types: list[Type]) -> str:
+def types_text(types: Sequence[Type]) -> str:
     """`f32, i32`, for messages."""
     return ", ".join(map(str, types)) or "nothing"
 
@@ -57,7 +57,7 @@ class _Combining(Op):
 
     def check(self, results: list[Type]) -> None:
         """The rules that both share; `results` are the types that the results must have, layouts aside."""
-        types: list[Any] = [v.type for v in self.sources]
+        types = [v.type for v in self.sources]
         if not types:
             raise self.error("has no operands; expected at least one")
         shape = types[0].shape

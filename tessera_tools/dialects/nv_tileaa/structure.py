@@ -6,7 +6,7 @@ from tessera_tools.dialects.func import FunctionLike
 from tessera_tools.dialects.func import FunctionSyntax as _FunctionSyntax
 from tessera_tools.dialects.nv_tileaa.base import INTEGER_SCALAR, POINTER, KernelSpecAttr
 from tessera_tools.ir.traits import Leaves
-from tessera_tools.ir.types import I1, I32
+from tessera_tools.ir.types import I1, I32, ShapedType
 from tessera_tools.opdef import (
     I32_ATTR,
     I64_ARRAY,
@@ -146,7 +146,7 @@ class Assume(Op, name="nv_tileaa.assume", traits=(PURE, SAME_SHAPE)):
     assembly = "$source attr-dict `:` type($res)"
 
     def verify_op(self) -> None:
-        rank = len(getattr(self.source.type, "shape", ()))
+        rank = self.source.type.rank if isinstance(self.source.type, ShapedType) else 0
         if (self.every is None) != (self.along is None):
             raise self.error("requires 'every' and 'along' together")
         if self.along is not None and self.every is not None and not 0 <= self.along.value < rank:

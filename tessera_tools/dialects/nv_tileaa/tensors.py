@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tessera_tools.ir.core import Operation
+from tessera_tools.ir.attributes import Attribute
+from tessera_tools.ir.builtin_attributes import DenseElementsAttr
+from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I32, IntegerType, RankedTensorType
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
@@ -27,11 +30,12 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects import nv_tileas
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import Node, OpState
 
 
-def verify_dot(op: Any) -> None:
+def verify_dot(op: Dot | nv_tileas.Dot) -> None:
     """The shapes of a matrix product, of either stage."""
     a, b, c = (v.type for v in (op.a, op.b, op.c))
     rank = c.rank
@@ -47,7 +51,7 @@ def verify_dot(op: Any) -> None:
         _verify_scales(op, a, b)
 
 
-def _verify_scales(op: Any, a: Any, b: Any) -> None:
+def _verify_scales(op: Dot | nv_tileas.Dot, a: RankedTensorType, b: RankedTensorType) -> None:
     types = [v.type for v in op.scales]
     if len(types) == 2:
         scale_a, scale_b = types
@@ -95,7 +99,7 @@ class ConstantTensor(Op, name="nv_tileaa.constant_tensor", traits=(PURE, CONSTAN
         if self.value.type is not self.res.type:
             raise self.error(f"holds {self.value.type}, but its type is {self.res.type}")
 
-    def fold(self, operands: Any) -> Any:
+    def fold(self, operands: Sequence[Attribute | None]) -> Sequence[Attribute | Value] | None:
         return [self.value]
 
 
@@ -105,7 +109,8 @@ class TypeOfValue(CustomDirective, name="TypeOfValue"):
     grammar = "custom: -> absent"
 
     def read(self, state: OpState, node: Node) -> None:
-        value: Any = state.attributes["value"]
+        value = state.attributes["value"]
+        assert isinstance(value, DenseElementsAttr)
         state.types(self.arguments[0], [value.type])
 
     def write(self, p: Printer, op: Operation) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa.base import (
@@ -15,7 +16,8 @@ from tessera_tools.dialects.nv_tileaa.base import (
     MemRefType,
     PaddingAttr,
 )
-from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.interfaces import TileAccess
 from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import (
@@ -84,10 +86,11 @@ custom_item: VALUE -> value | INTEGER -> number
         state.operand_tokens.setdefault(field, [])
         state.attribute(key, I64_ARRAY.build([(str(v), 0) for v in static]))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         field, key = self.arguments
-        values = iter(getattr(op, field))
-        parts = [p.name(next(values)) if v == DYNAMIC_INDEX else str(v) for v in op.attributes[key].values]
+        values, static = iter(op.values_of(field)), op.attributes[key]
+        assert isinstance(static, DenseArrayAttr)
+        parts = [p.name(next(values)) if v == DYNAMIC_INDEX else str(v) for v in static.values]
         p.space()
         p.write(f"[{', '.join(parts)}]")
 
@@ -118,16 +121,16 @@ class MakeMemRef(Op, name="nv_tileaa.make_memref", traits=(PURE,)):
             if len(self.attributes[key].values) != rank:  # type: ignore[attr-defined]
                 raise self.error(f"expected {rank} entries in '{key[7:]}' for {self.res.type}")
 
-    def extents(self) -> list[Any]:
+    def extents(self) -> list[int | Value]:
         """The extent of each axis: an int or a value."""
         return _mixed(self.static_shape, self.shape)
 
-    def strides(self) -> list[Any]:
+    def strides(self) -> list[int | Value]:
         """The stride of each axis in elements: an int or a value."""
         return _mixed(self.static_stride, self.stride)
 
 
-def _mixed(static: Any, values: list[Node]) -> list[Any]:
+def _mixed(static: DenseArrayAttr, values: Iterable[Value]) -> list[int | Value]:
     dynamic = iter(values)
     return [next(dynamic) if v == DYNAMIC_INDEX else v for v in static.values]
 
@@ -145,16 +148,11 @@ class IndexTypes(CustomDirective, name="IndexTypes"):
             else:
                 state.types(field, [index] * len(state.operand_tokens.get(field, ())))
 
-    def write(self, p: Printer, op: Operation) -> None:
-        types = {v.type for field in self.arguments if field != "base" for v in _values(op, field)} - {I32}
+    def write(self, p: Printer, op: Op) -> None:
+        types = {v.type for field in self.arguments if field != "base" for v in op.values_of(field)} - {I32}
         if types:
             p.space()
             p.write(f"({p.type(types.pop())})")
-
-
-def _values(op: Operation, field: str) -> list[Any]:
-    value = getattr(op, field)
-    return value if isinstance(value, list) else [value]
 
 
 class AddPtr(Op, name="nv_tileaa.addptr", traits=(PURE,)):

@@ -20,7 +20,14 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
 
 from tessera_tools.dialects.nv_tileaa import MEM_TOKEN
 from tessera_tools.dialects.nv_tileas.agents import AgentSwitch, Yield, agent_of
-from tessera_tools.dialects.nv_tileas.base import LinearAttr, SharedAttr, SmemType, layout_of, with_layout
+from tessera_tools.dialects.nv_tileas.base import (
+    HasStage,
+    LinearAttr,
+    SharedAttr,
+    SmemType,
+    layout_of,
+    with_layout,
+)
 from tessera_tools.dialects.nv_tileas.box_groups import BoxCommit, BoxCopy, BoxWait
 from tessera_tools.dialects.nv_tileas.channels import ReceiveValue, SendValue
 from tessera_tools.dialects.nv_tileas.clusters import (
@@ -230,6 +237,7 @@ __all__ = [
     "SendValue",
     "SharedAttr",
     "Slice",
+    "HasStage",
     "SmemType",
     "Spill",
     "Store",

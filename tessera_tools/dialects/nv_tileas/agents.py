@@ -5,6 +5,7 @@ agent_switch num_warps = 4, 4 warp_id = 0, 4 { a producer }, { a consumer }
 
 from __future__ import annotations
 
+from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation, Region
 from tessera_tools.opdef import (
     I64_ARRAY,
@@ -94,8 +95,8 @@ class AgentSwitch(
     def verify_op(self) -> None:
         count = len(self.regions)
         for word in ("num_warps", "warp_id", "agent_strides", "registers"):
-            given = getattr(self, word)
-            if given is not None and len(given.values) != count:
+            given = self.attributes.get(word)
+            if isinstance(given, DenseArrayAttr) and len(given.values) != count:
                 raise self.error(f"has {count} agents, but {len(given.values)} entries in '{word}'")
         units: list[ExecutionUnit] = []
         for number in range(count):

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, ClassVar
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.effects import Resource
-from tessera_tools.ir.types import RankedTensorType, ShapedType
+from tessera_tools.ir.types import IntegerType, RankedTensorType, ShapedType
 from tessera_tools.layout import LinearLayout, from_text, to_text
 from tessera_tools.layout.distributed import check_fits, check_hardware
-from tessera_tools.opdef import of
+from tessera_tools.opdef import Op, of
 
 if TYPE_CHECKING:
+    from tessera_tools.ir.core import Value
     from tessera_tools.ir.scanner import Scanner
+    from tessera_tools.opdef.fields import OperandField
 
 
 class LayoutAttr(Attribute):
@@ -124,3 +126,9 @@ def layout_of(type: Type) -> LinearLayout:
 def with_layout(type: RankedTensorType, layout: LinearLayout) -> RankedTensorType:
     """The tensor type with that layout."""
     return RankedTensorType(type.shape, type.element, LinearAttr(layout))
+
+
+class HasStage(Op):
+    """An op on a stage of a buffer, by the number of the stage."""
+
+    stage: OperandField[Value[IntegerType]]

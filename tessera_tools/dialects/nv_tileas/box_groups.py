@@ -12,7 +12,7 @@ next.  Nobody releases a stage; the barriers of the program say when a buffer ma
 from __future__ import annotations
 
 from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
-from tessera_tools.dialects.nv_tileas.base import SMEM
+from tessera_tools.dialects.nv_tileas.base import SMEM, HasStage
 from tessera_tools.dialects.nv_tileas.pipelines import Place, StageOfPipeline
 from tessera_tools.dialects.nv_tileas.tma import DESC, MakeTiledTmaDesc
 from tessera_tools.ir.types import I32
@@ -39,6 +39,7 @@ _PREPARED = read("pipeline", Resource.BARRIER)
 
 
 class BoxCopy(
+    HasStage,
     StageOfPipeline,
     name="nv_tileas.async.box_copy",
     traits=(MemoryEffects(read("desc", Resource.GLOBAL), write("buffer", by=Completion.BOXES), _PREPARED),),

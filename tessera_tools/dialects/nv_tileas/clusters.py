@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from tessera_tools.dialects.nv_tileas.base import SMEM
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import I32, I64
+from tessera_tools.ir.types import I32, I64, element_type
 from tessera_tools.opdef import (
     ANY_RANKED_TENSOR,
     I64_ATTR,
@@ -70,7 +70,7 @@ class ClusterReduce(
             raise self.error(f"has bits = {self.bits.value}; expected bits of a rank, 1 to 15")
         if self.operand_types != self.result_types or not self.operands:
             raise self.error("expected operands, and results of the same types")
-        elements = [getattr(type, "element", type) for type in self.operand_types]
+        elements = [element_type(type) for type in self.operand_types]
         found = [argument.type for argument in self.body.entry.arguments]
         if found != [element for element in elements for _ in range(2)]:
             raise self.error(f"expects a region with two arguments for each of {len(elements)} operands")

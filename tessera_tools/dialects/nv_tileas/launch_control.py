@@ -11,10 +11,8 @@ nv_tileas.async.request_launch %responses, %iter        the same, where the answ
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects.llvm.types import PointerType
-from tessera_tools.dialects.nv_tileas.base import SMEM
+from tessera_tools.dialects.nv_tileas.base import SMEM, SmemType
 from tessera_tools.dialects.nv_tileas.pipeline_types import STAGE
 from tessera_tools.dialects.nv_tileas.pipelines import FULL, ProducerWrite, pipeline_at
 from tessera_tools.ir.core import Value
@@ -35,8 +33,8 @@ RESPONSE_WORDS = 4
 """Words of 32 bits of an answer."""
 
 
-def _check_response(op: Op, response: Value, several: bool = False) -> None:
-    type: Any = response.type
+def _check_response(op: Op, response: Value[SmemType], several: bool = False) -> None:
+    type = response.type
     if type.element is not I32 or type.tile != (RESPONSE_WORDS,) or not (several or type.stages == 1):
         expected = "responses are !nv_tileas.smem<N" if several else "a response is !nv_tileas.smem<1"
         raise op.error(f"has an operand of type {type}; {expected}x{RESPONSE_WORDS}xi32>")

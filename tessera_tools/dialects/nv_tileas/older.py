@@ -36,6 +36,10 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects.nv_tileas.ops import TiledLoad
+    from tessera_tools.dialects.nv_tileas.pipelines import CreatePipeline
+    from tessera_tools.dialects.nv_tileas.tma import MakeTiledTmaDesc, TiledTmaLoad, TiledTmaStore, View
+    from tessera_tools.ir.printing import Printer
     from tessera_tools.ir.scanner import Scanner
     from tessera_tools.opdef.directive import Node, OpState
 
@@ -66,7 +70,7 @@ class AgentAttr(Attribute, name="nv_tileas.agent"):
 class _Older(CustomDirective):
     """Syntax that is read, and not written."""
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: Any) -> None:
         pass
 
     def covers(self) -> tuple[set[str], set[str]]:
@@ -122,8 +126,8 @@ class OperandOrResult(CustomDirective, name="OperandOrResult"):
             state.types(source, [first])
         state.types(res, [first if second is None else second])
 
-    def write(self, p: Any, op: Any) -> None:
-        source, res = (getattr(op, name).type for name in self.arguments)
+    def write(self, p: Printer, op: MakeTiledTmaDesc | View) -> None:
+        source, res = (value.type for name in self.arguments for value in op.values_of(name))
         p.write(f" {p.type(source)} -> {p.type(res)}")
 
 
@@ -137,8 +141,8 @@ class CopyTypes(CustomDirective, name="CopyTypes"):
             if type is not None:
                 state.types(field, [type])
 
-    def write(self, p: Any, op: Any) -> None:
-        p.write(" : " + ", ".join(p.type(getattr(op, name).type) for name in self.arguments))
+    def write(self, p: Printer, op: TiledTmaLoad | TiledTmaStore) -> None:
+        p.write(f" : {p.type(op.desc.type)}, {p.type(op.buffer.type)}")
 
 
 class Arrivals(CustomDirective, name="Arrivals"):
@@ -162,7 +166,7 @@ class Arrivals(CustomDirective, name="Arrivals"):
         for name, count in zip(("producers", "consumers"), counts, strict=True):
             state.attribute(name, IntegerAttr(count, I32))
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: CreatePipeline) -> None:
         p.write(f" producers = {op.producers.value}, consumers = {op.consumers.value}")
 
 
@@ -181,7 +185,7 @@ class OlderToken(_Older, name="OlderToken"):
         else:
             state.operand("token", token)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: TiledLoad) -> None:
         p.write(f", {p.name(op.token)}")
 
 
@@ -201,7 +205,7 @@ class LoadTypes(CustomDirective, name="LoadTypes"):
         state.types("res", [res])
         state.types("out_token", [token])
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: TiledLoad) -> None:
         p.write(f" {p.type(op.view.type)} -> {p.type(op.res.type)}, {p.type(op.out_token.type)}")
 
 
@@ -217,7 +221,7 @@ class OlderStage(_Older, name="OlderStage"):
         else:
             state.operand("stage", stage)
 
-    def write(self, p: Any, op: Any) -> None:
+    def write(self, p: Printer, op: TiledTmaStore) -> None:
         p.write(f"[{p.name(op.stage)}]")
 
 

@@ -6,20 +6,20 @@ which thread holds which elements.  Shared memory is `!nv_tileas.smem<stages x t
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects.atoms import MmaAtom, check_emitter, scale_vector, signless
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.nv_tileaa import (
     COPY_ATOM,
     TOKEN,
     VIEW,
+    MemRefType,
     PaddingAttr,
     verify_access,
     verify_dot,
 )
 from tessera_tools.dialects.nv_tileas.base import (
     SMEM,
+    HasStage,
     SmemType,
 )
 from tessera_tools.ir.attributes import Type
@@ -165,6 +165,7 @@ class AllocTensor(Op, name="nv_tileas.alloc_tensor", traits=(ALLOCATE,)):
 
 
 class AsyncTiledCopy(
+    HasStage,
     Op,
     name="nv_tileas.async.tiled_copy",
     traits=(MemoryEffects(read("view"), write("buffer", by=Completion.GROUP)),),
@@ -193,12 +194,12 @@ class AsyncTiledCopy(
         _verify_indices(self, self.view.type)
 
 
-def _verify_indices(op: TiledLoad | TiledStore | TiledPrefetch | AsyncTiledCopy, view: Any) -> None:
+def _verify_indices(op: TiledLoad | TiledStore | TiledPrefetch | AsyncTiledCopy, view: MemRefType) -> None:
     if len(op.indices) != view.rank:
         raise op.error(f"expected {view.rank} indices for {view}, got {len(op.indices)}")
 
 
-def _verify_copy(op: Op, view: Any, buffer: SmemType) -> None:
+def _verify_copy(op: Op, view: MemRefType, buffer: SmemType) -> None:
     if view.element is not buffer.element or view.rank != len(buffer.tile):
         raise op.error(f"copies between {view} and {buffer}: the element types and ranks must match")
 
@@ -221,7 +222,7 @@ class AsyncWaitGroup(Op, name="nv_tileas.async.wait_group", traits=(MemoryEffect
         return MemoryEffects(wait(Completion.GROUP, pending=self.pending.value))
 
 
-class _OnMBarrier(Op):
+class _OnMBarrier(HasStage, Op):
     """The base of ops on an mbarrier: an i64 in shared memory, `!nv_tileas.smem<stages x 1 x i64>`."""
 
     mbarrier = operand(SMEM)
@@ -288,7 +289,7 @@ class Barrier(Op, name="nv_tileas.barrier", traits=(SYNCHRONIZES,)):
     assembly = "(`phases` $phases^)? attr-dict"
 
 
-class Load(Op, name="nv_tileas.load", traits=(MemoryEffects(read("buffer")),)):
+class Load(HasStage, Op, name="nv_tileas.load", traits=(MemoryEffects(read("buffer")),)):
     """Loads a tile at constant offsets within one stage of a buffer from shared memory to registers."""
 
     buffer = operand(SMEM)
@@ -314,7 +315,7 @@ def _verify_part(
         )
 
 
-class Store(Op, name="nv_tileas.store", traits=(MemoryEffects(write("buffer")),)):
+class Store(HasStage, Op, name="nv_tileas.store", traits=(MemoryEffects(write("buffer")),)):
     """Stores a tile from registers to one stage of a buffer in shared memory: the whole tile of the buffer, or, with
     `offsets`, a part of it that starts there."""
 
@@ -345,7 +346,10 @@ class Store(Op, name="nv_tileas.store", traits=(MemoryEffects(write("buffer")),)
 
 
 class LoadElement(
-    Op, name="nv_tileas.load_element", traits=(MemoryEffects(read("buffer", reach=Reach.BY_THREAD)),)
+    HasStage,
+    Op,
+    name="nv_tileas.load_element",
+    traits=(MemoryEffects(read("buffer", reach=Reach.BY_THREAD)),),
 ):
     """One element of a stage of a buffer, or a vector of neighbors along its last dimension, at indices of each
     thread's own.  Indices outside the tile, and vectors that do not start at a multiple of their length, are undefined.
@@ -362,7 +366,10 @@ class LoadElement(
 
 
 class StoreElement(
-    Op, name="nv_tileas.store_element", traits=(MemoryEffects(write("buffer", reach=Reach.BY_THREAD)),)
+    HasStage,
+    Op,
+    name="nv_tileas.store_element",
+    traits=(MemoryEffects(write("buffer", reach=Reach.BY_THREAD)),),
 ):
     """The store counterpart of `nv_tileas.load_element`.  If several threads store to the same element, one of the
     values is stored."""
@@ -389,7 +396,7 @@ def _verify_element(op: LoadElement | StoreElement, moved: Type) -> None:
         raise op.error(f"moves {moved}; expected a vector of a power of two of elements")
 
 
-class Spill(Op, name="nv_tileas.spill", traits=(MemoryEffects(write("buffer", reach=Reach.OWN)),)):
+class Spill(HasStage, Op, name="nv_tileas.spill", traits=(MemoryEffects(write("buffer", reach=Reach.OWN)),)):
     """Spills a tile to a stage of a buffer, in which each thread has its own slots for its registers."""
 
     value = operand(ANY_RANKED_TENSOR)
@@ -401,7 +408,7 @@ class Spill(Op, name="nv_tileas.spill", traits=(MemoryEffects(write("buffer", re
         _verify_spilled(self, self.value.type)
 
 
-class Reload(Op, name="nv_tileas.reload", traits=(MemoryEffects(read("buffer", reach=Reach.OWN)),)):
+class Reload(HasStage, Op, name="nv_tileas.reload", traits=(MemoryEffects(read("buffer", reach=Reach.OWN)),)):
     """Reloads the tile that the threads last spilled to a stage of a buffer. The result has the layout of the spilled
     tile."""
 
@@ -414,7 +421,7 @@ class Reload(Op, name="nv_tileas.reload", traits=(MemoryEffects(read("buffer", r
         _verify_spilled(self, self.res.type)
 
 
-def _verify_spilled(op: Spill | Reload, tile: Any) -> None:
+def _verify_spilled(op: Spill | Reload, tile: RankedTensorType) -> None:
     buffer = op.buffer.type
     if tile.element is not buffer.element:
         raise op.error(f"spills {tile} to {buffer}: the element types must match")

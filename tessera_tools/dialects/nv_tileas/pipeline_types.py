@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import I32, IntegerType
+from tessera_tools.ir.types import I32
 from tessera_tools.opdef import exactly
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ class PipelineTokenType(Type, name="nv_tileas.pipeline_token"):
 class PipelineIterType(Type, name="nv_tileas.pipeline_iter"):
     """`!nv_tileas.pipeline_iter<i32>`: a stage of a pipeline and the parity of its round, as integers of a type."""
 
-    element: IntegerType
+    element: Type
 
     def verify(self) -> None:
         if self.element is not I32:

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.nv_tileas.agents import Yield, agent_of
 from tessera_tools.dialects.nv_tileas.pipeline_types import (
@@ -33,6 +33,7 @@ from tessera_tools.dialects.nv_tileas.pipeline_types import (
     PipelineIterType,
 )
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Region, Value
 from tessera_tools.ir.effects import Kind, Reach
 from tessera_tools.ir.flow import Flow, sources
@@ -66,8 +67,16 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from tessera_tools.dialects.nv_tileas.launch_control import RequestLaunch
+    from tessera_tools.dialects.nv_tileas.tensor_memory import TmemCopy, TmemLoad, Umma
+    from tessera_tools.dialects.nv_tileas.tma import TiledTmaLoad, View
     from tessera_tools.ir.printing import Printer
-    from tessera_tools.opdef.directive import OpState
+    from tessera_tools.opdef.directive import Node, OpState
+
+    OnStage: TypeAlias = "StageOfPipeline | ProducerWrite | ConsumerRead | TiledTmaLoad | RequestLaunch"
+    """The ops with an iterator, or the number of a stage."""
 
 
 FULL, EMPTY = "full", "empty"
@@ -83,7 +92,7 @@ class Place(CustomDirective, name="Place"):
 
     grammar = 'custom: VALUE -> iterator | "slot" VALUE -> slot | "slot" VALUE "phase" VALUE -> both'
 
-    def read(self, state: OpState, node: Any) -> None:
+    def read(self, state: OpState, node: Node) -> None:
         form, tokens = node
         for field, token in zip(self.arguments, tokens, strict=False):
             state.operand(field, token)
@@ -91,15 +100,15 @@ class Place(CustomDirective, name="Place"):
         if len(tokens) > len(self.arguments):
             raise state.error(None, "has a phase, but does not wait")
 
-    def write(self, p: Printer, op: Any) -> None:
-        slot, *phase = (getattr(op, field) for field in self.arguments)
+    def write(self, p: Printer, op: OnStage) -> None:
+        slot, *phase = (value for field in self.arguments for value in op.values_of(field))
         if is_unwrapped(op):
-            p.write(f" slot {p.name(slot)}" + "".join(f" phase {p.name(v)}" for v in phase if v is not None))
+            p.write(f" slot {p.name(slot)}" + "".join(f" phase {p.name(v)}" for v in phase))
         else:
             p.write(f" {p.name(slot)}")
 
 
-def is_unwrapped(op: Any) -> bool:
+def is_unwrapped(op: OnStage | View | Umma | TmemCopy | TmemLoad) -> bool:
     """Whether an op on a stage has the stage's number instead of an iterator."""
     return not isinstance(op.iter.type, PipelineIterType)
 
@@ -164,7 +173,8 @@ class CreatePipeline(
 
     def verify_op(self) -> None:
         for word in ("stages", "producers", "consumers", "parts"):
-            value = 1 if getattr(self, word) is None else getattr(self, word).value
+            given = self.attributes.get(word)
+            value = given.value if isinstance(given, IntegerAttr) else 1
             if not 1 <= value < 1 << 20:
                 raise self.error(f"has {word} = {value}; expected at least 1")
         if self.peers is not None and (min(self.peers.values, default=0) < 1 or max(self.peers.values) > 15):
@@ -257,8 +267,8 @@ class StageOfPipeline(Op):
 
     def verify_part(self) -> None:
         """An error if the op names a part that its pipeline does not have."""
-        part, pipeline = getattr(self, "part", None), pipeline_at(self)
-        if part is None or pipeline is None:
+        part, pipeline = self.attributes.get("part"), pipeline_at(self)
+        if not isinstance(part, IntegerAttr) or pipeline is None:
             return
         parts = 1 if pipeline.parts is None else pipeline.parts.value
         if pipeline.parts is None or not 0 <= part.value < parts:
@@ -517,7 +527,7 @@ def _verify_once(op: Op, token: Value, by: tuple[type[Op], ...], found: str) -> 
         )
 
 
-def pipeline_at(op: Any) -> CreatePipeline | None:
+def pipeline_at(op: OnStage) -> CreatePipeline | None:
     """The pipeline whose stage an op is on, from its iterator, or from its token or that of the op around it."""
     if not is_unwrapped(op):
         return pipeline_of(op.iter)

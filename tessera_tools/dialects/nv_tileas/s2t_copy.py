@@ -9,7 +9,7 @@ tile to its own tensor memory.  Four CTAs are two pairs.
 from __future__ import annotations
 
 from tessera_tools.dialects.cute_nvgpu import S2tCopyAttr
-from tessera_tools.dialects.nv_tileas.base import SMEM
+from tessera_tools.dialects.nv_tileas.base import SMEM, HasStage
 from tessera_tools.dialects.nv_tileas.tensor_memory import TMEM, operand_layout
 from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.types import I32, I64, bit_width
@@ -28,6 +28,7 @@ from tessera_tools.opdef import (
 
 
 class S2tCopy(
+    HasStage,
     Op,
     name="nv_tileas.async.s2t_copy",
     traits=(

@@ -7,7 +7,7 @@ from math import prod
 from tessera_tools.dialects.atoms import MmaAtom, check_emitter, signless
 from tessera_tools.dialects.cute_nvgpu import TmaAtom, TmaLoadAtomAttr, TmaStoreAtomAttr
 from tessera_tools.dialects.nv_tileaa import TOKEN, VIEW
-from tessera_tools.dialects.nv_tileas.base import SMEM, SmemType
+from tessera_tools.dialects.nv_tileas.base import SMEM, HasStage, SmemType
 from tessera_tools.dialects.nv_tileas.clusters import peers_of, shared_axis
 from tessera_tools.dialects.nv_tileas.pipelines import (
     FULL,
@@ -171,6 +171,7 @@ class TiledTmaLoad(
 
 
 class TiledTmaStore(
+    HasStage,
     _BoxCopy,
     name="nv_tileas.async.tiled_tma_store",
     traits=(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 from tessera_tools.dialects.arith import Constant
 from tessera_tools.dialects.atoms import MmaAtom
@@ -53,7 +53,7 @@ class _Upgrade:
     """The rules, in the order of the program: operands are translated before their users."""
 
     def __init__(self) -> None:
-        self.rules: dict[type[Operation], Any] = {
+        self.rules: dict[type[Operation], Callable[..., None]] = {
             MakeTiledTmaDesc: self.descriptor,
             View: self.view,
             Dot: self.dot,
@@ -78,7 +78,7 @@ class _Upgrade:
         made = Func.create([], [], dict(op.attributes), [body], location=op.location)
         self.replace(op, made)
 
-    def descriptor(self, op: Any) -> None:
+    def descriptor(self, op: MakeTiledTmaDesc) -> None:
         """The buffers that a descriptor's boxes are copied to lie in its swizzle."""
         for copy in op.res.users:
             if not isinstance(copy, TiledTmaLoad):
@@ -88,7 +88,7 @@ class _Upgrade:
                 layout = swizzled(type.tile, bit_width(type.element), None, op.atom.swizzle)
                 copy.buffer.type = SmemType(type.shape, type.element, SharedAttr(layout))
 
-    def view(self, op: Any) -> None:
+    def view(self, op: View) -> None:
         """One stage of the buffer."""
         old, new = op.buffer.type, op.res.type
         if len(new.shape) == len(old.tile):
@@ -96,7 +96,7 @@ class _Upgrade:
                 raise op.error(f"gives {new} for one stage of {old}")
             op.res.type = SmemType((1, *old.tile), new.element, old.layout)
 
-    def dot(self, op: Any) -> None:
+    def dot(self, op: Dot) -> None:
         if not isinstance(op.b.type, SmemType):
             return
         a, b, c = (op.a.type, op.b.type, op.c.type)
@@ -109,7 +109,7 @@ class _Upgrade:
         done = AsyncDotWait(started.res, i32(0), res=c)
         self.replace(op, started, done)
 
-    def transposed(self, op: Any) -> None:
+    def transposed(self, op: Dot) -> None:
         """The right factor as N×K becomes a view of the same stage as K×N."""
         made = op.b.defining_op
         if not isinstance(made, View) or not made.res.has_one_use:
@@ -118,12 +118,12 @@ class _Upgrade:
         layout = SharedAttr(transpose(old.layout.layout, (1, 0))) if old.layout is not None else None
         made.res.type = SmemType((1, *reversed(old.tile)), old.element, layout)
 
-    def load(self, op: Any) -> None:
+    def load(self, op: OlderLoad) -> None:
         token = CreateMemToken(res=MEM_TOKEN)
         made = TiledLoad(op.view, op.indices, token.res, op.atom, res=op.res.type, out_token=MEM_TOKEN)
         self.replace(op, token, made, values=[made.res])
 
-    def store(self, op: Any) -> None:
+    def store(self, op: OlderTmaStore) -> None:
         """The tile goes through a buffer, in boxes as wide as the swizzle."""
         made = op.desc.defining_op
         if not isinstance(made, MakeTiledTmaDesc):
@@ -148,7 +148,7 @@ class _Upgrade:
 
 def _warps(op: Operation, sums: RankedTensorType) -> tuple[int, int]:
     """The warps of a product's kernel along M and N: each warpgroup has at least 64 rows."""
-    function: Any = op
+    function: Operation | None = op
     while function is not None and not isinstance(function, Func | OlderFunc):
         function = function.parent_op
     spec = function.attributes.get("nv_tileaa.kernel_spec") if function is not None else None

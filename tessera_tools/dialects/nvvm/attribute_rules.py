@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr, UnitAttr
 from tessera_tools.ir.core import Operation
 from tessera_tools.ir.types import I32
 from tessera_tools.opdef import OpRule, ParameterRule, ParameterUse
 
 
-def _kernel(op: Operation, value: Any) -> str | None:
+def _kernel(op: Operation, value: Attribute) -> str | None:
     return None if op.name == "llvm.func" else "'nvvm.kernel' attribute attached to unexpected op"
 
 
 def _extents(name: str) -> OpRule:
-    def rule(op: Operation, value: Any) -> str | None:
+    def rule(op: Operation, value: Attribute) -> str | None:
         fits = isinstance(value, DenseArrayAttr) and value.element is I32 and 1 <= len(value) <= 3
         return None if fits else f"'\"{name}\"' attribute must be integer array with maximum 3 index"
 
@@ -23,13 +22,13 @@ def _extents(name: str) -> OpRule:
 
 
 def _number(name: str) -> OpRule:
-    def rule(op: Operation, value: Any) -> str | None:
+    def rule(op: Operation, value: Attribute) -> str | None:
         return None if isinstance(value, IntegerAttr) else f"'\"{name}\"' attribute must be integer constant"
 
     return rule
 
 
-def _blocks_are_clusters(op: Operation, value: Any) -> str | None:
+def _blocks_are_clusters(op: Operation, value: Attribute) -> str | None:
     if "nvvm.reqntid" in op.attributes and "nvvm.cluster_dim" in op.attributes:
         return None
     return (
@@ -37,7 +36,7 @@ def _blocks_are_clusters(op: Operation, value: Any) -> str | None:
     )
 
 
-def _grid_constant(use: ParameterUse, value: Any) -> str | None:
+def _grid_constant(use: ParameterUse, value: Attribute) -> str | None:
     if use.is_result:
         return None
     if "nvvm.kernel" not in use.function.attributes:

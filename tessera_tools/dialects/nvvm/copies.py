@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.llvm.base import POINTER, pointer_in
-from tessera_tools.dialects.llvm.types import pointer
+from tessera_tools.dialects.llvm.types import PointerType, pointer
 from tessera_tools.dialects.nvvm.attributes import (
     CacheEvictionPriorityAttr,
     CTAGroupAttr,
@@ -31,6 +31,7 @@ from tessera_tools.dialects.nvvm.base import (
     space,
 )
 from tessera_tools.ir.builtin_attributes import FALSE, IntegerAttr
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.effects import Resource
 from tessera_tools.ir.scanner import integer_of
 from tessera_tools.ir.types import I64
@@ -43,6 +44,7 @@ from tessera_tools.opdef import (
     Completion,
     CustomDirective,
     MemoryEffects,
+    Op,
     arrive,
     attribute,
     enum,
@@ -75,17 +77,19 @@ class ShortPointer(CustomDirective, name="ShortPointer"):
         form, (given,) = node
         state.types(self.arguments[0], [given if form == "full" else pointer(integer_of(given.text))])
 
-    def write(self, p: Printer, op: Any) -> None:
-        type = next(v.type for v in [getattr(op, self.arguments[0])])
+    def write(self, p: Printer, op: Op) -> None:
+        (value,) = op.values_of(self.arguments[0])
+        type = value.type
+        assert isinstance(type, PointerType)
         p.space()
         p.write(f"<{type.address_space}>" if type.address_space else p.type(type))
 
 
-def _or_zero(e: Emitter, value: Any, type: str) -> str:
+def _or_zero(e: Emitter, value: Value | None, type: str) -> str:
     return f"{type} 0" if value is None else e.operand(value)
 
 
-def _given(value: Any) -> str:
+def _given(value: Value | None) -> str:
     return f"i1 {'false' if value is None else 'true'}"
 
 

@@ -10,8 +10,9 @@ They become inline PTX, so that ptxas says which targets have them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tessera_tools.dialects.llvm import constants
 from tessera_tools.dialects.llvm.base import ANY
 from tessera_tools.dialects.llvm.types import StructType
 from tessera_tools.dialects.nvvm.attributes import (
@@ -33,12 +34,14 @@ from tessera_tools.opdef import (
     IN_ORDER,
     UNIT_ATTR,
     CustomDirective,
+    Op,
     attribute,
     of_class,
     operand,
     result,
     variadic_operand,
 )
+from tessera_tools.opdef.fields import OperandField
 
 if TYPE_CHECKING:
     from tessera_tools.dialects.llvm.base import Emitter
@@ -74,7 +77,7 @@ class GroupsSyntax(CustomDirective, name="MmaGroups"):
 custom_group: KEYWORD "[" values "]"
 """
 
-    def _groups(self, cls: Any) -> list[str]:
+    def _groups(self, cls: type[Op]) -> list[str]:
         return [name for name, fields in _GROUPS.items() if fields[0] in cls.definition.fields]
 
     def read(self, state: OpState, node: Node) -> None:
@@ -123,7 +126,9 @@ custom_group: KEYWORD "[" values "]"
             if inferred_type(values[0].type, False) is not None:
                 elide.add(f"multiplicand{name}PtxType")
         for i, name in enumerate(self._groups(type(op))):
-            values = matrices[i] if i < 3 else [getattr(op, field) for field in _GROUPS[name]]
+            values = (
+                matrices[i] if i < 3 else [value for field in _GROUPS[name] for value in op.values_of(field)]
+            )
             p.write(f" {name}[{p.names(values)}]")
         p.attr_dict(op, elide)
         p.write(" : " + p.function_type([values[0].type for values in matrices], op.result_types))
@@ -132,20 +137,23 @@ custom_group: KEYWORD "[" values "]"
 class _Product(NVVMOp):
     """The base: D = A * B + C."""
 
+    operand_a: OperandField[list[Value]]
+    operand_b: OperandField[list[Value]]
+    operand_c: OperandField[list[Value]]
+
     shape = attribute(of_class(MMAShapeAttr))
     multiplicand_a_ptx_type = attribute(of_class(MMATypeAttr), optional=True, key="multiplicandAPtxType")
     multiplicand_b_ptx_type = attribute(of_class(MMATypeAttr), optional=True, key="multiplicandBPtxType")
 
     def factor_types(self) -> tuple[str, str]:
         """PTX's element types of A and B."""
-        given: Any = self
         found: list[str] = []
-        for letter, values in (("A", given.operand_a), ("B", given.operand_b)):
+        for letter, values in (("A", self.operand_a), ("B", self.operand_b)):
             key = f"multiplicand{letter}PtxType"
-            chosen: Any = self.attributes.get(key)
+            chosen = self.attributes.get(key)
             if chosen is None and values:
                 chosen = inferred_type(values[0].type, False)
-            if chosen is None:
+            if not isinstance(chosen, MMATypeAttr):
                 raise self.error(f"attribute {key} is not provided explicitly and cannot be inferred")
             found.append(chosen.value)
         return found[0], found[1]
@@ -176,10 +184,8 @@ class _Product(NVVMOp):
 
     def immediate(self, value: Value, what: str) -> int:
         """The number of an operand that is an immediate in PTX."""
-        definition: Any = value.defining_op
-        number = (
-            definition.value if definition is not None and definition.name == "llvm.mlir.constant" else None
-        )
+        definition = value.defining_op
+        number = definition.value if isinstance(definition, constants.Constant) else None
         if not isinstance(number, IntegerAttr):
             raise self.error(f"needs a constant as {what}, which is an immediate of the instruction")
         return number.value
@@ -290,20 +296,26 @@ class MmaSp(_Product, name="nvvm.mma.sp.sync", traits=(IN_ORDER,)):
 class _BlockScaled(_Product):
     """The base of products with scales of blocks."""
 
+    scale_a_data: OperandField[Value]
+    byte_id_a: OperandField[Value]
+    thread_id_a: OperandField[Value]
+    scale_b_data: OperandField[Value]
+    byte_id_b: OperandField[Value]
+    thread_id_b: OperandField[Value]
+
     scale_vec_size = attribute(of_class(ScaleVecSizeAttr), key="scaleVecSize")
     block_scale_format = attribute(of_class(BlockScaleFormatAttr), key="blockScaleFormat")
     kind = attribute(of_class(BlockScaleKindAttr))
 
     def emit_scaled(self, e: Emitter, start: str, more: list[Value], tail: str) -> None:
         """The instruction; `more` are operands before the scales, which `tail` names."""
-        given: Any = self
         a, b = self.factor_types()
         sparse = 2 if more else 1
         bits = 4 if self.kind.value != "mxf8f6f4" else 8
         m, n, k = self.shape.m, self.shape.n, self.shape.k
-        self.check_registers(given.operand_a, [[I32] * (m * k // sparse * bits // 1024)], "A")
-        self.check_registers(given.operand_b, [[I32] * (n * k * bits // 1024)], "B")
-        self.check_registers(given.operand_c, [[F32] * 4], "C")
+        self.check_registers(self.operand_a, [[I32] * (m * k // sparse * bits // 1024)], "A")
+        self.check_registers(self.operand_b, [[I32] * (n * k * bits // 1024)], "B")
+        self.check_registers(self.operand_c, [[F32] * 4], "C")
         if _parts(self.results[0].type) != [F32] * 4:
             raise self.error(
                 f"Could not match allowed types for the result; expected one of !llvm.struct<(f32, f32, f32, f32)> "
@@ -312,15 +324,13 @@ class _BlockScaled(_Product):
         size = f"{self.scale_vec_size.value[1:]}X"
         name = f"{start}.sync.aligned.{self.geometry()}.row.col.kind::{self.kind.value}.block_scale"
         name += f".scale_vec::{size}.f32.{a}.{b}.f32.{self.block_scale_format.value}"
-        scales = [given.scale_a_data, given.byte_id_a, given.thread_id_a]
-        scales += [given.scale_b_data, given.byte_id_b, given.thread_id_b]
+        scales = [self.scale_a_data, self.byte_id_a, self.thread_id_a]
+        scales += [self.scale_b_data, self.byte_id_b, self.thread_id_b]
         at = len(more)
         tail += (
             f"{{{at}}}, {{{{{{{at + 1}}}, {{{at + 2}}}}}}}, {{{at + 3}}}, {{{{{{{at + 4}}}, {{{at + 5}}}}}}}"
         )
-        self.emit_product(
-            e, name, (given.operand_a, given.operand_b, given.operand_c, [*more, *scales]), tail
-        )
+        self.emit_product(e, name, (self.operand_a, self.operand_b, self.operand_c, [*more, *scales]), tail)
 
     def verify_scales(self, small: int, sparse: str) -> None:
         """Check the attributes; `small` is the extent k of elements of 4 bits."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.llvm.attributes import ConstantRangeAttr
 from tessera_tools.dialects.nvvm.base import NVVMOp
@@ -19,6 +19,7 @@ from tessera_tools.opdef import (
 )
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects.llvm.base import Emitter
     from tessera_tools.ir.printing import Printer
     from tessera_tools.opdef.directive import Node, OpState
 
@@ -41,7 +42,7 @@ class _RangedRegister(NVVMOp):
     res = result(REGISTER)
     assembly = "custom<Range>($range) attr-dict `:` type($res)"
 
-    def llvm_ir(self, e: Any) -> None:
+    def llvm_ir(self, e: Emitter) -> None:
         bounds = self.range
         type = self.results[0].type
         before = "" if bounds is None else f"range({bounds.type} {bounds.lower}, {bounds.upper}) "
@@ -62,7 +63,7 @@ class RangeSyntax(CustomDirective, name="Range"):
             type, lower, upper = children
             state.attribute("range", ConstantRangeAttr(type, integer_of(lower.text), integer_of(upper.text)))
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: _RangedRegister) -> None:
         if op.range is not None:
             p.write(f" range {op.range.parameters_text()}")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.llvm.types import struct
 from tessera_tools.dialects.nvvm.attributes import (
@@ -83,7 +83,7 @@ class Barrier(NVVMOp, name="nvvm.barrier", traits=(SYNCHRONIZES,)):
         "($reduction_op^ $reduction_predicate)? (`->` type($res)^)? attr-dict"
     )
 
-    def llvm_ir(self, e: Any) -> None:
+    def llvm_ir(self, e: Emitter) -> None:
         count = self.number_of_threads
         arguments = ["i32 0" if self.barrier_id is None else e.operand(self.barrier_id)]
         arguments += [e.operand(count)] if count is not None else []
@@ -92,6 +92,7 @@ class Barrier(NVVMOp, name="nvvm.barrier", traits=(SYNCHRONIZES,)):
             e.call(self, f"llvm.nvvm.barrier.cta.sync.aligned.{suffix}", "void", arguments)
             return
         kind = self.reduction_op.value
+        assert self.reduction_predicate is not None
         predicate = e.temporary(f"icmp ne {e.operand(self.reduction_predicate)}, 0")
         produced = "i32" if kind == "popc" else "i1"
         name = f"llvm.nvvm.barrier.cta.red.{kind}.aligned.{suffix}"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from tessera_tools.dialects.llvm.records import ATTRIBUTE, BOOL, INTEGER, TEXT, Parameter, Record
 from tessera_tools.ir.builtin_attributes import ArrayAttr, DictionaryAttr, StringAttr
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from tessera_tools.ir.core import Operation
     from tessera_tools.ir.scanner import Scanner
 
@@ -43,8 +45,8 @@ class TargetAttr(Record, name="nvvm.target"):
     triple: str = "nvptx64-nvidia-cuda"
     chip: str = "sm_50"
     features: str = ""
-    flags: Any = None
-    link: Any = None
+    flags: DictionaryAttr | None = None
+    link: ArrayAttr | None = None
     verifyTarget: bool = True
     parameters_as: ClassVar = {
         "level": INTEGER, "triple": TEXT, "chip": TEXT, "features": TEXT, "flags": _DICTIONARY, "link": ATTRIBUTE,
@@ -69,7 +71,7 @@ class TargetAttr(Record, name="nvvm.target"):
         return f"#{self.name}{parameters if parameters != '<>' else ''}"
 
     @classmethod
-    def parse(cls, s: Scanner) -> Any:
+    def parse(cls, s: Scanner) -> Self:
         return super().parse(s) if s.peek("<") else cls()
 
     def verify_target(self, module: Operation) -> None:

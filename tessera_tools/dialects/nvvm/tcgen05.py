@@ -5,7 +5,7 @@ A pointer to tensor memory is `!llvm.ptr<6>`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.llvm.base import pointer_in
 from tessera_tools.dialects.nvvm.attributes import (
@@ -34,6 +34,7 @@ from tessera_tools.dialects.nvvm.base import (
     space,
 )
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I32, I64, IntegerType, VectorType
 from tessera_tools.opdef import (
     PURE,
@@ -48,6 +49,7 @@ from tessera_tools.opdef import (
     optional_operand,
     result,
 )
+from tessera_tools.opdef.fields import AttributeField, OperandField
 
 if TYPE_CHECKING:
     from tessera_tools.dialects.llvm.base import Emitter
@@ -70,7 +72,7 @@ LANES: TypeConstraint[VectorType] = TypeConstraint(
     "fixed-length vector of 32-bit signless integer values of length 4/8",
     lambda t: _is_words(t) and isinstance(t, VectorType) and t.num_elements in (4, 8),
 )
-MATRIX: TypeConstraint[Any] = TypeConstraint(
+MATRIX: TypeConstraint[Type] = TypeConstraint(
     "LLVM pointer in address space 6 or 64-bit signless integer", lambda t: t is I64 or TENSOR.accepts(t)
 )
 
@@ -210,7 +212,7 @@ class _LoadOrStore(NVVMOp):
         shape: Tcgen05LdStShapeAttr = self.attributes["shape"]  # type: ignore[assignment]
         return count // _REGISTERS.get(shape.value, 1)
 
-    def check(self, type: Type, offset: Any) -> None:
+    def check(self, type: Type, offset: Value | None) -> None:
         """The registers and the offset of a shape."""
         shape: Tcgen05LdStShapeAttr = self.attributes["shape"]  # type: ignore[assignment]
         each = _REGISTERS.get(shape.value, 1)
@@ -274,7 +276,7 @@ _KINDS = {"f16": 0, "tf32": 1, "f8f6f4": 2, "i8": 3}
 _COLLECTOR = {"discard": 0, "lastuse": 1, "fill": 2, "use": 3}
 
 
-def _source(op: Any) -> str:
+def _source(op: _Product | _ScaledProduct | _StationaryProduct) -> str:
     return "tensor" if space(op.matrix_a) == 6 else "shared"
 
 
@@ -306,31 +308,35 @@ class Tcgen05MmaSmemDesc(NVVMOp, name="nvvm.tcgen05.mma_smem_desc", traits=(PURE
 class _Product(NVVMOp):
     """A product, dense or of a sparse A: its intrinsic starts with `intrinsic`."""
 
+    matrix_a: OperandField[Value]
+    scale_input_d: OperandField[Value | None]
+    disable_output_lane: OperandField[Value[VectorType] | None]
+    kind: AttributeField[Tcgen05MMAKindAttr]
+    cta_group: AttributeField[CTAGroupAttr]
+    collector_op: AttributeField[Tcgen05MMACollectorOpAttr]
+
     def intrinsic_name(self) -> str:
-        op: Any = self
         name = f"{self.intrinsic}.{_source(self)}"
-        name += ".scale_d" if op.scale_input_d is not None else ""
-        if op.disable_output_lane is not None:
-            name += f".disable_output_lane.cg{op.cta_group.value[-1]}"
+        name += ".scale_d" if self.scale_input_d is not None else ""
+        if self.disable_output_lane is not None:
+            name += f".disable_output_lane.cg{self.cta_group.value[-1]}"
         return name + (".ashift" if flag(self, "aShift") else "")
 
     def intrinsic_arguments(self, e: Emitter) -> list[str]:
-        op: Any = self
-        arguments = [*map(e.operand, self.operands), f"i32 {_KINDS[op.kind.value]}"]
-        if op.disable_output_lane is None:
-            arguments.append(f"i32 {op.cta_group.value[-1]}")
-        return [*arguments, f"i32 {_COLLECTOR[op.collector_op.value]}"]
+        arguments = [*map(e.operand, self.operands), f"i32 {_KINDS[self.kind.value]}"]
+        if self.disable_output_lane is None:
+            arguments.append(f"i32 {self.cta_group.value[-1]}")
+        return [*arguments, f"i32 {_COLLECTOR[self.collector_op.value]}"]
 
     def verify_op(self) -> None:
-        op: Any = self
-        lanes = op.disable_output_lane
-        if lanes is not None and lanes.type.num_elements != 4 * int(op.cta_group.value[-1]):
+        lanes = self.disable_output_lane
+        if lanes is not None and lanes.type.num_elements != 4 * int(self.cta_group.value[-1]):
             raise self.error(
                 f"Disable Output Lane of length {lanes.type.num_elements} is incompatible with CtaGroupAttr"
             )
-        if op.scale_input_d is not None and op.kind.value not in ("f16", "tf32"):
+        if self.scale_input_d is not None and self.kind.value not in ("f16", "tf32"):
             raise self.error("scale-input-d needs kind f16 or tf32")
-        if flag(self, "aShift") and (_source(self) != "tensor" or op.collector_op.value in ("fill", "use")):
+        if flag(self, "aShift") and (_source(self) != "tensor" or self.collector_op.value in ("fill", "use")):
             raise self.error(
                 "a shift of A needs A in tensor memory, and no fill or use of the collector buffer"
             )
@@ -339,19 +345,22 @@ class _Product(NVVMOp):
 class _ScaledProduct(NVVMOp):
     """A product with scale factors of blocks, dense or of a sparse A."""
 
+    matrix_a: OperandField[Value]
+    kind: AttributeField[BlockScaleKindAttr]
+    cta_group: AttributeField[CTAGroupAttr]
+    block_scale: AttributeField[Tcgen05MMABlockScaleAttr]
+    collector_op: AttributeField[Tcgen05MMACollectorOpAttr]
+
     def intrinsic_name(self) -> str:
-        op: Any = self
-        block = "" if op.block_scale.value == "default" else f".{op.block_scale.value}"
-        return f"{self.intrinsic}.{_source(self)}.{op.kind.value}.block_scale{block}"
+        block = "" if self.block_scale.value == "default" else f".{self.block_scale.value}"
+        return f"{self.intrinsic}.{_source(self)}.{self.kind.value}.block_scale{block}"
 
     def intrinsic_arguments(self, e: Emitter) -> list[str]:
-        op: Any = self
-        numbers = int(op.cta_group.value[-1]), _COLLECTOR[op.collector_op.value]
+        numbers = int(self.cta_group.value[-1]), _COLLECTOR[self.collector_op.value]
         return [*map(e.operand, self.operands), *(f"i32 {number}" for number in numbers)]
 
     def verify_op(self) -> None:
-        op: Any = self
-        kind, block = op.kind.value, op.block_scale.value
+        kind, block = self.kind.value, self.block_scale.value
         if block == "block16" and kind != "mxf4nvf4":
             raise self.error("mxf8f6f4 and mxf4 kinds do not support block16 attribute")
         if block == "default" and kind == "mxf4nvf4":
@@ -361,17 +370,21 @@ class _ScaledProduct(NVVMOp):
 class _StationaryProduct(NVVMOp):
     """A product with B in a collector buffer, dense or of a sparse A."""
 
+    matrix_a: OperandField[Value]
+    zero_col_mask: OperandField[Value | None]
+    kind: AttributeField[Tcgen05MMAKindAttr]
+    collector_b_buffer: AttributeField[Tcgen05MMACollectorBBufferAttr]
+    collector_op: AttributeField[Tcgen05MMACollectorOpAttr]
+
     def intrinsic_name(self) -> str:
-        op: Any = self
-        mask = ".zero_col_mask" if op.zero_col_mask is not None else ""
+        mask = ".zero_col_mask" if self.zero_col_mask is not None else ""
         return f"{self.intrinsic}.{_source(self)}{mask}"
 
     def intrinsic_arguments(self, e: Emitter) -> list[str]:
-        op: Any = self
         numbers = (
-            _KINDS[op.kind.value],
-            int(op.collector_b_buffer.value[-1]),
-            _COLLECTOR[op.collector_op.value],
+            _KINDS[self.kind.value],
+            int(self.collector_b_buffer.value[-1]),
+            _COLLECTOR[self.collector_op.value],
         )
         return [*map(e.operand, self.operands), *(f"i32 {number}" for number in numbers)]
 

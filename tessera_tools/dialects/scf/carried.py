@@ -10,8 +10,8 @@ whose values are never read is removed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from collections.abc import Hashable, Mapping, Sequence
+from typing import ClassVar
 
 from tessera_tools.dialects.scf.ops import ExecuteRegion, For, If, IndexSwitch, While, Yield
 from tessera_tools.ir.core import Operation, OpResult, Region, Value
@@ -77,7 +77,7 @@ class EqualCarriedValues(RewritePattern[Operation]):
     def match_and_rewrite(self, op: Operation, rewriter: Rewriter) -> bool | str | None:
         flow = flow_inside(op)
         # All places of one block or of the results are equal at first; then those that take other values part.
-        kind: dict[Value, Any] = {
+        kind: Mapping[Value, Hashable] = {
             target: (op if isinstance(target, OpResult) else target.block, target.type)  # type: ignore[attr-defined]
             for target in flow
         }
@@ -88,7 +88,7 @@ class EqualCarriedValues(RewritePattern[Operation]):
             if len(numbers) == count:
                 break
             kind, count = {t: numbers[key] for t, key in finer.items()}, len(numbers)
-        first: dict[Any, Value] = {}
+        first: dict[Hashable, Value] = {}
         changed = False
         for target, key in kind.items():
             kept = first.setdefault(key, target)
@@ -172,7 +172,7 @@ class UnreadPlaces(RewritePattern[Operation]):
         return True
 
 
-def with_fewer(op: Operation, dropped: set[int], kept: Sequence[OpResult], rewriter: Rewriter) -> Any:
+def with_fewer(op: Operation, dropped: set[int], kept: Sequence[OpResult], rewriter: Rewriter) -> Operation:
     """The op with fewer operands and results: the regions and the uses of the remaining results are moved to it."""
     made = type(op).create(
         [value for i, value in enumerate(op.operands) if i not in dropped],

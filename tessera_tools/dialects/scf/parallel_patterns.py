@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects.scf.ops import known_trips
 from tessera_tools.dialects.scf.parallel import Parallel, Reduce
 from tessera_tools.ir.core import Block, Region, Value
@@ -43,14 +41,15 @@ class ParallelOfKnownDimensions(RewritePattern[Parallel]):
         return True
 
     @staticmethod
-    def _inline(op: Any, rewriter: Rewriter) -> None:
+    def _inline(op: Parallel, rewriter: Rewriter) -> None:
         """The body once, and each reduction of its value with the initial one."""
         reduce = op.body.entry.last_op
         assert isinstance(reduce, Reduce)
         rewriter.inline_block_before(op.body.entry, op, op.lower)
         results: list[Value] = []
         for init, value, body in zip(op.inits, reduce.operands, reduce.regions, strict=True):
-            last: Any = body.entry.last_op
+            last = body.entry.last_op
+            assert last is not None
             rewriter.inline_block_before(body.entry, op, [init, value])
             results.append(last.operand(0))
             rewriter.erase_op(last)

@@ -10,10 +10,8 @@ maximum of each row's scores, and the sum of its weights.  Parts with the same m
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects.tile.base import ANY_BUFFER, MAKES
-from tessera_tools.ir.types import F32, I32, FloatType
+from tessera_tools.ir.types import F32, I32, FloatType, MemRefType
 from tessera_tools.opdef import (
     F32_ATTR,
     UNIT_ATTR,
@@ -89,10 +87,10 @@ class FlashAttention(Op, name="tile.flash_attention", traits=(MAKES,)):
             raise self.error("has positions; expected causal, and an i32 for each query and for each key")
 
 
-def _check_sums(op: Any) -> None:
+def _check_sums(op: AttentionRescale | AttentionDivide) -> None:
     if op.res.type.shape != op.source.type.shape or any(
-        value.type.element is not F32 or value.type.shape != op.source.type.shape[:-1]
-        for value in op.operands[1:]
+        type.element is not F32 or type.shape != op.source.type.shape[:-1]
+        for type in (value.type_as(MemRefType) for value in op.operands[1:])
     ):
         raise op.error("expected f32 for each row of the tensor, and a tensor of its extents")
 

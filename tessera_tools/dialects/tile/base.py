@@ -8,12 +8,12 @@ memref<8x8xf32, 5>        registers: one thread's fragment of a tile
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StridedLayoutAttr
 from tessera_tools.ir.types import F32, FloatType, IntegerType, MemRefType
-from tessera_tools.opdef import CustomDirective, MemoryEffects, Reach, allocate, of, read, write
+from tessera_tools.opdef import CustomDirective, MemoryEffects, Op, Reach, allocate, of, read, write
 from tessera_tools.opdef.constraints import TypeConstraint
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ REGISTERS = 5
 """The memory space of registers: NVPTX's local memory, which a thread's own values would otherwise be in."""
 
 
-def space_of(type: Any) -> int:
+def space_of(type: MemRefType) -> int:
     """The memory space of a memref type: 0 for global memory (also written as 1)."""
     space = type.memory_space
     if space is None:
@@ -80,7 +80,7 @@ def rows_of(fragment: MemRefType) -> MemRefType:
     return MemRefType(fragment.shape[:1], fragment.element, fragment.layout, fragment.memory_space)
 
 
-def accumulator_element(a: Any) -> Any:
+def accumulator_element(a: Type) -> Type:
     """f32 for products of floats, i32 for products of integers."""
     from tessera_tools.ir.types import I32
 
@@ -103,9 +103,9 @@ custom_item: VALUE -> value | KEYWORD "(" VALUE ("," VALUE)* ")" -> nested
             token = children[0] if form == "value" else state.parser.nested_op(children[0], children[1:])
             state.operand(field, token)
 
-    def write(self, p: Printer, op: Any) -> None:
+    def write(self, p: Printer, op: Op) -> None:
         p.space()
-        p.write(", ".join(p.name(getattr(op, field)) for field in self.arguments))
+        p.write(", ".join(p.name(value) for field in self.arguments for value in op.values_of(field)))
 
     def covers(self) -> tuple[set[str], set[str]]:
         return set(), set()

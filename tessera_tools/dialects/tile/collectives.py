@@ -9,7 +9,6 @@ These ops return new buffers in global memory.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from tessera_tools.dialects.func import Func
 from tessera_tools.dialects.tile.attention import AttentionDivide, AttentionRescale, FlashAttention
@@ -191,7 +190,7 @@ class Launch(Op, name="tile.launch", traits=(MAKES,)):
             )
         extents: dict[str, int] = {}
         for number, (value, type) in enumerate(zip(values, inputs, strict=True)):
-            given: Any = value.type
+            given = value.type_as(MemRefType)
             if not isinstance(type, MemRefType) or not _fits(given, type):
                 raise self.error(f"passes @{self.callee.root} {given} as argument {number}, which is {type}")
             names = dimension_names(kernel, number)

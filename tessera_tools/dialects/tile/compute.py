@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.tile.base import (
@@ -18,6 +17,7 @@ from tessera_tools.dialects.tile.base import (
     space_of,
 )
 from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.types import DYNAMIC, FloatType, MemRefType
 from tessera_tools.ir.verifier import verify_or_raise
@@ -50,7 +50,7 @@ FRAGMENT_OR_NUMBER = TypeConstraint(
 )
 
 
-def _flag(attribute: Any) -> bool:
+def _flag(attribute: IntegerAttr | None) -> bool:
     return attribute is not None and bool(attribute.value)
 
 
@@ -331,13 +331,13 @@ class Apply(Op, name="tile.apply", traits=(MAKES,)):
         return found.create(operands, [type], own, location=self.location)
 
     def verify_op(self) -> None:
-        types: list[Any] = list(self.operand_types)
-        fragments = [t for t in types if FRAGMENT.accepts(t)]
+        types = self.operand_types
+        fragments = [t for t in types if isinstance(t, MemRefType) and FRAGMENT.accepts(t)]
         if not fragments or any(t.shape != self.res.type.shape for t in fragments):
             raise self.error(
                 f"returns {self.res.type}; expected fragments of this shape as operands, one or more, and numbers"
             )
-        elements = [t.element if FRAGMENT.accepts(t) else t for t in types]
+        elements = [t.element if isinstance(t, MemRefType) and FRAGMENT.accepts(t) else t for t in types]
         block = Block(elements, [self.location] * len(elements))
         try:
             verify_or_raise(self.made(block.arguments, self.res.type.element))
@@ -430,7 +430,7 @@ def _check_matrix(op: CausalMask | BoundMask) -> None:
         raise op.error(f"masks {op.dest.type}; expected a fragment of rows and columns")
 
 
-def _index() -> Any:
+def _index() -> Type:
     from tessera_tools.ir.types import INDEX
 
     return INDEX

@@ -22,7 +22,7 @@ def complete_subviews(module: Operation) -> None:
     for op in ops:
         if not isinstance(op, SubView) or op.result.type.layout is not None:
             continue
-        lists = [getattr(op, f"static_{field}").values for field in ("offsets", "sizes", "strides")]
+        lists = [op.static_offsets.values, op.static_sizes.values, op.static_strides.values]
         if any(len(numbers) != len(op.source.type.shape) for numbers in lists):
             continue
         full = subview_type(op.source.type, *lists)

@@ -13,6 +13,8 @@ from tessera_tools.dialects.tile.base import (
     SHARED_BUFFER,
     STORES,
 )
+from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.interfaces import MemoryAccess
 from tessera_tools.ir.types import DYNAMIC, INDEX, MemRefType, VectorType, stored_bits
 from tessera_tools.opdef import (
@@ -37,6 +39,7 @@ from tessera_tools.opdef import (
     variadic_operand,
     write,
 )
+from tessera_tools.opdef.fields import AttributeField
 
 CACHE_POLICIES = ("write_back", "write_through", "streaming", "cache_global", "cache_all", "evict_last")
 MOST_ALIGNMENT = 1024
@@ -44,11 +47,11 @@ MOST_ALIGNMENT = 1024
 SWIZZLES = ("none", "xor")
 
 
-def _element(type: Any) -> Any:
+def _element(type: MemRefType) -> Type:
     return type.element
 
 
-def _vector(type: Any, width: Any) -> Any:
+def _vector(type: MemRefType, width: IntegerAttr) -> Type:
     return VectorType((width.value,), type.element)
 
 
@@ -170,7 +173,7 @@ class _Indexed(MemoryAccess, Op):
     undefined: bounds are not checked."""
 
     @classmethod
-    def check(cls, op: Any, buffer: MemRefType) -> None:
+    def check(cls, op: _Indexed, buffer: MemRefType) -> None:
         if len(op.indices) != buffer.rank:
             raise op.error(f"expected {buffer.rank} indices for {buffer}, got {len(op.indices)}")
 
@@ -276,7 +279,7 @@ class _Vector(_Indexed):
     """The base of accesses to neighbors along the last dimension, whose address is a multiple of their size: what
     other addresses do is undefined."""
 
-    vector_width: Any
+    vector_width: AttributeField[IntegerAttr]
 
     @property
     def width(self) -> int:
@@ -363,7 +366,7 @@ class _Slot(Op):
     """The base of moves between a fragment and a slot of shared memory with room for all threads' fragments."""
 
     @staticmethod
-    def check(op: Any, fragment: MemRefType) -> None:
+    def check(op: Spill | Reload, fragment: MemRefType) -> None:
         slot = op.slot.type
         if (
             slot.element is not fragment.element

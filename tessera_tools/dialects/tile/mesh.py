@@ -9,13 +9,14 @@ product: K
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import ArrayAttr, StringAttr, UnitAttr
 from tessera_tools.ir.core import Operation
 
 if TYPE_CHECKING:
+    from tessera_tools.dialects.func import FunctionLike
     from tessera_tools.ir.scanner import Scanner
 
 MESH = "tile.mesh"
@@ -99,7 +100,7 @@ class ShardingAttr(Attribute, name="tile.sharding"):
         return f"#tile.sharding<[{', '.join('{' + (axis or '') + '}' for axis in self.axes)}]>"
 
 
-def mesh_of(op: Any) -> MeshAttr | None:
+def mesh_of(op: Operation | None) -> MeshAttr | None:
     """The mesh of the enclosing module of an op; None if it has none."""
     while op is not None:
         found = op.attributes.get(MESH)
@@ -114,7 +115,7 @@ def is_kernel(function: Operation) -> bool:
     return isinstance(function.attributes.get("tessera.kernel"), UnitAttr)
 
 
-def dimension_names(function: Any, index: int) -> tuple[str, ...] | None:
+def dimension_names(function: FunctionLike, index: int) -> tuple[str, ...] | None:
     """The names of the dimensions of a kernel's argument; None if there are none."""
     found = function.argument_attributes(index).get(DIMENSIONS)
     if not isinstance(found, ArrayAttr):

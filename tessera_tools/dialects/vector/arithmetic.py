@@ -20,10 +20,7 @@ from tessera_tools.ir.builtin_attributes import (
     DictionaryAttr,
     StringAttr,
 )
-from tessera_tools.ir.types import (
-    IntegerType,
-    VectorType,
-)
+from tessera_tools.ir.types import IntegerType, ShapedType, VectorType, element_type
 from tessera_tools.opdef import (
     ANY_TYPE,
     ANY_VECTOR,
@@ -85,7 +82,7 @@ class Reduction(Op, name="vector.reduction", traits=(PURE,)):
 
 
 def _verify_kind(op: Op, kind: str, type: Type) -> None:
-    element = getattr(type, "element", type)
+    element = element_type(type)
     is_float = FLOAT_LIKE.accepts(element)
     if kind not in ("add", "mul") and is_float != kind.endswith("f"):
         raise op.error(f"unsupported reduction type '{element}' for kind '{kind}'")
@@ -241,7 +238,7 @@ class Contract(Op, name="vector.contract", traits=(PURE,)):
         count = len(self.iterator_types)
         found: list[list[int]] = []
         for i, (entry, value) in enumerate(zip(self.indexing_maps, self.operands, strict=True)):
-            rank = len(getattr(value.type, "shape", ()))
+            rank = value.type.rank if isinstance(value.type, ShapedType) else 0
             if isinstance(entry, AffineMapAttr) and entry.map.num_symbols:
                 raise self.error(f"expected indexing map {i} to have no symbols")
             if not isinstance(entry, AffineMapAttr) or entry.map.num_dims != count:

@@ -6,11 +6,7 @@ from collections.abc import Sequence
 
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
 from tessera_tools.ir.attributes import Type
-from tessera_tools.ir.types import (
-    MemRefType,
-    RankedTensorType,
-    VectorType,
-)
+from tessera_tools.ir.types import MemRefType, RankedTensorType, VectorType, element_type
 from tessera_tools.opdef import (
     EnumAttr,
     enum,
@@ -63,4 +59,4 @@ def vector_of(dims: Dims, element: Type) -> VectorType:
 
 def with_shape(type: Type, shape: Sequence[int]) -> Type:
     """The vector of a shape with the elements of `type`."""
-    return VectorType(tuple(shape), getattr(type, "element", type))
+    return VectorType(tuple(shape), element_type(type))

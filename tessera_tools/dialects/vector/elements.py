@@ -4,21 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.arith.constants import Folded, constant, splat_of
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
 from tessera_tools.dialects.vector.attributes import dims_of, vector_of, with_shape
 from tessera_tools.dialects.vector.shapes import Broadcast
 from tessera_tools.ir.attributes import Attribute, Type
-from tessera_tools.ir.builtin_attributes import (
-    ArrayAttr,
-    IntegerAttr,
-)
-from tessera_tools.ir.types import (
-    IndexType,
-    VectorType,
-)
+from tessera_tools.ir.builtin_attributes import ArrayAttr, DenseArrayAttr, IntegerAttr
+from tessera_tools.ir.types import IndexType, VectorType, element_type
 from tessera_tools.opdef import (
     ANY_INDEX,
     ANY_TYPE,
@@ -296,7 +290,7 @@ class InsertStridedSlice(Op, name="vector.insert_strided_slice", traits=(PURE,))
         return [self.value_to_store] if self.value_to_store.type is self.dest.type else None
 
 
-def _shuffled(mask: Any, v1: Any) -> Type | None:
+def _shuffled(mask: DenseArrayAttr | None, v1: Type) -> Type | None:
     return (
         with_shape(v1, [len(mask), *v1.shape[1:]])
         if mask is not None and isinstance(v1, VectorType)
@@ -334,15 +328,15 @@ class Shuffle(Op, name="vector.shuffle", traits=(PURE,)):
                 raise self.error(f"mask index #{i + 1} out of range")
 
 
-def _last_dimension(type: Any, change: Callable[[int], int]) -> Type | None:
+def _last_dimension(type: Type, change: Callable[[int], int]) -> Type | None:
     """A vector with another last extent; None if there is none."""
     dims = dims_of(type)
     if not dims or not change(dims[-1][0]):
         return None
-    return vector_of([*dims[:-1], (change(dims[-1][0]), dims[-1][1])], type.element)
+    return vector_of([*dims[:-1], (change(dims[-1][0]), dims[-1][1])], element_type(type))
 
 
-def _interleaved(type: Any) -> Type | None:
+def _interleaved(type: Type) -> Type | None:
     """A vector of twice as many elements; that of single elements has a dimension."""
     if isinstance(type, VectorType) and not type.shape:
         return VectorType((2,), type.element)
@@ -380,15 +374,16 @@ class Deinterleave(Op, name="vector.deinterleave", traits=(PURE,)):
             )
 
 
+INDEX_VECTOR: TypeConstraint[VectorType] = TypeConstraint(
+    "vector of index values of ranks 1",
+    lambda t: isinstance(t, VectorType) and len(t.shape) == 1 and isinstance(t.element, IndexType),
+)
+
+
 class Step(Op, name="vector.step", traits=(PURE,)):
     """0, 1, 2, … as a vector."""
 
-    result = result(
-        TypeConstraint(
-            "vector of index values of ranks 1",
-            lambda t: isinstance(t, VectorType) and len(t.shape) == 1 and isinstance(t.element, IndexType),
-        )
-    )
+    result = result(INDEX_VECTOR)
     assembly = "attr-dict `:` type($result)"
 
     def fold(self, operands: Sequence[Attribute | None]) -> Folded:

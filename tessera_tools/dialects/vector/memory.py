@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects.memref import DYNAMIC_INDEX, IndexList  # noqa: F401 (custom<IndexList> in the formats)
 from tessera_tools.dialects.memref.layouts import strided
@@ -15,6 +15,7 @@ from tessera_tools.ir.builtin_attributes import (
     AffineMapAttr,
     ArrayAttr,
 )
+from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import (
     I1,
     INDEX,
@@ -299,7 +300,7 @@ def _verify_scattered(op: Gather | Scatter, vector: VectorType) -> None:
 
 def _transferred(shaped: ShapedType, vector: VectorType) -> int:
     """The number of dimensions of a transfer: those of the vector, without those of elements that are vectors."""
-    return len(vector.shape) - len(getattr(shaped.element, "shape", ()))
+    return vector.rank - (shaped.element.rank if isinstance(shaped.element, ShapedType) else 0)
 
 
 def minor_identity(shaped: ShapedType, vector: VectorType) -> AffineMapAttr:
@@ -308,9 +309,9 @@ def minor_identity(shaped: ShapedType, vector: VectorType) -> AffineMapAttr:
     return AffineMapAttr(AffineMap(rank, 0, tuple(dim(rank - count + i) for i in range(count))))
 
 
-def _transfer_defaults(state: OpState, shaped: ShapedType, vector: VectorType) -> None:
+def _transfer_defaults(state: OpState, shaped: Type, vector: Type) -> None:
     """Set `permutation_map` and `in_bounds` to their defaults if the text has none."""
-    if isinstance(vector, VectorType) and hasattr(shaped, "shape"):
+    if isinstance(vector, VectorType) and isinstance(shaped, ShapedType):
         if len(shaped.shape) >= _transferred(shaped, vector):
             state.attributes.setdefault("permutation_map", minor_identity(shaped, vector))
         state.attributes.setdefault("in_bounds", ArrayAttr((FALSE,) * _transferred(shaped, vector)))
@@ -496,7 +497,7 @@ class TransferWrite(Op, name="vector.transfer_write", traits=(WRITE,)):
     assembly = "custom<TransferWrite>"
 
     @property
-    def vector(self) -> Any:
+    def vector(self) -> Value[VectorType]:
         """The vector that is written."""
         return self.value_to_store
 

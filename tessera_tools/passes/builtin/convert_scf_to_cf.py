@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.dialects import arith, cf, scf
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
@@ -277,7 +277,7 @@ def _lower_parallel(op: scf.Parallel) -> Sequence[Operation]:
     return loops
 
 
-_LOWERINGS: dict[str, Callable[[Any], Sequence[Operation]]] = {
+_LOWERINGS: dict[str, Callable[..., Sequence[Operation]]] = {
     "scf.for": _lower_for,
     "scf.while": _lower_while,
     "scf.if": _lower_if,

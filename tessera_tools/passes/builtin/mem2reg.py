@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.dialects.ub import Poison
 from tessera_tools.ir.attributes import Type
@@ -21,6 +21,7 @@ from tessera_tools.ir.dominance import DominanceInfo
 from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.interfaces import BranchLike
 from tessera_tools.ir.types import FloatType, IndexType, IntegerType, ShapedType, VectorType
+from tessera_tools.opdef import Op
 from tessera_tools.opdef.dialect import find_op
 from tessera_tools.passes.base import Pass, PassContext
 
@@ -68,7 +69,7 @@ class _ControlFlow:
 
     def __init__(self) -> None:
         self.dominance = DominanceInfo()
-        self._frontiers: dict[Any, dict[Block, list[Block]]] = {}
+        self._frontiers: dict[Region, dict[Block, list[Block]]] = {}
 
     def frontiers(self, region: Region) -> dict[Block, list[Block]]:
         """The dominance frontier of each block that has one."""
@@ -224,12 +225,13 @@ def _can_pass(op: Operation) -> bool:
     return isinstance(op, BranchLike) or op.name in _LLVM_FIELDS
 
 
-def _pass(op: Any, number: int, value: Value) -> None:
+def _pass(op: Operation, number: int, value: Value) -> None:
     """Let a branch pass one more value to a successor."""
+    assert isinstance(op, Op)
     if isinstance(op, BranchLike):
         op.set_branch_operands(number, [*op.branch_operands(number), value])
     elif op.name == "llvm.br":
         op.set_operands([*op.operands, value])
     else:
         name = _LLVM_FIELDS[op.name][number]
-        op.set_field(name, [*getattr(op, name), value])
+        op.set_field(name, [*op.values_of(name), value])

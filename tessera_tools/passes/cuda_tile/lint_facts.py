@@ -16,7 +16,7 @@ from tessera_tools.dialects.cuda_tile.integer_ops import AddI, MulI, SubI
 from tessera_tools.dialects.cuda_tile.types import PointerType, TileType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import TF32, FloatType, IntegerType, bit_width
+from tessera_tools.ir.types import TF32, FloatType, IntegerType, ShapedType, bit_width
 
 _LARGEST = 1 << 30
 
@@ -62,7 +62,7 @@ class LintFacts:
         """The largest known divisor of the scalar base of a tile of pointers."""
         known, value = 1, pointers
         while True:
-            if not getattr(value.type, "shape", ()):
+            if not (isinstance(value.type, ShapedType) and value.type.shape):
                 known = math.lcm(known, self.divisor(value))
             op = value.defining_op
             if not isinstance(op, Assume | Offset | Broadcast | Reshape):

@@ -14,7 +14,7 @@ from tessera_tools.dialects.llvm.types import pointer as pointer_in
 from tessera_tools.dialects.nv_tileas import combinations
 from tessera_tools.ir.builtin_attributes import UNIT, i64
 from tessera_tools.ir.core import Value
-from tessera_tools.ir.types import I16, RankedTensorType
+from tessera_tools.ir.types import I16, RankedTensorType, element_type
 from tessera_tools.passes.llvm.emitter import Int
 from tessera_tools.passes.llvm.instructions import only_where
 from tessera_tools.passes.llvm.lowering import Lowering, lowers
@@ -110,7 +110,7 @@ def cluster_reduce(low: Lowering, op: nv_tileas.ClusterReduce) -> None:
     combining: Any = op
     body = Combiner(low, combining)
     own = [low.flatten(value) for value in op.sources]
-    elements: list[Any] = [getattr(value.type, "element", value.type) for value in op.sources]
+    elements = [element_type(value.type) for value in op.sources]
     base = e.gep(e.address_of(GLOBAL_SMEM), low.allocation.offsets[op])
     places: list[list[Int]] = []
     for value, element, place in zip(op.sources, elements, exchange_places(op), strict=True):

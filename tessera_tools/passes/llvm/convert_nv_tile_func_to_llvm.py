@@ -13,13 +13,13 @@ nv_tileaa.occupancy      nvvm.maxnreg         registers for that many CTAs per m
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.persistent import CLUSTER_PROGRAMS, PERSISTENT
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import arith, func, nv_tileaa
 from tessera_tools.dialects.arith.attributes import ROUNDING_MODES
-from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import UNIT, DenseArrayAttr, IntegerAttr, i32
 from tessera_tools.ir.core import Builder, Operation, Region, Value
 from tessera_tools.ir.types import I32, TF32, IndexType, bit_width
@@ -111,14 +111,16 @@ def _moved(function: Operation) -> Region:
     return region
 
 
-def kernel_attributes(function: Operation, spec: nv_tileaa.KernelSpecAttr, target: Target) -> dict[str, Any]:
+def kernel_attributes(
+    function: Operation, spec: nv_tileaa.KernelSpecAttr, target: Target
+) -> dict[str, Attribute]:
     """The nvvm attributes of a kernel."""
     threads = 32 * spec.num_warps
     if threads > target.max_threads_per_block:
         raise function.error(
             f"has {spec.num_warps} warps; {target.name} allows {target.max_threads_per_block // 32} a CTA"
         )
-    attributes: dict[str, Any] = {
+    attributes: dict[str, Attribute] = {
         "cute.kernel": UNIT,
         "nvvm.reqntid": DenseArrayAttr(I32, (threads,)),
         "nvvm.minctasm": i32(1),

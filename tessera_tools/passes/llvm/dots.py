@@ -361,7 +361,7 @@ def _nibbles(e: Emitter, low: Value, high: Value) -> Value:
     return e.constant(e.or_(found[0], e.shl(found[1], 16)))
 
 
-_PTX_TYPES = {F16: "f16", BF16: "bf16", TF32: "tf32", F64: "f64"}
+_PTX_TYPES: dict[Type, str] = {F16: "f16", BF16: "bf16", TF32: "tf32", F64: "f64"}
 
 
 def _ptx_type(type: Type) -> str:

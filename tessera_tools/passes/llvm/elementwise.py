@@ -24,6 +24,7 @@ from tessera_tools.ir.types import (
     VectorType,
     element_type,
 )
+from tessera_tools.opdef import Op
 from tessera_tools.passes.llvm.casts import CASTS
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.hardware_casts import hardware_cast
@@ -36,7 +37,7 @@ from tessera_tools.passes.llvm.rounding import ROUNDED
 from tessera_tools.passes.llvm.tiles import Tile, converted
 
 # One instruction each: operands in order, the same attributes if they have the same meaning.
-_DIRECT: dict[str, Any] = {
+_DIRECT: dict[str, type[Op]] = {
     "arith.addi": llvm.Add, "arith.subi": llvm.Sub, "arith.muli": llvm.Mul, "arith.andi": llvm.And,
     "arith.ori": llvm.Or, "arith.xori": llvm.XOr, "arith.shli": llvm.Shl, "arith.shrsi": llvm.AShr,
     "arith.shrui": llvm.LShr,

@@ -8,9 +8,8 @@ construction, not by later passes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
@@ -31,6 +30,7 @@ from tessera_tools.ir.core import Block, Operation, OpT, Region, Value
 from tessera_tools.ir.location import UNKNOWN, Location
 from tessera_tools.ir.types import I1, I8, I32, I64, FloatType, IntegerType, VectorType, bit_width
 from tessera_tools.layout import XorExpression
+from tessera_tools.opdef import Op
 from tessera_tools.opdef.dialect import find_op
 from tessera_tools.target import ExecutionUnit
 
@@ -48,7 +48,7 @@ class _Scope:
     __slots__ = ("exit", "table")
 
     def __init__(self) -> None:
-        self.table: dict[Any, Value] = {}
+        self.table: dict[Hashable, Value] = {}
         self.exit: Operation | None = None
 
 
@@ -80,7 +80,7 @@ class Emitter:
                 self.depth[result] = depth
         return op
 
-    def pure(self, key: Any, operands: Sequence[Value], make: Callable[[], Operation]) -> Value:
+    def pure(self, key: Hashable, operands: Sequence[Value], make: Callable[[], Operation]) -> Value:
         """A pure operation, shared: `make()` builds it unless an equal one (by `key` and operands) is in scope."""
         depths = self.depth
         depth = self.floor
@@ -171,7 +171,7 @@ class Emitter:
 
     # -- integer arithmetic
 
-    def _binary(self, cls: Any, a: Int, b: Int, type: Type) -> Value:
+    def _binary(self, cls: type[Op], a: Int, b: Int, type: Type) -> Value:
         left, right = self.constant(a, type), self.constant(b, type)
         return self.pure(cls, (left, right), lambda: cls(left, right))
 
@@ -347,7 +347,12 @@ class Emitter:
     # -- hardware
 
     def nvvm(
-        self, name: str, operands: Sequence[Value] = (), results: Sequence[Type] = (), **attributes: Attribute
+        self,
+        name: str,
+        operands: Sequence[Value] = (),
+        results: Sequence[Type] = (),
+        /,
+        **attributes: Attribute,
     ) -> Operation:
         """Append an nvvm operation."""
         return self.emit(self.make_nvvm(name, operands, results, attributes))

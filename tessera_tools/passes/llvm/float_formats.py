@@ -10,7 +10,6 @@ so two steps return the same result as one (S. Boldo and G. Melquiond, "Emulatio
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm
@@ -21,6 +20,7 @@ from tessera_tools.ir.builtin_attributes import i64
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.floats import FloatFormat
 from tessera_tools.ir.types import F32, F64, I1, I32, TF32, FloatType, IntegerType
+from tessera_tools.opdef import Op
 from tessera_tools.passes.llvm.emitter import Emitter, Int
 from tessera_tools.passes.llvm.instructions import intrinsic
 
@@ -36,7 +36,7 @@ TF32_BITS = 0xFFFFFFFF & -(1 << TF32_DROPPED)
 # -- float operations
 
 
-def float_op(e: Emitter, cls: Any, operands: Sequence[Value], type: Type) -> Value:
+def float_op(e: Emitter, cls: type[Op], operands: Sequence[Value], type: Type) -> Value:
     """One op on floats, at the current position."""
     return e.emit(cls.create(operands, [type], {}, location=e.location)).results[0]
 

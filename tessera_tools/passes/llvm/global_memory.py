@@ -8,7 +8,7 @@ bits.  An element is in bounds if, on every axis, its coordinate in the tile is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from tessera_tools.analysis.access import in_bounds
@@ -304,9 +304,9 @@ def fill_copies(layout: LinearLayout, elements: list[Any]) -> None:
 
 def _by_condition(
     access: _Access, groups: list[Group], also: Value | None
-) -> dict[Any, tuple[Value | None, list[Group]]]:
+) -> dict[Hashable, tuple[Value | None, list[Group]]]:
     """Groups by their condition."""
-    found: dict[Any, tuple[Value | None, list[Group]]] = {}
+    found: dict[Hashable, tuple[Value | None, list[Group]]] = {}
     for group in groups:
         condition = access.e.both([access.inside(group), also])
         found.setdefault(condition, (condition, []))[1].append(group)

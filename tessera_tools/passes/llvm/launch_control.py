@@ -10,7 +10,7 @@ from typing import Any
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.nv_tileas.launch_control import RESPONSE_WORDS
 from tessera_tools.dialects.nvvm.attributes import ClusterLaunchControlQueryTypeAttr
-from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import UNIT, i64
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.types import I1, I32, IntegerType
@@ -58,7 +58,7 @@ def request_launch(low: Lowering, op: nv_tileas.RequestLaunch) -> None:
     e, buffer = low.e, low.buffer(op.buffer)
     stage = e.mul(low.scalar(op.iter), buffer.stage_bytes)
     place = e.gep(e.gep(e.address_of(GLOBAL_SMEM), buffer.offset), stage)
-    multicast: dict[str, Any] = {"multicast": UNIT} if pipeline_of_op(op).by_first is not None else {}
+    multicast: dict[str, Attribute] = {"multicast": UNIT} if pipeline_of_op(op).by_first is not None else {}
     e.nvvm("clusterlaunchcontrol.try.cancel", [place, full_barrier(low, op)], **multicast)
 
 

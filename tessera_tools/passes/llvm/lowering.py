@@ -299,10 +299,12 @@ class Lowering:
             raise op.error("failed to legalize operation: convert-tileas-to-llvm has no lowering for it")
 
 
-def _fills_words(type: Any) -> bool:
+def _fills_words(type: Type) -> bool:
     """Whether a tile's elements are floats of 16 or 8 bits that fill whole words: those go around loops and out of
     branches packed, as products and conversions of pairs take them."""
+    if not isinstance(type, RankedTensorType):
+        return False
     element = type.element
     if converted(element) not in (F16, BF16) and not (isinstance(element, FloatType) and element.width == 8):
         return False
-    return layout_of(type).in_size("register") * element.width % 32 == 0
+    return layout_of(type).in_size("register") * bit_width(element) % 32 == 0

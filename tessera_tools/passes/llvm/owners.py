@@ -7,7 +7,7 @@ result with the others.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import llvm, nv_tileas
@@ -90,7 +90,7 @@ def store_rows(
     plan = _plan(type)
     values = memory_tile(e, tile, type).elements(e)
     size = element_bytes(type.element)
-    conditions: dict[Any, tuple[Value | None, list[int]]] = {}
+    conditions: dict[Hashable, tuple[Value | None, list[int]]] = {}
     for i in range(len(plan.groups)):
         condition = owner(low, type)
         if part is not None:

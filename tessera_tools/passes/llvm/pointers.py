@@ -6,7 +6,7 @@ pointers are contiguous according to its atom, are moved together, with the mask
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 from tessera_tools.analysis.access import storage_bits
@@ -75,7 +75,7 @@ class _Elements:
 
     def by_condition(self, also: Value | None) -> list[tuple[Value | None, list[Group]]]:
         """The groups by the condition under which they are accessed."""
-        found: dict[Any, tuple[Value | None, list[Group]]] = {}
+        found: dict[Hashable, tuple[Value | None, list[Group]]] = {}
         for group in self.groups:
             mask = self.masks[group.registers[0]] if self.masks is not None else None
             condition = self.e.both([mask, also])

@@ -10,7 +10,7 @@ from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.interfaces import LoopLike
 
 
-def pipeline_of_op(op: Operation, token: Value | None = None) -> nv_tileas.CreatePipeline:
+def pipeline_of_op(op: Any, token: Value | None = None) -> nv_tileas.CreatePipeline:
     """The pipeline of an op on a stage, or of a token."""
     found = nv_tileas.pipeline_at(op) if token is None else nv_tileas.pipeline_of(token)
     if found is None:

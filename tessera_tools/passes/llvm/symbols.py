@@ -4,12 +4,11 @@ Guide to Interoperability", "System Calls")."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects import llvm
 from tessera_tools.dialects.llvm.types import ArrayType, FunctionType, PointerType, VoidType
-from tessera_tools.ir.attributes import Type
+from tessera_tools.ir.attributes import Attribute, Type
 from tessera_tools.ir.builtin_attributes import UNIT, StringAttr, SymbolRefAttr, TypeAttr, i32
 from tessera_tools.ir.core import Operation, Region, Value
 from tessera_tools.ir.symbols import SymbolTable
@@ -58,7 +57,7 @@ class Symbols:
     def _add_text(self, text: str) -> str:
         held = text + "\0"
         size = len(held.encode("utf-8", "surrogateescape"))
-        attributes: dict[str, Any] = {
+        attributes: dict[str, Attribute] = {
             "global_type": TypeAttr(ArrayType(size, I8)),
             "constant": UNIT,
             "sym_name": StringAttr("text"),
@@ -74,7 +73,7 @@ class Symbols:
         if taken is not None:
             raise _clash(op, name, taken)
         type = FunctionType(result or VoidType(), inputs)
-        attributes: dict[str, Any] = {"sym_name": StringAttr(name), "function_type": TypeAttr(type)}
+        attributes: dict[str, Attribute] = {"sym_name": StringAttr(name), "function_type": TypeAttr(type)}
         made = llvm.LLVMFunc.create([], [], attributes, [Region()], location=self.module.location)
         self._insert(made)
         self._declared[name] = made

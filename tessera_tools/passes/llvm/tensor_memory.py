@@ -34,6 +34,7 @@ from tessera_tools.dialects.nvvm.attributes import (
     Tcgen05MMAKindAttr,
     Tcgen05WaitAttr,
 )
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.effects import is_pure
@@ -364,7 +365,7 @@ def _operand_code(element: Type) -> tuple[str, int]:
     """(kind, number of the type in it) of a factor."""
     if isinstance(element, IntegerType):
         return "i8", int(element.signedness != "unsigned")
-    codes = {F16: ("f16", 0), BF16: ("f16", 1), TF32: ("tf32", 2)}
+    codes: dict[Type, tuple[str, int]] = {F16: ("f16", 0), BF16: ("f16", 1), TF32: ("tf32", 2)}
     if element in codes:
         return codes[element]
     words = {"f8E4M3FN": ("f8f6f4", 0), "f8E5M2": ("f8f6f4", 1), "f4E2M1FN": ("f4", 1)}
@@ -559,7 +560,7 @@ def s2t_copy(low: Lowering, op: nv_tileas.S2tCopy) -> None:
     bits = bit_width(op.target.type.element)
     step = op.atom.bits // bits
     named = op.atom.source_format
-    source_format = {"srcFormat": Tcgen05CpSrcFormatAttr(named)} if named else {}
+    source_format: dict[str, Attribute] = {"srcFormat": Tcgen05CpSrcFormatAttr(named)} if named else {}
     with only_where(e, _issues(low, ctas)), only_where(e, e.icmp("eq", e.uniform_warp, 0)):
         with only_where(e, e.is_elected):
             for first in range(0, columns, step):

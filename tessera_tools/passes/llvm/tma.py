@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from itertools import product
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import llvm, nv_tileas
 from tessera_tools.dialects.cute_nvgpu import TmaAtom
 from tessera_tools.dialects.nvvm.attributes import CTAGroupAttr, ProxyKindAttr, SharedSpaceAttr
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import TRUE, UNIT, DenseArrayAttr, i32
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.effects import is_pure
@@ -133,7 +133,7 @@ def tiled_tma_load(low: Lowering, op: nv_tileas.TiledTmaLoad) -> None:
     stage, barrier = low.scalar(op.iter), full_barrier(low, op)
     shared_by = op.multicast.value if op.multicast is not None else 0
     mask = [receivers(low, shared_by)] if shared_by else []
-    attributes: dict[str, Any] = {} if mask else {"isCTAOnly": TRUE}
+    attributes: dict[str, Attribute] = {} if mask else {"isCTAOnly": TRUE}
     if is_in_pair(op):
         # The copies of both CTAs of a pair complete the barrier of the leader.
         address = e.emit(llvm.PtrToInt(leader_address(low, barrier), res=I32)).results[0]
@@ -152,7 +152,7 @@ def _load_box(
     coordinates: list[Value],
     barrier: Value,
     mask: list[Value],
-    attributes: dict[str, Any],
+    attributes: dict[str, Attribute],
 ) -> None:
     low.e.nvvm(
         "cp.async.bulk.tensor.shared.cluster.global",

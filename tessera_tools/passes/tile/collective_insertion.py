@@ -344,7 +344,7 @@ class Partition:
 
     def exchange(self, op: Operation, value: Value, step: Step, combine: StringAttr = SUM) -> Value:
         """Insert one exchange before an op; returns its result."""
-        whole: Any = value.type
+        whole = value.type_as(MemRefType)
         shape = self.shape(value)
         whole = MemRefType(shape, whole.element, whole.layout, whole.memory_space)
         type = self.local(op, whole, step.after, "an operand")

@@ -91,9 +91,9 @@ def _by_warpgroups(low: Lowering, op: tile.Mma | tile.Wgmma | tile.Wmma, instruc
     b = _in_place(low, op, op.rhs, op.transposes_b)
     if any(not is_fragment(v) and is_written_by_threads(low, v) for v in (op.lhs, op.rhs)):
         low.insert(nv_tileas.FenceProxy())
-    shape = tuple(int(number) for number in re.findall(r"\d+", instruction.split(".")[4]))
-    factors = (signed_factor(v.type.element) for v in (op.lhs, op.rhs))
-    atom = CuteMmaAtomAttr(WGMMA, 90, shape, *factors, op.res.type.element)
+    m, n, k = (int(number) for number in re.findall(r"\d+", instruction.split(".")[4]))
+    left, right = (signed_factor(v.type.element) for v in (op.lhs, op.rhs))
+    atom = CuteMmaAtomAttr(WGMMA, 90, (m, n, k), left, right, op.res.type.element)
     grid = DenseArrayAttr(I64, (low.fragments.threads // 32, 1))
     started = low.insert(nv_tileas.AsyncDot(a, b, c, atom, grid))
     return low.insert(nv_tileas.AsyncDotWait(started.res, i32(0), res=started.res.type)).results[0]
@@ -104,9 +104,11 @@ def _in_place(low: Lowering, op: Operation, value: Value, turned: bool) -> Value
     if is_fragment(value):
         return low.tile(op, value)
     shared = low.stage(op, value)
-    buffer: Any = shared.buffer.type
-    alloc: Any = shared.buffer.defining_op
+    buffer = shared.buffer.type_as(SmemType)
+    alloc = shared.buffer.defining_op
+    assert isinstance(alloc, nv_tileas.AllocTensor)
     align(alloc, SWIZZLE_ALIGNMENT[swizzle_of(value) or 0])
+    assert buffer.layout is not None
     shape, layout = buffer.tile, buffer.layout.layout
     if turned:
         shape, layout = shape[::-1], transpose(layout, (1, 0))
@@ -187,10 +189,11 @@ def _operand(
     if value not in low.shared:
         raise op.error("multiplies an operand that is neither in shared memory nor in registers")
     shared = low.stage(op, value)
-    buffer: Any = shared.buffer.type
+    buffer = shared.buffer.type_as(SmemType)
     in_memory, source_shape = layout, shape
     if turned:
         in_memory, source_shape, offsets = transpose(layout, (1, 0)), shape[::-1], offsets[::-1]
+    assert buffer.layout is not None
     whole = full_tile_registers(in_memory, buffer.tile)
     plan = slice_plan(whole, buffer.layout.layout, padded_bits(buffer.element), low.target)
     load = nv_tileas.Load(
@@ -265,7 +268,7 @@ def reduction(
 
 def over_rows(low: Lowering, rows: Value, type: RankedTensorType) -> Value:
     """Broadcast one value per row to all columns."""
-    old: Any = rows.type
+    old = rows.type_as(RankedTensorType)
     column = RankedTensorType((type.shape[0], 1), old.element)
     upright = low.insert(nv_tileaa.Reshape(rows, res=column)).res
     return low.insert(nv_tileaa.Broadcast(upright, res=RankedTensorType(type.shape, old.element))).res

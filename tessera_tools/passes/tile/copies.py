@@ -182,7 +182,7 @@ def _within(
             count = low.narrow(low.scalar(op, size)) if isinstance(size, Value) else low.number(size, I32)
             end = low.insert(arith.AddI(matrix.offsets[axis], count)).result
             extents[axis] = low.insert(arith.MinSI(end, _extent_of(low, matrix, axis))).result
-    return replace(matrix, view=low.view(view.base, extents, view.strides()[:-1], view.res.type.element))
+    return replace(matrix, view=low.view(view.base, extents, view.stride, view.res.type.element))
 
 
 def matrix_of(low: Lowering, op: Operation, value: Value) -> Matrix:

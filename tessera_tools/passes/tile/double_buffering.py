@@ -99,9 +99,9 @@ class _Plan:
     """A loop, its copies in order, and the ops that commit them and wait for them."""
 
     loop: scf.For
-    copies: list[Any]
+    copies: list[CopyLike]
     commit: tile.CpCommitGroup | None
-    wait: Any
+    wait: Operation
     """Without a commit, a tile.async_wait, which does both."""
 
     @classmethod
@@ -114,12 +114,12 @@ class _Plan:
         commits = [op for op in groups if isinstance(op, tile.CpCommitGroup)]
         if len(waits) != 1 or any(op.parent is not body for op in groups):
             raise _Refused(loop, "it does not wait once in each iteration")
-        wait: Any = waits[0]
+        wait = waits[0]
         if isinstance(wait, WaitLike) and wait.pending.value:
             raise _Refused(wait, "it leaves groups in flight already")
         if len(commits) != isinstance(wait, WaitLike):
             raise _Refused(loop, "it does not commit one group in each iteration")
-        commit: Any = commits[0] if commits else None
+        commit = commits[0] if commits else None
         order = list(body)
         last = order.index(commit if commit is not None else wait)
         if any(order.index(copy) > last for copy in copies) or last > order.index(wait):
@@ -140,10 +140,10 @@ class _Plan:
     @property
     def buffers(self) -> list[tile.AllocShared]:
         """The buffers that are copied to, each once."""
-        found: dict[tile.AllocShared, None] = {copy.dest.defining_op: None for copy in self.copies}
-        return list(found)
+        found = dict.fromkeys(copy.dest.defining_op for copy in self.copies)
+        return [op for op in found if isinstance(op, tile.AllocShared)]
 
-    def check_buffer(self, copy: Any) -> None:
+    def check_buffer(self, copy: CopyLike) -> None:
         """The destination is a whole buffer, which is only read, behind the wait."""
         buffer = copy.dest.defining_op
         if not isinstance(buffer, tile.AllocShared):
@@ -167,7 +167,7 @@ class _Plan:
         order = list(self.loop.body.entry)
         return order.index(op) > order.index(self.wait)
 
-    def check_source(self, copy: Any) -> None:
+    def check_source(self, copy: CopyLike) -> None:
         """The source follows from the number of the iteration alone."""
         work = list(copy.operands)
         while work:
@@ -176,7 +176,7 @@ class _Plan:
                 continue
             made = value.defining_op
             if made is None:
-                if getattr(value, "block", None) is self.loop.body.entry:
+                if value.owner_block is self.loop.body.entry:
                     raise _Refused(copy, "its source depends on what an iteration gives to the next one")
             elif made.parent is self.loop.body.entry:
                 if made.regions or not (
@@ -268,7 +268,7 @@ class _Plan:
 
     def stage(self, builder: Builder, ring: Value, number: Value | int) -> Value:
         """A stage of a ring."""
-        type: Any = ring.type
+        type = ring.type_as(MemRefType)
         shape = type.shape[1:]
         offsets = (number if isinstance(number, int) else memref.DYNAMIC_INDEX, *(0 for _ in shape))
         sizes, steps = (1, *shape), (1,) * len(type.shape)

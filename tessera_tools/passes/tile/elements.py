@@ -8,6 +8,7 @@ from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import arith, llvm, nv_tileaa, nv_tileas, tile, vector
 from tessera_tools.dialects.llvm.types import PointerType
 from tessera_tools.dialects.memref import DYNAMIC_INDEX
+from tessera_tools.dialects.nv_tileas.base import SmemType
 from tessera_tools.ir.builtin_attributes import TypeAttr
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import I1, I32, I64, INDEX, VectorType
@@ -25,7 +26,7 @@ def _shared_place(
     shared = low.shared.get(op.buffer)
     if shared is None:
         raise op.error(f"uses {op.buffer.type}; expected the result of tile.alloc_shared, or a part of it")
-    buffer: Any = shared.buffer.type
+    buffer = shared.buffer.type_as(SmemType)
     indices = [low.narrow(low.scalar(op, v)) for v in op.indices]
     ring = shared.ring
     if ring is None:

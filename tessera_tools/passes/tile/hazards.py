@@ -14,6 +14,7 @@ of single elements, the program's barriers are kept if they order accesses, and 
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from typing import Any
 
 from tessera_tools.analysis.divergence import differs, divergent_values
@@ -37,7 +38,7 @@ from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.effects import Effect, Kind, Reach, Resource, accesses
 from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.interfaces import LoopLike, MemoryAccess
-from tessera_tools.ir.types import IndexType
+from tessera_tools.ir.types import IndexType, MemRefType
 
 _VIEWS = (tile.ComputeTensorSlice, ViewLike)
 
@@ -73,7 +74,7 @@ class TileHazards(Hazards):
         return tile.Barrier(location=place.location)
 
     def accesses_of(self, op: Operation) -> list[Access]:
-        found: dict[Any, Access] = {}
+        found: dict[Hashable, Access] = {}
         for effect, value in accesses(op):
             if value is None or effect.kind is Kind.ALLOCATE or effect.resource is Resource.REGISTERS:
                 continue
@@ -86,7 +87,7 @@ class TileHazards(Hazards):
 
     def _bytes(self, op: Any, effect: Effect, value: Value) -> tuple[int, int]:
         """The bytes of a buffer that an op may access, from the known bounds of its indices."""
-        type: Any = value.type
+        type = value.type_as(MemRefType)
         bits = (
             64 if isinstance(type.element, IndexType) else storage_bits(type.element)
         )  # index: a host function
@@ -320,7 +321,7 @@ def _same_each_time(x: Value, y: Value, earlier: Access) -> bool:
 
 def _is_own(indices: list[tuple[Value, int]], divergent: set[Value]) -> bool:
     """True if any two threads differ in one of the indices, by at least the distance given with it."""
-    digits: set[Any] = set()
+    digits: set[Hashable] = set()
     for index, width in indices:
         digit, spacing = _digit(index, divergent)
         if digit is not None and spacing >= width:
@@ -330,7 +331,7 @@ def _is_own(indices: list[tuple[Value, int]], divergent: set[Value]) -> bool:
     return any(("quotient", d[1]) in digits for d in digits if isinstance(d, tuple) and d[0] == "remainder")
 
 
-def _digit(index: Value, divergent: set[Value]) -> tuple[Any, int]:
+def _digit(index: Value, divergent: set[Value]) -> tuple[Hashable, int]:
     """The bits of the thread id that an index determines, and the minimum distance of the indices of two threads that
     differ in them; None if unknown."""
     op = index.defining_op

@@ -72,7 +72,7 @@ def _at(low: Lowering, op: Operation, value: Value, body: Block, mapping: dict[V
     if value in mapping:
         return mapping[value]
     maker = value.defining_op
-    if maker is None and isinstance(value, Value) and getattr(value, "block", None) is body:
+    if maker is None and value.owner_block is body:
         raise op.error(f"has {PREFETCH}, but its address depends on a loop-carried value")
     if maker is None or maker.parent is not body:
         return value

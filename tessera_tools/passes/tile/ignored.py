@@ -29,7 +29,7 @@ IMPLEMENTATION = StringAttr("nccl")
 """The implementation of the collectives that the compiler inserts."""
 
 
-def remark_ignored(op: Operation, source: str = "convert-tile-to-tileas", **facts: Any) -> None:
+def remark_ignored(op: Operation, source: str = "convert-tile-to-tileas", **facts: object) -> None:
     """Emits a remark for each attribute of an op without effect.
 
     source: the pass that lowers the op.

@@ -65,16 +65,23 @@ def warpgroup_instruction(op: Product, fragments: Fragments) -> str | None:
     return f"wgmma.mma_async.sync.aligned.m64n{columns}k{depth}.{ptx_type(c)}.{ptx_type(a)}.{ptx_type(b)}"
 
 
+_DEPTHS: dict[Type, tuple[int, tuple[Type, ...]]] = {
+    F16: (16, (F16, F32)),
+    BF16: (16, (F32,)),
+    TF32: (8, (F32,)),
+    I8: (32, (I32,)),
+}
+"""Elements → the K of one wgmma, and its accumulators."""
+
+
 def _depth_of(a: Type, b: Type, c: Type) -> int | None:
     """The K of one wgmma: 32 bytes of elements; None if it does not support the types."""
     if a in _F8 and b in _F8:
         return 32 if c in (F16, F32) else None
     if a is not b:
         return None
-    accumulators = {F16: (F16, F32), BF16: (F32,), TF32: (F32,), I8: (I32,)}.get(a, ())
-    if c not in accumulators:
-        return None
-    return {F16: 16, BF16: 16, TF32: 8, I8: 32}[a]
+    depth, accumulators = _DEPTHS.get(a, (0, ()))
+    return depth if c in accumulators else None
 
 
 def _columns(n: int, integers: bool) -> int | None:

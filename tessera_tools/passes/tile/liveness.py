@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.fragments import is_fragment
 from tessera_tools.analysis.storage import storage_bits
@@ -22,6 +21,7 @@ from tessera_tools.dialects import func, scf, tile
 from tessera_tools.dialects.tile.compute import Product, RowReduction
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.effects import Kind, Reach
+from tessera_tools.ir.types import MemRefType
 from tessera_tools.passes.tile.compute import fused_accumulate
 from tessera_tools.passes.tile.lowering import fragment_accesses
 
@@ -31,7 +31,7 @@ _NONE: Live = frozenset()
 
 def registers(value: Value) -> int:
     """The number of 32-bit registers of a fragment in a thread."""
-    type: Any = value.type
+    type = value.type_as(MemRefType)
     return -(-prod(type.shape) * storage_bits(type.element) // 32)
 
 
@@ -103,8 +103,8 @@ def _is_folded(value: Value) -> bool:
         following = op.next_op
         again = following.next_op if following is not None else None
         at_once = {following, again} if isinstance(again, tile.Spill) else {following}
-        by_element = not isinstance(following, Product | RowReduction) and not getattr(
-            following, "regions", ()
+        by_element = not isinstance(following, Product | RowReduction) and not (
+            following is not None and following.regions
         )
         return by_element and set(value.users) <= at_once
     return isinstance(op, Product) and fused_accumulate(op) is not None

@@ -182,7 +182,7 @@ class Lowering:
 
     def tile_type(self, fragment: Value) -> RankedTensorType:
         """The type of a fragment's tile."""
-        type: Any = fragment.type
+        type = fragment.type_as(MemRefType)
         return RankedTensorType(self.fragments.shape(fragment), type.element)
 
     def tile(self, op: Operation, fragment: Value) -> Value:
@@ -264,7 +264,7 @@ class Lowering:
     def matrix(self, tensor: Value, leading: list[Value], start: list[Value], location: Location) -> Matrix:
         """A matrix of the last one or two dimensions of a tensor, for given leading indices and start."""
         pointer, _, strides, alignment = self.tensors[tensor]
-        type: Any = tensor.type
+        type = tensor.type_as(MemRefType)
         rank, element = type.rank, type.element
         bytes = storage_bits(element) // 8
         if storage_bits(element) % 8 or element is I1:
@@ -292,7 +292,7 @@ class Lowering:
     def extent(self, tensor: Value, axis: int) -> Value | int:
         """The extent of a parameter along an axis: static, or a kernel parameter (i32) with its assumptions."""
         _, extents, _, alignment = self.tensors[tensor]
-        type: Any = tensor.type
+        type = tensor.type_as(MemRefType)
         if type.shape[axis] != DYNAMIC:
             return type.shape[axis]
         whole = max(1, alignment // max(1, storage_bits(type.element) // 8))

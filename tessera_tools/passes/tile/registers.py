@@ -9,7 +9,6 @@ tile.add %s, %x              %r = tile.reload %slot; tile.add %r, %x
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.fragments import Fragments, is_fragment
 from tessera_tools.analysis.lane_values import trips
@@ -148,7 +147,7 @@ class Spiller:
         best: tuple[float, Value] | None = None
         held = (liveness.before[place] & liveness.after[place]) - pinned(self.function)
         for value in [v for op in self.function.walk() for v in op.results if v in held]:
-            type: Any = value.type
+            type = value.type_as(MemRefType)
             if (
                 value in used
                 or value in self.unspillable
@@ -180,7 +179,7 @@ class Spiller:
         return list(found)
 
     def _spill(self, value: Value) -> None:
-        type: Any = value.type
+        type = value.type_as(MemRefType)
         shared = MemRefType((self._slot_elements(value),), type.element, None, IntegerAttr(tile.SHARED, I64))
         entry = self.function.body.entry
         slot = tile.AllocShared(res=shared, location=self.function.location)

@@ -14,8 +14,8 @@ from typing import Any
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.dialects import memref, tile
+from tessera_tools.dialects.memref.lists import mixed_items
 from tessera_tools.ir.core import Value
-from tessera_tools.passes.tile.slices import mixed
 from tessera_tools.records import dataclass
 
 
@@ -59,7 +59,7 @@ def ring_of(op: tile.AllocShared) -> Ring:
 def stage_of(view: memref.SubView, ring: Ring) -> list[Value | int]:
     """The stage number as digits, the last in elements of `ring.axis`.  Raises an error if the view may not begin at
     a stage."""
-    offsets = mixed(view, "offsets")
+    offsets = mixed_items(view, "offsets")
     height = ring.tile[0]
     last = offsets[ring.axis]
     divisor = Facts().divisor(last) if isinstance(last, Value) else last or height
@@ -73,7 +73,7 @@ def stage_of(view: memref.SubView, ring: Ring) -> list[Value | int]:
 
 def _cut(view: memref.SubView) -> Ring:
     """The stages of which a view is one: single indices, then a part that divides an axis, then whole axes."""
-    shape, sizes, offsets = view.source.type.shape, mixed(view, "sizes"), mixed(view, "offsets")
+    shape, sizes, offsets = view.source.type.shape, mixed_items(view, "sizes"), mixed_items(view, "offsets")
     static = [n for n in sizes if isinstance(n, int)]
     if len(static) == len(sizes) and all(n == 1 for n in view.static_strides.values):
         axis = next((number for number, size in enumerate(static) if size != 1), len(static) - 1)

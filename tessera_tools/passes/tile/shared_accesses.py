@@ -9,7 +9,7 @@ The layouts are those of convert-tile-to-tileas; they do not depend on the selec
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from tessera_tools.analysis.bank_conflicts import (
     NOTHING,
@@ -26,6 +26,7 @@ from tessera_tools.dialects import tile
 from tessera_tools.dialects.tile.asynchronous import CopyLike
 from tessera_tools.dialects.tile.compute import Product
 from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.types import MemRefType
 from tessera_tools.layout import (
     LayoutError,
     LinearLayout,
@@ -98,7 +99,7 @@ class Accesses:
     def _operand(self, op: Product, buffer: Value, side: int) -> Cost | None:
         """The slices of an operand of a product, as `compute.product` reads them."""
         slices = operand_slices(op, side, self.fragments, self.target)
-        type: Any = buffer.type
+        type = buffer.type_as(MemRefType)
         if slices is None:
             return None
         return _Slices(slices, padded_bits(type.element), self.fragments.threads // WARP, self.target)
@@ -144,7 +145,7 @@ def operand_slices(
         return ()
     m, n = fragments.shape(op.res)
     turned = op.transposes_b if side else op.transposes_a
-    type: Any = op.operand(side).type
+    type = op.operand(side).type_as(MemRefType)
     k = type.shape[(0 if side else 1) ^ turned]
     try:
         atom = product_atom(op, target)

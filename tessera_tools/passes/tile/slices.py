@@ -15,7 +15,8 @@ from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.transfer import ZERO_DIVISOR
 from tessera_tools.dialects import memref, tile
-from tessera_tools.ir.core import BlockArgument, Operation, Value
+from tessera_tools.dialects.memref.lists import mixed_items
+from tessera_tools.ir.core import BlockArgument, Value
 from tessera_tools.ir.folding import constant_integer
 from tessera_tools.ir.types import DYNAMIC, MemRefType
 from tessera_tools.records import dataclass
@@ -69,7 +70,7 @@ def slice_of(value: Value) -> Slice | None:
 def _cut(op: memref.SubView) -> Slice | None:
     """The matrix or vector of a subview: one index in each leading dimension, unit strides."""
     rank, own = op.source.type.rank, op.result.type.rank
-    offsets, sizes = mixed(op, "offsets"), mixed(op, "sizes")
+    offsets, sizes = mixed_items(op, "offsets"), mixed_items(op, "sizes")
     if not 1 <= own <= 2 or any(n != 1 for n in (*op.static_strides.values, *sizes[: rank - own])):
         return None
     equalities = Equalities()
@@ -78,13 +79,6 @@ def _cut(op: memref.SubView) -> Slice | None:
         whole = offsets[axis] == 0 and equalities.is_extent(op, sizes[axis], op.source, axis)
         ends.append(None if whole else sizes[axis])
     return Slice(op.source, tuple(offsets[: rank - own]), tuple(offsets[rank - own :]), tuple(ends))
-
-
-def mixed(op: Operation, field: str) -> list[Number]:
-    """The offsets, sizes or strides of a view: numbers, or values if dynamic."""
-    dynamic = iter(getattr(op, field))
-    static = getattr(op, f"static_{field}").values
-    return [n if n != memref.DYNAMIC_INDEX else next(dynamic) for n in static]
 
 
 def _divisor(number: Number, facts: Facts) -> int:

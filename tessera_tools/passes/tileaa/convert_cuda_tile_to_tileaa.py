@@ -9,11 +9,12 @@ is linear in the size of the program.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.hints import HINTS
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import StringAttr, TypeAttr, i32
 from tessera_tools.ir.core import Block, Operation
 from tessera_tools.ir.symbols import symbol_name
@@ -146,7 +147,7 @@ def _function(entry: ct.Entry, target: Target) -> aa.Func:
     if not isinstance(last, ct.Return):
         raise to.refuse(last)
     block.append(aa.Return(location=last.location))
-    attributes: dict[str, Any] = dict(entry.discardable_attributes)
+    attributes: dict[str, Attribute] = dict(entry.discardable_attributes)
     hints = hints_for(entry.optimization_hints, target)
     if hints is not None:
         attributes[HINTS] = hints

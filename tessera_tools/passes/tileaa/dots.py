@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
+from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, StringAttr
 from tessera_tools.ir.types import F32, TF32, element_type
 from tessera_tools.passes.tileaa.lowering import Lowering, handles
 
-_PRECISION = {F32: "ieee", TF32: "tf32"}
+_PRECISION: dict[Type, str] = {F32: "ieee", TF32: "tf32"}
 """The input precision of a dot, for types with a choice."""
 
 

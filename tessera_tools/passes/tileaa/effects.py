@@ -8,6 +8,7 @@ from tessera_tools.analysis.access import storage_bits
 from tessera_tools.dialects import arith
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
+from tessera_tools.dialects.cuda_tile.constraints import pointee_of
 from tessera_tools.dialects.nv_tileaa.formats import pieces
 from tessera_tools.ir.builtin_attributes import StringAttr, i64
 from tessera_tools.ir.core import Operation, Value
@@ -21,7 +22,7 @@ from tessera_tools.target import Feature
 def _alloca(op: ct.Alloca, to: Lowering) -> None:
     """Allocated from the heap: pointers are addresses in global memory, and there is no memory that is private to a
     tile block. Therefore other tile blocks can also use the address, independent of `global`."""
-    bits = op.num_elem.value * storage_bits(op.result.type.element.pointee)
+    bits = op.num_elem.value * storage_bits(pointee_of(op.result))
     size = max(1, -(-bits // 8))
     to.replace(op, to.emit(aa.HeapAlloc(i64(size), op.alignment, res=GLOBAL_POINTER)).res)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.analysis.access import storage_bits
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects.llvm.attributes import LinkageAttr
 from tessera_tools.dialects.llvm.constants import AddressOf
 from tessera_tools.dialects.llvm.module_ops import Global
 from tessera_tools.dialects.llvm.types import ArrayType
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import UNIT, DenseElementsAttr, SymbolRefAttr, TypeAttr, i32, i64
 from tessera_tools.ir.core import Region
 from tessera_tools.ir.types import BF16, F16, F32, F64, FloatType, IntegerType, RankedTensorType, Type
@@ -35,7 +34,7 @@ def global_variable(op: ct.Global) -> Global:
         # The bits of a tf32 are the high ones of an f32.
         bits = [code << size - element.width for code in bits]
     held = _held(element, size)
-    attributes: dict[str, Any] = {
+    attributes: dict[str, Attribute] = {
         "global_type": TypeAttr(ArrayType(len(bits), held)),
         "sym_name": op.sym_name,
         "linkage": LinkageAttr("internal" if op.symbol_visibility.value == "private" else "external"),

@@ -100,7 +100,7 @@ def store_elements(op: Operation, pointers: Value, value: Value, mask: Value | N
 
 def _whole_bytes(op: Operation, to: Lowering) -> Type:
     """The element type of the tile that an op moves.  Refuses elements without an address."""
-    moved: Any = next(v for v in (*op.results, *op.operands) if isinstance(v.type, ct.TileType)).type
+    moved = next(v.type for v in (*op.results, *op.operands) if isinstance(v.type, ct.TileType))
     if isinstance(moved.element, ct.PointerType):
         moved = next(v.type for v in op.operands[1:] if isinstance(v.type, ct.TileType))
     if storage_bits(moved.element) % 8:

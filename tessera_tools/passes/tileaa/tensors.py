@@ -28,7 +28,7 @@ def _permute(op: ct.Permute, to: Lowering) -> None:
 
 def _same_elements(op: Operation, value: Value, to: Lowering) -> Value | None:
     """A splat of the single element of `value` with the op's result type; None if it may have several elements."""
-    target = to.type_of(op.result.type, op)
+    target = to.type_of(op.results[0].type, op)
     if value.type is target:
         return value
     if not isinstance(value.type, RankedTensorType):

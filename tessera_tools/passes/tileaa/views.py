@@ -20,6 +20,7 @@ from tessera_tools.diagnostics import Refusal
 from tessera_tools.dialects import arith
 from tessera_tools.dialects import cuda_tile as ct
 from tessera_tools.dialects import nv_tileaa as aa
+from tessera_tools.dialects.cuda_tile.types import GatherScatterViewType
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, TypeAttr
 from tessera_tools.ir.core import Builder, Operation, Value
@@ -99,7 +100,8 @@ def _tile_view(
 ) -> None:
     """The memref with its axes in the order of the tile's; no op."""
     memref, view = to[op.tensor_view], op.result.type
-    order = getattr(view, "dim_map", ()) or tuple(range(len(view.tile)))
+    mapping = () if isinstance(view, GatherScatterViewType) else view.dim_map
+    order = mapping or tuple(range(len(view.tile)))
     if order != tuple(range(len(order))):
         source = _source(op, memref, to)
         shape, strides = source.extents(), source.strides()

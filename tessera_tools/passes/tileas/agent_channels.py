@@ -9,7 +9,6 @@ The sender may be ahead of the receiver by the stages of the pipeline.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from tessera_tools.dialects import arith, nv_tileas, scf
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
@@ -28,13 +27,16 @@ _ITERATOR = nv_tileas.PipelineIterType(I32)
 def resolve_channels(switch: nv_tileas.AgentSwitch) -> int:
     """Makes pipelines of the channels between the agents of an agent_switch; how many.  DiagnosticError where a channel
     has not one end in each of two agents."""
-    ends: dict[int, tuple[list[Any], list[Any]]] = {}
+    ends: dict[int, tuple[list[nv_tileas.SendValue], list[nv_tileas.ReceiveValue]]] = {}
     for op in switch.walk():
         if isinstance(op, nv_tileas.SendValue | nv_tileas.ReceiveValue):
-            sides = ends.setdefault(op.channel.value, ([], []))
-            sides[isinstance(op, nv_tileas.ReceiveValue)].append(op)
+            sends, receives = ends.setdefault(op.channel.value, ([], []))
+            if isinstance(op, nv_tileas.SendValue):
+                sends.append(op)
+            else:
+                receives.append(op)
     for number, (sends, receives) in sorted(ends.items()):
-        first = (sends + receives)[0]
+        first = [*sends, *receives][0]
         if len(sends) != 1 or len(receives) != 1:
             raise first.error(
                 f"is on channel {number} with {len(sends)} sends and {len(receives)} receives; expected one of each"
@@ -43,7 +45,9 @@ def resolve_channels(switch: nv_tileas.AgentSwitch) -> int:
     return len(ends)
 
 
-def _resolve(switch: nv_tileas.AgentSwitch, send: Any, receive: Any) -> None:
+def _resolve(
+    switch: nv_tileas.AgentSwitch, send: nv_tileas.SendValue, receive: nv_tileas.ReceiveValue
+) -> None:
     type = send.value.type
     if receive.res.type is not type:
         raise receive.error(f"receives {receive.res.type}, but {type} is sent")
@@ -93,7 +97,7 @@ def _iterator(op: Operation, pipeline: Value) -> Value:
     return iterator
 
 
-def _write(send: Any, iterator: Value, pipeline: Value, buffer: Value) -> None:
+def _write(send: nv_tileas.SendValue, iterator: Value, pipeline: Value, buffer: Value) -> None:
     def store(builder: Builder) -> None:
         stage, zero = stage_of(buffer, iterator, builder)
         builder.insert(nv_tileas.StoreElement(send.value, stage, zero, [zero], location=send.location))
@@ -102,7 +106,7 @@ def _write(send: Any, iterator: Value, pipeline: Value, buffer: Value) -> None:
     send.erase()
 
 
-def _read(receive: Any, iterator: Value, pipeline: Value, buffer: Value) -> None:
+def _read(receive: nv_tileas.ReceiveValue, iterator: Value, pipeline: Value, buffer: Value) -> None:
     def load(builder: Builder) -> Value:
         stage, zero = stage_of(buffer, iterator, builder)
         loaded = nv_tileas.LoadElement(stage, zero, [zero], res=receive.res.type, location=receive.location)
@@ -160,7 +164,7 @@ def read_one(
 
 def stage_of(buffer: Value, iterator: Value, builder: Builder) -> tuple[Value, Value]:
     """The iterator's stage as a buffer of one, and 0."""
-    old: Any = buffer.type
+    old = buffer.type_as(SmemType)
     view = nv_tileas.View(buffer, iterator, res=SmemType((1, *old.tile), old.element, old.layout))
     zero = builder.insert(arith.Constant(i32(0))).results[0]
     return builder.insert(view).res, zero

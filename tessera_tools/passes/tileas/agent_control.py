@@ -9,17 +9,19 @@ around that op carries the iterator.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Hashable, Mapping
+from typing import TypeAlias, TypeVar
 
 from tessera_tools.dialects import scf
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.passes.tileas.materialize_pipeline import with_carried, with_results
 from tessera_tools.passes.tileas.producer_slice import Slice
 
-State = dict[Any, Value]
+PlaceT = TypeVar("PlaceT", bound=Hashable)
+"""What a kernel has for a pipeline."""
+State: TypeAlias = dict[PlaceT, Value]
 """Pipeline → its current iterator."""
-CopyBlock = Callable[[Block, Builder, IRMapping, State], None]
+CopyBlock: TypeAlias = Callable[[Block, Builder, IRMapping, State[PlaceT]], None]
 
 
 def copied(
@@ -27,9 +29,9 @@ def copied(
     slice: Slice,
     builder: Builder,
     mapping: IRMapping,
-    state: State,
-    places: Mapping[Any, Operation],
-    copy: CopyBlock,
+    state: State[PlaceT],
+    places: Mapping[PlaceT, Operation],
+    copy: CopyBlock[PlaceT],
 ) -> None:
     """Copy a loop or branch with what a slice needs of it; `copy` copies the ops of a block."""
     moving = [p for p in state if op.is_ancestor_of(places[p])]
@@ -44,9 +46,9 @@ def _copied_loop(
     slice: Slice,
     builder: Builder,
     mapping: IRMapping,
-    state: State,
-    moving: list[Any],
-    copy: CopyBlock,
+    state: State[PlaceT],
+    moving: list[PlaceT],
+    copy: CopyBlock[PlaceT],
 ) -> None:
     carried = [i for i, result in enumerate(loop.results) if result in slice.carried]
     inits = [*(mapping.value(loop.inits[i]) for i in carried), *(state[p] for p in moving)]
@@ -78,7 +80,12 @@ def _copied_loop(
 
 
 def _copied_branch(
-    branch: scf.If, builder: Builder, mapping: IRMapping, state: State, moving: list[Any], copy: CopyBlock
+    branch: scf.If,
+    builder: Builder,
+    mapping: IRMapping,
+    state: State[PlaceT],
+    moving: list[PlaceT],
+    copy: CopyBlock[PlaceT],
 ) -> None:
     made = scf.If.create(
         [mapping.value(branch.condition)],
@@ -99,9 +106,9 @@ def _copied_branch(
 
 def rewritten(
     op: scf.For | scf.If,
-    state: State,
-    places: Mapping[Any, Operation],
-    rewrite: Callable[[Block, State], None],
+    state: State[PlaceT],
+    places: Mapping[PlaceT, Operation],
+    rewrite: Callable[[Block, State[PlaceT]], None],
 ) -> scf.For | scf.If:
     """Let a loop or branch carry iterators, and rewrite its blocks; returns the op that takes its place."""
     moving = [p for p in state if op.is_ancestor_of(places[p])]
@@ -111,7 +118,7 @@ def rewritten(
 
 
 def _rewritten_loop(
-    loop: scf.For, state: State, moving: list[Any], rewrite: Callable[[Block, State], None]
+    loop: scf.For, state: State[PlaceT], moving: list[PlaceT], rewrite: Callable[[Block, State[PlaceT]], None]
 ) -> scf.For:
     inner = dict(state)
     if moving:
@@ -129,7 +136,10 @@ def _rewritten_loop(
 
 
 def _rewritten_branch(
-    branch: scf.If, state: State, moving: list[Any], rewrite: Callable[[Block, State], None]
+    branch: scf.If,
+    state: State[PlaceT],
+    moving: list[PlaceT],
+    rewrite: Callable[[Block, State[PlaceT]], None],
 ) -> scf.If:
     inner = {region: dict(state) for region in branch.regions}
     if moving:

@@ -10,10 +10,9 @@ start before the wait for it.  There is no wait for an accumulator that only lat
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator
 from functools import cached_property
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.modulo_scheduling import Dependence, Schedule, conflicts, delayed, schedule
 from tessera_tools.analysis.storage import storage_bits
@@ -25,7 +24,7 @@ from tessera_tools.analysis.tile_costs import (
     in_threads,
     staged_read_cost,
 )
-from tessera_tools.dialects import arith, scf
+from tessera_tools.dialects import arith, nv_tileas, scf
 from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import UNIT, i32
 from tessera_tools.ir.core import BlockArgument, Operation, Value
@@ -64,7 +63,7 @@ MOST_INSTANCES = 2
 epilogue."""
 
 
-def chained(dot: Operation, among: Mapping[Operation, Any]) -> bool:
+def chained(dot: Operation, among: Container[Operation]) -> bool:
     """True if the accumulator of a product is used only by other products of its block, as their accumulator; results
     of the loop are not counted."""
     block = dot.parent
@@ -73,8 +72,14 @@ def chained(dot: Operation, among: Mapping[Operation, Any]) -> bool:
 
     def only_added_to(value: Value, carried: bool) -> bool:
         for use in value.uses:
-            user: Any = use.owner
-            if user in among and user.parent is block and user.c is value and user.a is not value:
+            user = use.owner
+            if (
+                isinstance(user, nv_tileas.Dot)
+                and user in among
+                and user.parent is block
+                and user.c is value
+                and user.a is not value
+            ):
                 continue
             if carried and user is end and isinstance(loop, scf.For):
                 if not only_added_to(loop.iter_args[use.index], carried=False):
@@ -120,7 +125,7 @@ class AgentLoop(ScheduledLoop):
         self.dependences = list(self._dependences())
 
     def _cost(self, op: Operation) -> Cost:
-        if op in self.products:
+        if isinstance(op, nv_tileas.Dot) and op in self.products:
             cost = self._own(async_product_cost(op, self.products[op].atom_n, self.target))
             return Cost({**cost.cycles, "threads": START_CYCLES}, cost.latency, cost.asynchronous)
         if op in self.boxes:
@@ -169,8 +174,12 @@ class AgentLoop(ScheduledLoop):
         self, source: int, number: int, user: Operation, value: Value, distance: int
     ) -> Dependence:
         if source in self.ends:
-            other: Any = user
-            if user in self.products and value is other.c and chained(self.ops[source], self.products):
+            other = user if user in self.products else None
+            if (
+                isinstance(other, nv_tileas.Dot)
+                and value is other.c
+                and chained(self.ops[source], self.products)
+            ):
                 return Dependence(source, number, self.costs[source].cycles["tensor"], distance)
             return Dependence(self.ends[source], number, 0, distance)
         return super()._dependence(source, number, user, value, distance)
@@ -262,10 +271,10 @@ class AgentLoop(ScheduledLoop):
         depths = self.depths(found)
         if self.most and max(depths.values(), default=1) > max(self.most, FEWEST_STAGES):
             return False
-        needed = sum(depth * _bytes(self.ops[number].results[0].type) for number, depth in depths.items())
+        needed = sum(depth * _bytes(self.ops[number].results[0]) for number, depth in depths.items())
         least = all(depth == FEWEST_STAGES for depth in depths.values()) and self.turns == 1
         outside = sum(
-            _bytes(op.results[0].type)
+            _bytes(op.results[0])
             for op in self.boxes
             if op not in self.numbers  # live during the loop
         )
@@ -533,5 +542,6 @@ def _alive(start: int, end: int, slot: int, interval: int) -> int:
     return max(0, -(-(end - slot) // interval) - first)
 
 
-def _bytes(type: Any) -> int:
+def _bytes(tile: Value) -> int:
+    type = tile.type_as(RankedTensorType)
     return prod(type.shape) * max(storage_bits(type.element), 8) // 8

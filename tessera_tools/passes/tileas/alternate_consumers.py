@@ -20,6 +20,7 @@ from typing import ClassVar
 
 from tessera_tools.dialects import arith, nv_tileas, scf
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import FALSE, TRUE, UNIT, DenseArrayAttr, IntegerAttr, i32
 from tessera_tools.ir.core import (
     Block,
@@ -107,7 +108,7 @@ def _alternate(loop: scf.For) -> None:
     for old, new in zip(switch.regions, regions, strict=True):
         new.take_blocks(old)
     warps, starts = list(switch.num_warps.values), list(switch.warp_id.values)
-    attributes = {
+    attributes: dict[str, Attribute] = {
         "num_warps": DenseArrayAttr(I64, (*warps, warps[place])),
         "warp_id": DenseArrayAttr(I64, (*starts, switch.total_warps)),
     }

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from tessera_tools.diagnostics import error
 from tessera_tools.dialects import nv_tileaa, nv_tileas
@@ -332,15 +332,17 @@ class Assignment:
         use.set(conversion.results[0])
         self.conversions += 1
 
-    def convert_result(self, result: Any, layout: LinearLayout) -> None:
+    def convert_result(self, result: Value, layout: LinearLayout) -> None:
         """The op produces `layout`; its users still see the layout of the class."""
-        if nv_tileas.layout_of(result.type) == layout:
+        seen = result.type_as(RankedTensorType)
+        if nv_tileas.layout_of(seen) == layout:
             return
-        seen = result.type
+        op = result.defining_op
+        assert op is not None
         result.type = nv_tileas.with_layout(seen, layout)
         conversion = nv_tileas.ConvertLayout(result, res=seen)
-        Builder.after(result.op).insert(conversion)
-        self.made.append((conversion, result.op, result))
+        Builder.after(op).insert(conversion)
+        self.made.append((conversion, op, result))
         result.replace_all_uses_with(conversion.results[0], keep=lambda use: use.owner is conversion)
         self.conversions += 1
 

@@ -9,7 +9,7 @@ complete after the wait for its group; until then, only the pipeline may access 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Hashable
 
 from tessera_tools.analysis.divergence import differs, divergent_values
 from tessera_tools.analysis.hazards import Access, Conflict, Hazards, Step
@@ -95,7 +95,7 @@ class _Analysis(Hazards):
         return [op for op in super().barriers() if not (isinstance(op, nv_tileas.Barrier) and op.phases)]
 
     def accesses_of(self, op: Operation) -> list[Access]:
-        found: dict[Any, Access] = {}
+        found: dict[Hashable, Access] = {}
         for effect, value in accesses(op):
             access = self._access(op, effect, value)
             if access is None:

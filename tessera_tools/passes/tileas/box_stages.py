@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from tessera_tools.dialects import arith, nv_tileas
+from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.cute_nvgpu import TmaLoadAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType, TmaDescType, peers_of
@@ -126,7 +126,8 @@ def declare(load: Filler, stages: int, builder: Builder) -> Brought:
 
 
 def _descriptor(load: BoxLoad, builder: Builder) -> Value:
-    source: Any = load.load.view.defining_op
+    source = load.load.view.defining_op
+    assert isinstance(source, nv_tileaa.MakeMemRef)
     element = load.load.res.type.element
     location = load.load.location
     view = load.load.view
@@ -246,15 +247,15 @@ class _Parts:
 
     def part(
         self,
-        op: Any,
+        op: Operation,
         parts: dict[Value, Value],
         start: tuple[int, ...],
         shape: tuple[int, ...],
         builder: Builder,
     ) -> Value:
         """The part of what one op computes."""
-        copy: Any = of_part(op, shape, parts, builder, self.value_of)
-        if isinstance(copy, nv_tileas.TiledLoad):
+        copy = of_part(op, shape, parts, builder, self.value_of)
+        if isinstance(op, nv_tileas.TiledLoad):
             for number, (index, offset) in enumerate(zip(op.indices, start, strict=True)):
                 if offset:
                     more = builder.insert(arith.Constant(i32(offset), location=op.location)).results[0]
@@ -288,8 +289,8 @@ def of_part(
         else:
             mapping.values[value] = value_of(value)
     copy = op.clone(mapping)
-    result: Any = copy.results[0]
-    result.type = RankedTensorType(shape, result.type.element)
+    result = copy.results[0]
+    result.type = RankedTensorType(shape, result.type_as(RankedTensorType).element)
     return copy
 
 

@@ -10,14 +10,13 @@ Otherwise a `Missed` has the reason.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.access import divisor_of
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.analysis.tensor_maps import describe, element_word
-from tessera_tools.dialects import nv_tileaa
+from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.nv_tileas import shared_axis
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
 from tessera_tools.ir.core import Operation, Value
@@ -80,7 +79,9 @@ class Boxes:
         return swizzled(self.tile, self.bits, None, self.swizzle)
 
 
-def axes_of(op: Any, type: RankedTensorType, facts: Facts, verb: str) -> tuple[int, ...]:
+def axes_of(
+    op: nv_tileas.TiledLoad | nv_tileas.TiledStore, type: RankedTensorType, facts: Facts, verb: str
+) -> tuple[int, ...]:
     """The axes of an access's view in the order of its tensor map.  Raises Missed if TMA cannot copy boxes of the
     view. `verb`: "reads" or "writes"."""
     view = op.view.defining_op
@@ -117,7 +118,13 @@ def axes_of(op: Any, type: RankedTensorType, facts: Facts, verb: str) -> tuple[i
     return axes
 
 
-def boxes_of(op: Any, type: RankedTensorType, axes: tuple[int, ...], swizzle: int, verb: str) -> Boxes:
+def boxes_of(
+    op: nv_tileas.TiledLoad | nv_tileas.TiledStore,
+    type: RankedTensorType,
+    axes: tuple[int, ...],
+    swizzle: int,
+    verb: str,
+) -> Boxes:
     """The boxes of a tile for a swizzle (0 for none).  Raises Missed if there are none, or no tensor map."""
     view = op.view.defining_op
     size = element_bytes(type.element)
@@ -143,7 +150,7 @@ def with_axes(source: nv_tileaa.MakeMemRef, order: tuple[int, ...]) -> nv_tileaa
     extents, strides = ([items[axis] for axis in order] for items in (source.extents(), source.strides()))
     type = source.res.type
 
-    def static(items: list[Any]) -> DenseArrayAttr:
+    def static(items: list[int | Value]) -> DenseArrayAttr:
         marks = [nv_tileaa.DYNAMIC_INDEX if isinstance(v, Value) else v for v in items]
         return DenseArrayAttr(I64, tuple(marks))
 

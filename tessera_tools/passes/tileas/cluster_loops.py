@@ -13,7 +13,6 @@ at different blocks of keys; both CTAs of a pair then multiply equally often.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import i32
@@ -169,7 +168,8 @@ def _lengthen(loop: scf.For, ops: list[Operation], axis: int, count: int) -> Non
             longest = before.insert(arith.MaxSI(longest, bound, location=loop.location)).results[0]
     assert longest is not None
     loop.set_operand(1, longest)
-    end: Any = loop.body.entry.last_op
+    end = loop.body.entry.last_op
+    assert end is not None
     inside = Builder.before(end)
     runs = inside.insert(arith.CmpI.of("slt", loop.induction[0], own)).results[0]
     kept = [

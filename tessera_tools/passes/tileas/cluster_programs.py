@@ -12,8 +12,8 @@ loads, as if they ran the last one along the axis.  They store, count and print 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.persistent import CLUSTER_PROGRAMS, ROWS_FIRST
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -124,7 +124,7 @@ class _Varying:
     def of(self, value: Value) -> int:
         return self.bits.get(value, 0)
 
-    def of_all(self, values: Any) -> int:
+    def of_all(self, values: Iterable[Value]) -> int:
         found = 0
         for value in values:
             found |= self.of(value)
@@ -251,7 +251,7 @@ def store_only_if(loop: Operation, exists: Value) -> None:
         guard(op, exists)
 
 
-def _loads_of_stored(loop: Operation, stores: list[Any]) -> list[Operation]:
+def _loads_of_stored(loop: Operation, stores: Sequence[Operation]) -> list[Operation]:
     """The loads from buffers that a loop stores to. The program that a CTA without one would follow may store what
     they read. Factors of products are loaded by all CTAs, and pointers too, because there is no zero of their type."""
     buffers = {_buffer(op) for op in stores if isinstance(op, nv_tileas.TiledStore | nv_tileaa.Store)}
@@ -293,7 +293,7 @@ def _is_with_products(load: Operation, loops: set[Operation]) -> bool:
     return parent is not None or nv_tileas.SHARED_BY in load.attributes
 
 
-def guard(op: Any, condition: Value) -> None:
+def guard(op: Operation, condition: Value) -> None:
     """Execute an op only if a condition holds; otherwise its results are zeros, and its token is the one before."""
     before = Builder.before(op)
     results: list[Value] = [value for value in op.results if value.has_uses]
@@ -307,7 +307,13 @@ def guard(op: Any, condition: Value) -> None:
     inside.insert(op)
     inside.insert(scf.Yield(results))
     otherwise = Builder.at_end(branch.regions[1].entry, op.location)
-    given = [op.token if isinstance(r.type, nv_tileaa.MemTokenType) else _zero(r, otherwise) for r in results]
+    before_it = next((v for v in op.operands if isinstance(v.type, nv_tileaa.MemTokenType)), None)
+    given = [
+        before_it
+        if before_it is not None and isinstance(r.type, nv_tileaa.MemTokenType)
+        else _zero(r, otherwise)
+        for r in results
+    ]
     otherwise.insert(scf.Yield(given))
 
 

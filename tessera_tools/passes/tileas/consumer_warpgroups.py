@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.analysis.hints import hint
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import IntegerAttr
+from tessera_tools.ir.traversal import enclosing
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.precision import PROMOTED, SLICED, is_deep, loses_precision, sums_of
 
@@ -31,9 +30,8 @@ _SLICED_GROUPS = ((1, 96), (2, MOST_ACCUMULATOR))
 def warpgroups(dots: list[nv_tileas.Dot], chained: bool) -> tuple[int, str]:
     """How many warpgroups, and why: those that an option or the author asks for, else the fewest whose threads can hold
     the sums of each product."""
-    function: Any = dots[0]
-    while not isinstance(function, nv_tileaa.Func):
-        function = function.parent_op
+    function = enclosing(dots[0], nv_tileaa.Func)
+    assert function is not None
     option = function.attributes.get(CONSUMER_WARPGROUPS)
     if isinstance(option, IntegerAttr) and FOR_TURNS not in function.attributes:
         return wanted_warpgroups(function, dots, option.value, chained), "as num-consumer-warpgroups says"

@@ -11,7 +11,6 @@ columns of the product: a part of a factor is computed from the same part of the
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.analysis.facts import Facts
@@ -45,7 +44,7 @@ class ConvertedFill(ThreadFill):
 
     def count(self, warps: int, words: int) -> int:
         """The parts: as many as a thread of so many warps needs to have so many registers for one."""
-        sizes: list[Any] = [value.type for value in self.cut]
+        sizes = [value.type_as(RankedTensorType) for value in self.cut]
         most = max(prod(t.shape) * element_bytes(t.element) for t in sizes) // (4 * 32 * warps)
         least = min(t.shape[self.cut[value]] for value, t in zip(self.cut, sizes, strict=True))
         return max(1, min(most // words, least // 8))

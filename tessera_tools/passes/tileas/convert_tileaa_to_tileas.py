@@ -174,7 +174,7 @@ def _place(view: Value, builder: Builder) -> tuple[Value, list[Value]]:
                 builder.insert(arith.AddI(a, b)).results[0] for a, b in zip(offsets, op.offsets, strict=True)
             ]
         else:
-            offsets = op.offsets
+            offsets = [*op.offsets]
         view = op.view
     if not offsets:
         zero = builder.insert(arith.Constant(IntegerAttr(0, I32))).results[0]

@@ -7,7 +7,7 @@ producer.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
@@ -126,7 +126,7 @@ class Converter:
 
     def _start(self, fill: ConvertedFill, value: Value, number: int) -> tuple[int, ...]:
         """Where a part of a tile begins."""
-        type: Any = value.type
+        type = value.type_as(RankedTensorType)
         axis = fill.cut[value]
         return tuple(
             number * (size // self.counts[fill]) if i == axis else 0 for i, size in enumerate(type.shape)
@@ -134,7 +134,7 @@ class Converter:
 
     def _shape(self, fill: ConvertedFill, value: Value) -> tuple[int, ...]:
         """The shape of a part of a tile."""
-        type: Any = value.type
+        type = value.type_as(RankedTensorType)
         axis = fill.cut[value]
         return tuple(size // self.counts[fill] if i == axis else size for i, size in enumerate(type.shape))
 

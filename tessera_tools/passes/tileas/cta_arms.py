@@ -9,7 +9,6 @@ Each row of `ARMS` is one arm.  An op on tiles that no arm of a direction takes 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -17,7 +16,8 @@ from tessera_tools.dialects.arith.constants import splat_of
 from tessera_tools.ir.core import BlockArgument, Operation, OpResult, Value
 from tessera_tools.ir.flow import flow_of
 from tessera_tools.ir.folding import constant_value
-from tessera_tools.layout import LayoutError
+from tessera_tools.ir.types import RankedTensorType
+from tessera_tools.layout import LayoutError, LinearLayout
 from tessera_tools.passes.tileas.cta_layouts import Blocks, blocks_of, layout_for, part_shape
 from tessera_tools.planning.layout_rules import copies, is_tile
 from tessera_tools.records import dataclass
@@ -28,7 +28,7 @@ DIRECTION = "plancta.direction"
 
 Need = tuple[Value, Blocks]
 """A value, and the parts of it that the CTAs need or have."""
-Step = Callable[[Any, Value, Blocks], Iterator[Need]]
+Step = Callable[..., Iterator[Need]]
 
 
 class Conflict(Exception):
@@ -90,9 +90,15 @@ def _copies(op: Operation, value: Value, blocks: Blocks) -> Iterator[Need]:
             yield copy.result, _mapped(op, copy.forward, value, blocks, copy.result)
 
 
-def _mapped(op: Operation, move: Callable[[Any], Any], value: Value, blocks: Blocks, to: Value) -> Blocks:
-    type: Any = value.type
-    other: Any = to.type
+def _mapped(
+    op: Operation,
+    move: Callable[[LinearLayout], LinearLayout | None],
+    value: Value,
+    blocks: Blocks,
+    to: Value,
+) -> Blocks:
+    type = value.type_as(RankedTensorType)
+    other = to.type_as(RankedTensorType)
     try:
         found = move(layout_for(type.shape, blocks))
     except LayoutError:
@@ -137,9 +143,9 @@ def _joined(op: nv_tileaa.Cat, value: Value, blocks: Blocks) -> Iterator[Need]:
     yield from _same(op, value, blocks)
 
 
-def _sliced(op: Any, value: Value, blocks: Blocks) -> Iterator[Need]:
+def _sliced(op: nv_tileaa.Extract | nv_tileaa.Insert, value: Value, blocks: Blocks) -> Iterator[Need]:
     """Parts along axes that the slice has whole."""
-    whole, part = (op.source, op.res) if op.name.endswith("extract") else (op.dest, op.source)
+    whole, part = (op.source, op.res) if isinstance(op, nv_tileaa.Extract) else (op.dest, op.source)
     cut = [axis for axis, (n, m) in enumerate(zip(whole.type.shape, part.type.shape, strict=True)) if n != m]
     if any(basis[axis] for basis in blocks for axis in cut):
         raise Conflict(op, f"takes slices along axes {cut}, of which each CTA of a cluster would have a part")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
 
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
 from tessera_tools.dialects.arith.attributes import CMPI_PREDICATES
@@ -104,16 +103,17 @@ class _Parts:
             outer = outer.parent_op
         return outer is not None
 
-    def of(self, value: Any) -> Blocks:
+    def of(self, value: Value[RankedTensorType]) -> Blocks:
         return self.blocks.get(value) or self.given.get(value) or ((0,) * value.type.rank,) * self.bits
 
-    def shrink(self, value: Any) -> None:
+    def shrink(self, value: Value) -> None:
         own = self.blocks.get(value) or self.given.get(value)
         if own is None:
             return
-        shape = part_shape(value.type.shape, own)
+        type = value.type_as(RankedTensorType)
+        shape = part_shape(type.shape, own)
         assert shape is not None
-        retype(value, RankedTensorType(shape, value.type.element))
+        retype(value, RankedTensorType(shape, type.element))
 
     def start(self, own: Blocks, axis: int) -> Value | None:
         """Where the part of this CTA begins along an axis; None at 0."""
@@ -149,7 +149,7 @@ class _Parts:
     def constant(self, value: int) -> Value:
         return self.builder.insert(arith.Constant(i32(value))).results[0]
 
-    def move(self, op: Any, own: Blocks) -> None:
+    def move(self, op: nv_tileas.TiledLoad | nv_tileas.TiledStore, own: Blocks) -> None:
         """Access the part of this CTA."""
         before = Builder.before(op)
         for axis, index in enumerate(op.indices):

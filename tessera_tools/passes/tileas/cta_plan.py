@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Any
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.core import Operation, OpResult, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.traits import Terminator
+from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.passes.tileas.cta_arms import BACKWARD, FORWARD, Conflict, agree, arm_of, maker_of
 from tessera_tools.passes.tileas.cta_layouts import Blocks, part_shape, replicated, retype, with_blocks
 from tessera_tools.planning.layout_rules import is_tile
@@ -34,12 +34,12 @@ class Plan:
 
     def of(self, value: Value) -> Blocks:
         """The parts of a tile; whole tiles if nothing has asked for others."""
-        type: Any = value.type
+        type = value.type_as(RankedTensorType)
         return self.blocks.get(value) or replicated(type.rank, self.bits)
 
     def give(self, value: Value, blocks: Blocks, by: Operation) -> None:
         """A value has these parts, because of an op.  Raises Conflict if it has others."""
-        type: Any = value.type
+        type = value.type_as(RankedTensorType)
         if part_shape(type.shape, blocks) is None:
             raise Conflict(by, f"would have parts of {type} that are no boxes")
         known = self.blocks.get(value)
@@ -146,5 +146,5 @@ class Plan:
         for op in self.function.walk():
             for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
                 if is_tile(value):
-                    plain: Any = value.type
+                    plain = value.type_as(RankedTensorType)
                     retype(value, with_blocks(plain, self.of(value)))

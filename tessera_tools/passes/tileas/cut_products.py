@@ -15,7 +15,7 @@ would let a part read what another one has written.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.axis import is_elementwise
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
@@ -188,14 +188,14 @@ class _Axis:
             if self.axes.get(load.res) != self.axis:
                 raise Missed(load, "loads a tile that another part would change first")
 
-    def takes_part(self, user: Any, index: int) -> bool:
+    def takes_part(self, user: Operation, index: int) -> bool:
         """Whether a use of a tile is one of its part."""
         if isinstance(user, nv_tileas.TiledStore):
             return True
-        outer: Any = user.parent_op
+        outer = user.parent_op
         if isinstance(user, scf.For):
             return user.iter_args[index - 3] in self.axes
-        if isinstance(user, scf.Yield):
+        if isinstance(user, scf.Yield) and outer is not None:
             return (outer.iter_args if isinstance(outer, scf.For) else outer.results)[index] in self.axes
         return any(result in self.axes for result in user.results)
 
@@ -217,8 +217,8 @@ class _Axis:
             self.work += [(op.iter_args[number], axis)]
         elif isinstance(op, scf.If):
             number = next(n for n, v in enumerate(op.results) if v is value)
-            ends: list[Any] = [region.entry.last_op for region in op.regions if region.blocks]
-            self.work += [(end.operands[number], axis) for end in ends]
+            ends = [region.entry.last_op for region in op.regions if region.blocks]
+            self.work += [(end.operands[number], axis) for end in ends if end is not None]
         elif axis is None:
             self.work += [(operand, None) for operand in op.operands]
         elif isinstance(op, nv_tileas.Dot):
@@ -248,13 +248,12 @@ class _Axis:
         """Give the tiles the types of their parts, the accesses their places, and put a loop around them."""
         part = self.loop()
         for value, axis in self.axes.items():
-            type: Any = value.type
+            type = value.type_as(RankedTensorType)
             shape = tuple(n // self.parts if i == axis else n for i, n in enumerate(type.shape))
             value.type = RankedTensorType(shape, type.element)
-            op: Any = value.defining_op
-            if isinstance(op, arith.Constant):
-                held: Any = op.attributes["value"]
-                op.attributes["value"] = DenseElementsAttr(value.type, held.data)
+            op = value.defining_op
+            if isinstance(op, arith.Constant) and isinstance(op.value, DenseElementsAttr):
+                op.attributes["value"] = DenseElementsAttr(value.type, op.value.data)
             elif isinstance(op, nv_tileas.TiledLoad):
                 _move(op, axis, shape[axis], part)
         for op in self.function.walk():
@@ -296,7 +295,7 @@ def _is_same_place(access: nv_tileas.TiledLoad | nv_tileas.TiledStore, store: nv
     return access.view is store.view and [*access.indices] == [*store.indices]
 
 
-def _move(op: Any, axis: int, extent: int, part: Value) -> None:
+def _move(op: nv_tileas.TiledLoad | nv_tileas.TiledStore, axis: int, extent: int, part: Value) -> None:
     """Let an access begin at its part."""
     builder = Builder.before(op)
 
@@ -318,7 +317,7 @@ def _owner(value: Value) -> Operation:
     return op
 
 
-def _axis_before(op: Any, axis: int) -> int:
+def _axis_before(op: nv_tileaa.Reshape, axis: int) -> int:
     """The axis of a reshape's source that is an axis of its result.  Missed if there is none."""
     old, new = op.source.type.shape, op.res.type.shape
     if [n for n in old if n != 1] != [n for n in new if n != 1] or new[axis] == 1:

@@ -9,14 +9,12 @@ less from memory.  Which operands these are, and the layout of their buffers: do
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.analysis.access import storage_bits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas, scf
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.dialects.nv_tileas import SharedAttr, SmemType
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, i32
-from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
+from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Value
 from tessera_tools.ir.types import I64, RankedTensorType
 from tessera_tools.layout import (
     LinearLayout,
@@ -231,7 +229,7 @@ def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOpera
             if source is not None:
                 operand = DotOperand(source, unit_of(dot).warps, target)
                 by_tile.setdefault(operand.tile, []).append(operand)
-    by_block: dict[Any, list[DotOperand]] = {}
+    by_block: dict[Block | None, list[DotOperand]] = {}
     for tile, operands in by_tile.items():
         # If one product reads a load from registers, all do.
         if operands[0].load is None or len(operands) == product_uses(tile, operands[0].dot.parent):
@@ -240,7 +238,9 @@ def dot_operands(function: nv_tileaa.Func, target: Target) -> list[list[DotOpera
     return list(by_block.values())
 
 
-def _repeated(builder: Builder, step: Any, value: Value, layout: LinearLayout) -> tuple[Value, LinearLayout]:
+def _repeated(
+    builder: Builder, step: Operation, value: Value, layout: LinearLayout
+) -> tuple[Value, LinearLayout]:
     """Apply a step to a fragment of its operand in `layout`; returns the result and its layout."""
     if isinstance(step, nv_tileas.ConvertLayout):
         return value, layout
@@ -255,7 +255,7 @@ def _repeated(builder: Builder, step: Any, value: Value, layout: LinearLayout) -
         shape = tuple(1 if axis is None else shape[axis] for axis in axes)
         layout = reshape(layout, shape)
     copy = step.clone(IRMapping({step.operands[0]: value}))
-    made: Any = step.results[0].type
+    made = step.results[0].type_as(RankedTensorType)
     copy.results[0].type = nv_tileas.with_layout(RankedTensorType(shape, made.element), layout)
     return builder.insert(copy).results[0], layout
 
@@ -264,10 +264,10 @@ def _repeated(builder: Builder, step: Any, value: Value, layout: LinearLayout) -
 
 
 def part(
-    dot: Any, position: int, start: int, depth: int, warps: int
+    dot: nv_tileas.Dot, position: int, start: int, depth: int, warps: int
 ) -> tuple[LinearLayout, tuple[int, ...], tuple[int, ...]]:
     """Layout, shape and offsets of the part of A or B from `start`, of `depth` elements along K."""
-    shape = list(dot.operand(position).type.shape)
+    shape = list(dot.operand(position).type_as(RankedTensorType).shape)
     axis = len(shape) - 1 if position == 0 else len(shape) - 2
     offsets = [0] * len(shape)
     shape[axis], offsets[axis] = depth, start
@@ -310,7 +310,10 @@ def _depth(dot: nv_tileas.Dot, warps: int) -> int:
         return k // dot.scales[0].type.shape[-1]
     if not dot.atom.is_fma:
         return min(k, dot.atom.mnk[2])
-    a, b = (words(dot.operand(position).type, dot_layouts(dot, warps)[position]) for position in (0, 1))
+    a, b = (
+        words(dot.operand(position).type_as(RankedTensorType), dot_layouts(dot, warps)[position])
+        for position in (0, 1)
+    )
     depth = k
     while depth > 1 and (a + b) * depth > MOST_FRAGMENT * k:
         depth //= 2

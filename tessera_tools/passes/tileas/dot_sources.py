@@ -9,7 +9,7 @@ take too many registers.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tessera_tools.analysis.access import contiguous_axis, storage_bits
 from tessera_tools.analysis.storage import padded_bits
@@ -217,7 +217,7 @@ def kept_axes(source: tuple[int, ...], result: tuple[int, ...]) -> list[int | No
     return [next(axes) if size > 1 else None for size in source]
 
 
-def words(type: Any, layout: LinearLayout | None = None) -> int:
+def words(type: RankedTensorType, layout: LinearLayout | None = None) -> int:
     """The number of 32-bit registers of a tile in a thread."""
     found = layout if layout is not None else nv_tileas.layout_of(type)
     return found.in_size("register") * padded_bits(type.element) // 32

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
+from tessera_tools.dialects.nv_tileas.base import SmemType
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.passes.base import PassContext
 from tessera_tools.passes.tileas.box_stages import Pipeline
@@ -46,7 +47,7 @@ def explain_staged(
     function: nv_tileaa.Func, dot: Operation, position: int, buffer: Value, why: str, context: PassContext
 ) -> None:
     """Why the consumer writes an operand to shared memory."""
-    type: Any = buffer.type
+    type = buffer.type_as(SmemType)
     text = (
         f"{SIDES[position]} operand of {tile_text(type.tile, type.element)} goes to shared memory through registers, "
         f"not by TMA: {why}"

@@ -27,6 +27,7 @@ from tessera_tools.ir.builtin_attributes import IntegerAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.folding import constant_value
+from tessera_tools.ir.traversal import enclosing
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LinearLayout, reshape, transpose
 from tessera_tools.layout.shared import SWIZZLE_ALIGNMENT, swizzled
@@ -321,9 +322,8 @@ def check_order(load: Operation, user: Operation, order: MemoryOrder) -> None:
     """
     if any(not isinstance(op, LOADS) for op in order.before(load)):
         raise Missed(load, "is ordered by its token after an op other than a tile load")
-    function: Any = user.parent_op
-    while not isinstance(function, nv_tileaa.Func):
-        function = function.parent_op
+    function = enclosing(user, nv_tileaa.Func)
+    assert function is not None
     for op in function.walk():
         if op.regions or not writes_memory(op) or load not in order.before(op):
             continue
@@ -339,7 +339,7 @@ def check_order(load: Operation, user: Operation, order: MemoryOrder) -> None:
 def staged_layout(dot: nv_tileas.Dot, position: int) -> tuple[LinearLayout, int]:
     """The layout in shared memory of an operand that the consumer writes, and the bytes of its swizzle.  Raises Missed
     if wgmma cannot read it.  16-bit elements keep the program's order, others are contiguous along K."""
-    type: Any = dot.operand(position).type
+    type = dot.operand(position).type_as(RankedTensorType)
     size = element_bytes(type.element)
     k_axis = 1 - position
     fast = 1 if size == REGISTER_BYTES else k_axis
@@ -423,7 +423,7 @@ def _is_sliced(op: Operation, dot: nv_tileas.Dot) -> bool:
     return is_elementwise(op) and len(shapes) == 1 and known and len(op.results) == 1
 
 
-def trace_load(dot: nv_tileas.Dot, position: int) -> tuple[Any, list[Operation]] | None:
+def trace_load(dot: nv_tileas.Dot, position: int) -> tuple[nv_tileas.TiledLoad, list[Operation]] | None:
     """The load of an operand and the ops in between; None if the operand is computed."""
     steps: list[Operation] = []
     value: Value = dot.operand(position)

@@ -12,7 +12,7 @@ lies.  Numbers wrap, so that the branch also asks whether these may; where it do
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, overload
+from typing import ClassVar, overload
 
 from tessera_tools.analysis.affine import RENAMES
 from tessera_tools.analysis.facts import Facts
@@ -97,7 +97,7 @@ def _is_worth_a_branch(select: arith.Select, least: int) -> bool:
     )
 
 
-def _only_for(select: Operation) -> list[Operation]:
+def _only_for(select: arith.Select) -> list[Operation]:
     """The ops of a select's block that compute its condition and nothing else, in order."""
     found: set[Operation] = {select}
     block = select.parent
@@ -111,7 +111,7 @@ def _only_for(select: Operation) -> list[Operation]:
     return [op for op in before if op in found and op is not select]
 
 
-def _is_mask(op: Operation, select: Any) -> bool:
+def _is_mask(op: Operation, select: arith.Select) -> bool:
     """Whether an op computes the condition, and not the values to choose from."""
     return op not in (select.true_value.defining_op, select.false_value.defining_op)
 

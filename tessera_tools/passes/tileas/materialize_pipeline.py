@@ -14,7 +14,7 @@ dot_operands.py chooses the operands and slices the products; barriers.py insert
 from __future__ import annotations
 
 import sys
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import ClassVar, NamedTuple, cast
 
 from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.analysis.facts import Facts
@@ -122,8 +122,8 @@ class MaterializePipeline(Pass):
         """
         loop = operands[0].dot.parent_op
         # Products with the same load share a buffer.
-        owners: dict[Any, DotOperand] = {}
-        direct: dict[Any, DotOperand] = {}
+        owners: dict[Operation | DotOperand, DotOperand] = {}
+        direct: dict[Operation, DotOperand] = {}
         for operand in operands:
             if operand.load is not None and operand.bytes >= largest:
                 operand.read_directly(direct.get(operand.load))

@@ -495,12 +495,13 @@ class Kernel(PipelinePlan):
         """Write the computed operands that do not stay in registers to shared memory."""
         for position in product.staged:
             location = product.dot.location
-            value: Any = product.factor(position)
-            element = value.type.element
+            value = product.factor(position)
+            type = value.type_as(RankedTensorType)
+            element = type.element
             self.computed[product, position] = why_computed(value)
             layout, swizzle = staged_layout(product.dot, position)
             alloc = nv_tileas.AllocTensor(
-                res=SmemType((1, *value.type.shape), element, SharedAttr(layout)), location=location
+                res=SmemType((1, *type.shape), element, SharedAttr(layout)), location=location
             )
             alloc.attributes[ALIGN] = i64(SWIZZLE_ALIGNMENT[swizzle])
             buffer = Builder.at_start(self.top, location).insert(alloc).res

@@ -194,7 +194,7 @@ class TensorKernel(Kernel):
         buffer = self.copies.get(load)
         if buffer is None:
             return stage
-        type: Any = buffer.type
+        type = buffer.type_as(TmemType)
         copy = nv_tileas.TmemCopy(
             stage,
             buffer,

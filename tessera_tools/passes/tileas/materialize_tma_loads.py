@@ -13,7 +13,7 @@ counted in instructions of a warp.  Kernels of products get their tiles by other
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import i32
@@ -187,5 +187,6 @@ class _Kernel:
 
 
 def _leaves_shared_memory(op: Operation) -> bool:
-    mine: tuple[Any, ...] = (nv_tileas.CreatePipeline, nv_tileas.AllocTensor)
-    return is_pure(op) or isinstance(op, (*mine, nv_tileas.FenceProxy))
+    return is_pure(op) or isinstance(
+        op, nv_tileas.CreatePipeline | nv_tileas.AllocTensor | nv_tileas.FenceProxy
+    )

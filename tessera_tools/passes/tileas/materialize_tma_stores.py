@@ -11,7 +11,7 @@ kernel ends; their writes complete before an access that a token orders after th
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.access import in_bounds
 from tessera_tools.analysis.facts import Facts
@@ -92,7 +92,7 @@ class _Plan:
     @property
     def bytes(self) -> int:
         """The size of the tile in memory, in bytes."""
-        type: Any = self.value.type
+        type = self.value.type_as(RankedTensorType)
         return type.num_elements * self.boxes.bits // 8
 
 
@@ -214,7 +214,8 @@ class _Kernel:
         unnecessary."""
         if value is store.value:
             return 0
-        conversion: Any = store.value.defining_op
+        conversion = store.value.defining_op
+        assert isinstance(conversion, nv_tileas.ConvertLayout)
         plan = conversion_plan(conversion, self.target)
         if isinstance(plan, SharedRoundTrip):
             return plan.store.banks.total + plan.load.banks.total + 2 * BARRIER
@@ -262,9 +263,10 @@ class _Kernel:
         """Replace a store by one through shared memory."""
         store, boxes, value = plan.store, plan.boxes, plan.value
         location = store.location
-        type: Any = value.type
+        type = value.type_as(RankedTensorType)
         turned = boxes.order != tuple(range(len(boxes.order)))
-        view: Any = store.view.defining_op
+        view = store.view.defining_op
+        assert isinstance(view, nv_tileaa.MakeMemRef)
         near = Builder.after(view)
         source = near.insert(with_axes(view, boxes.order)).res if turned else store.view
         atom = TmaStoreAtomAttr(len(boxes.box), type.element, boxes.swizzle)

@@ -160,9 +160,9 @@ def _is_injective(view: Operation | None) -> bool:
     if not isinstance(view, nv_tileaa.MakeMemRef):
         return False
     reached = 0
-    axes = list(zip(view.strides(), view.extents(), strict=True))
-    if not all(isinstance(stride, int) for stride, _ in axes):
+    if any(isinstance(stride, Value) for stride in view.strides()):
         return False
+    axes = list(zip(view.static_stride.values, view.extents(), strict=True))
     for place, (stride, extent) in enumerate(sorted(axes, key=lambda axis: abs(axis[0]))):
         if abs(stride) <= reached:
             return False

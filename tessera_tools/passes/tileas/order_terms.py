@@ -10,7 +10,7 @@ order where it is written to shared memory.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr
@@ -66,8 +66,9 @@ def _order(product: AsyncProduct, products: dict[nv_tileas.Dot, AsyncProduct]) -
 def _reorder(dot: nv_tileas.Dot, position: int, order: Order) -> None:
     """Give a factor the order."""
     builder = Builder.before(dot)
-    value: Any = dot.operand(position)
-    shape, element = value.type.shape, value.type.element
+    value = dot.operand(position)
+    type = value.type_as(RankedTensorType)
+    shape, element = type.shape, type.element
     parts, permutation = axes_of(order, shape[1 - position])
     moved = tuple(parts[axis] for axis in permutation)
     if position == 0:

@@ -70,7 +70,7 @@ class Schedules:
         product is not asynchronous, is not changed: the writes would have to wait for products in flight.  Neither is
         one with a product that waits for itself."""
         found = cls()
-        dots: dict[Operation, Any] = {product.dot: product for product in choice.products}
+        dots = [product.dot for product in choice.products]
         left = {p.dot.parent_op for p in choice.products if p.staged or p.sliced}
         left |= {refusal.op.parent_op for refusal in choice.refused}
         for dot in dots:
@@ -137,7 +137,7 @@ class Schedules:
             self.cycles.update(dict.fromkeys(ops, cycle))
             self.order += pairwise(ops)
 
-    def place_shapes(self, dot: Any) -> None:
+    def place_shapes(self, dot: nv_tileas.Dot) -> None:
         """Give the ops that only rename the elements of A the cycle of what makes it: an iteration then leaves A to the
         next one as the product takes it."""
         shapes: list[Operation] = []
@@ -232,7 +232,7 @@ def _count(found: Pipelined, products: list[_Product]) -> None:
     """Set the number of products that each wait may leave in flight: those always started after its own."""
     dots = {product.dot: product for product in products}
     waits = {product.wait: product for product in products}
-    pending: dict[Any, int] = {}
+    pending: dict[Operation, int] = {}
     for instances in range(_PLAYED + found.stages):
         started: dict[tuple[_Product, int], int] = {}
         for op, copy, iteration in found.played(instances):
@@ -242,6 +242,7 @@ def _count(found: Pipelined, products: list[_Product]) -> None:
                 later = len(started) - 1 - started[waits[op], iteration]
                 pending[copy] = min(pending.get(copy, later), later)
     for copy, count in pending.items():
+        assert isinstance(copy, nv_tileas.AsyncDotWait)
         copy.pending = i32(count)
 
 

@@ -10,8 +10,6 @@ consumer packs what it computes.  What tcgen05.mma does not do is unpacked again
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.dialects import nv_tileaa, nv_tileas
 from tessera_tools.dialects.atoms import F4E2M1FN
 from tessera_tools.ir.core import Builder, Operation, Value
@@ -43,12 +41,12 @@ def unpack_factors(function: Operation) -> None:
             _rewrite(op, nv_tileaa.Unpack)
 
 
-def _rewrite(dot: nv_tileas.Dot, kind: Any) -> None:
+def _rewrite(dot: nv_tileas.Dot, kind: type[nv_tileaa.Pack | nv_tileaa.Unpack]) -> None:
     builder = Builder.before(dot)
     builder.location = dot.location
     for position, axis in ((0, 1), (1, 0)):
         old = dot.operand(position)
-        type: Any = old.type
+        type = old.type_as(RankedTensorType)
         shape = list(type.shape)
         shape[axis] = shape[axis] // PER_BYTE if kind is nv_tileaa.Pack else shape[axis] * PER_BYTE
         target = RankedTensorType(tuple(shape), I8 if kind is nv_tileaa.Pack else F4E2M1FN)

@@ -18,11 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.persistent import ANY, CLUSTER_PROGRAMS, LARGE, LAUNCHES, NEVER, STATIC, WANTED
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
+from tessera_tools.ir.attributes import Attribute
 from tessera_tools.ir.builtin_attributes import DenseArrayAttr, StringAttr
 from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.traits import Terminator
@@ -299,23 +300,23 @@ def anchors(function: nv_tileaa.Func) -> list[tuple[Operation, Value]]:
     sums = [(op, op.res) for op in function.walk() if isinstance(op, nv_tileas.ClusterReduceScatter)]
     if sums:
         return [(op, res) for op, res in sums]
-    products = [(op, op.res) for op in function.walk() if isinstance(op, nv_tileas.Dot)]
+    products = [op for op in function.walk() if isinstance(op, nv_tileas.Dot)]
     if products:
-        return sorted(products, key=lambda found: -_work(found[0]))
+        return [(op, op.res) for op in sorted(products, key=lambda op: -_work(op))]
     tiles: list[tuple[Operation, Value]] = []
     for op in function.walk():
         if isinstance(op, nv_tileas.TiledLoad | nv_tileaa.Load) and is_tile(op.res):
             tiles.append((op, op.res))
         elif isinstance(op, nv_tileas.TiledStore | nv_tileaa.Store) and is_tile(op.value):
             tiles.append((op, op.value))
-    return sorted(tiles, key=lambda found: -found[1].type.num_elements)  # type: ignore[attr-defined]
+    return sorted(tiles, key=lambda found: -found[1].type_as(RankedTensorType).num_elements)
 
 
-def _work(op: Any) -> int:
+def _work(op: nv_tileas.Dot) -> int:
     return prod(op.c.type.shape) * op.a.type.shape[-1]
 
 
-def choose(function: nv_tileaa.Func, count: int, given: Any) -> Plan:
+def choose(function: nv_tileaa.Func, count: int, given: Attribute | None) -> Plan:
     """The plan of the lowest price, or that in the parts that are given.  Raises Conflict if there is none."""
     found = anchors(function)
     if not found:
@@ -356,7 +357,7 @@ def choose(function: nv_tileaa.Func, count: int, given: Any) -> Plan:
     return best
 
 
-def _shapes(count: int, given: Any) -> Iterator[tuple[int, int]]:
+def _shapes(count: int, given: Attribute | None) -> Iterator[tuple[int, int]]:
     if isinstance(given, DenseArrayAttr):
         rows, columns = given.values
         yield rows, columns
@@ -428,7 +429,7 @@ def seed(plan: Plan) -> None:
             op.set_operand(index, made.results[0])
     for result in op.results:
         if is_tile(result) and result in plan.blocks:
-            plain: Any = result.type
+            plain = result.type_as(RankedTensorType)
             wanted = with_blocks(plain, plan.blocks[result])
             made = nv_tileas.ConvertLayout(result, res=plain, location=op.location)
             made.attributes[DIRECTION] = StringAttr(FORWARD)
@@ -438,7 +439,7 @@ def seed(plan: Plan) -> None:
 
 
 def _conversion(value: Value, blocks: Blocks, direction: str) -> nv_tileas.ConvertLayout:
-    type: Any = value.type
+    type = value.type_as(RankedTensorType)
     made = nv_tileas.ConvertLayout(value, res=with_blocks(type, blocks))
     made.attributes[DIRECTION] = StringAttr(direction)
     return made
@@ -465,7 +466,7 @@ def propagated(function: nv_tileaa.Func, count: int) -> Plan:
     for op in function.walk():
         for value in (*op.results, *(a for r in op.regions for b in r.blocks for a in b.arguments)):
             if is_tile(value):
-                plain: Any = value.type
+                plain = value.type_as(RankedTensorType)
                 retype(value, RankedTensorType(plain.shape, plain.element))
     try:
         for value, blocks, op in seeds:

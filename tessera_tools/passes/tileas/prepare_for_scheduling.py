@@ -11,7 +11,7 @@ refreshBoxDim                  a TMA descriptor has boxes as wide as its swizzle
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.access import vector_elements
 from tessera_tools.analysis.facts import Facts
@@ -138,13 +138,12 @@ def refine_vec_size_of_atoms(function: nv_tileaa.Func, target: Target, context: 
 def compact_mem_layout(function: nv_tileaa.Func, target: Target, context: PassContext) -> None:
     """Buffers of whose stages only some are used, by constant numbers, keep those."""
     for alloc in [op for op in function.walk() if isinstance(op, nv_tileas.AllocTensor)]:
-        stages: dict[Operation, int] = {}
+        stages: dict[nv_tileas.HasStage, int] = {}
         for use in alloc.res.uses:
-            stage = getattr(use.owner, "stage", None)
-            number = constant_integer(stage) if isinstance(stage, Value) else None
-            if number is None:
+            op = use.owner
+            if not isinstance(op, nv_tileas.HasStage) or (number := constant_integer(op.stage)) is None:
                 break
-            stages[use.owner] = number
+            stages[op] = number
         else:
             type = alloc.res.type
             used = sorted(set(stages.values()))
@@ -162,7 +161,8 @@ def compact_mem_layout(function: nv_tileaa.Func, target: Target, context: PassCo
                     _set_stage(op, fresh.results[0])
 
 
-def _set_stage(op: Any, stage: Value) -> None:
+def _set_stage(op: Operation, stage: Value) -> None:
+    assert isinstance(op, nv_tileas.HasStage)
     old = op.stage
     op.set_operand(next(i for i, v in enumerate(op.operands) if v is old), stage)
 

@@ -12,10 +12,9 @@ wgmma must support the product, and something must bring its operands.  Otherwis
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
-from typing import Any
 
 from tessera_tools.analysis.access import contiguous_axis
 from tessera_tools.analysis.axis import is_elementwise
@@ -135,7 +134,7 @@ class AsyncProduct:
     @property
     def staged_bytes(self) -> int:
         """Bytes of shared memory that they take."""
-        types: list[Any] = [self.dot.operand(position).type for position in self.staged]
+        types = [self.dot.operand(position).type_as(RankedTensorType) for position in self.staged]
         return sum(type.num_elements * element_bytes(type.element) for type in types)
 
     def atom(self) -> CuteMmaAtomAttr:
@@ -262,14 +261,19 @@ def _check_addresses(found: Mapping[nv_tileas.Dot, _Factors], groups: int) -> No
 
 
 def _refuse_alone(
-    dot: nv_tileas.Dot, found: dict[nv_tileas.Dot, Any], refused: dict[nv_tileas.Dot, Missed]
+    dot: nv_tileas.Dot, found: dict[nv_tileas.Dot, _Factors], refused: dict[nv_tileas.Dot, Missed]
 ) -> None:
     """Refuse a product outside of loops that TMA brings nothing for: threads would bring nothing ahead of it."""
     loads = found[dot].loads
-    if loads and not any(isinstance(load, BoxLoad) for load in loads) and not loops_around(dot):
+    first = loads[0] if loads else None
+    if (
+        isinstance(first, ThreadFill)
+        and not any(isinstance(load, BoxLoad) for load in loads)
+        and not loops_around(dot)
+    ):
         del found[dot]
         refused[dot] = Missed(
-            loads[0].load, f"{loads[0].why}; without TMA and a loop, nothing comes ahead of its use"
+            first.load, f"{first.why}; without TMA and a loop, nothing comes ahead of its use"
         )
 
 
@@ -309,7 +313,7 @@ def check_exits(function: nv_tileaa.Func) -> None:
 
 
 def _refuse_chained(
-    function: nv_tileaa.Func, found: dict[nv_tileas.Dot, Any], refused: dict[nv_tileas.Dot, Missed]
+    function: nv_tileaa.Func, found: dict[nv_tileas.Dot, _Factors], refused: dict[nv_tileas.Dot, Missed]
 ) -> None:
     """Refuse products whose accumulator is used by a refused product: it would be converted back and forth."""
     parent: dict[Value, Value] = {}
@@ -426,11 +430,12 @@ def _factor(
     loads = loads_of(dot, position)
     why = "it is computed from what is loaded"
     try:
-        if loads and all(isinstance(load, nv_tileas.TiledLoad) for load in loads):
+        tiled = [load for load in loads if isinstance(load, nv_tileas.TiledLoad)]
+        if loads and len(tiled) == len(loads):
             converted = _converted(dot, position, facts, order, banned) if position == 1 else None
             if converted is not None:
                 return converted
-            _read_all(dot, position, loads, found.read, facts, order, banned)
+            _read_all(dot, position, tiled, found.read, facts, order, banned)
             return None
     except Missed as refusal:
         why = refusal.why
@@ -484,7 +489,7 @@ def has_other_terms(dot: nv_tileas.Dot) -> bool:
 def _read_all(
     dot: nv_tileas.Dot,
     position: int,
-    loads: list[Any],
+    loads: Sequence[nv_tileas.TiledLoad],
     read: list[BoxLoad],
     facts: Facts,
     order: MemoryOrder,

@@ -137,11 +137,10 @@ def _rename(op: Operation, index: int, first: Value, merged: Value) -> None:
     if _passes_on(op):
         op.set_operand(index, first)
         return
-    stage = getattr(op, "stage", None)
-    if not isinstance(stage, Value):
+    if not isinstance(op, nv_tileas.HasStage):
         raise op.error(f"{_UNSUPPORTED}: '{op.name}' has no stage number, and its buffer has another name")
-    place = next(i for i, operand in enumerate(op.operands) if operand is stage and i != index)
-    total = arith.AddI(stage, first, location=op.location)
+    place = next(i for i, operand in enumerate(op.operands) if operand is op.stage and i != index)
+    total = arith.AddI(op.stage, first, location=op.location)
     Builder.before(op).insert(total)
     op.set_operand(index, merged)
     op.set_operand(place, total.result)

@@ -15,7 +15,7 @@ from tessera_tools.analysis.access import storage_bits
 from tessera_tools.dialects import arith, nv_tileas
 from tessera_tools.dialects.cute import CopyAtomAttr
 from tessera_tools.ir.builtin_attributes import DenseElementsAttr
-from tessera_tools.ir.core import Builder, IRMapping, Operation, Value
+from tessera_tools.ir.core import Builder, IRMapping, Operation, OpResult, Value
 from tessera_tools.ir.effects import is_trivially_dead
 from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout import LayoutError, LinearLayout
@@ -111,15 +111,15 @@ def _rematerialize(op: nv_tileas.ConvertLayout) -> list[nv_tileas.ConvertLayout]
         if found is None:
             value, layout = key
             operands = {v: make((v, needed)) for v, needed in planned[key]}
-            maker: Any = value.defining_op
-            copy: Any = builder.insert(maker.clone(IRMapping(operands)))
-            found = made[key] = copy.results[value.index]  # type: ignore[attr-defined]
+            maker = value.defining_op
+            assert isinstance(value, OpResult) and maker is not None
+            copy = builder.insert(maker.clone(IRMapping(operands)))
+            found = made[key] = copy.results[value.index]
             for each in copy.results:
                 if isinstance(each.type, RankedTensorType):
                     each.type = nv_tileas.with_layout(each.type, layout)
-            if isinstance(copy, arith.Constant):
-                data: Any = copy.value
-                copy.attributes["value"] = DenseElementsAttr(found.type, data.data)
+            if isinstance(copy, arith.Constant) and isinstance(copy.value, DenseElementsAttr):
+                copy.attributes["value"] = DenseElementsAttr(found.type, copy.value.data)
         return found
 
     result = make(wanted)
@@ -136,7 +136,7 @@ def _is_free(value: Value) -> bool:
     return maker is not None and maker.name in FREE
 
 
-def _operand_layouts(op: Any, layout: LinearLayout) -> list[tuple[Value, LinearLayout]] | None:
+def _operand_layouts(op: Operation | None, layout: LinearLayout) -> list[tuple[Value, LinearLayout]] | None:
     """The operand tiles of a cheap op, with the layouts needed for a result layout; None if the op is not cheap."""
     if op is None:
         return None

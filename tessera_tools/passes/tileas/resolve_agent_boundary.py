@@ -14,7 +14,7 @@ agents begin, so that a store before it is seen in each of them.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.storage import padded_bits
 from tessera_tools.dialects import arith, nv_tileaa, nv_tileas
@@ -180,7 +180,7 @@ class _Boundary:
 
     def hand_over(self, value: Value, agents: list[Block]) -> None:
         """A store before the agents, and a load in each, where the agent first needs the tile."""
-        type: Any = value.type
+        type = value.type_as(RankedTensorType)
         bits = padded_bits(type.element)
         swizzle = next((s for s in (128, 64, 32) if type.shape[-1] * bits % (8 * s) == 0), 0)
         layout = SharedAttr(swizzled(type.shape, bits, None, swizzle))

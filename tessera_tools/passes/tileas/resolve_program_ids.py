@@ -15,7 +15,7 @@ many CTAs as run at once, and passes the extents of the grid that it was asked f
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.persistent import (
     CANCEL,
@@ -260,7 +260,7 @@ def _once(function: nv_tileaa.Func, raster: Raster) -> None:
         function.attributes.pop(name, None)
 
 
-def _coordinates(loop: Any, program: Value, grid: _Grid, raster: Raster) -> None:
+def _coordinates(loop: Operation, program: Value, grid: _Grid, raster: Raster) -> None:
     """Replace the queries of a loop over programs by arithmetic on the number of one."""
     queries = [op for op in loop.walk() if isinstance(op, nv_tileaa.GetProgramId)]
     used = {op.axis.value for op in queries} | ({0, 1} if grid.cluster is not None else set[int]())

@@ -115,7 +115,7 @@ class _Split:
         self.facts = Facts()
         self.values = AffineValues(loop, self.facts)
         self.checks = _Checks()
-        self.type: Any = loop.lower.type
+        self.type = loop.lower.type
         self.before = Builder.before(loop)
         self.wraps = True
         """Whether the counter behind the last may not fit its type."""

@@ -19,14 +19,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.launches import Launch
 from tessera_tools.analysis.list_scheduling import Graph, Task, Tile, ordered, pressure, timed
 from tessera_tools.analysis.modulo_scheduling import Dependence
 from tessera_tools.analysis.storage import storage_bits
 from tessera_tools.analysis.tile_costs import Cost, async_product_cost, cost_of, in_threads, staged_read_cost
-from tessera_tools.dialects import nv_tileaa, scf
+from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr, i32
 from tessera_tools.ir.core import Block, Operation, Value
 from tessera_tools.ir.effects import is_pure, memory_effects
@@ -183,7 +182,7 @@ class ScheduledBlock:
         if op in self.kernel.brought:
             # The wait for the tile is where its product is.
             return Task()
-        if op in self.kernel.products:
+        if isinstance(op, nv_tileas.Dot) and op in self.kernel.products:
             product = async_product_cost(op, self.kernel.products[op].atom_n, self.target)
             return Task(START_CYCLES, product.latency)
         if op in self.kernel.read:
@@ -455,13 +454,19 @@ def reorder(function: Operation) -> None:
             _Reordered(block, tasks).run()
 
 
+def _cycle(op: Operation) -> int:
+    cycle = op.attributes[CYCLE]
+    assert isinstance(cycle, IntegerAttr)
+    return cycle.value
+
+
 class _Reordered:
     """A block whose ops are put in another order.  Ops that are no tasks stay where they are among those in front of
     them, unless a task that is moved up needs them."""
 
-    def __init__(self, block: Block, tasks: Sequence[Any]) -> None:
+    def __init__(self, block: Block, tasks: Sequence[Operation]) -> None:
         self.block, self.last = block, block.last_op
-        self.tasks = sorted(tasks, key=lambda op: op.attributes[CYCLE].value)
+        self.tasks = sorted(tasks, key=_cycle)
         self.left = dict.fromkeys(op for op in block if op is not self.last)
 
     def run(self) -> None:

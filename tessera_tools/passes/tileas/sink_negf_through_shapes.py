@@ -8,7 +8,7 @@ wgmma inverts the signs of its factors itself (`AsyncProduct.negates` in product
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.dialects import arith, nv_tileaa
 from tessera_tools.ir.core import Operation
@@ -18,15 +18,14 @@ from tessera_tools.opdef.dialect import constant_for
 from tessera_tools.passes.base import Pass, PassContext
 
 
-class ExchangeNegWithBroadcastPattern(RewritePattern):
+class ExchangeNegWithBroadcastPattern(RewritePattern[arith.NegF]):
     """A tile that is repeated, or gets axes of one element, and then negated."""
 
     # -broadcast(x) = broadcast(-x);  -reshape(x) = reshape(-x) where only axes of one element are added
-    op_class: ClassVar = arith.NegF
 
-    def match_and_rewrite(self, op: Any, rewriter: Rewriter) -> bool | str | None:
-        shape: Any = op.operands[0].defining_op
-        if not isinstance(shape, nv_tileaa.Broadcast | nv_tileaa.Splat) and not _expands(shape):
+    def match_and_rewrite(self, op: arith.NegF, rewriter: Rewriter) -> bool | str | None:
+        shape = op.operands[0].defining_op
+        if shape is None or not (isinstance(shape, nv_tileaa.Broadcast | nv_tileaa.Splat) or _expands(shape)):
             return "no broadcast/expand_dim op"
         source = shape.operands[0]
         if isinstance(shape, nv_tileaa.Reshape) and not shape.res.has_one_use:

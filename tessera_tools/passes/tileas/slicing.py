@@ -10,7 +10,7 @@ while the threads work on another.  (A loop's `tessera.unroll_hint` repeats fini
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.counting import may_wrap
 from tessera_tools.analysis.facts import Facts
@@ -86,8 +86,8 @@ class _Sliced:
     def __init__(self, loop: scf.For, count: int, context: PassContext) -> None:
         self.loop, self.count, self.context = loop, count, context
         self.before = Builder.before(loop)
-        self.type: Any = loop.lower.type
-        self.step: Any = None
+        self.type = loop.lower.type
+        self.step: Value | None = None
 
     def run(self) -> None:
         loop = self.loop

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from tessera_tools.analysis.facts import Facts
 from tessera_tools.analysis.launches import launch_of
@@ -32,7 +32,8 @@ from tessera_tools.ir.core import Builder, Operation, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.folding import constant_integer, constant_value
 from tessera_tools.ir.traits import Terminator
-from tessera_tools.ir.types import FloatType, IntegerType
+from tessera_tools.ir.types import FloatType, IntegerType, RankedTensorType
+from tessera_tools.opdef import Op
 from tessera_tools.passes.base import Pass, PassContext, option
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.cta_arms import Conflict
@@ -227,7 +228,7 @@ def split(function: nv_tileaa.Func, found: Splittable, parts: int) -> None:
     loop.attributes[SPLIT] = UNIT
     for number in found.sums:
         start, total = loop.inits[number], loop.results[number]
-        type: Any = total.type
+        type = total.type_as(RankedTensorType)
         uses = list(total.uses)
         after = Builder.after(loop)
         made = after.insert(nv_tileas.ClusterReduceScatter(total, None, res=type, location=loop.location))
@@ -250,7 +251,7 @@ def _bounds(loop: scf.For, parts: int, builder: Builder) -> tuple[Value, Value]:
     type = loop.lower.type
     location = loop.location
 
-    def made(kind: Any, *operands: Value) -> Value:
+    def made(kind: type[Op], *operands: Value) -> Value:
         return builder.insert(kind(*operands, location=location)).results[0]
 
     def number(value: int) -> Value:

@@ -14,7 +14,7 @@ A product is swapped if agents can compute it then (products.py, umma_products.p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 from tessera_tools.analysis.storage import element_bytes
 from tessera_tools.analysis.tile_costs import async_product_cost, cost_of
@@ -78,7 +78,7 @@ class SwapOperands(Pass):
         self,
         function: nv_tileaa.Func,
         trial: nv_tileaa.Func,
-        made: Sequence[Any],
+        made: Sequence[nv_tileas.Dot],
         why: str,
         context: PassContext,
     ) -> None:
@@ -108,7 +108,7 @@ def _may_swap(dot: nv_tileas.Dot) -> bool:
 
 def _swapped(function: nv_tileaa.Func, numbers: Sequence[int]) -> tuple[nv_tileaa.Func, list[nv_tileas.Dot]]:
     """A copy of a function in which some of its products are swapped, and these."""
-    trial: Any = function.clone()
+    trial = function.clone()
     dots = _dots(trial)
     made = [_swap(dots[number]) for number in numbers]
     for loop in [op for op in trial.walk() if isinstance(op, scf.For)]:
@@ -132,7 +132,7 @@ def _swap(dot: nv_tileas.Dot) -> nv_tileas.Dot:
 
 def _transposed(value: Value, builder: Builder) -> Value:
     """The transposed tile."""
-    old: Any = value.type
+    old = value.type_as(RankedTensorType)
     type = RankedTensorType(old.shape[::-1], old.element)
     constant = constant_value(value)
     location = value.location
@@ -151,7 +151,7 @@ def _carry_transposed(loop: scf.For, number: int) -> None:
     if end is None or not uses or not all(_is_transposition(op) for op in (turned, *uses)):
         return
     assert turned is not None
-    type: Any = uses[0].results[0].type
+    type = uses[0].results[0].type_as(RankedTensorType)
     init = _transposed(loop.inits[number], Builder.before(loop))
     loop.set_operand(3 + number, init)
     argument.type = type
@@ -213,7 +213,7 @@ def _accepted(
 
 def _chosen(function: nv_tileaa.Func, target: Target) -> tuple[dict[int, AsyncProduct], dict[int, str]]:
     """The products that agents compute, and why not the others, by their number in the function.  Raises Missed."""
-    trial: Any = function
+    trial = function
     choice: Choice | UmmaChoice
     if target.has(Feature.TCGEN05):
         # The choice changes factors of 4 bits.

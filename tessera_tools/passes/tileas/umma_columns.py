@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from itertools import product as product_of
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.dialects import nv_tileas
 from tessera_tools.dialects.nv_tileas import TmemType, allocated_columns, scales_layout
+from tessera_tools.ir.types import RankedTensorType
 from tessera_tools.layout.tensor_memory import LANES
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.products import loops_around
@@ -29,7 +30,7 @@ _RESERVED = ((2, True), (2, False), (1, True), (1, False))
 
 def scales_type(dot: nv_tileas.Dot, position: int, stages: int) -> TmemType:
     """The buffer in tensor memory for the factors of blocks."""
-    type: Any = dot.operand(position).type
+    type = dot.operand(position).type_as(RankedTensorType)
     axis = position - SCALES
     width = min(MOST_COLUMNS, type.shape[1]) if axis else LANES
     return TmemType((stages, *type.shape), type.element, scales_layout(type.shape, axis, width))

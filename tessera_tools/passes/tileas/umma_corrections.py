@@ -27,7 +27,7 @@ from tessera_tools.ir.builtin_attributes import DenseArrayAttr, DenseElementsAtt
 from tessera_tools.ir.core import Block, Builder, IRMapping, Operation, Region, Value
 from tessera_tools.ir.effects import is_pure
 from tessera_tools.ir.folding import constant_value
-from tessera_tools.ir.types import F32, I64, RankedTensorType
+from tessera_tools.ir.types import F32, I64, RankedTensorType, bit_width
 from tessera_tools.layout.shared import swizzled
 from tessera_tools.layout.tensor_memory import LANES
 from tessera_tools.passes.tileas.agent_control import State, copied
@@ -145,7 +145,7 @@ def _follow(value: Value, made: Correction, seen: set[Operation]) -> bool:
         return False
     if op in made.chain:
         return True
-    type: Any = value.type
+    type = value.type_as(RankedTensorType)
     if isinstance(op, nv_tileaa.Broadcast):
         source = op.source
         if source.type.shape != (type.shape[0], 1) or source.type.element is not F32:
@@ -213,7 +213,7 @@ class Corrector:
         user, parts = self.sums.of.first, self.kernel.parts
         self.usable.token = self.kernel.create(1, self.warps, 1, user, builder, parts=parts)
         for value, pipeline in self.handed.items():
-            type: Any = value.type
+            type = value.type_as(RankedTensorType)
             pipeline.token = self.kernel.create(
                 COLUMN_STAGES,
                 self.kernel.warps // parts,
@@ -222,7 +222,7 @@ class Corrector:
                 builder,
                 parts=parts,
             )
-            layout = SharedAttr(swizzled(type.shape, type.element.width, None, 0))
+            layout = SharedAttr(swizzled(type.shape, bit_width(type.element), None, 0))
             alloc = nv_tileas.AllocTensor(
                 res=SmemType((COLUMN_STAGES, *type.shape), type.element, layout), location=user.location
             )
@@ -340,7 +340,7 @@ class Corrector:
             )
             token = builder.insert(waited).res
             stage, zero = _stage(self.buffers[value], iterator, builder)
-            old: Any = value.type
+            old = value.type_as(RankedTensorType)
             type = RankedTensorType((self.rows, 1), old.element)
             at = DenseArrayAttr(I64, (0 if part is None else part.value * self.rows, 0))
             atom = narrowest(type.element, "lds")
@@ -441,7 +441,7 @@ def _row(part: IntegerAttr | None) -> IntegerAttr | None:
 
 def _stage(buffer: Value, iterator: Value, builder: Builder) -> tuple[Value, Value]:
     """The iterator's stage as a buffer of one, and 0."""
-    old: Any = buffer.type
+    old = buffer.type_as(SmemType)
     type = SmemType((1, *old.tile), old.element, old.layout)
     zero = builder.insert(arith.Constant(i32(0))).results[0]
     return builder.insert(nv_tileas.View(buffer, iterator, res=type)).res, zero

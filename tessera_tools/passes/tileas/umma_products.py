@@ -29,7 +29,7 @@ from tessera_tools.dialects.nv_tileas import (
 )
 from tessera_tools.ir.core import BlockArgument, Operation, Value
 from tessera_tools.ir.folding import constant_integer, constant_value
-from tessera_tools.ir.types import bit_width
+from tessera_tools.ir.types import RankedTensorType, bit_width
 from tessera_tools.layout.tensor_memory import LANES, are_atoms, has_atoms, scale_atoms
 from tessera_tools.passes.tileas.boxes import Missed
 from tessera_tools.passes.tileas.fills import (
@@ -452,7 +452,7 @@ def _handed_scales(
         with suppress(Missed):
             if isinstance(load, nv_tileas.TiledLoad):
                 _read(dot, load, read, facts, order)
-    type: Any = dot.operand(position).type
+    type = dot.operand(position).type_as(RankedTensorType)
     axis = position - SCALES
     in_order = has_atoms(type.shape, axis)
     layout = scale_atoms(type.shape, axis) if in_order else scales_type(dot, position, 1).layout.layout

@@ -13,11 +13,10 @@ With parts of the rows (umma_parts.py), each part has ops of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import suppress
 from itertools import pairwise
 from math import prod
-from typing import Any
 
 from tessera_tools.analysis.modulo_scheduling import (
     Dependence,
@@ -115,7 +114,7 @@ class TensorLoop(ScheduledLoop):
 
     def _graph(self) -> None:
         self.steps: list[_Step] = []
-        self.at: dict[tuple[Any, int], int] = {}
+        self.at: dict[tuple[Hashable, int], int] = {}
         """(an op, or what stands beside one; a part of the rows) → its step."""
         self.places: dict[str, list[tuple[tuple[int, int, int], int]]] = {}
         """Agent → (place in the order of the program, step)."""
@@ -129,7 +128,7 @@ class TensorLoop(ScheduledLoop):
         self.costs = [step.cost for step in self.steps]
         self.dependences = [*self._dependences(), *self._stages(), *self._in_order()]
 
-    def _step(self, key: Any, name: str, agent: str | None, part: int, cost: Cost) -> int:
+    def _step(self, key: Hashable, name: str, agent: str | None, part: int, cost: Cost) -> int:
         """Add a step of a part.  The threads of each part are a resource of their own."""
         resource = agent or ""
         if agent in (CONSUMER, CORRECTION):

@@ -108,6 +108,10 @@ def test_two_tags_on_one_access_are_refused() -> None:
         ("#llvm.tbaa_type_desc<id = \"t\", members = {<1 : i32, 0>}>", "expected a TBAA root or type descriptor"),
         ("#llvm.tbaa_tag<base_type = #llvm.tbaa_root, access_type = #llvm.tbaa_root, offset = 0>",
          "expected a TBAA type descriptor as 'base_type'"),
+        ("#llvm.loop_annotation<unroll = 1 : i32>", "expected a '#llvm.loop_unroll' attribute, found '1 : i32'"),
+        ("#gpu.object<#nvvm.target, properties = 1 : i32, \"x\">", "expected a dictionary as properties"),
+        ("#llvm.loop_unroll<count = \"4\">",
+         "expected a '#builtin.integer' attribute as 'count' of '#llvm.loop_unroll', found '\"4\"'"),
     ],
 )  # fmt: skip
 def test_invalid_attributes(attribute: str, message: str) -> None:

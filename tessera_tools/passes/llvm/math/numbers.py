@@ -18,6 +18,7 @@ from tessera_tools.ir.attributes import Type
 from tessera_tools.ir.builtin_attributes import FALSE, i64
 from tessera_tools.ir.core import Value
 from tessera_tools.ir.types import F32, F64, I1, I32, I64, FloatType, IntegerType
+from tessera_tools.opdef import Op
 from tessera_tools.passes.llvm.emitter import Emitter
 from tessera_tools.passes.llvm.math.coefficients import Table
 from tessera_tools.records import dataclass
@@ -73,7 +74,7 @@ class Number:
         return Number(self.e, self.e.constant(constant, self.type))
 
     def make(
-        self, cls: Any, operands: Sequence[Number | float], type: Type | None = None, **attributes: Any
+        self, cls: type[Op], operands: Sequence[Number | float], type: Type | None = None, **attributes: Any
     ) -> Number:
         """An op of a class; numbers of Python among the operands are constants of this type."""
         values = [v.value if isinstance(v, Number) else self.e.constant(v, self.type) for v in operands]
