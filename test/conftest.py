@@ -13,6 +13,7 @@ import hypothesis
 import pytest
 from run_cache import make_folder, remove_folder
 
+import harness.one_thread  # noqa: F401
 from harness.cpu_times import CpuTimes
 from harness.huge_pages import use_huge_pages
 from harness.pytest_plugin import RunFileCollector

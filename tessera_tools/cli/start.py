@@ -88,6 +88,9 @@ def main_of(program: str) -> Callable[[], NoReturn]:
 
 def _start(program: str) -> NoReturn:
     """Run a command on the resident server, if the user wants one and it can run there; otherwise here."""
+    # The products of the simulated GPU are small. With several threads, NumPy's OpenBLAS waits in each of them for a
+    # core that another process may have: 577 instead of 47 us for 128x128x64.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     if program in SERVED and os.environ.get("TESSERA_SERVER"):
         from tessera_tools.cli.client import run_on_server, wanted
 

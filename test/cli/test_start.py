@@ -75,3 +75,17 @@ def test_a_result_of_the_cache_loads_nothing_of_the_compiler(starts: tuple[set[s
     assert not packages & {"analysis", "dialects", "ir", "opdef", "parser", "planning", "runtime", "sim"}
     assert not cached & SLOW
     assert len(cached) <= 75
+
+
+@pytest.mark.parametrize("given", ["", "3"])
+def test_products_take_one_thread_unless_the_user_wants_more(given: str) -> None:
+    code = (
+        "import os\nfrom tessera_tools.cli import start\n"
+        "start.main_of = lambda program: lambda: print(os.environ['OPENBLAS_NUM_THREADS'])\nstart.run()"
+    )
+    environment = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    environment |= {"OPENBLAS_NUM_THREADS": given} if given else {}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=ROOT, capture_output=True, timeout=60, check=True
+    )
+    assert done.stdout.decode().strip() == (given or "1")
