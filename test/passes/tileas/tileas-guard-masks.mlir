@@ -92,4 +92,46 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     %d = nv_tileas.tiled_store %c[%z, %z], %sum, %t {atom = #cute.copy_atom<sm80_stg_64_f32>} : tensor<64x64xf32>, !nv_tileaa.memref<64x64xf32>, !nv_tileaa.mem_token
     nv_tileaa.return
   }
+
+  // Rows that count down from a number: the first row is its negation.
+  // CHECK-LABEL: @mirrored
+  // CHECK: nv_tileas.dot
+  // CHECK: %[[ZERO:.*]] = arith.constant 0 : i32
+  // CHECK-NEXT: %[[FIRST:.*]] = arith.subi %[[ZERO]], %first : i32
+  // CHECK: %[[MAX:.*]] = arith.constant 2147483584 : i32
+  // CHECK-NEXT: %[[FITS:.*]] = arith.cmpi sle, %[[FIRST]], %[[MAX]] : i32
+  // CHECK: %[[HOLDS:.*]] = arith.cmpi sge, %[[FIRST]], %{{.*}} : i32
+  // CHECK-NEXT: %[[ALL:.*]] = arith.andi %{{.*}}, %[[HOLDS]] : i1
+  // CHECK-NEXT: scf.if %[[ALL]]
+  nv_tileaa.func @mirrored(%A: !llvm.ptr<1>, %B: !llvm.ptr<1>, %C: !llvm.ptr<1>, %first: i32, %n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %t = nv_tileaa.create_mem_token : !nv_tileaa.mem_token
+    %pa = nv_tileaa.assume %A {divisor = 16 : i64} : !llvm.ptr<1>
+    %pb = nv_tileaa.assume %B {divisor = 16 : i64} : !llvm.ptr<1>
+    %a = nv_tileaa.make_memref %pa, shape = [64, 64], stride = [64, 1], space = #nv_tileaa.global : !nv_tileaa.memref<64x64xf16>
+    %b = nv_tileaa.make_memref %pb, shape = [64, %n], stride = [64, 1], space = #nv_tileaa.global : !nv_tileaa.memref<64x?xf16>
+    %c = nv_tileaa.make_memref %C, shape = [64, 64], stride = [64, 1], space = #nv_tileaa.global : !nv_tileaa.memref<64x64xf32>
+    %z = arith.constant 0 : i32
+    %s = arith.constant 64 : i32
+    %zero = nv_tileaa.constant_tensor dense<0.0> : tensor<64x64xf32>
+    %iota = nv_tileaa.iota : tensor<64xi32>
+    %down = nv_tileaa.reshape %iota : tensor<64xi32> -> tensor<64x1xi32>
+    %right = nv_tileaa.reshape %iota : tensor<64xi32> -> tensor<1x64xi32>
+    %f = nv_tileaa.splat %first : i32 -> tensor<64x1xi32>
+    %r = arith.subi %down, %f : tensor<64x1xi32>
+    %rows = nv_tileaa.broadcast %r : tensor<64x1xi32> -> tensor<64x64xi32>
+    %x, %xt = nv_tileas.tiled_load %a[%z, %z], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !nv_tileaa.memref<64x64xf16> -> tensor<64x64xf16>, !nv_tileaa.mem_token
+    %sum = scf.for %k = %z to %n step %s iter_args(%old = %zero) -> (tensor<64x64xf32>) : i32 {
+      %y, %yt = nv_tileas.tiled_load %b[%z, %k], %t {atom = #cute.copy_atom<sm80_ldg_128_f16>} : !nv_tileaa.memref<64x?xf16> -> tensor<64x64xf16>, !nv_tileaa.mem_token
+      %scores = nv_tileas.dot %x, %y, %zero {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>, warps = array<i64: 4, 1>} : tensor<64x64xf16>, tensor<64x64xf16>, tensor<64x64xf32>
+      %g = nv_tileaa.splat %k : i32 -> tensor<1x64xi32>
+      %h = arith.addi %right, %g : tensor<1x64xi32>
+      %columns = nv_tileaa.broadcast %h : tensor<1x64xi32> -> tensor<64x64xi32>
+      %mask = arith.cmpi sge, %rows, %columns : tensor<64x64xi32>
+      %kept = arith.select %mask, %scores, %zero : tensor<64x64xi1>, tensor<64x64xf32>
+      %new = arith.addf %old, %kept : tensor<64x64xf32>
+      scf.yield %new : tensor<64x64xf32>
+    }
+    %d = nv_tileas.tiled_store %c[%z, %z], %sum, %t {atom = #cute.copy_atom<sm80_stg_64_f32>} : tensor<64x64xf32>, !nv_tileaa.memref<64x64xf32>, !nv_tileaa.mem_token
+    nv_tileaa.return
+  }
 }

@@ -1,5 +1,9 @@
 // RUN: tessera-opt %s --tileas-materialize-pipeline="num-stages=3" | filecheck %s
 // RUN: tessera-opt %s --tileas-materialize-pipeline="num-stages=1" | filecheck %s --check-prefix=SINGLE
+// RUN: tessera-opt %s --tileas-materialize-pipeline="num-stages=3" --mlir-pass-statistics -o /dev/null 2>&1 | filecheck %s --check-prefix=STATS
+
+// STATS: 2 pipelined
+// STATS-NEXT: 0 staged
 
 // Two stages are filled before the loop; the loop waits for one group, and fills the stage that it read last.
 // CHECK: %smem_a = nv_tileas.alloc_tensor : !nv_tileas.smem<3x16x16xf16,
