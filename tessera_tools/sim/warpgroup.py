@@ -12,9 +12,9 @@ instructions that use such a register, so that their accesses are detected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
@@ -77,12 +77,12 @@ class Decoded:
         default_factory=dict[tuple[int, str, bool], tuple[Array, Array]]
     )
     """By the id of their units, the element and the order: the units, and the matrix."""
-    sums: dict[Any, tuple[frozenset[int], Array, Callable[[Array], None]]] = field(
-        default_factory=dict[Any, tuple[frozenset[int], Array, Callable[[Array], None]]]
+    sums: dict[Hashable, tuple[frozenset[int], Array, Callable[[Array], None]]] = field(
+        default_factory=dict[Hashable, tuple[frozenset[int], Array, Callable[[Array], None]]]
     )
     """Warps and slots → the slots, the patterns as a matrix, and the function that writes them to the accumulators."""
 
-    def take(self, key: Any, slots: frozenset[int]) -> Array | None:
+    def take(self, key: Hashable, slots: frozenset[int]) -> Array | None:
         """The sums of these slots, if the last product with one of them had the same slots and warps."""
         found = self.sums.get(key)
         if found is None:
