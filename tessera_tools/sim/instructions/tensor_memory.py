@@ -362,7 +362,7 @@ def load(ctx: Context) -> Execute:
     ctx.type("b32")
     target, *rest = ctx.operands()
     access.place(ctx, *_operands(ctx, rest, access))
-    return _load(ctx, access, target, None, _unreduced)
+    return _load(ctx, access, target, None, lambda values: values)
 
 
 @instruction("tcgen05.ld.red")
@@ -397,11 +397,6 @@ def load_red(ctx: Context) -> Execute:
         )
 
     return _load(ctx, access, target, result, reduce)
-
-
-def _unreduced(values: Array) -> Array:
-    """What reduces the values of a load that has no second result."""
-    return values
 
 
 def _load(
