@@ -7,19 +7,22 @@ Values are compact: one row per active lane; widths are 1, 2, 4, 8, 16, 32 bytes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.interfaces import StateSpace, Warps
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.memory import BASE, REMOTE_SHIFT, WINDOWS, compact
 
 if TYPE_CHECKING:
     from tessera_tools.sim.machine import Cta
+    from tessera_tools.sim.memory import Allocations
     from tessera_tools.sim.warp import Warp
+    from tessera_tools.sim.watched import Shared
 
-__all__ = ["SPACES", "check_remote", "load", "memory_of", "parts", "store"]
+__all__ = ["SPACES", "check_remote", "load", "memory_of", "memory_of_warps", "parts", "store"]
 
 
 SPACES = ("global", "shared", "shared::cta", "shared::cluster", "local", "param", "const")
@@ -27,7 +30,7 @@ _WINDOW = np.uint64((1 << 40) - 1)
 _BY_WINDOW = np.uint64(40)
 
 
-def memory_of(warp: Warp, space: str) -> Any:
+def memory_of(warp: Warp, space: str) -> StateSpace:
     """The object that implements `load` and `store` for a space other than generic and shared::cluster."""
     if space == "global":
         return warp.cta.cluster.launch.memory
@@ -39,7 +42,17 @@ def memory_of(warp: Warp, space: str) -> Any:
     return launch.parameters if space == "param" else launch.module.constants
 
 
-def parts(warp: Warp, mask: Mask, space: str, addresses: Array) -> list[tuple[Any, Mask, Array]]:
+def memory_of_warps(warps: Warps, space: str) -> Allocations | Shared:
+    """What implements `load_together` for warps of a CTA, and a space other than generic, shared::cluster and local."""
+    if space == "global":
+        return warps.cta.cluster.launch.memory
+    if space == "shared":
+        return warps.cta.shared
+    launch = warps.cta.cluster.launch
+    return launch.parameters if space == "param" else launch.module.constants
+
+
+def parts(warp: Warp, mask: Mask, space: str, addresses: Array) -> list[tuple[StateSpace, Mask, Array]]:
     """(memory, lanes, addresses in that memory's own space) for each memory that the lanes address."""
     if space == "generic":
         return _generic(warp, mask, addresses)
@@ -50,12 +63,12 @@ def parts(warp: Warp, mask: Mask, space: str, addresses: Array) -> list[tuple[An
     return [(memory_of(warp, space), mask, addresses)]
 
 
-def _generic(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[Any, Mask, Array]]:
+def _generic(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[StateSpace, Mask, Array]]:
     windows = addresses >> _BY_WINDOW
     first = int(windows[mask.first])
     if first == BASE["global"] >> 40 and (windows == windows[mask.first])[mask.lanes].all():
         return [(warp.cta.cluster.launch.memory, mask, addresses)]
-    result: list[tuple[Any, Mask, Array]] = []
+    result: list[tuple[StateSpace, Mask, Array]] = []
     for window in np.unique(windows[mask.array]):
         part = mask_of((windows == window) & mask.array)
         space = WINDOWS.get(int(window))
@@ -71,10 +84,10 @@ def _generic(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[Any, Mask, 
     return result
 
 
-def _cluster(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[Any, Mask, Array]]:
+def _cluster(warp: Warp, mask: Mask, addresses: Array) -> list[tuple[StateSpace, Mask, Array]]:
     ranks = addresses >> np.uint64(REMOTE_SHIFT)
     ctas = warp.cta.cluster.ctas
-    result: list[tuple[Any, Mask, Array]] = []
+    result: list[tuple[StateSpace, Mask, Array]] = []
     for rank in np.unique(ranks[mask.array]):
         part = mask_of((ranks == rank) & mask.array)
         if rank < len(ctas):

@@ -12,13 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
-from tessera_tools.sim.memory import POISON, READING, UNFENCED, UNINITIALIZED, WRITING
+from tessera_tools.sim.arrays import Where
+from tessera_tools.sim.memory import POISON, READING, UNFENCED, UNINITIALIZED, WRITING, Region
 
-__all__ = ["Engine", "Operation", "Reporter"]
+__all__ = ["Engine", "Operation", "Reporter", "Used"]
+
+Used = tuple[Region, Where]
+"""Bytes of a memory that an operation reads or writes."""
 
 
 class Reporter(Protocol):
@@ -32,7 +36,7 @@ class Operation:
     """One copy in flight.
 
     `finish()` moves the bytes and signals the completion mechanism; it runs once. `writes` and `reads` are
-    (memory with a `state`, byte offsets as an index array or slice): the bytes that no other access may touch.
+    (memory with states, byte offsets): the bytes that no other access may touch.
     `what` names the operation in reports (`cp.async at line 12`). `on_demand` is False for operations that only
     `Engine.complete` may complete. `wanted()` is True while a thread waits for this operation: the engine completes
     wanted operations first, so that an operation without a waiter stays in flight. With `poison` off, the destination
@@ -42,8 +46,8 @@ class Operation:
 
     what: str
     finish: Callable[[], None]
-    writes: list[tuple[Any, Any]] = field(default_factory=list[tuple[Any, Any]])
-    reads: list[tuple[Any, Any]] = field(default_factory=list[tuple[Any, Any]])
+    writes: list[Used] = field(default_factory=list[Used])
+    reads: list[Used] = field(default_factory=list[Used])
     on_demand: bool = True
     completed: bool = False
     wanted: Callable[[], bool] | None = None
@@ -64,17 +68,17 @@ class Engine:
         if self.early:
             operation.completed = True
             for memory, where in operation.writes:
-                memory.state[where] &= ~np.uint8(UNINITIALIZED | UNFENCED)
+                memory.states[1][where] &= ~np.uint8(UNINITIALIZED | UNFENCED)
             operation.finish()
             return operation
         for memory, where in operation.writes:
             if operation.poison:
                 memory.data[where] = POISON
-            memory.state[where] = (memory.state[where] & ~np.uint8(UNINITIALIZED | UNFENCED)) | np.uint8(
-                WRITING
-            )
+            memory.states[1][where] = (
+                memory.states[1][where] & ~np.uint8(UNINITIALIZED | UNFENCED)
+            ) | np.uint8(WRITING)
         for memory, where in operation.reads:
-            memory.state[where] |= np.uint8(READING)
+            memory.states[1][where] |= np.uint8(READING)
         self.pending.append(operation)
         return operation
 
@@ -109,17 +113,17 @@ class Engine:
         self.pending.remove(operation)
         for ranges, flag in ((operation.writes, WRITING), (operation.reads, READING)):
             for memory, where in ranges:
-                memory.state[where] &= ~np.uint8(flag)
+                memory.states[1][where] &= ~np.uint8(flag)
         # Another operation may still use some of the same bytes.
         for other in self.pending:
             for ranges, flag in ((other.writes, WRITING), (other.reads, READING)):
                 for memory, where in ranges:
                     if not _apart(operation, memory, where):
-                        memory.state[where] |= np.uint8(flag)
+                        memory.states[1][where] |= np.uint8(flag)
         operation.finish()
 
 
-def _apart(operation: Operation, memory: Any, where: Any) -> bool:
+def _apart(operation: Operation, memory: Region, where: Where) -> bool:
     """True if the operation certainly uses none of the bytes."""
     for other, places in (*operation.writes, *operation.reads):
         if other is memory and not (

@@ -13,8 +13,8 @@ finding, the instructions run one by one.
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 
@@ -23,10 +23,16 @@ from tessera_tools.sim.decode import Together
 from tessera_tools.sim.program import Name
 from tessera_tools.sim.races import code_bits
 from tessera_tools.sim.straight import Straight
+from tessera_tools.sim.warp import JointOutcome
 
 if TYPE_CHECKING:
+    from tessera_tools.sim.counters import Counters
+    from tessera_tools.sim.decode import Batched
     from tessera_tools.sim.gang import Gang
+    from tessera_tools.sim.machine import Cta
     from tessera_tools.sim.module import Module
+    from tessera_tools.sim.ports import PortKey
+    from tessera_tools.sim.warp import Warp
 
 __all__ = ["Batch", "Blocks", "Step"]
 
@@ -59,14 +65,16 @@ class Step:
 
     def __init__(self, module: Module, pcs: Sequence[int]) -> None:
         self.pcs = tuple(pcs)
-        self.gathers: list[tuple[int, int, Array, Any, int]] = []
+        self.gathers: list[tuple[int, int, Array, np.dtype, int]] = []
         """Port, width, slots, dtype and distance of the elements in a register."""
         self.fixed: list[tuple[int, tuple[int, ...]]] = []
         """Ports that are no registers."""
-        self.scatters: list[tuple[int, int, Array, Any, bool]] = []
+        self.scatters: list[tuple[int, int, Array, np.dtype, bool]] = []
         if len(pcs) == 1:
             return
-        self.execute: Together = joined([module.together[pc] for pc in pcs])
+        self.execute = joined(
+            [joint for pc in pcs if _is_batched(joint := module.together[pc], module.straight[pc])]
+        )
         self.marks = code_bits(np.array(pcs))[:, None]
         all_of = [straight for pc in pcs if (straight := module.straight[pc]) is not None]
         first = all_of[0]
@@ -84,10 +92,31 @@ class Step:
                 self.gathers.append((port, bits, slots, dtype, distance))
 
 
-def joined(closures: Sequence[Any]) -> Together:
+class Joining:
+    """A closure around another one, with more that it knows of its instruction."""
+
+    @staticmethod
+    def join(closures: Sequence[Batched]) -> Batched:
+        """The closure for several instructions that differ only in their ports."""
+        raise NotImplementedError
+
+
+def _is_batched(execute: Together | None, straight: Straight | None) -> TypeGuard[Batched]:
+    """True if a closure runs for a batch, too: all of straight-line code do that equal others."""
+    return execute is not None and straight is not None
+
+
+def joined(closures: Sequence[Batched]) -> Batched:
     """The closure that runs all of these, whose instructions have equal keys, on the ports of the first."""
-    join = next((closure.join for closure in closures if hasattr(closure, "join")), None)
-    return closures[0] if join is None else join(closures)
+    for closure in closures:
+        if isinstance(closure, Joining):
+            return closure.join(closures)
+    return closures[0]
+
+
+def _registers(keys: Sequence[PortKey], ports: Iterable[int]) -> set[tuple[int, int]]:
+    """The registers, by width and slot, among ports."""
+    return {(key[1], key[2]) for port in ports if (key := keys[port])[0] == "register"}
 
 
 class Batch:
@@ -98,7 +127,7 @@ class Batch:
     def __init__(self, gang: Gang, step: Step) -> None:
         self.gang, self.step = gang, step
         self.mask = gang.lanes(len(step.pcs))
-        self.ports = ports = dict[int, Any]()
+        self.ports = ports = dict[int, Array]()
         all_registers, first, last = gang.cta.registers, gang.first, gang.last
         whole = last - first == len(gang.cta.warps)
         for port, bits, slots, dtype, distance in step.gathers:
@@ -116,7 +145,7 @@ class Batch:
             if fresh:
                 ports[port] = np.empty(len(self.mask.array), dtype)
 
-    def run(self) -> object:
+    def run(self) -> JointOutcome:
         result = self.step.execute(self, self.mask)
         if result is NotImplemented:
             return result
@@ -128,22 +157,22 @@ class Batch:
         return None
 
     @property
-    def cta(self) -> Any:
+    def cta(self) -> Cta:
         return self.gang.cta
 
     @property
-    def warps(self) -> Any:
+    def warps(self) -> list[Warp]:
         return self.gang.warps
 
     @property
-    def stats(self) -> Any:
+    def stats(self) -> Counters | None:
         return self.gang.stats
 
     @property
     def limit(self) -> int:
         return self.gang.limit
 
-    def records(self) -> Any:
+    def records(self) -> Array:
         """Each lane's access record, by its own instruction (sim/races.py)."""
         return (self.gang.clocks() | self.step.marks).reshape(-1)
 
@@ -239,22 +268,22 @@ def _grouped(module: Module, pcs: Sequence[int]) -> list[Step]:
 
 def schedule(module: Module, begin: int, end: int) -> list[Step]:
     """The instructions from `begin` up to `end`, in steps by dependence: a step needs nothing of later ones."""
-    levels: dict[tuple[int, Any], list[int]] = {}
+    levels: dict[tuple[int, Hashable], list[int]] = {}
     written: dict[tuple[int, int], int] = {}
     """Register → the level of its last writer."""
     read: dict[tuple[int, int], int] = {}
     """Register → the highest level that reads it since."""
     loaded = stored = -1
     keys = module.keys
-    store: tuple[int, Any] | None = None
+    store: tuple[int, Hashable] | None = None
     """The step of the last access, if it is a store that others can join."""
     guarded: set[tuple[int, int]] = set()
     """The registers that the stores of this step read."""
     for pc in range(begin, end):
         straight = module.straight[pc]
         assert straight is not None
-        sources = {keys[port][1:3] for port in straight.sources if keys[port][0] == "register"}
-        targets = {keys[port][1:3] for port in straight.targets if keys[port][0] == "register"}
+        sources = _registers(keys, straight.sources)
+        targets = _registers(keys, straight.targets)
         level = 0
         for register in sources:
             level = max(level, written.get(register, -1) + 1)
@@ -262,7 +291,7 @@ def schedule(module: Module, begin: int, end: int) -> list[Step]:
             level = max(level, written.get(register, -1) + 1, read.get(register, -1) + 1)
         if targets & guarded:
             store = None
-        key: Any = straight.key
+        key: Hashable = straight.key
         if straight.effect == "load":
             level = max(level, stored + 1)
             loaded = max(loaded, level)

@@ -8,18 +8,17 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from tessera_tools.sim.access import load, parts
 from tessera_tools.sim.memory import POISON, UNINITIALIZED, Buffer
 from tessera_tools.sim.program import Variable
-from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.sim.warp import Mask, Outcome, Warp, mask_of
 
 __all__ = ["BUILTINS"]
 
-Builtin = Callable[[Warp, Mask, list[Variable], list[Variable]], Any]
+Builtin = Callable[[Warp, Mask, list[Variable], list[Variable]], Outcome]
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d+))?(hh|h|ll|l|j|z|t|L)?([diouxXeEfFgGaAcsp%])")
 _LONGEST = 1 << 16
 MOST_OUTPUT = 1 << 20
@@ -160,7 +159,7 @@ def free(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variab
             )
 
 
-def assertfail(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> object:
+def assertfail(warp: Warp, mask: Mask, arguments: list[Variable], results: list[Variable]) -> Outcome:
     """__assertfail(message, file, line, function, char size): reports a finding and exits the lanes."""
     lane = mask.first
     message, file, line, function = (_argument(warp, lane, argument) for argument in arguments[:4])

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, Where
 from tessera_tools.sim.asynchronous import Operation, Reporter
 from tessera_tools.sim.machine import CTA_ENDS
 from tessera_tools.sim.mbarrier import MBarrier
@@ -24,7 +24,9 @@ from tessera_tools.sim.races import clocks_of, describe, threads_of
 from tessera_tools.sim.warp import Mask, Warp
 
 if TYPE_CHECKING:
+    from tessera_tools.sim.asynchronous import Used
     from tessera_tools.sim.machine import Cta
+    from tessera_tools.sim.memory import Buffer
 
 __all__ = ["Groups", "Out", "copy_in", "copy_out", "groups", "reporter"]
 
@@ -45,12 +47,12 @@ def copy_in(
     mask: Mask,
     what: str,
     cta: Cta,
-    where: Any,
+    where: Where,
     fetch: Callable[[], Array],
     barrier: MBarrier,
     amount: int,
     *,
-    source: tuple[Any, Any] | None = None,
+    source: Used | None = None,
     combine: Callable[[Array, Array], Array] | None = None,
 ) -> None:
     """Start a copy into the bytes `where` of the shared memory of `cta`; `amount` bytes complete on `barrier`.
@@ -115,8 +117,8 @@ def copy_out(
     warp: Warp,
     mask: Mask,
     what: str,
-    source: tuple[Any, Any],
-    target: tuple[Any, Any],
+    source: Used,
+    target: tuple[Buffer, Where],
     *,
     combine: Callable[[Array, Array], Array] | None = None,
     pick: Array | None = None,

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tessera_tools.sim.arrays import Array
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.decode import Execute
+    from tessera_tools.sim.warp import Warp
 
 __all__ = ["Counters", "sectors", "wavefronts"]
 
@@ -57,15 +61,15 @@ class Counters:
         """True if the launch is timed, and some of its warps may poll global memory."""
         return False
 
-    def parity(self, warp: Any, pc: int, address: int, wanted: int) -> int:
+    def parity(self, warp: Warp, pc: int, address: int, wanted: int) -> int:
         """The parity that a warp waits for, in place of `wanted`, if it has skipped laps (sim/clock/steady.py)."""
         return wanted
 
-    def counted(self, warp: Any, place: int, seen: Array, amount: Array) -> Array:
+    def counted(self, warp: Warp, place: int, seen: Array, amount: Array) -> Array:
         """What an atomic addition of one thread returns, in place of `seen`, if only a part of the grid runs."""
         return seen
 
-    def recorded(self, code: list[Any]) -> list[Any]:
+    def recorded(self, code: list[Execute]) -> list[Execute]:
         """The closures of a module as the launch runs them."""
         return code
 
@@ -99,7 +103,7 @@ class Counters:
     def wait(self, kind: str, cta: int, place: int, phase: int) -> None:
         """The current instruction waits for a phase of a barrier (sim/clock)."""
 
-    def gave_up(self, warp: Any) -> None:
+    def gave_up(self, warp: Warp) -> None:
         """The last wait of the warp has ended without the phase (sim/clock)."""
 
     def global_access(self, line: int, addresses: Array, width: int) -> Array:

@@ -5,12 +5,10 @@ Source: PTX ISA, "State Spaces", "Variables", "Initializers", "Kernel and Functi
 
 from __future__ import annotations
 
-from typing import Any
-
 from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.operands import OperandError, number
 from tessera_tools.sim.program import Function, Program, RegisterDeclaration, Scope, Variable
-from tessera_tools.sim.syntax import Token
+from tessera_tools.sim.syntax import Token, Tree
 from tessera_tools.sim.types import TYPES, Type
 
 __all__ = ["Declarations"]
@@ -47,10 +45,10 @@ class Declarations:
         counts[type.bits] = first + count
         return first
 
-    def registers(self, tree: Any, scope: Scope) -> None:
+    def registers(self, tree: Tree, scope: Scope) -> None:
         """`.reg .b32 %r<10>, %SP;`"""
-        children: list[Any] = list(tree.children)
-        if getattr(children[0], "type", "") == "VECTOR":
+        children = tree.children
+        if children[0].type == "VECTOR":
             raise self.fault(children[0], "vector registers are not simulated; declare scalar registers")
         type = self.type(children[0])
         for register in children[1:]:
@@ -66,7 +64,7 @@ class Declarations:
         else:
             scope.registers[name] = RegisterDeclaration(name, type, self.new_slots(type, 1))
 
-    def parameters(self, tree: Any, function: Function, into: list[Variable]) -> None:
+    def parameters(self, tree: Tree, function: Function, into: list[Variable]) -> None:
         """The parameters or results of a function. An entry's parameters get their offset in the parameter block."""
         for child in tree.children:
             if child is None:
@@ -74,18 +72,18 @@ class Declarations:
             align, type, name, sizes = 0, None, None, []
             register = False
             for part in child.children:
-                kind = getattr(part, "type", None)
                 if part is None:
                     continue
-                if kind == "TYPE":
-                    type = self.type(part)
-                elif kind == "PARAMETER_SPACE":
-                    register = part == ".reg"
-                elif kind == "NAME":
-                    name = part
-                elif kind is None and part.data == "attribute" and str(part.children[0]) == ".align":
+                if isinstance(part, Token):
+                    if part.type == "TYPE":
+                        type = self.type(part)
+                    elif part.type == "PARAMETER_SPACE":
+                        register = part == ".reg"
+                    elif part.type == "NAME":
+                        name = part
+                elif part.data == "attribute" and str(part.children[0]) == ".align":
                     align = self.number(part.children[1])
-                elif kind is None and part.data == "dimension":
+                elif part.data == "dimension":
                     sizes.append(self.number(part.children[0]) if part.children[0] is not None else 0)
             assert type is not None
             if register:
@@ -111,7 +109,7 @@ class Declarations:
 
     def variables(
         self,
-        tree: Any,
+        tree: Tree,
         scope: Scope,
         function: str,
         *,
@@ -121,18 +119,18 @@ class Declarations:
         """`.shared .align 4 .b8 a[1024], b[16] = {…};` declared in `scope`."""
         space, align, type, vector = "", 0, None, 1
         for part in tree.children:
-            kind = getattr(part, "type", None)
-            if kind == "TYPE":
-                type = self.type(part)
-            elif kind is None and part.data == "variable_space":
+            if isinstance(part, Token):
+                if part.type == "TYPE":
+                    type = self.type(part)
+            elif part.data == "variable_space":
                 space = str(part.children[0])[1:]
-            elif kind is None and part.data == "attribute":
+            elif part.data == "attribute":
                 words = part.children
                 if words[0] == ".align":
                     align = self.number(words[1])
                 elif words[0].startswith(".v"):
                     vector = int(words[0][2:])
-            elif kind is None and part.data == "declarator":
+            elif part.data == "declarator":
                 assert type is not None
                 variable = self.declarator(part, space, type, vector, align, function, extern)
                 scope.variables[variable.name] = variable
@@ -140,7 +138,7 @@ class Declarations:
                     declared.append(variable)
 
     def declarator(
-        self, tree: Any, space: str, type: Type, vector: int, align: int, function: str, extern: bool
+        self, tree: Tree, space: str, type: Type, vector: int, align: int, function: str, extern: bool
     ) -> Variable:
         name = tree.children[0]
         extents = [child.children[0] for child in tree.children[1:-1]]
@@ -167,7 +165,7 @@ class Declarations:
             raise self.fault(name, f"'{name}' is aligned to {variable.align}; expected a power of two")
         return variable
 
-    def flatten(self, tree: Any) -> list[object]:
+    def flatten(self, tree: Tree) -> list[object]:
         """The initializer as a flat list of values."""
         flat: list[object] = []
         for child in tree.children:
@@ -186,7 +184,7 @@ class Declarations:
         value = self.number(token, token[1:].strip())
         return -value if token[0] == "-" else value
 
-    def initial_value(self, tree: Any) -> object:
+    def initial_value(self, tree: Tree) -> object:
         children = tree.children
         if tree.data == "number":
             sign = -1 if children[0] == "-" else 1

@@ -13,13 +13,15 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Collection, Iterable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 from weakref import WeakSet
 
 import numpy as np
 
 from tessera_tools.diagnostics import DiagnosticError, Position, error
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.guards import converged, guarded, guarded_control, guarded_together
+from tessera_tools.sim.interfaces import HasLanes, HasPorts, Warps
 from tessera_tools.sim.ports import Ports, register_row
 from tessera_tools.sim.program import (
     Address,
@@ -38,9 +40,10 @@ from tessera_tools.sim.program import (
 from tessera_tools.sim.special import SPECIAL
 from tessera_tools.sim.straight import Straight, straight_of
 from tessera_tools.sim.types import TYPES, Type
-from tessera_tools.sim.warp import Mask, Warp
+from tessera_tools.sim.warp import JointOutcome, Mask, Outcome, Warp
 
 if TYPE_CHECKING:
+    from tessera_tools.sim.gang import Gang
     from tessera_tools.sim.module import Module
 
 __all__ = [
@@ -53,11 +56,16 @@ __all__ = [
     "edit_function",
     "instruction",
     "lanewise",
+    "not_decoded",
 ]
 
-Execute = Callable[[Warp, Mask], Any]
-Together = Callable[[Any, Any], Any]
-"""Like Execute, for a Gang and its Lanes."""
+Execute = Callable[[Warp, Mask], Outcome]
+Lanewise = Callable[[HasPorts, HasLanes], None]
+"""Like Execute, for rows of any length."""
+Together = Callable[["Gang", HasLanes], JointOutcome]
+"""Like Execute, for the warps of a gang."""
+Batched = Callable[[Warps, HasLanes], JointOutcome]
+"""Like Together, of instructions that only use registers and memory: for a batch, too."""
 Decoder = Callable[["Context"], Execute]
 
 _DECODERS: dict[str, Decoder] = {}
@@ -68,7 +76,7 @@ _WITH_OTHERS = ("mma.", "wgmma.mma_async", "tcgen05.ld")
 """Instructions that run together with their neighbors, or whose registers are watched in others."""
 
 
-def _nothing(warp: Any, mask: Any) -> None:
+def _nothing(warp: HasPorts, mask: HasLanes) -> None:
     """What is in the place of an instruction that was taken away."""
 
 
@@ -88,16 +96,25 @@ def instruction(*names: str) -> Callable[[Decoder], Decoder]:
     return register
 
 
-_LANEWISE: WeakSet[Execute] = WeakSet()
+_LANEWISE: WeakSet[Callable[..., object]] = WeakSet()
 
 
-def lanewise(execute: Execute) -> Execute:
+def lanewise(execute: Lanewise) -> Execute:
     """Mark an instruction that reads and writes only registers, lane by lane, for rows of any length."""
     _LANEWISE.add(execute)
     return execute
 
 
-Check = Callable[[Program, Function, list[Any], list[Any]], None]
+def _is_lanewise(execute: Execute | Lanewise) -> TypeGuard[Lanewise]:
+    return execute in _LANEWISE
+
+
+def not_decoded(warp: Warp, mask: Mask) -> Outcome:
+    """What is in the place of an instruction of a function that no launch has needed yet."""
+    raise AssertionError("an instruction runs that was not decoded")
+
+
+Check = Callable[[Program, Function, list[Execute], list[Together | None]], None]
 _AFTER: list[Check] = []
 
 
@@ -292,14 +309,14 @@ class Context:
         shape = (32, 2) if type.bits == 128 else 32
         return self.ports.add(("scratch", type.name, self.pc), lambda warp: np.zeros(shape, type.dtype))
 
-    def constant(self, value: Any, type: Type) -> int:
+    def constant(self, value: int | float | np.generic | list[int], type: Type) -> int:
         """The port of a row that holds `value` (already in range) in every lane."""
         row = np.zeros((32, 2) if type.bits == 128 else 32, type.dtype)
         row[...] = value
         row.flags.writeable = False
         return self.ports.add(("constant", type.dtype, row.tobytes()), lambda warp: row)
 
-    def address(self, operand: Operand) -> Callable[[Any], Any]:
+    def address(self, operand: Operand) -> Callable[[HasPorts], Array]:
         """`[base+offset]` → a function of the warp: each lane's address, as uint64, in the operand's own space."""
         if not isinstance(operand, Address):
             raise self.error(f"has {_what(operand)}; expected an address in brackets")
@@ -363,7 +380,7 @@ class Context:
         if bind is None:
             raise self.error(f"uses '{name}' where only mov may read it")
 
-        def binder(warp: Warp) -> Any:
+        def binder(warp: Warp) -> Array:
             row = np.zeros(32, np.uint64)
             row[...] = bind(warp)
             return row.astype(type.dtype)
@@ -379,7 +396,7 @@ class Context:
             raise self.error(f"takes the address of '{operand.name}' as {type}")
         offset, limit = operand.offset, 1 << type.bits
 
-        def binder(warp: Warp) -> Any:
+        def binder(warp: Warp) -> Array:
             launch = warp.cta.cluster.launch
             base = (
                 function.start if variable is None and function else launch.address(variable, warp.cta.rank)
@@ -392,7 +409,7 @@ class Context:
         line = variable.line if variable is not None else 0
         return self.ports.add(("symbol", operand.name, owner, line, offset, np.dtype(type.dtype)), binder)
 
-    def _literal(self, literal: Immediate, type: Type) -> Any:
+    def _literal(self, literal: Immediate, type: Type) -> int | np.generic | list[int]:
         value = literal.value
         if type.kind == "p":
             return bool(value)
@@ -416,9 +433,7 @@ class Context:
         """The code index of a label."""
         found = self.inst.scope.label(operand.name) if isinstance(operand, Name) else None
         if found is None:
-            raise self.error(
-                f"jumps to '{getattr(operand, 'name', operand)}', which is not a label in this scope"
-            )
+            raise self.error(f"jumps to {_what(operand)}, which is not a label in this scope")
         return found
 
     def aligned(self) -> None:
@@ -469,7 +484,7 @@ class Context:
         self._targets.clear()
         self.together, self.effect, self.alone = None, "", False
         execute = decoder(self)
-        if execute in _LANEWISE:
+        if _is_lanewise(execute):
             self.together, self.effect = execute, "none"
         if not self._of_lanes():
             self.together = None
@@ -501,14 +516,14 @@ class Context:
 
 
 def _what(operand: Operand) -> str:
-    kinds: dict[Any, str] = {
+    kinds: dict[type[Operand], str] = {
         Vector: "a vector",
         Address: "an address",
         Pair: "a pair",
         Group: "a list",
         Immediate: "a number",
     }
-    return kinds.get(type(operand), f"'{getattr(operand, 'name', operand)}'")
+    return f"'{operand.name}'" if isinstance(operand, Name) else kinds[type(operand)]
 
 
 def decode_function(module: Module, function: Function) -> Ports:

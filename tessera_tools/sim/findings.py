@@ -10,7 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Hashable, Iterator
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tessera_tools.records import Json
 
 __all__ = ["KINDS", "POLICIES", "SEVERITIES", "Finding", "Findings", "as_dict"]
 
@@ -88,7 +91,7 @@ class Finding:
         return self.kind, self.severity, self.entry, place if self.cause is None else self.cause
 
 
-def as_dict(finding: Finding) -> dict[str, Any]:
+def as_dict(finding: Finding) -> dict[str, Json]:
     """The finding as a JSON object."""
     found = asdict(finding)
     del found["cause"]

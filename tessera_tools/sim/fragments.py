@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -33,6 +32,10 @@ __all__ = [
     "spread",
     "wgmma_accumulator",
 ]
+
+
+Places = tuple[Array, Array]
+"""Rows and columns of elements."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +65,7 @@ def _fragment(
     shape: tuple[int, int],
     registers: int,
     packed: int,
-    where: Callable[[Array, Array, Array], tuple[Any, Any]],
+    where: Callable[[Array, Array, Array], Places],
 ) -> Fragment:
     """`where(lane, register, element)` returns row and column, for arrays of each."""
     register, lane, element = np.ogrid[:registers, :32, :packed]
@@ -78,7 +81,7 @@ def mma_a(m: int, k: int, packed: int) -> Fragment:
     """
     halves = m // 8
 
-    def where(lane: Array, register: Array, element: Array) -> tuple[Any, Any]:
+    def where(lane: Array, register: Array, element: Array) -> Places:
         row = (lane >> 2) + 8 * (register % halves)
         return row, 4 * packed * (register // halves) + (lane & 3) * packed + element
 
@@ -89,7 +92,7 @@ def mma_a(m: int, k: int, packed: int) -> Fragment:
 def mma_b(k: int, n: int, packed: int) -> Fragment:
     """B of mma, K × 8: column groupID, registers along K."""
 
-    def where(lane: Array, register: Array, element: Array) -> tuple[Any, Any]:
+    def where(lane: Array, register: Array, element: Array) -> Places:
         return 4 * packed * register + (lane & 3) * packed + element, lane >> 2
 
     return _fragment((k, n), k * n // (32 * packed), packed, where)
@@ -99,7 +102,7 @@ def mma_b(k: int, n: int, packed: int) -> Fragment:
 def accumulator(m: int, n: int, packed: int) -> Fragment:
     """C and D of mma, M × 8: c0, c1 in row groupID, c2, c3 in row groupID + 8; f16 packs two in a register."""
 
-    def where(lane: Array, register: Array, element: Array) -> tuple[Any, Any]:
+    def where(lane: Array, register: Array, element: Array) -> Places:
         index = register * packed + element
         return (lane >> 2) + 8 * (index >> 1), 2 * (lane & 3) + (index & 1)
 
@@ -110,7 +113,7 @@ def accumulator(m: int, n: int, packed: int) -> Fragment:
 def wgmma_accumulator(n: int, packed: int) -> Fragment:
     """The 16 rows of D of wgmma.m64nN that one warp of the warpgroup holds: mma accumulators along N."""
 
-    def where(lane: Array, register: Array, element: Array) -> tuple[Any, Any]:
+    def where(lane: Array, register: Array, element: Array) -> Places:
         index = register * packed + element
         return (lane >> 2) + 8 * (index >> 1 & 1), 8 * (index >> 2) + 2 * (lane & 3) + (index & 1)
 
@@ -124,7 +127,7 @@ def _quad_pairs(
     shape: tuple[int, int],
     registers: int,
     packed: int,
-    where: Callable[[Array, Array, Array], tuple[Any, Any]],
+    where: Callable[[Array, Array, Array], Places],
 ) -> Fragment:
     register, lane, element = np.ogrid[:registers, :32, :packed]
     row, col = where(lane, register * packed + element, element)
@@ -171,7 +174,7 @@ def spread(rows: int, columns: int, registers: int, packed: int) -> Fragment:
     """
     run = rows * columns // 32
 
-    def where(lane: Array, register: Array, element: Array) -> tuple[Any, Any]:
+    def where(lane: Array, register: Array, element: Array) -> Places:
         flat = lane * run + (register * packed + element) % run
         return flat // columns, flat % columns
 

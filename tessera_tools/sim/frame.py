@@ -8,10 +8,11 @@ first use, because most instructions run for a gang. Only ports that differ betw
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.types import UNSIGNED
 
 if TYPE_CHECKING:
@@ -19,13 +20,13 @@ if TYPE_CHECKING:
     from tessera_tools.sim.ports import Binder
     from tessera_tools.sim.warp import Warp
 
-__all__ = ["LASTING", "Frame"]
+__all__ = ["LASTING", "Frame", "Lasting"]
 
 LASTING = ("register", "constant", "symbol")
 """Kinds of ports whose rows are the same for every CTA of a launch that has the same rank in its cluster."""
 
 
-class _Ports(dict[int, Any]):
+class _Ports(dict[int, Array]):
     """The rows of a warp by port."""
 
     __slots__ = ("binders", "warp")
@@ -35,10 +36,19 @@ class _Ports(dict[int, Any]):
         self.binders = binders
         self.warp: Warp | None = None
 
-    def __missing__(self, port: int) -> Any:
+    def __missing__(self, port: int) -> Array:
         assert self.warp is not None
         row = self[port] = self.binders[port](self.warp)
         return row
+
+
+class Lasting(dict[int | tuple[int, ...], Array]):
+    """The rows of gangs of the same warps that are the same for successive CTAs, by port or ports."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parameters: dict[int, list[Array]] = {}
+        """The values that the load of a parameter reads, by its pc."""
 
 
 class Frame:
@@ -47,13 +57,13 @@ class Frame:
     def __init__(self, launch: Launch) -> None:
         self.launch = launch
         warps = -(-launch.threads // 32)
-        self.registers: dict[int, Any] = {}
+        self.registers: dict[int, Array] = {}
         for bits, count in launch.module.program.register_counts.items():
             dtype = np.bool_ if bits == 1 else UNSIGNED.get(bits, np.uint64)
             shape = (count, warps, 32, 2) if bits == 128 else (count, warps, 32)
             self.registers[bits] = np.zeros(shape, dtype)
         self.ports = [_Ports(launch.binders) for _ in range(warps)]
-        self.rows: dict[tuple[int, int], dict[Any, Any]] = {}
+        self.rows: dict[tuple[int, int], Lasting] = {}
         self.is_new = True
 
     def bind(self, warps: list[Warp]) -> None:

@@ -9,30 +9,32 @@ between warps. All others run one warp after the other. The gang ends when its w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tessera_tools.sim.frame import LASTING
+from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.frame import LASTING, Lasting
 from tessera_tools.sim.lanes import Lanes
 from tessera_tools.sim.races import record_at
 from tessera_tools.sim.warp import Warp
 
 if TYPE_CHECKING:
+    from tessera_tools.sim.counters import Counters
     from tessera_tools.sim.machine import Cta
 
 __all__ = ["Gang", "gang_of", "form_gang"]
 
 
-class _Rows(dict[Any, Any]):
+class _Rows(dict[int | tuple[int, ...], Array]):
     """The rows of a gang by port, created at their first use."""
 
-    def __init__(self, gang: Gang, lasting: dict[Any, Any]) -> None:
+    def __init__(self, gang: Gang, lasting: Lasting) -> None:
         super().__init__(lasting)
         self.gang = gang
         self.lasting = lasting
 
-    def __missing__(self, port: int) -> Any:
+    def __missing__(self, port: int) -> Array:
         row = self[port] = self.gang.row(port)
         if self.gang.kind(port) in LASTING:
             self.lasting[port] = row
@@ -46,22 +48,22 @@ class Gang:
         self.cta = cta
         self.first, self.last = first, last
         self.warps = cta.warps[first:last]
-        self.ports = _Rows(self, cta.frame.rows.setdefault((first, last), {}))
+        self.ports = _Rows(self, cta.frame.rows.setdefault((first, last), Lasting()))
         self.mask = Lanes(np.ones(32 * (last - first), np.bool_))
         self.pc = 0
         """The current instruction."""
         self.met = False
         """Whether the warps have just met at a barrier."""
-        self._records: tuple[list[Any], Any] = [], None
+        self._records: tuple[list[Array], Array] = [], np.empty(0, np.uint64)
         self._lanes: dict[int, Lanes] = {1: self.mask}
 
     @property
-    def registers(self) -> Any:
+    def registers(self) -> Array:
         """The 32-bit registers of the warps, [slot, warp, lane]."""
         return self.cta.registers[32][:, self.first : self.last]
 
     @property
-    def stats(self) -> Any:
+    def stats(self) -> Counters | None:
         return self.cta.stats
 
     def lanes(self, times: int) -> Lanes:
@@ -71,7 +73,7 @@ class Gang:
             found = self._lanes[times] = Lanes(np.ones(times * len(self.mask.array), np.bool_))
         return found
 
-    def rows_of(self, ports: tuple[int, ...]) -> Any:
+    def rows_of(self, ports: tuple[int, ...]) -> Array:
         """The rows of several ports of one kind, which is not that of registers, one after the other."""
         ports_of = self.ports
         known = ports_of.lasting if self.kind(ports[0]) in LASTING else ports_of
@@ -80,11 +82,11 @@ class Gang:
             found = known[ports] = np.concatenate([ports_of[port] for port in ports])
         return found
 
-    def records(self) -> Any:
+    def records(self) -> Array:
         """Each lane's access record (sim/races.py), by the current instruction."""
         return record_at(self.clocks(), self.pc)
 
-    def clocks(self) -> Any:
+    def clocks(self) -> Array:
         """Each lane's access record, without an instruction."""
         each = [warp.records for warp in self.warps]
         known, whole = self._records
@@ -102,7 +104,7 @@ class Gang:
         """The key of each port (ports.Ports)."""
         return self.cta.cluster.launch.module.keys[port][0]
 
-    def row(self, port: int) -> Any:
+    def row(self, port: int) -> Array:
         """The row of a port for all lanes of the gang."""
         key = self.cta.cluster.launch.module.keys[port]
         if key[0] != "register":

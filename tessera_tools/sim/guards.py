@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from tessera_tools.sim.interfaces import HasLanes
 from tessera_tools.sim.lanes import Lanes
-from tessera_tools.sim.warp import CHANGED, Mask, Split, Warp, mask_of
+from tessera_tools.sim.warp import CHANGED, JointOutcome, Mask, Outcome, Split, Warp, mask_of
 
 if TYPE_CHECKING:
     from tessera_tools.sim.decode import Execute, Together
+    from tessera_tools.sim.gang import Gang
 
 __all__ = ["converged", "guarded", "guarded_control", "guarded_together"]
 
 
 def converged(execute: Execute, needed: Callable[[Warp], int]) -> Execute:
-    def run(warp: Warp, mask: Mask) -> object:
+    def run(warp: Warp, mask: Mask) -> Outcome:
         if mask.bits != warp.live:
             members = needed(warp) & warp.live
             if members & ~mask.bits and not warp.split.forced:
@@ -27,7 +29,7 @@ def converged(execute: Execute, needed: Callable[[Warp], int]) -> Execute:
 
 
 def guarded(execute: Execute, port: int, negated: bool) -> Execute:
-    def run(warp: Warp, mask: Mask) -> object:
+    def run(warp: Warp, mask: Mask) -> Outcome:
         chosen = mask_of(warp.ports[port]).bits
         bits = mask.bits & (~chosen if negated else chosen)
         if not bits:
@@ -40,7 +42,7 @@ def guarded(execute: Execute, port: int, negated: bool) -> Execute:
 def guarded_together(execute: Together, port: int, negated: bool) -> Together:
     """Like `guarded`, for the lanes of several warps."""
 
-    def run(warp: Any, mask: Any) -> object:
+    def run(warp: Gang, mask: HasLanes) -> JointOutcome:
         chosen = warp.ports[port] ^ negated
         if not mask.full:
             chosen &= mask.array
@@ -56,7 +58,7 @@ def guarded_together(execute: Together, port: int, negated: bool) -> Together:
 def guarded_control(execute: Execute, port: int, negated: bool) -> Execute:
     """Like `guarded`, for instructions that may block: the lanes that skip the instruction become a separate split."""
 
-    def run(warp: Warp, mask: Mask) -> object:
+    def run(warp: Warp, mask: Mask) -> Outcome:
         chosen = mask_of(warp.ports[port]).bits
         bits = mask.bits & (~chosen if negated else chosen)
         if not bits:

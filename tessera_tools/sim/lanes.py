@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tessera_tools.sim.arrays import Array
@@ -40,7 +38,7 @@ class Lanes:
 
     __slots__ = ("array", "full")
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: Array) -> None:
         self.array = array
         self.full = bool(array.all())
 

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -60,6 +60,10 @@ def _target(names: Sequence[str]) -> Target | None:
     return None
 
 
+Argument: TypeAlias = Buffer | np.generic | int | float | bytes | bytearray
+"""The value of a parameter: a buffer is its address."""
+
+
 class Launch:
     """A kernel with its grid and arguments: the state that all its clusters share."""
 
@@ -69,7 +73,7 @@ class Launch:
         entry: Function,
         grid: Sequence[int],
         block: Sequence[int],
-        args: Sequence[Any],
+        args: Sequence[Argument],
         shared_bytes: int,
         cluster: Sequence[int] | None,
         seed: int,
@@ -187,7 +191,7 @@ class Launch:
             )
         return sizes[0], sizes[1], sizes[2]
 
-    def _parameters(self, args: Sequence[Any]) -> Array:
+    def _parameters(self, args: Sequence[Argument]) -> Array:
         """The bytes of the parameter block."""
         wanted = self.entry.parameters
         if len(args) != len(wanted):
@@ -199,7 +203,7 @@ class Launch:
             block[variable.offset : variable.offset + variable.size] = np.frombuffer(raw, np.uint8)
         return block
 
-    def _argument(self, number: int, variable: Variable, value: Any) -> bytes:
+    def _argument(self, number: int, variable: Variable, value: Argument) -> bytes:
         type = variable.type
         where = f"argument {number} ('{variable.name}')"
         if isinstance(value, np.generic) and value.dtype.kind not in "iub":

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.asynchronous import Engine
 from tessera_tools.sim.blocks import LEAST, Batch, Step
 from tessera_tools.sim.frame import Frame
 from tessera_tools.sim.gang import Gang, form_gang, gang_of
 from tessera_tools.sim.lanes import Lanes
 from tessera_tools.sim.races import Clocks, History
-from tessera_tools.sim.warp import CHANGED, CONVERGE, FULL, Split, Wait, Warp, mask_of
+from tessera_tools.sim.warp import CHANGED, CONVERGE, FULL, Outcome, Split, Wait, Warp, mask_of
 from tessera_tools.sim.watched import Shared
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ class Cta:
         bx, by, _ = self.cluster.launch.block
         return number % bx, number // bx % by, number // (bx * by)
 
-    def coordinates(self, warp: Warp) -> tuple[Any, Any, Any]:
+    def coordinates(self, warp: Warp) -> tuple[Array, Array, Array]:
         """The x, y, z of a warp's 32 threads."""
         bx, by, _ = self.cluster.launch.block
         return warp.threads % bx, warp.threads // bx % by, warp.threads // (bx * by)
@@ -215,7 +216,8 @@ class Cluster:
                 split.pc = pc
                 if stats is not None:
                     stats.instructions[launch.module.program.instructions[pc].opcode] += 1
-                following = code[pc](warp, mask)
+                # Its class is compared, which is faster than isinstance, but tells a type checker nothing.
+                following: Any = code[pc](warp, mask)
                 left -= 1
                 if following is None:
                     pc += 1
@@ -305,11 +307,11 @@ class Cluster:
                 split.pc = pc
                 if stats is not None:
                     stats.instructions[module.program.instructions[pc].opcode] += 1
-                result = code[pc](warp, full)
-                if result is None or result.__class__ is int:
-                    split.pc = following[number] = pc + 1 if result is None else result
+                outcome: Any = code[pc](warp, full)
+                if outcome is None or outcome.__class__ is int:
+                    split.pc = following[number] = pc + 1 if outcome is None else outcome
                 else:
-                    self._control(split, result)
+                    self._control(split, outcome)
                     parted = True
             done += 1
             parted = parted or any(after != following[0] for after in following)
@@ -382,7 +384,7 @@ class Cluster:
         self.state.clear()
         self.engine.pending.clear()
 
-    def _control(self, split: Split, result: Any) -> None:
+    def _control(self, split: Split, result: Outcome) -> None:
         if result is CHANGED or result is CONVERGE:
             return
         if isinstance(result, Wait):

@@ -9,8 +9,9 @@ that overwrites them is detected. Instructions, `cp.async.mbarrier.arrive` and a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -172,7 +173,9 @@ class MBarrier:
         """
         return self.released is None or not (self.released > warp.cta.cluster.clocks.known[warp.rank]).any()
 
-    def wait(self, ready: Any, finish: Any, text: str, *, timed: bool) -> Wait:
+    def wait(
+        self, ready: Callable[[], bool], finish: Callable[[Warp, Mask], None], text: str, *, timed: bool
+    ) -> Wait:
         """A Wait for `ready()`; `text` describes the condition (`parity 1`)."""
         self.waiting += 1
 

@@ -9,16 +9,16 @@ Accesses take the addresses of the 32 lanes and a mask. Their values are *compac
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, Where
+from tessera_tools.sim.interfaces import Warps
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.races import History, Race, describe
 
 if TYPE_CHECKING:
-    from tessera_tools.sim.gang import Gang
     from tessera_tools.sim.warp import Warp
 
 __all__ = [
@@ -149,7 +149,7 @@ class Region:
         return np.where(outside | askew, np.uint64(self.scratch), offsets)
 
     def read_together(
-        self, gang: Gang, offsets: Array, width: int, records: Array, history: History | None
+        self, gang: Warps, offsets: Array, width: int, records: Array, history: History | None
     ) -> Array | None:
         """The units of lanes of several warps; records the reads. None if an access is invalid."""
         if int(_or(offsets)) & (width - 1) or int(offsets.max()) + width > self.size:
@@ -164,7 +164,7 @@ class Region:
         return self.views[width].take(index, 0)
 
     def write_together(
-        self, gang: Gang, offsets: Array, width: int, values: Array, records: Array, history: History
+        self, gang: Warps, offsets: Array, width: int, values: Array, records: Array, history: History
     ) -> bool:
         """Write units by lanes of several warps; False, without an effect, if an access is invalid."""
         if int(_or(offsets)) & (width - 1) or int(offsets.max()) + width > self.size:
@@ -350,7 +350,7 @@ class Allocations:
                 self._note_store(warp, part, region, index, width, given, strong)
             region.views[width][index] = given
 
-    def load_together(self, gang: Gang, addresses: Array, width: int, records: Array) -> Array | None:
+    def load_together(self, gang: Warps, addresses: Array, width: int, records: Array) -> Array | None:
         """The values that lanes of several warps read; None if one of the accesses is invalid."""
         region = self._nearby(int(addresses[0]))
         history = self._history(gang.warps[0], region) if region is not None and self.watched else None
@@ -358,7 +358,9 @@ class Allocations:
             return None
         return region.read_together(gang, addresses - np.uint64(region.base), width, records, history)
 
-    def store_together(self, gang: Gang, addresses: Array, width: int, values: Array, records: Array) -> bool:
+    def store_together(
+        self, gang: Warps, addresses: Array, width: int, values: Array, records: Array
+    ) -> bool:
         """Write by lanes of several warps; False, without an effect, if an access is invalid."""
         region = self._nearby(int(addresses[0]))
         history = self._history(gang.warps[0], region) if region is not None else None
@@ -407,14 +409,14 @@ class Allocations:
             if harmful is not None:
                 report_race(warp, mask, region, index, width, harmful, "write", "access")
 
-    def _regions(self, warp: Warp, mask: Mask, wanted: Array, width: int) -> list[tuple[Buffer, Mask, Any]]:
+    def _regions(self, warp: Warp, mask: Mask, wanted: Array, width: int) -> list[tuple[Buffer, Mask, Where]]:
         """The allocations that the addresses access: each with its lanes, and their positions in the compact order."""
         recent = self.recent
         if recent is None or not len(wanted) or not recent.base <= int(wanted[0]) < recent.base + recent.size:
             recent = self.recent = self.find(int(wanted[0])) if len(wanted) else None
         if recent is not None and int((wanted - np.uint64(recent.base)).max()) < recent.size:
             return [(recent, mask, slice(None))]
-        found: list[tuple[Buffer, Mask, Any]] = []
+        found: list[tuple[Buffer, Mask, Where]] = []
         left = np.ones(len(wanted), np.bool_)
         while left.any():
             first = int(wanted[np.flatnonzero(left)[0]])
@@ -475,7 +477,7 @@ def report_race(
     )
 
 
-def _unit(width: int) -> Any:
+def _unit(width: int) -> np.dtype:
     return np.dtype(f"<u{min(width, 8)}")
 
 

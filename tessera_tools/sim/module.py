@@ -8,19 +8,34 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tessera_tools.diagnostics import Position, error
 from tessera_tools.sim.blocks import Blocks
 from tessera_tools.sim.counters import Counters
-from tessera_tools.sim.decode import NOTHING, Ports, Together, decode_function, edit_function
+from tessera_tools.sim.decode import NOTHING, Ports, Together, decode_function, edit_function, not_decoded
 from tessera_tools.sim.launch import Launch, Result
 from tessera_tools.sim.memory import BASE, Allocations, Buffer
-from tessera_tools.sim.program import Address, Function, Group, Instruction, Name, Program, Variable, Vector
+from tessera_tools.sim.program import (
+    Address,
+    Function,
+    Group,
+    Instruction,
+    Name,
+    Operand,
+    Program,
+    Variable,
+    Vector,
+)
 from tessera_tools.sim.reader import read, read_instruction
 from tessera_tools.sim.straight import Straight
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.decode import Execute
+    from tessera_tools.sim.launch import Argument
+    from tessera_tools.sim.ports import PortKey
 
 __all__ = ["Memory", "Module", "load"]
 
@@ -55,16 +70,16 @@ class Module:
         for function in self.defined:
             self._frame(function)
         count = len(program.instructions)
-        self.code: list[Any] = [None] * count
+        self.code: list[Execute] = [not_decoded] * count
         self.together: list[Together | None] = [None] * count
         self.straight: list[Straight | None] = [None] * count
         """What blocks need to know of each instruction (sim/straight.py)."""
-        self.unchecked: list[tuple[Any, Together | None]] = [(None, None)] * count
+        self.unchecked: list[tuple[Execute, Together | None]] = [(not_decoded, None)] * count
         """`code` and `together` before `decode.after_decoding` wraps them."""
         self.ports: dict[str, Ports] = {}
         """By the names of the functions that are decoded."""
         self._names: dict[str, set[str]] = {}
-        self.keys: list[tuple[Any, ...]] = []
+        self.keys: list[PortKey] = []
         """The key of each port (ports.Ports)."""
         self.blocks = Blocks(self)
         # A module with several entries may have hundreds, of which one is launched.
@@ -97,7 +112,7 @@ class Module:
                 changed[pc] = read_instruction(text, self.program.file, inst) if text and first else None
         made = copy.copy(self)
         count = len(self.code)
-        made.code, made.together, made.straight = [None] * count, [None] * count, [None] * count
+        made.code, made.together, made.straight = [not_decoded] * count, [None] * count, [None] * count
         made.unchecked, made._names = list(self.unchecked), {}
         made.program = replace(self.program, instructions=list(self.program.instructions))
         for pc, new in changed.items():
@@ -227,7 +242,7 @@ class Module:
         entry: str | None,
         grid: Sequence[int],
         block: Sequence[int],
-        args: Sequence[Any] = (),
+        args: Sequence[Argument] = (),
         shared_bytes: int = 0,
         cluster: Sequence[int] | None = None,
         seed: int = 0,
@@ -259,7 +274,7 @@ class Module:
         ).run()
 
 
-def _add_names(operands: Sequence[Any], found: set[str]) -> None:
+def _add_names(operands: Sequence[Operand], found: set[str]) -> None:
     for operand in operands:
         if isinstance(operand, Name):
             found.add(operand.name)

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -161,7 +160,7 @@ class Accumulator:
     bits: int
     values: Callable[[Array], Array]
     pack: Callable[[Array], Array]
-    kind: type[np.floating[Any]] | None = None
+    kind: type[np.floating] | None = None
     """The NumPy type, if it is a float type that is narrower than the sums."""
 
     @property

@@ -25,6 +25,7 @@ __all__ = [
     "SourceLocation",
     "Variable",
     "Vector",
+    "is_sink",
 ]
 
 
@@ -80,6 +81,11 @@ class Group:
 
 
 Operand = Name | Immediate | Address | Vector | Pair | Group
+
+
+def is_sink(operand: Operand) -> bool:
+    """True for `_`, a destination that is not kept."""
+    return isinstance(operand, Name) and operand.name == "_"
 
 
 @dataclass(frozen=True, slots=True)

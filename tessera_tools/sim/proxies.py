@@ -10,11 +10,11 @@ operation of the async proxy has completed, its results are visible to the gener
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, Where
 from tessera_tools.sim.memory import COPIED, READING, UNFENCED, UNINITIALIZED, WRITING
 from tessera_tools.sim.races import History, describe, late_records, threads_of
 from tessera_tools.sim.warp import Mask, Warp
@@ -34,9 +34,6 @@ __all__ = [
     "readable",
     "whole",
 ]
-
-Where: TypeAlias = "slice | Array"
-"""Byte offsets in a memory: a slice, or an index array."""
 
 
 @dataclass(slots=True)
@@ -240,7 +237,7 @@ _UNFENCED_OCTET = np.uint64(int.from_bytes(bytes([UNFENCED]) * 8, "little"))
 def fence_async(warp: Warp, mask: Mask, spaces: tuple[str, ...]) -> None:
     """fence.proxy.async by the lanes: stores ordered before it become visible to the async proxy."""
     cluster = warp.cta.cluster
-    memories: list[Any] = []
+    memories: list[Region] = []
     if "shared" in spaces:
         memories += [cta.shared for cta in cluster.ctas]
         for one in cluster.state.get("responses", {}).values():
@@ -261,10 +258,10 @@ def fence_async(warp: Warp, mask: Mask, spaces: tuple[str, ...]) -> None:
             grains = octets // (history.grain // 8)
             grains = grains[np.concatenate(([True], grains[1:] != grains[:-1]))]
             grains = grains[_is_covered(warp, mask, history.written[grains])]
-            memory.state.reshape(-1, history.grain)[grains] &= ~np.uint8(UNFENCED)
+            memory.states[1].reshape(-1, history.grain)[grains] &= ~np.uint8(UNFENCED)
             continue
         dirty = (octets[:, None] * 8 + np.arange(8)).reshape(-1)
-        dirty = dirty[memory.state[dirty] & UNFENCED != 0]
+        dirty = dirty[memory.states[1][dirty] & UNFENCED != 0]
         if history is not None:
             dirty = dirty[_is_covered(warp, mask, history.written[dirty // history.grain])]
-        memory.state[dirty] &= ~np.uint8(UNFENCED)
+        memory.states[1][dirty] &= ~np.uint8(UNFENCED)

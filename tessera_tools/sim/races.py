@@ -13,14 +13,14 @@ records are scalars per byte (as in FastTrack).
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
 from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.interfaces import Warps
 
 if TYPE_CHECKING:
-    from tessera_tools.sim.gang import Gang
     from tessera_tools.sim.warp import Mask, Warp
 
 __all__ = [
@@ -66,7 +66,10 @@ def clocks_of(records: Array) -> Array:
     return (records >> np.uint64(_CLOCK_SHIFT)).view(np.int64)
 
 
-def record_at(record: Any, pc: int) -> Any:
+_Record = TypeVar("_Record", np.uint64, Array)
+
+
+def record_at(record: _Record, pc: int) -> _Record:
     """The record or records (uint64) of an access by the instruction `pc`."""
     return record | np.uint64((pc & _CODE_MASK) << _CODE_SHIFT)
 
@@ -262,7 +265,7 @@ class History:
         known = warps[0].cta.cluster.clocks.known[ranks, threads_of(records) >> 5]
         return not (clocks_of(records) > known).any()
 
-    def load_together(self, gang: Gang, index: Array, width: int, mine: Array) -> bool:
+    def load_together(self, gang: Warps, index: Array, width: int, mine: Array) -> bool:
         """Record a read of the units `index` by lanes of several warps with the records `mine`; False on a race."""
         if width < self.grain:
             self.refine(width)
@@ -272,7 +275,7 @@ class History:
         read[index] = mine if written.ndim == 1 else mine[:, None]
         return True
 
-    def store_together(self, gang: Gang, index: Array, width: int, mine: Array) -> bool:
+    def store_together(self, gang: Warps, index: Array, width: int, mine: Array) -> bool:
         """Record a write by lanes of several warps; False, with nothing recorded, on a race, including between them."""
         if width < self.grain:
             self.refine(width)
@@ -287,7 +290,7 @@ class History:
             return False
         return True
 
-    def _races(self, gang: Gang, records: Array, mine: Array) -> bool:
+    def _races(self, gang: Warps, records: Array, mine: Array) -> bool:
         if _newest(records) < gang.limit:
             return False
         records = records.reshape(len(records), -1)

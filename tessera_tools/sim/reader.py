@@ -112,8 +112,9 @@ class _Builder(Declarations):
         for child in children:
             if child is None:
                 continue
-            if getattr(child, "type", None) == "NAME":
-                name = child
+            if isinstance(child, Token):
+                if child.type == "NAME":
+                    name = child
             elif child.data == "results":
                 results = child
             elif child.data == "parameters":

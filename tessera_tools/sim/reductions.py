@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from tessera_tools.sim.arrays import Array
 __all__ = ["OPERATIONS", "combiner"]
 
 
-_DTYPES: dict[str, Any] = {
+_DTYPES: dict[str, type[np.generic]] = {
     "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "s32": np.int32, "u64": np.uint64, "s64": np.int64,
     "b32": np.uint32, "b64": np.uint64, "f16": np.float16, "f32": np.float32, "f64": np.float64,
     "f32.ftz": np.float32, "tf32": np.float32, "tf32.ftz": np.float32, "bf16": np.uint16,

@@ -10,14 +10,14 @@ than f64 is rounded once; f64 has separate functions (sim/wide.py).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+
+from tessera_tools.sim.arrays import Array
 
 __all__ = ["BF16", "F16", "F32", "FORMATS", "Format", "decode", "encode", "odd_integer", "odd_product_sum",
            "odd_quotient", "odd_root", "odd_sum"]  # fmt: skip
 
-Array = Any
 _U64 = np.uint64
 _SIGN = _U64(1 << 63)
 _MAGNITUDE = _U64((1 << 63) - 1)
@@ -68,7 +68,10 @@ FORMATS: dict[str, Format] = {
 """The formats narrower than f64 (PTX ISA, "Fundamental Types", "Alternate Floating-Point Data Formats")."""
 
 
-_NARROWER: dict[str, Any] = {"f32": (np.float32, np.uint32), "f16": (np.float16, np.uint16)}
+_NARROWER: dict[str, tuple[type[np.floating], type[np.unsignedinteger]]] = {
+    "f32": (np.float32, np.uint32),
+    "f16": (np.float16, np.uint16),
+}
 """Formats to which NumPy rounds a float64 to nearest even."""
 
 

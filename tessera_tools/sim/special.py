@@ -7,10 +7,11 @@ reads.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.memory import REMOTE_SHIFT, RESERVED_START
 
 if TYPE_CHECKING:
@@ -21,8 +22,8 @@ __all__ = ["SPECIAL", "VARYING"]
 _LANES = np.arange(32, dtype=np.uint64)
 
 
-def _table() -> dict[str, Callable[[Warp], Any] | None]:
-    table: dict[str, Callable[[Warp], Any] | None] = {
+def _table() -> dict[str, Callable[[Warp], Array | np.generic | int] | None]:
+    table: dict[str, Callable[[Warp], Array | np.generic | int] | None] = {
         "%laneid": lambda warp: _LANES,
         "%warpid": lambda warp: warp.index,
         "%nwarpid": lambda warp: 64,
@@ -73,4 +74,4 @@ VARYING: dict[str, Callable[[Warp], int]] = {
     "%globaltimer_lo": lambda warp: warp.cta.cluster.launch.executed,
     "%globaltimer_hi": lambda warp: warp.cta.cluster.launch.executed >> 32,
 }
-SPECIAL: dict[str, Callable[[Warp], Any] | None] = _table()
+SPECIAL: dict[str, Callable[[Warp], Array | np.generic | int] | None] = _table()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 from tessera_tools.sim.program import Address, Immediate, Instruction, Name, Operand, Pair
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.ports import PortKey
 
 __all__ = ["Straight", "port_kind", "straight_of"]
 
@@ -34,7 +37,7 @@ _VALUES = frozenset(
 """Instructions whose immediate operands are ports. The closures of others may contain the numbers."""
 
 
-def port_kind(key: tuple[Any, ...]) -> Hashable:
+def port_kind(key: PortKey) -> Hashable:
     """The kind and the dtype of the port with this key."""
     if key[0] == "register":
         return key[0], key[1], key[3]

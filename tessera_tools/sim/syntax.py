@@ -112,7 +112,7 @@ def parse(text: str, file: str) -> Tree:
         if newlines := text.count("\n", at, start):
             line += newlines
             line_start = text.rfind("\n", at, start) + 1
-        value: Any = None
+        value: Token | None = None
         if start == end:
             terminal = "$END"
         else:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -51,7 +51,7 @@ LANES, COLUMNS = 128, 512
 LEAST_COLUMNS = 32
 """The smallest allocation; larger ones are powers of two."""
 
-Place = tuple[Any, Any]
+Place = tuple[Array, Array]
 """Lanes and columns as two index arrays that broadcast."""
 
 PIPELINED = {

@@ -9,7 +9,7 @@ of that CTA has acquired the released version (PTX ISA, "membar, fence": .proxy.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from tessera_tools.sim.memory import BASE, UNFENCED, WINDOWS
 from tessera_tools.sim.proxies import covered, history_of
 from tessera_tools.sim.tensor_map import SIZE, TensorMap, TensorMapError
 from tessera_tools.sim.warp import Mask, Warp
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.machine import Cluster
+    from tessera_tools.sim.memory import Allocations
 
 __all__ = ["acquire", "changed", "read_map", "release"]
 
@@ -26,7 +30,7 @@ class _Versions:
     """A map that the kernel has changed: the number of changes, the released version, each CTA's acquired version."""
 
     written: int = 0
-    writer: tuple[Any, int, int] | None = None
+    writer: tuple[Cluster, int, int] | None = None
     """Cluster, rank and clock of the warp that changed it last."""
     released: int = 0
     acquired: dict[tuple[int, int, int], int] = field(default_factory=dict[tuple[int, int, int], int])
@@ -81,7 +85,7 @@ def read_map(warp: Warp, mask: Mask, address: int, what: str, *, severity: str =
     if launch.parameters.find(address | BASE["param"]) is not None and address >> 40 == 0:
         address |= BASE["param"]  # ptxas accepts an address of .param that no cvta has converted to generic.
     space = WINDOWS.get(address >> 40)
-    memories: dict[str | None, Any] = {
+    memories: dict[str | None, Allocations] = {
         "global": launch.memory,
         "param": launch.parameters,
         "const": launch.module.constants,

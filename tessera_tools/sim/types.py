@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 __all__ = ["SIGNED", "TYPES", "UNSIGNED", "Type", "is_type"]
 
-UNSIGNED: dict[int, Any] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
-SIGNED: dict[int, Any] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
+UNSIGNED: dict[int, type[np.unsignedinteger]] = {8: np.uint8, 16: np.uint16, 32: np.uint32, 64: np.uint64}
+SIGNED: dict[int, type[np.signedinteger]] = {8: np.int8, 16: np.int16, 32: np.int32, 64: np.int64}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Type:
     name: str
     kind: str
     bits: int
-    dtype: Any
+    dtype: type[np.generic]
 
     @property
     def bytes(self) -> int:
@@ -40,6 +39,11 @@ class Type:
     @property
     def is_float(self) -> bool:
         return self.kind == "f"
+
+    @property
+    def integer(self) -> type[np.integer]:
+        """The NumPy type of integers of this width and sign."""
+        return SIGNED[self.bits] if self.signed else UNSIGNED[self.bits]
 
     def __str__(self) -> str:
         return "." + self.name

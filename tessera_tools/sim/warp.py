@@ -11,21 +11,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from functools import cached_property
+from types import NotImplementedType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.interfaces import Rows
 from tessera_tools.sim.lanes import FULL, Mask, mask_of
 from tessera_tools.sim.watched import Local
 
 if TYPE_CHECKING:
+    from tessera_tools.sim.counters import Counters
     from tessera_tools.sim.machine import Cta
 
-__all__ = ["CHANGED", "CONVERGE", "FULL", "Mask", "Split", "Wait", "Warp", "mask_of"]
+__all__ = [
+    "CHANGED",
+    "CONVERGE",
+    "FULL",
+    "CallStack",
+    "JointOutcome",
+    "Mask",
+    "Outcome",
+    "Sentinel",
+    "Split",
+    "Wait",
+    "Warp",
+    "mask_of",
+]
 
 
-class _Sentinel:
+class Sentinel:
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
@@ -35,10 +51,14 @@ class _Sentinel:
         return self.name
 
 
-CHANGED = _Sentinel("CHANGED")
+CHANGED = Sentinel("CHANGED")
 """The result of an instruction that has changed the warp's splits itself."""
-CONVERGE = _Sentinel("CONVERGE")
+CONVERGE = Sentinel("CONVERGE")
 """The result of `Warp.converge`: run this instruction again when more lanes have arrived."""
+
+
+CallStack = tuple[tuple[int, int, Callable[["Warp", Mask], None]], ...]
+"""For each active call: where it returns to, where its function starts, and what copies the results."""
 
 
 class Wait:
@@ -74,7 +94,7 @@ class Split:
 
     __slots__ = ("forced", "laps", "mask", "needed", "pc", "stack", "wait")
 
-    def __init__(self, pc: int, mask: Mask, stack: tuple[Any, ...]) -> None:
+    def __init__(self, pc: int, mask: Mask, stack: CallStack) -> None:
         self.pc = pc
         self.mask = mask
         self.stack = stack
@@ -84,6 +104,11 @@ class Split:
         self.laps = 0
         """Backward branches since the warp has diverged, if the launch is timed."""
 
+
+Outcome = int | Wait | Sentinel | None
+"""What an instruction returns: None to continue, the index of the next instruction, or why it has not ended."""
+JointOutcome = int | NotImplementedType | None
+"""What an instruction returns that several warps run at once (`decode.Context.together`)."""
 
 _SPLIT_LIMIT = 64
 """The number of consecutive branches of one split of a diverged warp before another split runs."""
@@ -102,7 +127,7 @@ class Warp:
         """The split that runs, or ran last."""
         self.splits = [self.split]
         self.turns = 0
-        self.ports: dict[int, Any] = {}
+        self.ports: Rows = {}
         """Rows of 32 lanes (sim/frame.py)."""
         self.registers: dict[int, Array] = {}
         self.state: dict[str, Any] = {}
@@ -120,7 +145,7 @@ class Warp:
         return Local(self.cta.cluster.launch.module.local_size)
 
     @property
-    def stats(self) -> Any:
+    def stats(self) -> Counters | None:
         """The launch's counters, or None if they were not requested."""
         return self.cta.stats
 
@@ -181,7 +206,7 @@ class Warp:
         running = [split for split in self.splits if split.wait is None]
         if len(running) < 2:
             return
-        met: dict[tuple[int, tuple[Any, ...]], Split] = {}
+        met: dict[tuple[int, CallStack], Split] = {}
         for split in running:
             first = met.setdefault((split.pc, split.stack), split)
             if first is not split:
@@ -190,7 +215,7 @@ class Warp:
                 split.mask = mask_of(0)
         self.splits = [split for split in self.splits if split.mask.bits]
 
-    def converge(self, needed: int = FULL) -> Any:
+    def converge(self, needed: int = FULL) -> Sentinel:
         """Wait until all lanes of `needed` have reached this instruction, which they must run together.
 
         Return the result of this function. An instruction that is decoded with `ctx.aligned()` calls it automatically.
@@ -198,7 +223,7 @@ class Warp:
         self.split.needed = needed
         return CONVERGE
 
-    def branch(self, bits: int, target: int, mask: Mask) -> Any:
+    def branch(self, bits: int, target: int, mask: Mask) -> Outcome:
         """Branch: the lanes `bits` of `mask` go to `target`, the others to the next instruction; return the result."""
         if bits == mask.bits:
             return target
@@ -211,7 +236,7 @@ class Warp:
         self.split.pc += 1
         return CHANGED
 
-    def leave(self, mask: Mask) -> Any:
+    def leave(self, mask: Mask) -> Sentinel:
         """Exit the lanes; return the result."""
         split = self.split
         self.live &= ~mask.bits
@@ -224,7 +249,7 @@ class Warp:
 
     # -- values
 
-    def row(self, port: int) -> Any:
+    def row(self, port: int) -> Array:
         return self.ports[port]
 
     # -- findings

@@ -12,21 +12,33 @@ instructions that use such a register, so that their accesses are detected.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from tessera_tools.sim import memory
 from tessera_tools.sim.arrays import Array
-from tessera_tools.sim.blocks import joined
+from tessera_tools.sim.blocks import Joining, joined
 from tessera_tools.sim.decode import Execute, Together, after_decoding
-from tessera_tools.sim.program import Address, Function, Group, Instruction, Name, Pair, Program, Vector
+from tessera_tools.sim.interfaces import HasLanes, Warps
+from tessera_tools.sim.program import (
+    Address,
+    Function,
+    Group,
+    Instruction,
+    Name,
+    Operand,
+    Pair,
+    Program,
+    Vector,
+)
 from tessera_tools.sim.races import record_at
-from tessera_tools.sim.warp import Mask, Warp
+from tessera_tools.sim.warp import JointOutcome, Mask, Outcome, Warp
 
 if TYPE_CHECKING:
+    from tessera_tools.sim.decode import Batched
     from tessera_tools.sim.machine import Cta
 
 __all__ = [
@@ -61,14 +73,16 @@ _OCTETS = np.arange(16)
 class Decoded:
     """What the products of one completion share: matrices of shared memory, and sums that later products add to."""
 
-    matrices: dict[Any, tuple[Array, Array]] = field(default_factory=dict[Any, tuple[Array, Array]])
+    matrices: dict[tuple[int, str, bool], tuple[Array, Array]] = field(
+        default_factory=dict[tuple[int, str, bool], tuple[Array, Array]]
+    )
     """By the id of their units, the element and the order: the units, and the matrix."""
-    sums: dict[Any, tuple[frozenset[int], Array, Callable[[Array], None]]] = field(
-        default_factory=dict[Any, tuple[frozenset[int], Array, Callable[[Array], None]]]
+    sums: dict[Hashable, tuple[frozenset[int], Array, Callable[[Array], None]]] = field(
+        default_factory=dict[Hashable, tuple[frozenset[int], Array, Callable[[Array], None]]]
     )
     """Warps and slots → the slots, the patterns as a matrix, and the function that writes them to the accumulators."""
 
-    def take(self, key: Any, slots: frozenset[int]) -> Array | None:
+    def take(self, key: Hashable, slots: frozenset[int]) -> Array | None:
         """The sums of these slots, if the last product with one of them had the same slots and warps."""
         found = self.sums.get(key)
         if found is None:
@@ -297,7 +311,7 @@ def unit_bytes(units: Array) -> Array:
     return (units[:, None] * 16 + _OCTETS).reshape(-1)
 
 
-def registers_of(inst: Instruction, operands: Iterable[Any]) -> set[Register]:
+def registers_of(inst: Instruction, operands: Iterable[Operand]) -> set[Register]:
     """The registers that the operands use."""
     found: set[Register] = set()
     for operand in operands:
@@ -315,7 +329,7 @@ def registers_of(inst: Instruction, operands: Iterable[Any]) -> set[Register]:
 
 
 @after_decoding
-def watch(program: Program, function: Function, code: list[Any], together: list[Any]) -> None:
+def watch(program: Program, function: Function, code: list[Execute], together: list[Together | None]) -> None:
     """Wrap the instructions that use registers of the function's wgmmas."""
     span = range(function.start, function.end)
     watched: set[Register] = set()
@@ -330,12 +344,12 @@ def watch(program: Program, function: Function, code: list[Any], together: list[
         used = frozenset(registers_of(inst, inst.operands) & watched)
         if used and inst.opcode != "wgmma":
             code[pc] = _watching(code[pc], used)
-            if together[pc] is not None:
-                together[pc] = _Together(together[pc], used)
+            if (joint := together[pc]) is not None:
+                together[pc] = _Together(joint, used)
 
 
 def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
-    def run(warp: Warp, mask: Mask) -> object:
+    def run(warp: Warp, mask: Mask) -> Outcome:
         state = warp.state.get("wgmma")
         if state is not None:
             for operation in state.in_flight():
@@ -354,13 +368,18 @@ def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
     return run
 
 
-class _Together:
+_Several = TypeVar("_Several", bound=Warps)
+
+
+class _Together(Joining, Generic[_Several]):
     """Like `_watching`, for several warps, unless one of them has a wgmma in flight."""
 
-    def __init__(self, execute: Together, used: frozenset[Register]) -> None:
+    def __init__(
+        self, execute: Callable[[_Several, HasLanes], JointOutcome], used: frozenset[Register]
+    ) -> None:
         self.execute, self.used = execute, used
 
-    def __call__(self, gang: Any, mask: Any) -> object:
+    def __call__(self, gang: _Several, mask: HasLanes) -> JointOutcome:
         states = [state for warp in gang.warps if (state := warp.state.get("wgmma")) is not None]
         for state in states:
             if state.open or state.groups:
@@ -372,7 +391,7 @@ class _Together:
         return result
 
     @staticmethod
-    def join(closures: Sequence[Any]) -> Together:
+    def join(closures: Sequence[Batched]) -> Batched:
         """The closure for several instructions that differ only in their registers (sim/blocks.py)."""
         watching = [each for each in closures if isinstance(each, _Together)]
         plain = joined([each.execute if isinstance(each, _Together) else each for each in closures])

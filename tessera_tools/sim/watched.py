@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.interfaces import Warps
 from tessera_tools.sim.lanes import Mask, mask_of
 from tessera_tools.sim.memory import (
     BASE,
@@ -32,7 +33,6 @@ from tessera_tools.sim.memory import (
 from tessera_tools.sim.races import History
 
 if TYPE_CHECKING:
-    from tessera_tools.sim.gang import Gang
     from tessera_tools.sim.warp import Warp
 
 __all__ = ["Local", "Shared"]
@@ -180,14 +180,16 @@ class Shared(_Watched):
             report_race(warp, mask, self, index, width, racing, "read", "write")
         return self.views[width].take(index, 0)
 
-    def load_together(self, gang: Gang, addresses: Array, width: int, records: Array) -> Array | None:
+    def load_together(self, gang: Warps, addresses: Array, width: int, records: Array) -> Array | None:
         """The values that lanes of several warps read; None if one of the accesses is invalid."""
         addresses = self.offsets(addresses)
         if int(addresses.min()) < self.start:
             return None
         return self.read_together(gang, addresses, width, records, self.history)
 
-    def store_together(self, gang: Gang, addresses: Array, width: int, values: Array, records: Array) -> bool:
+    def store_together(
+        self, gang: Warps, addresses: Array, width: int, values: Array, records: Array
+    ) -> bool:
         """Write by lanes of several warps; False, without an effect, if an access is invalid."""
         addresses = self.offsets(addresses)
         if int(addresses.min()) < self.start:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
+
 __all__ = ["add", "divide", "fma", "from_integer", "multiply", "root", "round_fraction"]
 
-Array = Any
 _SPLIT = 134217729.0
 _LEAST = Fraction(1, 1 << 1074)
 

@@ -18,7 +18,7 @@ import numpy as np
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.program import Instruction
-from tessera_tools.sim.warp import CONVERGE, Mask, Warp
+from tessera_tools.sim.warp import CONVERGE, Mask, Outcome, Warp
 
 if TYPE_CHECKING:
     from tessera_tools.sim.clock.cuts import Cut
@@ -59,7 +59,7 @@ class Step:
         """The number of instructions that it represents: a run of products executes as one."""
         self.wavefronts = 0
         """Of shared memory."""
-        self.sectors: Any = None
+        self.sectors: Array | None = None
         """Numbers of the 32-byte sectors of global memory that it reads or writes; None if it does not."""
         self.fresh = 1.0
         """The part of the sectors that comes from DRAM for this access and not for that of another SM."""
@@ -141,7 +141,7 @@ class Recorder(Counters):
         traces = self.traces
         counted = False
 
-        def run(warp: Warp, mask: Mask) -> object:
+        def run(warp: Warp, mask: Mask) -> Outcome:
             nonlocal counted
             key = warp.cta.number, warp.index
             trace = traces.get(key)
@@ -154,6 +154,7 @@ class Recorder(Counters):
                 steady.arrive(warp, mask, pc, trace)
             step = self.step = Step(pc)
             trace.steps.append(step)
+            result: Any
             if counted:
                 result = execute(warp, mask)
             else:
@@ -171,7 +172,7 @@ class Recorder(Counters):
                 if result.__class__ is int and result <= pc:
                     self._lap(trace, pc)
                 elif pc in self.writes and step.sectors is not None:
-                    self._write(trace, step)
+                    self._write(trace, step, step.sectors)
                 elif pc in self.polls:
                     self._polled(trace, step)
             return result
@@ -203,9 +204,9 @@ class Recorder(Counters):
             found = (self.written.get(sector) for sector in step.sectors.tolist())
             step.waits = next((phase for phase in found if phase is not None and phase[1] != trace.cta), None)
 
-    def _write(self, trace: Trace, step: Step) -> None:
+    def _write(self, trace: Trace, step: Step, sectors: Array) -> None:
         """Remember the write of each sector, for those who poll it."""
-        for sector in step.sectors.tolist():
+        for sector in sectors.tolist():
             before = self.written.get(sector)
             phase = ("write", trace.cta, sector, before[3] + 1 if before is not None else 0)
             self.written[sector] = phase
@@ -227,19 +228,19 @@ class Recorder(Counters):
         self.step.wavefronts += found
         return found
 
-    def global_access(self, line: int, addresses: Array, width: int) -> Any:
+    def global_access(self, line: int, addresses: Array, width: int) -> Array:
         found = Counters.global_access(self, line, addresses, width)
         self._touch(found)
         return found
 
-    def bulk(self, what: str, count: int, places: Any = None, ctas: tuple[int, ...] = ()) -> None:
+    def bulk(self, what: str, count: int, places: Array | None = None, ctas: tuple[int, ...] = ()) -> None:
         self.bytes[what] += count
         self.step.bytes += count
         self.step.targets += ctas
         if places is not None and len(places):
             self._touch(np.unique(np.asarray(places, np.uint64) >> np.uint64(5)))
 
-    def _touch(self, found: Any) -> None:
+    def _touch(self, found: Array) -> None:
         step = self.step
         step.sectors = found if step.sectors is None else np.union1d(step.sectors, found)
 
@@ -267,9 +268,11 @@ class Recorder(Counters):
 
 def _same(one: Step, other: Step) -> bool:
     """True if two steps access the same memory, and signal nothing."""
-    if one.arrives or one.wavefronts != other.wavefronts or (one.sectors is None) != (other.sectors is None):
+    if one.arrives or one.wavefronts != other.wavefronts:
         return False
-    return one.sectors is None or np.array_equal(one.sectors, other.sectors)
+    if one.sectors is None or other.sectors is None:
+        return one.sectors is other.sectors
+    return np.array_equal(one.sectors, other.sectors)
 
 
 def may_poll(inst: Instruction) -> bool:

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.clock.cost import Register, registers
 from tessera_tools.sim.lanes import mask_of
-from tessera_tools.sim.program import Address, Immediate, Instruction, Name, Operand
+from tessera_tools.sim.program import Address, Group, Immediate, Instruction, Name, Operand, Vector
 from tessera_tools.sim.warp import Split, Warp
 
 __all__ = [
@@ -279,7 +279,7 @@ def _written(inst: Instruction) -> tuple[Register, ...]:
     found = registers(inst)[1]
     if inst.opcode == "wgmma" and inst.operands:
         accumulators = inst.operands[0]
-        found = named(inst, getattr(accumulators, "elements", ()))
+        found = named(inst, accumulators.elements if isinstance(accumulators, Group | Vector) else ())
     return found
 
 

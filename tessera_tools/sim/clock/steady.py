@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.clock.cuts import Cut, first_of, next_number, phases_of, same_phases, turned_phases
@@ -169,11 +169,11 @@ class Steady:
         self.plans: dict[int, _Plan] = {}
         """By cluster."""
         self.slices: dict[tuple[int, frozenset[int]], Slice | None] = {}
-        self.examined: dict[Any, tuple[int, list[_Ahead]]] = {}
+        self.examined: dict[Hashable, tuple[int, list[_Ahead]]] = {}
         self.expected: dict[tuple[int, int, int], int] = {}
         """By CTA, warp and head of a loop without a steady state: the steps that its known laps will take."""
         self.wide: dict[tuple[int, frozenset[int]], Slice] = {}
-        self.skipped: dict[Any, _Later] = {}
+        self.skipped: dict[Hashable, _Later] = {}
         self.spent = 0
 
     # -- laps

@@ -17,15 +17,16 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.clock.cuts import weights
 from tessera_tools.sim.clock.record import Step, Trace
 from tessera_tools.sim.counters import Counters
 from tessera_tools.sim.program import Instruction
-from tessera_tools.sim.warp import CHANGED, CONVERGE, Mask, Wait, Warp
+from tessera_tools.sim.warp import CHANGED, CONVERGE, Mask, Outcome, Wait, Warp
 
 if TYPE_CHECKING:
     from tessera_tools.sim.decode import Execute
@@ -136,7 +137,7 @@ class Surveyor(Counters):
         return [record(pc, execute) for pc, execute in enumerate(code)]
 
     def _whole(self, pc: int, execute: Execute) -> Execute:
-        def run(warp: Warp, mask: Mask) -> Any:
+        def run(warp: Warp, mask: Mask) -> Outcome:
             number = self._cluster(warp)
             if len(self.places.get(number, ())) >= len(self.expected):
                 warp.live = 0
@@ -154,7 +155,7 @@ class Surveyor(Counters):
         return i + x * (j + y * k)
 
     def _recorded(self, pc: int, execute: Execute) -> Execute:
-        def run(warp: Warp, mask: Mask) -> Any:
+        def run(warp: Warp, mask: Mask) -> Outcome:
             left = warp.state.get("survey")
             if left is None:
                 left = self.plan.get((warp.cta.rank, warp.index), 0)
@@ -176,13 +177,13 @@ class Surveyor(Counters):
 
         return run
 
-    def global_access(self, line: int, addresses: Any, width: int) -> Any:
+    def global_access(self, line: int, addresses: Array, width: int) -> Array:
         found = Counters.global_access(self, line, addresses, width)
         if len(found):
             self._touch(int(found[0]))
         return found
 
-    def bulk(self, what: str, count: int, places: Any = None, ctas: tuple[int, ...] = ()) -> None:
+    def bulk(self, what: str, count: int, places: Array | None = None, ctas: tuple[int, ...] = ()) -> None:
         if places is not None and len(places):
             self._touch(int(places[0]) >> 5)
 

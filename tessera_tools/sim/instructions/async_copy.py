@@ -11,22 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tessera_tools.sim.access import load, parts
+from tessera_tools.sim.access import load
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.asynchronous import Operation
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.memory import count_access
+from tessera_tools.sim.interfaces import HasLanes
 from tessera_tools.sim.mbarrier import MBarrier, lookup
 from tessera_tools.sim.memory import COPIED, WRITING, compact
-from tessera_tools.sim.program import Immediate
+from tessera_tools.sim.program import Immediate, Name
 from tessera_tools.sim.races import describe, record_at
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import FULL, Mask, Split, Warp, mask_of
+from tessera_tools.sim.warp import FULL, JointOutcome, Mask, Split, Warp, mask_of
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.watched import Shared
 
 __all__ = ["Copies", "copies"]
 
@@ -41,7 +45,7 @@ class Copy:
     lanes: Mask
     group: Array
     """For each of the 32 lanes: the number of its group."""
-    destinations: list[tuple[Any, Mask, Array]]
+    destinations: list[tuple[Shared, Mask, Array]]
     """(shared memory, lanes, unit indices)."""
     width: int
     values: Array
@@ -51,7 +55,7 @@ class Copy:
     number: int = -1
     """The number of the group, if it is the same for all lanes."""
 
-    def is_plain(self, memory: Any, width: int) -> bool:
+    def is_plain(self, memory: Shared, width: int) -> bool:
         """Whether a whole warp copies units of `width` bytes to one memory."""
         return (
             self.width == width
@@ -147,7 +151,7 @@ class Copies:
         return True
 
 
-def _of_each_byte(flags: int) -> dict[int, Any]:
+def _of_each_byte(flags: int) -> dict[int, np.unsignedinteger]:
     """By width: the flags for each byte of a unit."""
     return {
         width: np.dtype(f"<u{min(width, 8)}").type(int.from_bytes(bytes([flags]) * min(width, 8), "little"))
@@ -195,8 +199,7 @@ def cp_async(ctx: Context) -> Execute:
     ignore: tuple[int, bool] | None = None
     if len(operands) - hinted == 4:
         extra = operands[3]
-        name = getattr(extra, "name", "")
-        register = ctx.inst.scope.register(name) if name else None
+        register = ctx.inst.scope.register(extra.name) if isinstance(extra, Name) else None
         if register is not None and register.type.kind == "p":
             ignore = ctx.predicate(extra)
         else:
@@ -217,7 +220,7 @@ def cp_async(ctx: Context) -> Execute:
         if warp.stats is not None:
             reading = mask_of((sizes > 0) & mask.array)
             if reading.count:
-                count_access(warp, reading, "cp.async.global", line, source, width)
+                count_access(warp.stats, reading, "cp.async.global", line, source, width)
             warp.stats.shared_access(line, to[mask.array], width)
         if (sizes[mask.array] == width).all():
             values = load(warp, mask, "global", source, width)
@@ -225,20 +228,18 @@ def cp_async(ctx: Context) -> Execute:
         else:
             values, again = _filled(warp, mask, source, sizes, width, dtype), None
         state = copies(warp)
-        found: list[tuple[Any, Mask, Array]] = []
-        for memory, part, own in parts(warp, mask, "shared", to):
-            units = memory.units(warp, part, compact(part, own), width)
-            # Invalid addresses are reported, and their lanes copy nothing.
-            good = units * width < memory.scratch
-            if not good.all():
-                lanes = np.zeros(32, np.bool_)
-                lanes[part.lanes[good]] = True
-                part, units = mask_of(lanes), units[good]
-            if part.count:
-                found.append((memory, part, units))
+        memory, part = warp.cta.shared, mask
+        units = memory.units(warp, part, compact(part, to), width)
+        # Invalid addresses are reported, and their lanes copy nothing.
+        good = units * width < memory.scratch
+        if not good.all():
+            lanes = np.zeros(32, np.bool_)
+            lanes[part.lanes[good]] = True
+            part, units = mask_of(lanes), units[good]
+        found = [(memory, part, units)] if part.count else []
         state.issue(warp, Copy(mask, state.closed.copy(), found, width, values, again, state.number))
 
-    def together(gang: Gang, mask: Mask) -> object:
+    def together(gang: Gang, mask: HasLanes) -> JointOutcome:
         to, source = destination(gang), origin(gang)
         if gang.stats is not None or not mask.full or ignore is not None:
             return NotImplemented
@@ -328,7 +329,7 @@ def _values(warp: Warp, done: list[Copy]) -> Array | None:
     return np.concatenate([copy.values if copy.source is None else next(rows) for copy in done])
 
 
-def _filled(warp: Warp, mask: Mask, addresses: Array, sizes: Array, width: int, dtype: Any) -> Array:
+def _filled(warp: Warp, mask: Mask, addresses: Array, sizes: Array, width: int, dtype: np.dtype) -> Array:
     """The first `sizes` bytes of each lane's source, then zeros; bytes that are not read need not be allocated."""
     octets = np.zeros((32, width), np.uint8)
     whole = mask_of((sizes == width) & mask.array)
@@ -353,7 +354,7 @@ def commit_group(ctx: Context) -> Execute:
         state.closed[mask.lanes] += 1
         state.even = state.even and mask.full
 
-    def together(gang: Gang, mask: Mask) -> object:
+    def together(gang: Gang, mask: HasLanes) -> JointOutcome:
         if not mask.full:
             return NotImplemented
         for warp in gang.warps:
@@ -378,7 +379,7 @@ def wait_group(ctx: Context) -> Execute:
             due = set(map(id, state.due(mask, most)))
             state.complete(warp, lambda copy: id(copy) in due)
 
-    def together(gang: Gang, mask: Mask) -> object:
+    def together(gang: Gang, mask: HasLanes) -> JointOutcome:
         found: list[tuple[Warp, list[Copy]]] = []
         if not mask.full:
             return NotImplemented
@@ -393,7 +394,7 @@ def wait_group(ctx: Context) -> Execute:
     return execute
 
 
-def _complete_together(gang: Gang, found: list[tuple[Warp, list[Copy]]]) -> object:
+def _complete_together(gang: Gang, found: list[tuple[Warp, list[Copy]]]) -> JointOutcome:
     """Complete whole warps' copies of one width to the CTA's memory, as `Copies.complete` does; NotImplemented, without
     effect, if an access is invalid."""
     done = [copy for _, chosen in found for copy in chosen]

@@ -9,23 +9,24 @@ accesses in the race detector. sim/order.py implements .acquire and .release.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from tessera_tools.sim.access import load, parts, store
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.floating import Element, element_of
 from tessera_tools.sim.instructions.memory import count_access
 from tessera_tools.sim.memory import Region
 from tessera_tools.sim.order import strong_read, strong_write
-from tessera_tools.sim.program import Vector
+from tessera_tools.sim.program import Vector, is_sink
 from tessera_tools.sim.rounding import encode, odd_sum
 from tessera_tools.sim.types import TYPES, Type
 from tessera_tools.sim.warp import Mask, Warp
 
-Array = Any
 Combine = Callable[[Array, Array, Array | None], Array]
+Scan = tuple[np.ufunc, type[np.generic]]
+"""A ufunc and the dtype in which its `accumulate` applies an operation lane by lane."""
 
 _SPACES = ("global", "shared", "shared::cta", "shared::cluster")
 _SCOPES = ("cta", "cluster", "gpu", "sys")
@@ -37,7 +38,7 @@ _TYPES: dict[str, tuple[str, ...]] = {
     "inc": ("u32",), "dec": ("u32",), "min": _INTEGERS, "max": _INTEGERS,
 }  # fmt: skip
 _VECTORS = {"f32": (2, 4), "f16": (2, 4, 8), "bf16": (2, 4, 8), "f16x2": (2, 4), "bf16x2": (2, 4)}
-_UFUNCS: dict[str, Any] = {
+_UFUNCS: dict[str, np.ufunc] = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor, "add": np.add, "min": np.minimum,
     "max": np.maximum,
 }  # fmt: skip
@@ -74,7 +75,7 @@ def atom(ctx: Context) -> Execute:
     ):
         raise ctx.error(f"expects vectors of {vector}")
     destinations = None
-    if targets is not None and getattr(targets, "name", "") != "_":
+    if targets is not None and not is_sink(targets):
         destinations = ctx.writes(targets, raw)
     combine = _combine(operation, type, space)
     address = ctx.address(where)
@@ -88,7 +89,7 @@ def atom(ctx: Context) -> Execute:
         ports = warp.ports
         base = address(warp)
         if warp.stats is not None:
-            count_access(warp, mask, name, line, base, total)
+            count_access(warp.stats, mask, name, line, base, total)
         for element, source in enumerate(sources):
             where = base + np.uint64(element * type.bytes) if element else base
             old = load(warp, mask, space, where, type.bytes, True)
@@ -132,7 +133,7 @@ def _places(warp: Warp, mask: Mask, space: str, addresses: Array) -> Array:
 
 
 def _serially(
-    places: Array, old: Array, values: Array, expected: Array | None, combine: Combine, ufunc: Any
+    places: Array, old: Array, values: Array, expected: Array | None, combine: Combine, ufunc: Scan | None
 ) -> tuple[Array, Array]:
     """The old value that each lane reads, and the final value of its location."""
     count = len(places)
@@ -160,7 +161,7 @@ def _serially(
     return seen, new
 
 
-def _associative(operation: str, type: Type) -> tuple[Any, Any] | None:
+def _associative(operation: str, type: Type) -> Scan | None:
     """(ufunc, dtype) whose `accumulate` applies the operation lane by lane."""
     if type.kind in "bus" and operation in _UFUNCS:
         return _UFUNCS[operation], type.dtype

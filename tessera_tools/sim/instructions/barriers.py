@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.common import put
+from tessera_tools.sim.interfaces import HasLanes
 from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.program import Operand
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import FULL, Mask, Wait, Warp
+from tessera_tools.sim.warp import FULL, JointOutcome, Mask, Outcome, Wait, Warp
 
 _COUNT = 16
 """Barriers of a CTA."""
@@ -27,12 +28,12 @@ class Barrier:
     arrived: int = 0
     expected: int | None = None
     """The expected number of threads; None for all threads of the CTA."""
-    seen: Any = None
+    seen: Array | None = None
     true: int = 0
     false: int = 0
     result: tuple[int, int] = (0, 0)
     """Threads with a true, and with a false, predicate in the last complete generation."""
-    released: Any = None
+    released: Array | None = None
     lanes: dict[int, int] = field(default_factory=dict[int, int])
     """Warp → its lanes that have arrived in this generation."""
     whole: list[Warp] = field(default_factory=list[Warp])
@@ -99,7 +100,7 @@ def _barrier(ctx: Context, *, aligned: bool) -> Execute:
     which = ctx.read(operands[0], u32)
     count = _optional(ctx, operands, 1)
 
-    def together(gang: Gang, mask: Mask) -> object:
+    def together(gang: Gang, mask: HasLanes) -> JointOutcome:
         """All warps of the CTA meet, if no other arrival is expected."""
         warps, cta = gang.warps, gang.cta
         row = gang.ports[which]
@@ -126,7 +127,7 @@ def _barrier(ctx: Context, *, aligned: bool) -> Execute:
     if kind == "sync":
         ctx.together = together
 
-    def execute(warp: Warp, mask: Mask) -> object:
+    def execute(warp: Warp, mask: Mask) -> Outcome:
         number = int(warp.ports[which][mask.first])
         expected = int(warp.ports[count][mask.first]) if count is not None else None
         cta = warp.cta
@@ -182,6 +183,7 @@ def _barrier(ctx: Context, *, aligned: bool) -> Execute:
 
         def finish(warp: Warp, mask: Mask) -> None:
             if not whole:
+                assert state.released is not None
                 clocks.acquire(warp, state.released)
             if reduction:
                 true, false = state.result

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
 from tessera_tools.sim.access import check_remote
+from tessera_tools.sim.arrays import Array, Where
+from tessera_tools.sim.asynchronous import Used
 from tessera_tools.sim.bulk import copy_in, copy_out, groups
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.common import lane_by_lane, once_for_equal
@@ -39,7 +41,9 @@ def policy(ctx: Context, operands: list[Operand]) -> None:
         ctx.read(operands.pop(), TYPES["u64"])
 
 
-def shared_bytes(warp: Warp, mask: Mask, space: str, address: int, size: int, align: int, what: str) -> Any:
+def shared_bytes(
+    warp: Warp, mask: Mask, space: str, address: int, size: int, align: int, what: str
+) -> tuple[Cta, int] | None:
     """(CTA, offset) of `size` bytes of shared memory, or a finding and None."""
     found = resolve(warp, space, address)
     if found is None:
@@ -182,8 +186,14 @@ def reduce(ctx: Context) -> Execute:
     return _in(ctx, operands, target, source, False, combine)
 
 
+Combine = Callable[[Array, Array], Array]
+"""Old and new bytes → the bytes that a reduction writes."""
+_Source = tuple[Callable[[], Array], Used | None] | tuple[None, None]
+"""What reads the source of a copy, and the bytes that it reads until the copy is complete; None if it is invalid."""
+
+
 def _in(
-    ctx: Context, operands: list[Operand], target: str, source: str, multicast: bool, combine: Any
+    ctx: Context, operands: list[Operand], target: str, source: str, multicast: bool, combine: Combine | None
 ) -> Execute:
     if len(operands) != 4 + multicast:
         raise ctx.error(f"has {len(operands)} operands besides a cache policy; expected {4 + multicast}")
@@ -223,7 +233,7 @@ def _in(
     return lane_by_lane(one)
 
 
-def _global_source(warp: Warp, mask: Mask, address: int, count: int, what: str) -> Any:
+def _global_source(warp: Warp, mask: Mask, address: int, count: int, what: str) -> _Source:
     region = global_bytes(warp, mask, address, count, what)
     if region is None or not _aligned(warp, mask, address, what):
         return None, None
@@ -233,7 +243,7 @@ def _global_source(warp: Warp, mask: Mask, address: int, count: int, what: str) 
     return content.copy, None
 
 
-def _shared_source(place: Any, count: int) -> Any:
+def _shared_source(place: tuple[Cta, int] | None, count: int) -> _Source:
     if place is None:
         return None, None
     cta, offset = place
@@ -254,7 +264,9 @@ def _size(warp: Warp, mask: Mask, count: int, what: str) -> bool:
     return count % 16 == 0 and count > 0
 
 
-def _out(ctx: Context, operands: list[Operand], combine: Any, operation: str, masked: bool) -> Execute:
+def _out(
+    ctx: Context, operands: list[Operand], combine: Combine | None, operation: str, masked: bool
+) -> Execute:
     if len(operands) != 3 + masked:
         raise ctx.error(f"has {len(operands)} operands besides a cache policy; expected {3 + masked}")
     to, at = ctx.address(operands[0]), ctx.address(operands[1])
@@ -274,7 +286,7 @@ def _out(ctx: Context, operands: list[Operand], combine: Any, operation: str, ma
             return
         cta, offset = place
         begin = address - region.base
-        given: Any = slice(begin, begin + count)
+        given: Where = slice(begin, begin + count)
         pick = None
         if chosen is not None:
             # Bit i of the mask enables the write of byte i of every 16 bytes.

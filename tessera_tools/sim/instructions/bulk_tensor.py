@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -130,7 +129,7 @@ def _inside(warp: Warp, mask: Mask, tensor: TensorMap, box: Box, what: str) -> _
     return _Inside(region, box, shift, np.repeat(ok, box.size, axis=1), units)
 
 
-def _place(tensor: TensorMap, box: Box, offset: int) -> Any:
+def _place(tensor: TensorMap, box: Box, offset: int) -> Array:
     """The shared bytes [rows, columns * shared] of a box, swizzled."""
     return swizzled(offset, box.rows, box.columns * box.shared, tensor.swizzle)
 
@@ -182,7 +181,7 @@ def copy(ctx: Context) -> Execute:
         ):
             async_read(warp, mask, inside.region, inside.places(), what)
 
-        def fetch() -> Any:
+        def fetch() -> Array:
             if inside is not None and inside.units is not None and box.size == box.shared:
                 return flush(tensor, inside.read()).reshape(box.rows, -1)
             raw = np.empty((box.rows, box.columns, box.shared), np.uint8)

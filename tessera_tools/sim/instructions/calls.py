@@ -16,7 +16,7 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.machine import StopLaunch
 from tessera_tools.sim.program import Function, Group, Name, Operand, Variable
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import CHANGED, Mask, Split, Warp, mask_of
+from tessera_tools.sim.warp import CHANGED, Mask, Outcome, Split, Warp, mask_of
 
 Transfer = Callable[[Warp, Mask], None]
 
@@ -69,7 +69,7 @@ def _direct(ctx: Context, function: Function, actual: list[Variable], wanted: li
     back = ctx.pc + 1
     frame = (back, function.start, leave)
 
-    def execute(warp: Warp, mask: Mask) -> object:
+    def execute(warp: Warp, mask: Mask) -> Outcome:
         split = warp.split
         if any(active[1] == function.start for active in split.stack):
             warp.report("illegal", f"'{function.name}' calls itself; recursion is not simulated", mask)
@@ -116,7 +116,7 @@ def _indirect(
         and ([v.size for v in function.parameters], [v.size for v in function.results]) == sizes
     }
 
-    def execute(warp: Warp, mask: Mask) -> object:
+    def execute(warp: Warp, mask: Mask) -> Outcome:
         row = warp.ports[port]
         split = warp.split
         for value in np.unique(row[mask.array]):
@@ -146,7 +146,7 @@ def ret(ctx: Context) -> Execute:
     ctx.blocks()
     ctx.operands(0)
 
-    def execute(warp: Warp, mask: Mask) -> object:
+    def execute(warp: Warp, mask: Mask) -> Outcome:
         split = warp.split
         if not split.stack:
             return warp.leave(mask)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.machine import Cluster
+from tessera_tools.sim.mbarrier import MBarrier
 from tessera_tools.sim.memory import BASE, REMOTE_SHIFT
 from tessera_tools.sim.program import Address, Name
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Wait, Warp
+from tessera_tools.sim.warp import Mask, Outcome, Wait, Warp
 
 _OFFSET = np.uint64((1 << REMOTE_SHIFT) - 1)
 
@@ -24,11 +25,11 @@ class ClusterBarrier:
 
     generation: int = 0
     arrived: dict[int, int] = field(default_factory=dict[int, int])
-    seen: Any = None
-    released: Any = None
-    objects: list[Any] = field(default_factory=list[Any])
+    seen: Array | None = None
+    released: Array | None = None
+    objects: list[MBarrier] = field(default_factory=list[MBarrier])
     """mbarrier objects that fence.mbarrier_init published before an arrive of this generation."""
-    published: list[Any] = field(default_factory=list[Any])
+    published: list[MBarrier] = field(default_factory=list[MBarrier])
 
     def complete(self, cluster: Cluster) -> bool:
         """End the generation if every thread that has not exited has arrived."""
@@ -58,7 +59,7 @@ def _barrier(cluster: Cluster) -> ClusterBarrier:
     return cluster.state.setdefault("barrier.cluster", ClusterBarrier())
 
 
-def _waits(warp: Warp) -> Any:
+def _waits(warp: Warp) -> Array:
     """Per lane: the generation of an arrival without a wait yet; -1 if none."""
     found = warp.state.get("barrier.cluster")
     if found is None:
@@ -102,7 +103,7 @@ def wait(ctx: Context) -> Execute:
     ctx.blocks()
     ctx.operands(0)
 
-    def execute(warp: Warp, mask: Mask) -> object:
+    def execute(warp: Warp, mask: Mask) -> Outcome:
         cluster = warp.cta.cluster
         barrier = _barrier(cluster)
         waits = _waits(warp)

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, OfRows
 from tessera_tools.sim.decode import Context, Execute, lanewise
+from tessera_tools.sim.interfaces import HasLanes, HasPorts
 from tessera_tools.sim.warp import Mask, Warp, mask_of
 from tessera_tools.target import Feature, UnknownTargetError, lookup
 
@@ -66,7 +66,7 @@ def once_for_equal(
     return execute
 
 
-def elementwise(ufunc: Any, destination: int, *sources: int) -> Execute:
+def elementwise(ufunc: np.ufunc, destination: int, *sources: int) -> Execute:
     """`destination = ufunc(*sources)` for a NumPy ufunc whose operands and result have the same width.
 
     The result is written in place, without an intermediate row.
@@ -74,7 +74,7 @@ def elementwise(ufunc: Any, destination: int, *sources: int) -> Execute:
     if len(sources) == 1:
         (a,) = sources
 
-        def unary(warp: Warp, mask: Mask) -> None:
+        def unary(warp: HasPorts, mask: HasLanes) -> None:
             ports = warp.ports
             if mask.full:
                 ufunc(ports[a], out=ports[destination])
@@ -84,7 +84,7 @@ def elementwise(ufunc: Any, destination: int, *sources: int) -> Execute:
         return lanewise(unary)
     a, b = sources
 
-    def binary(warp: Warp, mask: Mask) -> None:
+    def binary(warp: HasPorts, mask: HasLanes) -> None:
         ports = warp.ports
         if mask.full:
             ufunc(ports[a], ports[b], out=ports[destination])
@@ -94,7 +94,7 @@ def elementwise(ufunc: Any, destination: int, *sources: int) -> Execute:
     return lanewise(binary)
 
 
-def computed(function: Callable[..., Any], destination: int, *sources: int) -> Execute:
+def computed(function: OfRows, destination: int, *sources: int) -> Execute:
     """`destination = function(*rows)`, for any function of whole rows; the result is cast as by assignment."""
     if len(sources) == 1:
         (a,) = sources
@@ -116,7 +116,7 @@ def computed(function: Callable[..., Any], destination: int, *sources: int) -> E
     )
 
 
-def put(warp: Warp, mask: Mask, destination: int, row: Any) -> None:
+def put(warp: HasPorts, mask: HasLanes, destination: int, row: Array | np.generic | int) -> None:
     """Write the active lanes of a whole row to a destination port."""
     if mask.full:
         warp.ports[destination][...] = row

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array, OfRows
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, elementwise, put
 from tessera_tools.sim.instructions.floating import element_of
+from tessera_tools.sim.interfaces import HasLanes, HasPorts
 from tessera_tools.sim.types import TYPES, Type
-from tessera_tools.sim.warp import Mask, Warp
 
-Array = Any
-_INTEGER: dict[str, Any] = {
+_INTEGER: dict[str, np.ufunc] = {
     "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater,
     "ge": np.greater_equal, "lo": np.less, "ls": np.less_equal, "hi": np.greater, "hs": np.greater_equal,
 }  # fmt: skip
 _UNORDERED = {"equ": "eq", "neu": "ne", "ltu": "lt", "leu": "le", "gtu": "gt", "geu": "ge"}
-_COMBINE: dict[str, Any] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
+_COMBINE: dict[str, np.ufunc] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 _FLOATS = ("f16", "f16x2", "bf16", "bf16x2", "f32", "f64")
 _PLAIN = ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64")
 
 
-def comparison(name: str, is_float: bool) -> Any:
+def comparison(name: str, is_float: bool) -> OfRows:
     """The function of two rows for a comparison; with a NaN, an ordered one is false, an unordered one is true."""
     if name == "num":
         return lambda x, y: ~(np.isnan(x) | np.isnan(y))
@@ -91,7 +90,7 @@ def setp(ctx: Context) -> Execute:
     both = _COMBINE.get(combine)
     read = _reader(type, ftz)
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         ports = warp.ports
         result = compare(read(ports[a]), read(ports[b]))
         if packed:
@@ -134,7 +133,7 @@ def set_(ctx: Context) -> Execute:
     part = np.dtype(f"u{to.bytes // (2 if packed else 1)}")
     true = part.type(_ONES.get(to.name, (1 << 8 * part.itemsize) - 1))
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         ports = warp.ports
         result = compare(read(ports[a]), read(ports[b]))
         if both is not None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.interfaces import HasLanes
 from tessera_tools.sim.machine import StopLaunch
 from tessera_tools.sim.program import Name
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import CHANGED, Mask, Split, Warp, mask_of
+from tessera_tools.sim.warp import CHANGED, JointOutcome, Mask, Outcome, Split, Warp, mask_of
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.gang import Gang
 
 
 @instruction("bra")
@@ -23,7 +27,7 @@ def bra(ctx: Context) -> Execute:
         return lambda warp, mask: target
     port, negated = ctx.predicate(ctx.inst.predicate)
 
-    def together(gang: Any, mask: Any) -> object:
+    def together(gang: Gang, mask: HasLanes) -> JointOutcome:
         taken = np.count_nonzero(gang.ports[port])
         if taken == len(mask.array):
             return None if negated else ~target
@@ -34,7 +38,7 @@ def bra(ctx: Context) -> Execute:
     ctx.together = together
     ctx.module.branches[ctx.pc] = port, negated
 
-    def execute(warp: Warp, mask: Mask) -> object:
+    def execute(warp: Warp, mask: Mask) -> Outcome:
         chosen = mask_of(warp.ports[port]).bits
         return warp.branch(mask.bits & (~chosen if negated else chosen), target, mask)
 
@@ -53,7 +57,7 @@ def brx(ctx: Context) -> Execute:
     targets = [ctx.label(Name(label)) for label in labels]
     port = ctx.read(index, TYPES["u32"])
 
-    def execute(warp: Warp, mask: Mask) -> object:
+    def execute(warp: Warp, mask: Mask) -> Outcome:
         row = warp.ports[port]
         wanted = np.unique(row[mask.array])
         if int(wanted[-1]) >= len(targets):

@@ -9,19 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tessera_tools.sim import wide
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, put
+from tessera_tools.sim.interfaces import HasLanes, HasPorts
 from tessera_tools.sim.rounding import FORMATS, Format, decode, encode, odd_integer
-from tessera_tools.sim.types import TYPES, Type
-from tessera_tools.sim.warp import Mask, Warp
+from tessera_tools.sim.types import TYPES, UNSIGNED, Type
 
-Array = Any
-_WHOLE: dict[str, Any] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+_WHOLE: dict[str, np.ufunc] = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 _FLOATS = ("rn", "rz", "rm", "rp", "rna")
 _PACKED = {
     "f16x2": "f16", "bf16x2": "bf16", "e4m3x2": "e4m3", "e5m2x2": "e5m2", "e2m1x2": "e2m1", "e2m3x2": "e2m3",
@@ -76,7 +75,7 @@ def _between_integers(to: Type, saturate: bool, d: int, a: int) -> Execute:
     dtype = to.dtype
     if not saturate:
         return computed(lambda x: x.astype(dtype), d, a)
-    info = np.iinfo(dtype)
+    info = np.iinfo(to.integer)
 
     def clamp(x: Array) -> Array:
         own = np.iinfo(x.dtype)
@@ -140,7 +139,7 @@ def _reader(ctx: Context, source: Type, how: _How) -> Callable[[Array], Array]:
 
 def _to_integer(ctx: Context, source: Type, to: Type, how: _How) -> Callable[[Array], Array]:
     read, nearest, dtype = _reader(ctx, source, how), _WHOLE[how.rounding], to.dtype
-    info = np.iinfo(dtype)
+    info = np.iinfo(to.integer)
     low, past = float(info.min), float(int(info.max) + 1)
     # The result for a NaN (PTX ISA, "cvt").
     invalid = dtype(0)
@@ -263,7 +262,7 @@ def _packed(ctx: Context, to: Type, source: Type, how: _How) -> Execute:
         quick = {"f16x2": f16_patterns, "bf16x2": bf16_patterns}.get(to.name)
     split = _splitter(source)
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         ports = warp.ports
         rows = [ports[port] for port in sources]
         if quick is not None:
@@ -278,8 +277,9 @@ def _packed(ctx: Context, to: Type, source: Type, how: _How) -> Execute:
 
 def _joiner(to: Type) -> Callable[[Array, Array], Array]:
     """(high, low) patterns → the packed row: halves of the type, nibbles for e2m1x2."""
-    shift = to.dtype(to.bits // 2)
-    return lambda high, low: (high.astype(to.dtype) << shift) | low.astype(to.dtype)
+    dtype = UNSIGNED[to.bits]
+    shift = dtype(to.bits // 2)
+    return lambda high, low: (high.astype(dtype) << shift) | low.astype(dtype)
 
 
 def _splitter(source: Type) -> Callable[[Array], list[Array]] | None:

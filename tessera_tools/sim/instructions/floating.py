@@ -11,29 +11,28 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from tessera_tools.sim import rounding, wide
+from tessera_tools.sim.arrays import Array, OfRows
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import put
+from tessera_tools.sim.interfaces import HasLanes, HasPorts
 from tessera_tools.sim.program import Name, Operand
 from tessera_tools.sim.rounding import FORMATS, Format, decode, encode
 from tessera_tools.sim.types import SIGNED, TYPES, UNSIGNED, Type
-from tessera_tools.sim.warp import Mask, Warp
 
 __all__ = ["Element", "arithmetic", "destination", "element_of", "extreme", "fma", "fused_f32", "minimum"]
 
-Array = Any
 MODES = ("rn", "rz", "rm", "rp")
 NAN32 = np.uint32(0x7FFFFFFF)
 
 
-class _Zeros(dict[int, Any]):
+class _Zeros(dict[int, Array]):
     """Rows of zeros by their length."""
 
-    def __missing__(self, lanes: int) -> Any:
+    def __missing__(self, lanes: int) -> Array:
         row = self[lanes] = np.zeros(lanes, np.float32)
         return row
 
@@ -51,7 +50,7 @@ class Element:
     count: int
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> type[np.unsignedinteger]:
         return UNSIGNED[self.bits]
 
     def patterns(self, row: Array) -> Array:
@@ -69,11 +68,11 @@ class Element:
         return patterns.astype(self.dtype, copy=False).view(self.type.dtype)
 
     @property
-    def sign(self) -> Any:
+    def sign(self) -> np.unsignedinteger:
         return self.dtype(1 << self.bits - 1)
 
     @property
-    def nan(self) -> Any:
+    def nan(self) -> np.unsignedinteger:
         """The canonical NaN: 0x7fffffff for f32, 0x7fff for f16 and bf16 (PTX ISA, "Floating Point")."""
         return self.dtype(self.format.nan if self.format else 0x7FF8000000000000)
 
@@ -108,9 +107,6 @@ def destination(ctx: Context, operand: Operand, type: Type) -> int:
     return ctx.write(operand, type)
 
 
-Values = Callable[..., Array]
-
-
 @dataclass(frozen=True, slots=True)
 class Finish:
     """The modifiers of operands and results: rounding, .ftz, .sat, .relu."""
@@ -142,8 +138,8 @@ class Finish:
         return [decode(element.flush(element.patterns(row)), element.format) for row in rows]
 
 
-def _general(element: Element, finish: Finish, compute: Values, d: int, sources: tuple[int, ...]) -> Execute:
-    def execute(warp: Warp, mask: Mask) -> None:
+def _general(element: Element, finish: Finish, compute: OfRows, d: int, sources: tuple[int, ...]) -> Execute:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         rows = tuple(warp.ports[source] for source in sources)
         values = compute(*finish.inputs(element, rows))
         put(warp, mask, d, element.row(finish.encode(element, values)))
@@ -151,17 +147,17 @@ def _general(element: Element, finish: Finish, compute: Values, d: int, sources:
     return lanewise(execute)
 
 
-def _canonical(row: Array, mask: Mask) -> None:
+def _canonical(row: Array, mask: HasLanes) -> None:
     """Replace every NaN of the active lanes of an f32 row by the canonical NaN."""
     nan = np.isnan(row)
     nan &= mask.array
     row.view(np.uint32)[nan] = NAN32
 
 
-def _native(ufunc: Any, d: int, a: int, b: int) -> Execute:
+def _native(ufunc: np.ufunc, d: int, a: int, b: int) -> Execute:
     """An f32 operation to nearest even, computed by NumPy."""
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         ports = warp.ports
         out = ports[d]
         if mask.full:
@@ -177,7 +173,7 @@ def _native(ufunc: Any, d: int, a: int, b: int) -> Execute:
 
 
 _NATIVE = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
-_ODD: dict[str, Values] = {
+_ODD: dict[str, OfRows] = {
     "add": rounding.odd_sum,
     "sub": lambda x, y: rounding.odd_sum(x, -y),
     "mul": np.multiply,
@@ -191,7 +187,7 @@ def _sum_down(x: Array, y: Array) -> Array:
     return np.where((total == 0) & (np.signbit(x) != np.signbit(y)), -0.0, total)
 
 
-_DOWN: dict[str, Values] = {
+_DOWN: dict[str, OfRows] = {
     "add": _sum_down,
     "sub": lambda x, y: _sum_down(x, -y),
     "mul": np.multiply,
@@ -199,7 +195,7 @@ _DOWN: dict[str, Values] = {
 }
 
 
-def _odd(name: str, mode: str) -> Values:
+def _odd(name: str, mode: str) -> OfRows:
     """The operation on float64 values, rounded to odd."""
     return _DOWN[name] if mode == "rm" else _ODD[name]
 
@@ -259,13 +255,13 @@ def _narrow(ctx: Context, type: Type) -> Element | None:
 def _mixed(
     element: Element,
     finish: Finish,
-    compute: Values,
+    compute: OfRows,
     narrow: Element,
     d: int,
     few: tuple[int, ...],
     last: int,
 ) -> Execute:
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         ports = warp.ports
         values = compute(*[narrow.values(ports[port]) for port in few], element.values(ports[last]))
         put(warp, mask, d, element.row(finish.encode(element, values)))
@@ -310,7 +306,7 @@ def _fma32(d: int, a: int, b: int, c: int) -> Execute:
     produces a tie, or the result is subnormal; these cases are computed exactly."""
     count_nonzero = np.count_nonzero
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         ports = warp.ports
         x, y, z = ports[a], ports[b], ports[c]
         total = x.astype(np.float64)
@@ -364,7 +360,7 @@ def minimum(ctx: Context) -> Execute:
         found = [element.patterns(row) for row in rows]
         if ftz:
             found = [element.flush(patterns) for patterns in found]
-        sign: Any = element.dtype(0)
+        sign: Array | np.unsignedinteger = element.dtype(0)
         if xorsign:
             for patterns in found:
                 sign = sign ^ (patterns & element.sign)
@@ -386,7 +382,7 @@ def minimum(ctx: Context) -> Execute:
         ufunc = np.fmax if largest else np.fmin
     count_nonzero = np.count_nonzero
 
-    def fast(warp: Warp, mask: Mask) -> None:
+    def fast(warp: HasPorts, mask: HasLanes) -> None:
         ports = warp.ports
         x, y = ports[a], ports[b]
         row = ufunc(x, y)
@@ -416,8 +412,8 @@ def extreme(element: Element, largest: bool, propagate: bool) -> Callable[[Array
     def pick(x: Array, y: Array) -> Array:
         first = key(x) >= key(y) if largest else key(x) <= key(y)
         result = np.where(first, x, y)
-        nan_x: Any = element.is_nan(x)
-        nan_y: Any = element.is_nan(y)
+        nan_x = element.is_nan(x)
+        nan_y = element.is_nan(y)
         if not (nan_x.any() or nan_y.any()):
             return result
         if propagate:
@@ -437,7 +433,7 @@ def sign_change(ctx: Context) -> Execute:
     d, a = destination(ctx, target, type), ctx.read(source, type)
     negates = ctx.inst.opcode == "neg"
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         patterns = element.patterns(warp.ports[a])
         if ftz:
             patterns = element.flush(patterns)
@@ -454,7 +450,7 @@ def copysign(ctx: Context) -> Execute:
     d = destination(ctx, target, element.type)
     a, b = ctx.read(first, element.type), ctx.read(second, element.type)
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         x, y = element.patterns(warp.ports[a]), element.patterns(warp.ports[b])
         put(warp, mask, d, element.row((x & element.sign) | (y & ~element.sign)))
 
@@ -468,8 +464,8 @@ def testp(ctx: Context) -> Execute:
     type = ctx.type("f32", "f64")
     target, source = ctx.operands(2)
     d, a = ctx.write(target, TYPES["pred"]), ctx.read(source, type)
-    least = np.finfo(type.dtype).tiny
-    tests: dict[str, Values] = {
+    least = np.finfo(np.float32 if type.bits == 32 else np.float64).tiny
+    tests: dict[str, OfRows] = {
         "finite": np.isfinite,
         "infinite": np.isinf,
         "number": lambda x: ~np.isnan(x),

@@ -7,27 +7,26 @@ from a GPU's result in the last bits.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tessera_tools.sim import rounding, wide
+from tessera_tools.sim.arrays import Array, OfRows
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.instructions.floating import MODES, NAN32, Finish, destination, element_of
+from tessera_tools.sim.interfaces import HasLanes, HasPorts
 from tessera_tools.sim.program import Operand
 from tessera_tools.sim.types import Type
-from tessera_tools.sim.warp import Mask, Warp
-
-Array = Any
 
 
-def _apply(ctx: Context, type: Type, finish: Finish, compute: Any, operands: tuple[Operand, ...]) -> Execute:
+def _apply(
+    ctx: Context, type: Type, finish: Finish, compute: OfRows, operands: tuple[Operand, ...]
+) -> Execute:
     element = element_of(type)
     d = destination(ctx, operands[0], type)
     sources = [ctx.read(operand, type) for operand in operands[1:]]
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         values = compute(*finish.inputs(element, tuple(warp.ports[source] for source in sources)))
         put(warp, mask, d, element.row(finish.encode(element, values)))
 
@@ -48,7 +47,7 @@ def div(ctx: Context) -> Execute:
     mode = how if how in MODES else "rn"
     if type.name == "f64":
         return _apply(ctx, type, Finish(mode), lambda x, y: wide.divide(x, y, mode), operands)
-    compute: Any = rounding.odd_quotient if how != "approx" else _quotient_approx
+    compute = rounding.odd_quotient if how != "approx" else _quotient_approx
     if mode == "rn" and not ftz:
         return _native(ctx, type, np.divide, operands, compute if how == "approx" else None)
     return _apply(ctx, type, Finish(mode, ftz), compute, operands)
@@ -58,14 +57,14 @@ _LARGE = np.float32(2.0**126)
 
 
 def _native(
-    ctx: Context, type: Type, ufunc: Any, operands: tuple[Operand, ...], large: Any = None
+    ctx: Context, type: Type, ufunc: np.ufunc, operands: tuple[Operand, ...], large: OfRows | None = None
 ) -> Execute:
     """An f32 function that NumPy rounds to nearest even; with `large`, `large` is used if a divisor is above 2^126."""
     element, finish = element_of(type), Finish()
     d = destination(ctx, operands[0], type)
     sources = [ctx.read(operand, type) for operand in operands[1:]]
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         rows = tuple(warp.ports[source] for source in sources)
         if large is not None and (np.abs(rows[-1]) > _LARGE).any():
             put(warp, mask, d, element.row(finish.encode(element, large(*finish.inputs(element, rows)))))
@@ -109,7 +108,7 @@ def rcp(ctx: Context) -> Execute:
     operands = ctx.operands(2)
     mode = how if how in MODES else "rn"
     if type.name == "f32":
-        narrow: Any = _reciprocal if opcode == "rcp" else rounding.odd_root
+        narrow = _reciprocal if opcode == "rcp" else rounding.odd_root
         if mode == "rn" and not ftz:
             return _native(ctx, type, np.reciprocal if opcode == "rcp" else np.sqrt, operands)
         return _apply(ctx, type, Finish(mode, ftz), narrow, operands)

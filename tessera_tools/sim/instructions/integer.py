@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, OfRows
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions import floating, integer_more
 from tessera_tools.sim.instructions.common import computed, elementwise
@@ -50,7 +48,7 @@ def _add(ctx: Context) -> Execute:
     if type.name != "s32":
         raise ctx.error("saturates a type other than .s32")
 
-    def clamp(x: Array, y: Array) -> Any:
+    def clamp(x: Array, y: Array) -> Array:
         return np.clip(ufunc(x.astype(np.int64), y.astype(np.int64)), -(1 << 31), (1 << 31) - 1)
 
     return computed(clamp, d, a, b)
@@ -78,7 +76,7 @@ def divide(ctx: Context) -> Execute:
     unsigned = UNSIGNED[type.bits]
     quotient = ctx.inst.opcode == "div"
 
-    def compute(x: Array, y: Array) -> Any:
+    def compute(x: Array, y: Array) -> Array:
         ux, uy = x.view(unsigned), y.view(unsigned)
         if type.signed:
             ux = np.where(x < 0, ~ux + unsigned(1), ux)
@@ -115,13 +113,13 @@ def _mul(ctx: Context) -> Execute:
     if part == "lo":
         if not adds:
             return elementwise(np.multiply, d, a, b)
-        product: Any = np.multiply
+        product: OfRows = np.multiply
     elif part == "hi":
         product = integer_more.high(type)
     else:
         dtype = result.dtype
 
-        def whole(x: Array, y: Array) -> Any:
+        def whole(x: Array, y: Array) -> Array:
             return x.astype(dtype) * y
 
         product = whole

@@ -6,17 +6,16 @@ Source: PTX ISA, "Integer Arithmetic Instructions", "Extended-Precision Integer 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array, OfRows
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions import floating
 from tessera_tools.sim.instructions.common import computed, put
 from tessera_tools.sim.types import SIGNED, TYPES, UNSIGNED, Type
 from tessera_tools.sim.warp import Mask, Warp
 
-Array = Any
 _WORDS = ("u32", "s32", "b32", "u64", "s64", "b64")
 
 
@@ -319,7 +318,7 @@ def wider(type: Type) -> Type:
     return TYPES[f"{type.kind}{2 * type.bits}"]
 
 
-def high(type: Type) -> Any:
+def high(type: Type) -> OfRows:
     """The function of two rows that returns the high half of their product."""
     if type.bits < 64:
         wide, shift = wider(type).dtype, type.bits
@@ -327,7 +326,7 @@ def high(type: Type) -> Any:
     return _high_signed if type.signed else _high_unsigned
 
 
-def _high_unsigned(x: Array, y: Array) -> Any:
+def _high_unsigned(x: Array, y: Array) -> Array:
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     xl, xh, yl, yh = x & low, x >> half, y & low, y >> half
     middle = xh * yl + ((xl * yl) >> half)
@@ -335,6 +334,6 @@ def _high_unsigned(x: Array, y: Array) -> Any:
     return xh * yh + (middle >> half) + (other >> half)
 
 
-def _high_signed(x: Array, y: Array) -> Any:
+def _high_signed(x: Array, y: Array) -> Array:
     result = _high_unsigned(x.view(np.uint64), y.view(np.uint64)).view(np.int64)
     return result - np.where(x < 0, y, 0) - np.where(y < 0, x, 0)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
-from tessera_tools.sim.arrays import Array
+from tessera_tools.sim.arrays import Array, OfRows
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, elementwise, put
+from tessera_tools.sim.interfaces import HasLanes, HasPorts
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Warp
 
 _UFUNCS = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
 
@@ -50,7 +50,7 @@ def shift(ctx: Context) -> Execute:
     if type.signed and ctx.inst.opcode == "shr":
         return computed(lambda x, n: x >> np.minimum(n, bits - 1).astype(dtype), d, a, b)
 
-    def clamped(x: Array, n: Array) -> Any:
+    def clamped(x: Array, n: Array) -> Array:
         return np.where(n < bits, ufunc(x, np.minimum(n, bits - 1).astype(dtype)), dtype(0))
 
     return computed(clamped, d, a, b)
@@ -65,7 +65,7 @@ def bfe(ctx: Context) -> Execute:
     bits, signed = type.bits, type.signed
     wide = np.uint64
 
-    def extract(x: Array, pos: Array, count: Array) -> Any:
+    def extract(x: Array, pos: Array, count: Array) -> Array:
         pos, count = pos & 0xFF, count & 0xFF
         x64 = x.astype(np.int64).view(wide) if signed else x.astype(wide)
         low = np.minimum(pos, 63).astype(wide)
@@ -97,10 +97,10 @@ def cnot(ctx: Context) -> Execute:
     return computed(lambda x: (x == 0).astype(type.dtype), ctx.write(target, type), ctx.read(source, type))
 
 
-def lookup(table: int) -> Any:
+def lookup(table: int) -> OfRows:
     """The function of three rows whose truth table is `table` (PTX ISA, "lop3": bit a·4 + b·2 + c)."""
 
-    def compute(a: Array, b: Array, c: Array) -> Any:
+    def compute(a: Array, b: Array, c: Array) -> Array:
         result = np.zeros_like(a)
         for index in range(8):
             if table >> index & 1:
@@ -109,7 +109,7 @@ def lookup(table: int) -> Any:
                 result |= term & (c if index & 1 else ~c)
         return result
 
-    quick: dict[int, Any] = {
+    quick: dict[int, OfRows] = {
         0x80: lambda a, b, c: a & b & c,
         0xFE: lambda a, b, c: a | b | c,
         0x96: lambda a, b, c: a ^ b ^ c,
@@ -143,7 +143,7 @@ def lop3(ctx: Context) -> Execute:
     q, negated = ctx.predicate(operands[5])
     either = combine == "or"
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         row = function(*[warp.ports[source] for source in sources])
         given = warp.ports[q] ^ negated
         put(warp, mask, p, (row != 0) | given if either else (row != 0) & given)
@@ -160,7 +160,7 @@ def shf(ctx: Context) -> Execute:
     type = ctx.type("b32")
     target, low, high, amount = ctx.operands(4)
 
-    def compute(a: Array, b: Array, c: Array) -> Any:
+    def compute(a: Array, b: Array, c: Array) -> Array:
         n = (c & np.uint32(31) if wrap else np.minimum(c, np.uint32(32))).astype(np.uint64)
         both = b.astype(np.uint64) << np.uint64(32) | a
         return ((both << n) >> np.uint64(32) if left else both >> n).astype(np.uint32)
@@ -169,7 +169,7 @@ def shf(ctx: Context) -> Execute:
     return computed(compute, ctx.write(target, type), *sources)
 
 
-_PERMUTATIONS: dict[str, Any] = {
+_PERMUTATIONS: dict[str, Callable[[int], list[int]]] = {
     "f4e": lambda n: [(n + k) for k in range(4)],
     "b4e": lambda n: [(n - k) % 8 for k in range(4)],
     "rc8": lambda n: [n] * 4,
@@ -191,7 +191,7 @@ def prmt(ctx: Context) -> Execute:
     if mode != "default":
         table = np.array([_PERMUTATIONS[mode](n) for n in range(4)], np.intp)
 
-    def compute(a: Array, b: Array, c: Array) -> Any:
+    def compute(a: Array, b: Array, c: Array) -> Array:
         pair = np.empty((len(a), 2), np.uint32)
         pair[:, 0], pair[:, 1] = a, b
         pool = pair.view(np.uint8)

@@ -8,18 +8,17 @@ A lane holds 32 bits of row lane / 4, those at column word lane % 4; with .trans
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from tessera_tools.sim.access import load, store
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
-from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.memory import count_access
 from tessera_tools.sim.instructions.mma_registers import ports_of, whole_warp
+from tessera_tools.sim.interfaces import HasLanes, HasPorts, Warps
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.sim.warp import JointOutcome, Mask, Warp, mask_of
 
 _ROW = 16
 """Bytes of a row."""
@@ -102,13 +101,13 @@ def ldmatrix(ctx: Context) -> Execute:
             return
         addresses = address(warp)
         if warp.stats is not None:
-            count_access(warp, rows, "ldmatrix.shared", line, addresses, _ROW)
+            count_access(warp.stats, rows, "ldmatrix.shared", line, addresses, _ROW)
         found = load(warp, rows, space, addresses, _ROW).view(np.uint8).reshape(count, tall, _ROW)
         words = arrange(found if expand is None else expand(found))
         for index, port in ports:
             warp.ports[port][...] = words[index]
 
-    def together(gang: Gang, mask: Mask) -> object:
+    def together(gang: Warps, mask: HasLanes) -> JointOutcome:
         if gang.stats is not None or not mask.full:
             return NotImplemented
         places = address(gang).reshape(-1, 32)[:, : tall * count].reshape(-1)
@@ -151,10 +150,10 @@ def stmatrix(ctx: Context) -> Execute:
             return
         addresses = address(warp)
         if warp.stats is not None:
-            count_access(warp, rows, "stmatrix.shared", line, addresses, _ROW)
+            count_access(warp.stats, rows, "stmatrix.shared", line, addresses, _ROW)
         store(warp, rows, space, addresses, _ROW, arranged(warp))
 
-    def arranged(warp: Warp | Gang) -> Array:
+    def arranged(warp: HasPorts) -> Array:
         """The rows of the matrices of one or more warps, as pairs of uint64."""
         words = np.stack([warp.ports[port].reshape(-1, 32) for _, port in ports], axis=1).reshape(-1, 32)
         if kind == "b8":
@@ -163,7 +162,7 @@ def stmatrix(ctx: Context) -> Execute:
             words = _transposed(words)
         return words.view(np.uint64).reshape(-1, 2)
 
-    def together(gang: Gang, mask: Mask) -> Any:
+    def together(gang: Warps, mask: HasLanes) -> JointOutcome:
         if gang.stats is not None or not mask.full:
             return NotImplemented
         places = address(gang).reshape(-1, 32)[:, : 8 * count].reshape(-1)

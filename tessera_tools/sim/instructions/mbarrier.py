@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.mbarrier import MAXIMUM, MBarrier, create, destroy, lookup
-from tessera_tools.sim.program import Name, Operand
+from tessera_tools.sim.program import Address, Name, Operand
 from tessera_tools.sim.tensor_memory import relaxed_arrival, relaxed_wait
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.sim.warp import Mask, Outcome, Warp, mask_of
 
 _POLLS = 32
 """The number of failed tests of an mbarrier after which an awaited copy completes: they may be a polling loop."""
@@ -33,12 +33,12 @@ def _lanes(mask: Mask) -> list[tuple[int, Mask]]:
     return [(lane, mask_of(1 << lane)) for lane in map(int, mask.lanes)]
 
 
-def _is_uniform(row: Any) -> bool:
+def _is_uniform(row: Array) -> bool:
     """Whether all values are equal. The values are few, and bytes are compared in a fraction of the time."""
     return row.tobytes() == row[:1].tobytes() * len(row)
 
 
-def _alike(mask: Mask, *rows: Any) -> list[tuple[int, Mask]]:
+def _alike(mask: Mask, *rows: Array) -> list[tuple[int, Mask]]:
     """Partition the lanes into groups with equal values in all rows: the first lane of each group, and the group."""
     first = mask.first
     if mask.count == 1 or all(_is_uniform(row if mask.full else row[mask.array]) for row in rows):
@@ -93,7 +93,7 @@ def arrive(ctx: Context) -> Execute:
     ctx.type("b64")
     operands = list(ctx.operands())
     target: Operand | None = None
-    if operands and not hasattr(operands[0], "base"):
+    if operands and not isinstance(operands[0], Address):
         target = operands.pop(0)
     if not 1 <= len(operands) <= 2 or (len(operands) == 1 and (expects or no_complete)):
         raise ctx.error("needs an address" + (" and a count" if expects or no_complete else ""))
@@ -196,9 +196,9 @@ def wait(ctx: Context) -> Execute:
     pc = ctx.pc
     ctx.blocks()
 
-    def execute(warp: Warp, mask: Mask) -> object:
+    def execute(warp: Warp, mask: Mask) -> Outcome:
         addresses, phases = address(warp), warp.ports[phase]
-        tests: list[tuple[Any, MBarrier, int]] = []
+        tests: list[tuple[Array, MBarrier, int]] = []
         # A state contains the phase, which is compared, in the high bits, and the pending arrivals in the low bits.
         for first, group in _alike(mask, addresses, phases if by_parity else phases >> np.uint64(32)):
             barrier = lookup(warp, group, space, int(addresses[first]))

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tessera_tools.sim.access import SPACES, load, memory_of, store
+from tessera_tools.sim.access import SPACES, load, memory_of, memory_of_warps, store
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.gang import Gang
+from tessera_tools.sim.interfaces import HasLanes, Warps
 from tessera_tools.sim.memory import BASE
 from tessera_tools.sim.order import fence, strong_read, strong_write
-from tessera_tools.sim.program import Address, Name, Operand
+from tessera_tools.sim.program import Address, Group, Name, Operand, Vector, is_sink
 from tessera_tools.sim.tensormap_proxy import read_map
 from tessera_tools.sim.types import TYPES, Type
-from tessera_tools.sim.warp import Mask, Warp, mask_of
+from tessera_tools.sim.warp import JointOutcome, Mask, Warp, mask_of
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.counters import Counters
 
 _CACHE = ("ca", "cg", "cs", "lu", "cv", "wb", "wt")
 _LEVELS = (
@@ -50,13 +54,13 @@ def _qualifiers(ctx: Context) -> tuple[str, str, int, Type]:
 
 
 def _elements(ctx: Context, operand: Operand, count: int) -> tuple[Operand, ...]:
-    elements = getattr(operand, "elements", (operand,))
+    elements = operand.elements if isinstance(operand, Group | Vector) else (operand,)
     if len(elements) != count:
         raise ctx.error(f"moves {count} values, and names {len(elements)} registers")
     return elements
 
 
-def unit(width: int) -> Any:
+def unit(width: int) -> np.dtype:
     """The dtype of the rows that memories return for an access of `width` bytes."""
     return np.dtype(f"<u{min(width, 8)}")
 
@@ -72,7 +76,7 @@ def ld(ctx: Context) -> Execute:
     destinations = [
         (column, ctx.write(element, type))
         for column, element in enumerate(_elements(ctx, target, count))
-        if getattr(element, "name", "") != "_"
+        if not is_sink(element)
     ]
     line, pc = ctx.inst.line, ctx.pc
     constant = (
@@ -84,10 +88,10 @@ def ld(ctx: Context) -> Execute:
     strong = order != "weak"
     dtype = type.dtype
 
-    def fetch(warp: Warp, mask: Mask) -> Any:
+    def fetch(warp: Warp, mask: Mask) -> Array:
         addresses = address(warp)
         if warp.stats is not None:
-            count_access(warp, mask, f"ld.{space}", line, addresses, width)
+            count_access(warp.stats, mask, f"ld.{space}", line, addresses, width)
         if strong:
             values = load(warp, mask, space, addresses, width, True)
             strong_read(warp, mask, space, addresses, order == "acquire")
@@ -96,7 +100,7 @@ def ld(ctx: Context) -> Execute:
             return memory_of(warp, space).load(warp, mask, addresses, width)
         return load(warp, mask, space, addresses, width)
 
-    def together(gang: Gang, mask: Mask) -> object:
+    def together(gang: Warps, mask: HasLanes) -> JointOutcome:
         if gang.stats is not None:
             return NotImplemented
         addresses, records = address(gang), gang.records()
@@ -104,7 +108,7 @@ def ld(ctx: Context) -> Execute:
             addresses = addresses | np.uint64(BASE[space])
         if not mask.full:
             addresses, records = addresses[mask.array], records[mask.array]
-        values = memory_of(gang.warps[0], space).load_together(gang, addresses, width, records)
+        values = memory_of_warps(gang, space).load_together(gang, addresses, width, records)
         if values is None:
             return NotImplemented
         rows = values.view(dtype).reshape(-1, count)
@@ -115,13 +119,13 @@ def ld(ctx: Context) -> Execute:
                 gang.ports[port][mask.array] = rows[:, column]
         return None
 
-    def parameter(gang: Gang, mask: Mask) -> Any:
+    def parameter(gang: Gang, mask: HasLanes) -> JointOutcome:
         """A load of a parameter, whose values are the same in the whole launch."""
-        known = gang.ports.lasting.get(("parameter", pc))
+        known = gang.ports.lasting.parameters.get(pc)
         if known is None or not mask.full:
             result = together(gang, mask)
             if result is None and mask.full:
-                gang.ports.lasting["parameter", pc] = [gang.ports[port].copy() for _, port in destinations]
+                gang.ports.lasting.parameters[pc] = [gang.ports[port].copy() for _, port in destinations]
             return result
         for (_, port), row in zip(destinations, known, strict=True):
             gang.ports[port][...] = row
@@ -140,7 +144,11 @@ def ld(ctx: Context) -> Execute:
         return wide
     if count == 1:
         if not destinations:
-            return lambda warp, mask: fetch(warp, mask) is None or None
+
+            def discarded(warp: Warp, mask: Mask) -> None:
+                fetch(warp, mask)
+
+            return discarded
         ((_, single),) = destinations
 
         def scalar(warp: Warp, mask: Mask) -> None:
@@ -186,7 +194,7 @@ def st(ctx: Context) -> Execute:
     def execute(warp: Warp, mask: Mask) -> None:
         addresses = address(warp)
         if warp.stats is not None:
-            count_access(warp, mask, f"st.{space}", line, addresses, width)
+            count_access(warp.stats, mask, f"st.{space}", line, addresses, width)
         ports = warp.ports
         if count == 1:
             values = ports[sources[0]]
@@ -207,7 +215,7 @@ def st(ctx: Context) -> Execute:
         else:
             store(warp, mask, space, addresses, width, values)
 
-    def together(gang: Gang, mask: Mask) -> object:
+    def together(gang: Warps, mask: HasLanes) -> JointOutcome:
         if gang.stats is not None:
             return NotImplemented
         rows = np.empty((len(mask.array), count), bits.dtype)
@@ -228,9 +236,8 @@ def st(ctx: Context) -> Execute:
     return execute
 
 
-def count_access(warp: Warp, mask: Mask, what: str, line: int, addresses: Array, width: int) -> None:
+def count_access(stats: Counters, mask: Mask, what: str, line: int, addresses: Array, width: int) -> None:
     """Add an access to the launch's counters, according to its addresses."""
-    stats = warp.stats
     active = addresses[mask.array]
     stats.bytes[what] += len(active) * width
     if "shared" in what:

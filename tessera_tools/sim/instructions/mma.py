@@ -20,6 +20,7 @@ from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.mma_registers import emit, load_matrix, ports_of, whole_warp
 from tessera_tools.sim.instructions.mma_runs import Recipe, Run, join
 from tessera_tools.sim.instructions.mma_scaled import scaled
+from tessera_tools.sim.interfaces import HasLanes
 from tessera_tools.sim.products import (
     ACCUMULATORS,
     Product,
@@ -29,7 +30,7 @@ from tessera_tools.sim.products import (
     patterns_of,
 )
 from tessera_tools.sim.program import Operand
-from tessera_tools.sim.warp import Mask, Warp
+from tessera_tools.sim.warp import JointOutcome, Mask, Warp
 
 __all__ = ["and_popc", "extents", "multiply", "product_of"]
 
@@ -103,7 +104,7 @@ def multiply(
         )
         run = join(ctx, recipe, operands)
 
-    def together(gang: Gang, mask: Mask) -> object:
+    def together(gang: Gang, mask: HasLanes) -> JointOutcome:
         assert run is not None
         if gang.stats is not None:
             return NotImplemented

@@ -6,7 +6,6 @@ registers [register, lane] ──collect──▶ float64 matrix      matrix of 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,25 +13,12 @@ from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context
 from tessera_tools.sim.elements import split
 from tessera_tools.sim.fragments import Fragment
+from tessera_tools.sim.interfaces import HasPorts
 from tessera_tools.sim.program import Operand, Vector
 from tessera_tools.sim.types import TYPES
 from tessera_tools.sim.warp import Mask, Warp
 
-__all__ = ["HasPorts", "collect", "distribute", "emit", "load_matrix", "ports_of", "whole_warp"]
-
-
-class Ports(Protocol):
-    """Rows of values, by port."""
-
-    def __getitem__(self, port: int, /) -> Any: ...
-    def __setitem__(self, port: int, row: Any, /) -> None: ...
-
-
-class HasPorts(Protocol):
-    """A warp, or rows of values that represent its registers."""
-
-    @property
-    def ports(self) -> Ports: ...
+__all__ = ["collect", "distribute", "emit", "load_matrix", "ports_of", "whole_warp"]
 
 
 def ports_of(ctx: Context, operand: Operand, what: str, count: int, bits: int, *, write: bool) -> list[int]:

@@ -10,7 +10,7 @@ order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,7 +32,7 @@ _MOST = 16
 class Recipe:
     """The common properties of a run's mmas. Each operand: its fragment, bits of an element, patterns → float64."""
 
-    key: tuple[Any, ...]
+    key: Hashable
     a: tuple[Fragment, int, Callable[[Array], Array]]
     b: tuple[Fragment, int, Callable[[Array], Array]]
     c: tuple[Fragment, int, Callable[[Array], Array]]

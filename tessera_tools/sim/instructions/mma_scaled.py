@@ -8,7 +8,7 @@ lane holds those of B, for column `lane / 4`: that of thread-id-b. They begin at
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def scaled(ctx: Context) -> Execute:
     ct = fragments.accumulator(16, 8, 1)
     bits = 32 // packed
 
-    def values(name: str) -> Any:
+    def values(name: str) -> Callable[[Array], Array]:
         return ELEMENTS[name].values if k == 32 else lambda patterns: decode(patterns, FORMATS[name])
 
     take_a = load_matrix(

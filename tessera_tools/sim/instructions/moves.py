@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tessera_tools.sim.access import SPACES
 from tessera_tools.sim.decode import Context, Execute, instruction, lanewise
 from tessera_tools.sim.instructions.common import computed, elementwise, put
+from tessera_tools.sim.interfaces import HasLanes, HasPorts
 from tessera_tools.sim.memory import BASE, REMOTE_SHIFT
-from tessera_tools.sim.program import Name, Vector
+from tessera_tools.sim.program import Name, Operand, Vector, is_sink
 from tessera_tools.sim.special import VARYING
 from tessera_tools.sim.types import TYPES, UNSIGNED, Type
-from tessera_tools.sim.warp import Mask, Warp
 
 
 @instruction("mov")
@@ -46,7 +44,7 @@ def mov(ctx: Context) -> Execute:
 
 
 def _copy(destination: int, source: int) -> Execute:
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         if mask.full:
             warp.ports[destination][...] = warp.ports[source]
         else:
@@ -62,13 +60,13 @@ def _part(ctx: Context, type: Type, count: int) -> Type:
     return TYPES[f"b{bits}"]
 
 
-def _pack(ctx: Context, type: Type, target: Any, source: Vector) -> Execute:
+def _pack(ctx: Context, type: Type, target: Operand, source: Vector) -> Execute:
     part = _part(ctx, type, len(source.elements))
     sources = ctx.reads(source, part)
     destination = ctx.write(target, TYPES[f"b{type.bits}"])
     count = len(sources)
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         ports = warp.ports
         rows = np.empty((len(mask.array), count), part.dtype)
         for column, port in enumerate(sources):
@@ -79,16 +77,16 @@ def _pack(ctx: Context, type: Type, target: Any, source: Vector) -> Execute:
     return lanewise(execute)
 
 
-def _unpack(ctx: Context, type: Type, target: Vector, source: Any) -> Execute:
+def _unpack(ctx: Context, type: Type, target: Vector, source: Operand) -> Execute:
     part = _part(ctx, type, len(target.elements))
     port = ctx.read(source, TYPES[f"b{type.bits}"])
     destinations = [
         (column, ctx.write(element, part))
         for column, element in enumerate(target.elements)
-        if getattr(element, "name", "") != "_"
+        if not is_sink(element)
     ]
 
-    def execute(warp: Warp, mask: Mask) -> None:
+    def execute(warp: HasPorts, mask: HasLanes) -> None:
         whole = np.ascontiguousarray(warp.ports[port]).reshape(len(mask.array), -1).view(part.dtype).copy()
         for column, destination in destinations:
             put(warp, mask, destination, whole[:, column])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tessera_tools.sim.decode import Context, Execute, instruction
+from tessera_tools.sim.program import Immediate
 from tessera_tools.sim.proxies import fence_async
-from tessera_tools.sim.warp import Mask, Warp
+from tessera_tools.sim.warp import Mask, Outcome, Warp
 
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 
@@ -45,7 +46,7 @@ def mbarrier_init(ctx: Context) -> Execute:
     ctx.choose("cluster")
     ctx.operands(0)
 
-    def execute(warp: Warp, mask: Mask) -> object:
+    def execute(warp: Warp, mask: Mask) -> Outcome:
         fenced = warp.state.setdefault("fenced mbarriers", [])
         for barrier in warp.cta.cluster.state.get("mbarrier", {}).values():
             if barrier.initializer[0] == warp.rank:
@@ -66,7 +67,7 @@ def proxy_tensormap(ctx: Context) -> Execute:
         ctx.operands(0)
         return release
     where, size = ctx.operands(2)
-    if getattr(size, "value", None) != 128:
+    if not isinstance(size, Immediate) or size.value != 128:
         raise ctx.error("has a size other than 128")
     address = ctx.address(where)
 

@@ -10,7 +10,7 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.machine import CTA_ENDS, Cta
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Wait, Warp
+from tessera_tools.sim.warp import Mask, Outcome, Wait, Warp
 
 _REGISTERS = 65536
 """Registers of a multiprocessor, all of which belong to the CTA."""
@@ -52,7 +52,7 @@ def setmaxnreg(ctx: Context) -> Execute:
     ctx.aligned()
     ctx.blocks()
 
-    def execute(warp: Warp, mask: Mask) -> object:
+    def execute(warp: Warp, mask: Mask) -> Outcome:
         found = pool(warp.cta)
         mine = found.held[warp.index]
         asked = found.history[warp.index]

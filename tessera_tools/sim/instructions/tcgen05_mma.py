@@ -19,9 +19,9 @@ The arithmetic is that of sim/products.py; block scales multiply the elements ex
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from tessera_tools.sim.decode import Context, Execute, instruction
 from tessera_tools.sim.elements import ELEMENTS, SUB_BYTE, matrix_values, scale_values
 from tessera_tools.sim.instruction_descriptor import SCALED, Instruction, decode
 from tessera_tools.sim.instructions.tensor_memory import cta_group, require_target
+from tessera_tools.sim.interfaces import HasPorts
 from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.matrix_descriptor import k_major, mn_major
 from tessera_tools.sim.products import ACCUMULATORS, integer_product, multiply_accumulate, patterns_of
@@ -162,7 +163,7 @@ class _Product:
         self.a_cells = ctx.address(a) if isinstance(a, Address) else None
         self.a = None if isinstance(a, Address) else ctx.read_sum(a, TYPES["b64"])
         self.b, self.descriptor = ctx.read_sum(b, TYPES["b64"]), ctx.read(descriptor, TYPES["b32"])
-        self.scales: tuple[Any, Any] | None = None
+        self.scales: tuple[Callable[[HasPorts], Array], Callable[[HasPorts], Array]] | None = None
         if scaled:
             self.scales = ctx.address(rest.pop(0)), ctx.address(rest.pop(0))
         self.disabled: list[int] = []

@@ -9,19 +9,20 @@ registers of ld are poison until wait::ld, or until their first use, which is th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
 from tessera_tools.sim import access
 from tessera_tools.sim.arrays import Array
-from tessera_tools.sim.blocks import joined
+from tessera_tools.sim.blocks import Joining, joined
 from tessera_tools.sim.decode import Context, Execute, Together, after_decoding, instruction
 from tessera_tools.sim.instructions.common import architecture_without
 from tessera_tools.sim.instructions.mma_registers import whole_warp
+from tessera_tools.sim.interfaces import HasLanes, Warps
 from tessera_tools.sim.machine import Cta
 from tessera_tools.sim.program import Address, Function, Operand, Program, Vector
 from tessera_tools.sim.tcgen05 import pair_of, same_group
@@ -37,9 +38,12 @@ from tessera_tools.sim.tensor_memory import (
     tensor_memory,
 )
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Wait, Warp, mask_of
+from tessera_tools.sim.warp import JointOutcome, Mask, Outcome, Wait, Warp, mask_of
 from tessera_tools.sim.warpgroup import Register, registers_of
 from tessera_tools.target import Feature, targets_with
+
+if TYPE_CHECKING:
+    from tessera_tools.sim.decode import Batched
 
 __all__ = ["cta_group", "require_target", "uniform"]
 
@@ -358,7 +362,7 @@ def load(ctx: Context) -> Execute:
     ctx.type("b32")
     target, *rest = ctx.operands()
     access.place(ctx, *_operands(ctx, rest, access))
-    return _load(ctx, access, target, None, None)
+    return _load(ctx, access, target, None, lambda values: values)
 
 
 @instruction("tcgen05.ld.red")
@@ -383,7 +387,7 @@ def load_red(ctx: Context) -> Execute:
         if absolute:
             found = np.abs(found)
         if type.name != "f32" or keeps:
-            function: Any = np.minimum if least else np.maximum
+            function = np.minimum if least else np.maximum
         else:
             function = np.fmin if least else np.fmax
         reduced = np.ascontiguousarray(function.reduce(found, axis=0))
@@ -395,7 +399,13 @@ def load_red(ctx: Context) -> Execute:
     return _load(ctx, access, target, result, reduce)
 
 
-def _load(ctx: Context, access: _Access, target: Operand, result: Operand | None, reduce: Any) -> Execute:
+def _load(
+    ctx: Context,
+    access: _Access,
+    target: Operand,
+    result: Operand | None,
+    reduce: Callable[[Array], Array],
+) -> Execute:
     slots = _slots(ctx, target, access.registers, write=True)
     extra = int(_slots(ctx, result, 1, write=True)[0]) if result is not None else None
     registers = frozenset(registers_of(ctx.inst, [target, *([result] if result is not None else [])]))
@@ -527,7 +537,7 @@ def fence_after(ctx: Context) -> Execute:
 
 
 @after_decoding
-def watch(program: Program, function: Function, code: list[Any], together: list[Any]) -> None:
+def watch(program: Program, function: Function, code: list[Execute], together: list[Together | None]) -> None:
     """Wrap the instructions that use registers of the function's loads."""
     span = range(function.start, function.end)
     watched: set[Register] = set()
@@ -543,12 +553,12 @@ def watch(program: Program, function: Function, code: list[Any], together: list[
         used = frozenset(registers_of(inst, inst.operands) & watched)
         if used:
             code[pc] = _watching(code[pc], used)
-            if together[pc] is not None:
-                together[pc] = _Together(together[pc])
+            if (joint := together[pc]) is not None:
+                together[pc] = _Together(joint)
 
 
 def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
-    def run(warp: Warp, mask: Mask) -> object:
+    def run(warp: Warp, mask: Mask) -> Outcome:
         loads = warp.state.get("tcgen05 loads")
         if loads:
             for each in loads:
@@ -569,19 +579,22 @@ def _watching(execute: Execute, used: frozenset[Register]) -> Execute:
     return run
 
 
-class _Together:
+_Several = TypeVar("_Several", bound=Warps)
+
+
+class _Together(Joining, Generic[_Several]):
     """Like `_watching`, for several warps, unless one of them has a load in flight."""
 
-    def __init__(self, execute: Together) -> None:
+    def __init__(self, execute: Callable[[_Several, HasLanes], JointOutcome]) -> None:
         self.execute = execute
 
-    def __call__(self, gang: Any, mask: Any) -> object:
+    def __call__(self, gang: _Several, mask: HasLanes) -> JointOutcome:
         if any(warp.state.get("tcgen05 loads") for warp in gang.warps):
             return NotImplemented
         return self.execute(gang, mask)
 
     @staticmethod
-    def join(closures: Sequence[Any]) -> Together:
+    def join(closures: Sequence[Batched]) -> Batched:
         """The closure for several instructions that differ only in their registers (sim/blocks.py)."""
         plain = joined([each.execute if isinstance(each, _Together) else each for each in closures])
         return _Together(plain) if any(isinstance(each, _Together) for each in closures) else plain

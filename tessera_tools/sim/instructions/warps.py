@@ -7,19 +7,18 @@ or without a lane that runs the instruction, is the finding `illegal`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.decode import Context, Execute, instruction
-from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.common import put
 from tessera_tools.sim.instructions.floating import element_of, extreme
+from tessera_tools.sim.interfaces import HasLanes, Warps
 from tessera_tools.sim.program import Operand
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import FULL, Mask, Warp, mask_of
+from tessera_tools.sim.warp import FULL, JointOutcome, Mask, Warp, mask_of
 
-Array = Any
 _LANES = np.arange(32, dtype=np.int64)
 
 
@@ -109,7 +108,7 @@ def shfl(ctx: Context) -> Execute:
     named = ctx.number(operands[4]) if synchronous else None
     whole = named is not None and named & FULL == FULL
 
-    def together(gang: Gang, mask: Mask) -> object:
+    def together(gang: Warps, mask: HasLanes) -> JointOutcome:
         ports = gang.ports
         if not mask.full or members is None:
             return NotImplemented
@@ -150,7 +149,7 @@ def vote(ctx: Context) -> Execute:
     def execute(warp: Warp, mask: Mask) -> None:
         bits = mask_of(warp.ports[a]).bits
         bits = (~bits if negated else bits) & mask.bits
-        value: Any = np.uint32(bits)
+        value: np.uint32 | bool = np.uint32(bits)
         if mode == "all":
             value = bits == mask.bits
         elif mode == "any":
@@ -190,7 +189,7 @@ def match(ctx: Context) -> Execute:
     return _by_members(execute, members)
 
 
-_REDUCTIONS: dict[str, Any] = {
+_REDUCTIONS: dict[str, np.ufunc] = {
     "add": np.add, "min": np.minimum, "max": np.maximum, "and": np.bitwise_and, "or": np.bitwise_or,
     "xor": np.bitwise_xor,
 }  # fmt: skip

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -24,13 +23,14 @@ from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.mma import and_popc
 from tessera_tools.sim.instructions.mma_registers import collect, distribute, ports_of, whole_warp
 from tessera_tools.sim.instructions.mma_runs import slots_of
+from tessera_tools.sim.interfaces import HasLanes
 from tessera_tools.sim.matrix_descriptor import k_major, mn_major
 from tessera_tools.sim.memory import SHARED_START
 from tessera_tools.sim.products import ACCUMULATORS, integer_product, multiply_accumulate, patterns_of
 from tessera_tools.sim.program import Operand, Vector
 from tessera_tools.sim.proxies import async_read, readable
 from tessera_tools.sim.types import TYPES
-from tessera_tools.sim.warp import Mask, Wait, Warp
+from tessera_tools.sim.warp import JointOutcome, Mask, Wait, Warp
 from tessera_tools.sim.warpgroup import (
     POISON,
     Decoded,
@@ -437,7 +437,7 @@ class _Product:
         self.start(warps, a_units, b_units, bool(scale[0]) ^ self.negated)
         return True
 
-    def together(self, gang: Gang, mask: Any) -> object:
+    def together(self, gang: Gang, mask: HasLanes) -> JointOutcome:
         """Issue the parts of the warps of a gang, warpgroup by warpgroup."""
         if gang.stats is not None or not mask.full:
             return NotImplemented

@@ -8,7 +8,7 @@ PTX does not specify which lane holds which element; here a lane holds a run of 
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 
@@ -130,7 +130,7 @@ def wmma_load(ctx: Context) -> Execute:
         found: list[Array] = []
         for part, places in tile.addresses(warp, address(warp), mask):
             if warp.stats is not None:
-                count_access(warp, part, f"wmma.load.{space}", line, places, tile.piece)
+                count_access(warp.stats, part, f"wmma.load.{space}", line, places, tile.piece)
             found.append(load(warp, part, space, places, tile.piece))
         raw = np.ascontiguousarray(np.concatenate(found)).view(np.uint8).reshape(tile.majors, -1)
         matrix = split(raw, bits)
@@ -139,7 +139,7 @@ def wmma_load(ctx: Context) -> Execute:
     return execute
 
 
-def _emit_bits(ports: list[int], fragment: Fragment, bits: int) -> Any:
+def _emit_bits(ports: list[int], fragment: Fragment, bits: int) -> Callable[[Warp, Array], None]:
     """Like `emit`, for elements narrower than a byte."""
     places = fragment.scatter
 
@@ -185,7 +185,7 @@ def wmma_store(ctx: Context) -> Execute:
         at = 0
         for part, places in tile.addresses(warp, address(warp), mask):
             if warp.stats is not None:
-                count_access(warp, part, f"wmma.store.{space}", line, places, tile.piece)
+                count_access(warp.stats, part, f"wmma.store.{space}", line, places, tile.piece)
             store(warp, part, space, places, tile.piece, content[at : at + part.count])
             at += part.count
 
