@@ -498,6 +498,8 @@ class Prefetch(NVVMOp, name="nvvm.prefetch", traits=(IN_ORDER,)):
             raise self.error("is uniform only with a cache level")
         if self.in_param_space is not None and self.tensormap is None:
             raise self.error("reads parameter space only for a tensormap")
+        if self.predicate is not None and self.tensormap is None:
+            raise self.error("predicate supported only on prefetch tensormap")
 
 
 class BulkStore(NVVMOp, name="nvvm.st.bulk", traits=(MemoryEffects(write("addr")),)):
