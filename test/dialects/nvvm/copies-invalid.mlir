@@ -85,3 +85,19 @@ llvm.func @prefetch_predicate(%a: !llvm.ptr, %e: i1) {
   nvvm.prefetch level =  L1, %a, predicate = %e : !llvm.ptr, i1
   llvm.return
 }
+
+// -----
+
+llvm.func @prefetch_priority(%g: !llvm.ptr<1>) {
+  // expected-error @below {{'nvvm.prefetch' op cache eviction priority supported only for cache level L2}}
+  nvvm.prefetch level =  L1, evict_priority =  evict_last, %g : !llvm.ptr<1>
+  llvm.return
+}
+
+// -----
+
+llvm.func @prefetch_priority_space(%a: !llvm.ptr) {
+  // expected-error @below {{'nvvm.prefetch' op cache eviction priority requires a global pointer}}
+  nvvm.prefetch level =  L2, evict_priority =  evict_last, %a : !llvm.ptr
+  llvm.return
+}
