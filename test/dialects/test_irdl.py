@@ -74,6 +74,21 @@ def test_the_dialect_is_known_to_that_run_alone() -> None:
             "array<i32: 1, 1>",
             "sum of elements in 'operandSegmentSizes' attribute must be equal to the number of operands",
         ),
+        (
+            "array<i32: 2, 1>",
+            "array<i32: -1, 1>",
+            "'operandSegmentSizes' attribute for specifying operand segments must have non-negative values",
+        ),
+        (
+            "array<i32: 2, 1>",
+            "array<i32: 1, 2>",
+            "element 1 in 'operandSegmentSizes' attribute must be equal to 0 or 1",
+        ),
+        (
+            " ({\n  ^bb0(%a: i32):\n    llvm.unreachable\n  })",
+            "",
+            "'cmath.loop' op unexpected number of regions: expected 1 but got 0",
+        ),
         ("%a: i32", "%a: i64", "expected 'i32' but got 'i64'"),
         ("^bb0(%a: i32):", "^bb0:", "expected region 0 to have 1 arguments but got 0"),
         ("    llvm.unreachable", "    cf.br ^bb1\n  ^bb1:\n    llvm.unreachable", None),
@@ -133,6 +148,19 @@ def test_files_of_definitions_add_up(tmp_path: Path) -> None:
     assert again.exit_code == 1
     assert "the dialect 'cmath' exists already" in again.stderr.decode()
     assert find_dialect("cmath") is None
+
+
+def test_a_single_operand_has_one_segment_element(tmp_path: Path) -> None:
+    path = tmp_path / "d.irdl.mlir"
+    path.write_text(
+        "irdl.dialect @d { irdl.operation @o { %0 = irdl.any "
+        "irdl.operands(x: %0, y: variadic %0, z: variadic %0) } }"
+    )
+    op = '"d.o"(%i, %i) {operandSegmentSizes = array<i32: 2, 0, 0>} : (i32, i32) -> ()'
+    text = f"func.func @f(%i: i32) {{\n  {op}\n  return\n}}\n"
+    _, _, stderr = ours(text, f"--irdl-file={path}")
+    assert errors(stderr) == ["element 0 in 'operandSegmentSizes' attribute must be equal to 1"]
+    assert errors(stderr) == errors(upstream(text, f"--irdl-file={path}")[2])
 
 
 def test_a_chain_of_alternatives(tmp_path: Path) -> None:

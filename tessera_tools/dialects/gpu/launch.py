@@ -202,11 +202,13 @@ class LaunchFunc(Op, name="gpu.launch_func", traits=(READ_WRITE,)):
         if function is None:
             raise self.error(f"kernel function '{self.kernel}' is undefined")
         if "function_type" not in function.attributes:
-            raise self.error(f"referenced kernel '{self.kernel}' is not a function")
+            failure = self.error(f"referenced kernel '{self.kernel}' is not a function")
+            failure.diagnostics[0].note("see the kernel definition here", function.location)
+            raise failure
 
     def verify_op(self) -> None:
         if len(self.cluster_size) not in (0, 3):
-            raise self.error("expects cluster sizes along x, y and z, or none")
+            raise self.error("cluster size must be all present")
         if not self.kernel.nested:
             raise self.error(
                 f"kernel '{self.kernel}' must name a module and a function, as in @module::@kernel"
@@ -352,7 +354,7 @@ class Launch(Op, name="gpu.launch", traits=(READ_WRITE,)):
 
     def verify_op(self) -> None:
         if len(self.cluster_size) not in (0, 3):
-            raise self.error("expects cluster sizes along x, y and z, or none")
+            raise self.error("cluster size must be all present")
         if not self.body.blocks:
             raise self.error("expected body with at least one block")
         if len(self.body.entry.arguments) < self._first_buffer:

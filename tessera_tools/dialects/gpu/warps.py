@@ -100,7 +100,13 @@ class WarpExecuteOnLane0(
             raise self.error("expected same number op arguments and block arguments.")
         end = entry.last_op
         if not isinstance(end, Yield):
-            raise self.error("expects regions to end with 'gpu.yield'")
+            failure = self.error(
+                f"expects regions to end with 'gpu.yield', found '{end.name if end is not None else 'no op'}'"
+            )
+            failure.diagnostics[0].note(
+                "in custom textual format, the absence of terminator implies 'gpu.yield'"
+            )
+            raise failure
         if len(end.operands) != len(self.results):
             raise self.error("expected same number of yield operands and return values.")
         for argument, value in zip(entry.arguments, self.args, strict=True):

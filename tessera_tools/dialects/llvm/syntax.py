@@ -181,6 +181,6 @@ class Mask(CustomDirective, name="Mask"):
 
 def shuffled(vector: Type | None, mask: DenseArrayAttr | None) -> Type | None:
     """The result type of a shuffle."""
-    if not isinstance(vector, VectorType) or mask is None:
+    if not isinstance(vector, VectorType) or not mask:
         return None
     return VectorType((len(mask),), vector.element, vector.scalable)

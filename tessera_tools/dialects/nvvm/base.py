@@ -73,7 +73,7 @@ class NVVMOp(LLVMOp):
 
     def ptx(self) -> str:
         """The instruction as PTX with `$0` … for the operands without the predicate; for a guarded op."""
-        raise self.error("cannot be guarded by a predicate in LLVM IR")
+        raise NotImplementedError(f"{self.name} has a predicate; its class needs the instruction's text")
 
     def guarded(self, e: Emitter, predicate: Value) -> None:
         """The instruction as inline PTX under `@predicate`."""

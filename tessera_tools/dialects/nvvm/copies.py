@@ -498,6 +498,13 @@ class Prefetch(NVVMOp, name="nvvm.prefetch", traits=(IN_ORDER,)):
             raise self.error("is uniform only with a cache level")
         if self.in_param_space is not None and self.tensormap is None:
             raise self.error("reads parameter space only for a tensormap")
+        if self.predicate is not None and self.tensormap is None:
+            raise self.error("predicate supported only on prefetch tensormap")
+        if self.evict_priority is not None:
+            if self.cache_level is None or self.cache_level.value != "L2":
+                raise self.error("cache eviction priority supported only for cache level L2")
+            if space(self.addr) != 1:
+                raise self.error("cache eviction priority requires a global pointer")
 
 
 class BulkStore(NVVMOp, name="nvvm.st.bulk", traits=(MemoryEffects(write("addr")),)):

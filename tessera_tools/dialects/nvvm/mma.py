@@ -218,7 +218,7 @@ class MmaSync(NVVMOp, name="nvvm.mma.sync", traits=(IN_ORDER,)):
         if (m, n, k) not in _mma_shapes(a, bits):
             raise self.error(f"unimplemented variant for MMA shape <{m}, {n}, {k}>")
         if a == "b1" and self.b1_op is None:
-            raise self.error("op requires b1Op attribute")
+            raise self.error("requires b1Op attribute")
         # The four quads of m8n8k4 multiply four matrices of f16 at once.
         together = 4 if (a, k) == ("f16", 4) else 1
         register = _REGISTERS.get(a, I32)

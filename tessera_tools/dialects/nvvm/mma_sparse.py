@@ -266,7 +266,7 @@ class MmaSp(_Product, name="nvvm.mma.sp.sync", traits=(IN_ORDER,)):
         if found != [value.type for value in self.operand_c]:
             raise self.error("ctype does not match dtype")
         if is_integer and self.int_overflow_behavior is None:
-            raise self.error("op requires intOverflowBehavior attribute")
+            raise self.error("requires intOverflowBehavior attribute")
         if not is_integer and self.int_overflow_behavior is not None:
             raise self.error(f"has intOverflowBehavior with {a}; only integers saturate")
         self._verify_kind(a, b, found)

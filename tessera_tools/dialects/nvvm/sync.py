@@ -107,12 +107,8 @@ class Barrier(NVVMOp, name="nvvm.barrier", traits=(SYNCHRONIZES,)):
     def verify_op(self) -> None:
         if self.number_of_threads is not None and self.barrier_id is None:
             raise self.error("barrier id is missing, it should be set between 0 to 15")
-        if self.reduction_op is not None and (self.barrier_id is not None and self.number_of_threads is None):
-            return
         if (self.reduction_op is None) is not (self.reduction_predicate is None):
-            raise self.error(
-                "reduction are only available when id is 0; reductionOp and its predicate go together"
-            )
+            raise self.error("reduction predicate and reduction operation must be specified together")
 
 
 class BarrierArrive(NVVMOp, name="nvvm.barrier.arrive", traits=(MemoryEffects(arrive()),)):
@@ -293,8 +289,10 @@ class FenceProxy(NVVMOp, name="nvvm.fence.proxy", traits=(READ_WRITE,)):
             raise self.error(
                 f"'{self.kind.value}' proxy kind is not supported; use fence.proxy.acquire or release"
             )
-        if (self.kind.value == "async.shared") is not (self.space is not None):
-            raise self.error("async_shared fence requires space attribute, and only it")
+        if self.kind.value == "async.shared" and self.space is None:
+            raise self.error("async_shared fence requires space attribute")
+        if self.kind.value != "async.shared" and self.space is not None:
+            raise self.error("only async_shared fence can have space attribute")
 
 
 GENERIC_PROXY, TENSORMAP_PROXY, ASYNC_PROXY = (ProxyKindAttr(k) for k in ("generic", "tensormap", "async"))

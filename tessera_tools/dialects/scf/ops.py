@@ -365,9 +365,11 @@ class While(
         ]
 
     def verify_op(self) -> None:
-        for number, inner in enumerate(self.regions):
-            if not inner.blocks:
-                raise self.error(f"region #{number} must have one block")
+        for number, (noun, inner) in enumerate(zip(("before", "after"), self.regions, strict=True)):
+            if len(inner.blocks) != 1:
+                raise self.error(
+                    f"region #{number} ('{noun}') failed to verify constraint: region with 1 blocks"
+                )
         condition, last = self.condition, ending(self, self.after, Yield)
         arguments = [a.type for a in self.before.entry.arguments]
         passed = [v.type for v in condition.args]

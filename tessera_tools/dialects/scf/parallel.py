@@ -78,8 +78,10 @@ class Reduce(Op, name="scf.reduce", traits=(TERMINATOR, RECURSIVE_MEMORY_EFFECTS
                 f"number of operands ({len(values)}) must match number of reductions ({len(self.regions)})"
             )
         for i, (body, value) in enumerate(zip(self.regions, values, strict=True)):
-            if not body.blocks:
-                raise self.error(f"{i}-th reduction has an empty body")
+            if len(body.blocks) != 1:
+                raise self.error(
+                    f"region #{i} ('reductions') failed to verify constraint: region with 1 blocks"
+                )
             if [a.type for a in body.entry.arguments] != [value.type, value.type]:
                 raise self.error(
                     f"expected two block arguments with type '{value.type}' in the {i}-th reduction region"
@@ -166,7 +168,10 @@ class Parallel(
             raise self.error("expects arguments for the induction variable to be of index type")
         reduce = self.body.entry.last_op
         if not isinstance(reduce, Reduce):
-            raise self.error("expects body to terminate with scf.reduce op")
+            failure = self.error("expects body to terminate with 'scf.reduce'")
+            if reduce is not None:
+                failure.diagnostics[0].note("terminator here", reduce.location)
+            raise failure
         sizes = (len(self.results), len(reduce.operands), len(self.inits))
         if sizes[0] != sizes[1]:
             raise self.error(

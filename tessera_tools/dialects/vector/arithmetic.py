@@ -75,9 +75,7 @@ class Reduction(Op, name="vector.reduction", traits=(PURE,)):
         if len(self.vector.type.shape) > 1:
             raise self.error(f"unsupported reduction rank: {len(self.vector.type.shape)}")
         if self.dest.type is not self.vector.type.element:
-            raise self.error(
-                f"expected the element type '{self.vector.type.element}' as result, but got '{self.dest.type}'"
-            )
+            raise self.error("failed to verify that source operand and result have same element type")
         _verify_kind(self, self.kind.value, self.dest.type)
 
 

@@ -291,11 +291,7 @@ class InsertStridedSlice(Op, name="vector.insert_strided_slice", traits=(PURE,))
 
 
 def _shuffled(mask: DenseArrayAttr | None, v1: Type) -> Type | None:
-    return (
-        with_shape(v1, [len(mask), *v1.shape[1:]])
-        if mask is not None and isinstance(v1, VectorType)
-        else None
-    )
+    return with_shape(v1, [len(mask), *v1.shape[1:]]) if mask and isinstance(v1, VectorType) else None
 
 
 class Shuffle(Op, name="vector.shuffle", traits=(PURE,)):
@@ -321,8 +317,6 @@ class Shuffle(Op, name="vector.shuffle", traits=(PURE,)):
         if first.shape[1:] != second.shape[1:]:
             raise self.error("dimension mismatch")
         count = (first.shape[0] if first.shape else 1) + (second.shape[0] if second.shape else 1)
-        if not len(self.mask):
-            raise self.error("invalid mask length")
         for i, number in enumerate(self.mask.values):
             if not -1 <= number < count:
                 raise self.error(f"mask index #{i + 1} out of range")

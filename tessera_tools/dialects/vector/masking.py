@@ -125,7 +125,7 @@ class Mask(
 
     def verify_op(self) -> None:
         if self.body.entry.arguments:
-            raise self.error("expects a region without arguments")
+            raise self.error("region should have no arguments")
         if self.passthru is not None and not self.results:
             raise self.error("expects a result if passthru operand is provided")
         ops = list(self.body.entry)
@@ -136,10 +136,10 @@ class Mask(
             raise self.error("expects only one operation to mask")
         if len(end.operands) != len(self.results):
             raise self.error("expects number of results to match mask region yield operands")
-        if [value.type for value in end.operands] != self.result_types:
-            raise self.error("expects result types to match the types of mask region yield operands")
         masked = self.masked
         if masked is None:
+            if [value.type for value in end.operands] != self.result_types:
+                raise self.error("expects result types to match the types of mask region yield operands")
             return
         expected = _mask_of(masked)
         if expected is None:

@@ -41,10 +41,10 @@ class Broadcast(Op, name="vector.broadcast", traits=(PURE,)):
         source, target = self.source.type, self.vector.type
         if not isinstance(source, VectorType):
             if source is not target.element:
-                raise self.error("source and result element types must be the same")
+                raise self.error("failed to verify that source operand and result have same element type")
             return
         if source.element is not target.element:
-            raise self.error("source and result element types must be the same")
+            raise self.error("failed to verify that source operand and result have same element type")
         if len(source.shape) > len(target.shape):
             raise self.error("source rank higher than destination rank")
         lead = len(target.shape) - len(source.shape)

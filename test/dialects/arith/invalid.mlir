@@ -157,3 +157,11 @@ func.func @regions(%a: i1) {
   "scf.if"(%a) ({}) : (i1) -> ()
   return
 }
+
+// -----
+
+func.func @overflow_shape(%a: vector<4xi32>) {
+  // expected-error @below {{'arith.addui_extended' op all non-scalar operands/results must have the same shape and base type}}
+  %0, %1 = "arith.addui_extended"(%a, %a) : (vector<4xi32>, vector<4xi32>) -> (vector<4xi32>, vector<8xi1>)
+  return
+}

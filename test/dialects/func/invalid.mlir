@@ -117,3 +117,30 @@ func.func @outer() {
   }
   return
 }
+
+// -----
+
+func.func @indirect_inputs(%f: (i32) -> (), %x: f32) {
+  // expected-error @below {{'func.call_indirect' op failed to verify that callee input types match argument types}}
+  "func.call_indirect"(%f, %x) : ((i32) -> (), f32) -> ()
+  return
+}
+
+// -----
+
+func.func @indirect_results(%f: () -> i32) {
+  // expected-error @below {{'func.call_indirect' op failed to verify that callee result types match result types}}
+  %0 = "func.call_indirect"(%f) : (() -> i32) -> f32
+  return
+}
+
+// -----
+
+func.func private @result_callee() -> i32
+func.func @result_type() {
+  // expected-error @below {{'func.call' op result type mismatch at index 0}}
+  // expected-note @below {{function result types: 'i32'}}
+  // expected-note @below {{op result types: 'f32'}}
+  %0 = "func.call"() <{callee = @result_callee}> : () -> f32
+  return
+}

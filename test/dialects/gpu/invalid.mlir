@@ -367,3 +367,164 @@ func.func @terminator() {
   // expected-error @below {{'gpu.terminator' op expects parent op 'gpu.launch'}}
   gpu.terminator
 }
+
+// -----
+
+module {
+  gpu.module @kernels {
+    gpu.func @f() kernel {
+      gpu.return
+    }
+  }
+  func.func @host(%i: index) {
+    // expected-error @below {{'gpu.launch_func' op expected the closest surrounding module to have the 'gpu.container_module' attribute}}
+    gpu.launch_func @kernels::@f blocks in (%i, %i, %i) threads in (%i, %i, %i)
+    return
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    // expected-note @below {{see the kernel definition here}}
+    memref.global "private" @f : memref<4xf32>
+  }
+  func.func @host(%i: index) {
+    // expected-error @below {{'gpu.launch_func' op referenced kernel '@kernels::@f' is not a function}}
+    gpu.launch_func @kernels::@f blocks in (%i, %i, %i) threads in (%i, %i, %i)
+    return
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @f() {
+      gpu.return
+    }
+  }
+  func.func @host(%i: index) {
+    // expected-error @below {{'gpu.launch_func' op kernel function is missing the 'gpu.kernel' attribute}}
+    gpu.launch_func @kernels::@f blocks in (%i, %i, %i) threads in (%i, %i, %i)
+    return
+  }
+}
+
+// -----
+
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @f(%x: f32) kernel {
+      gpu.return
+    }
+  }
+  func.func @host(%i: index) {
+    // expected-error @below {{'gpu.launch_func' op got 0 kernel operands but expected 1}}
+    gpu.launch_func @kernels::@f blocks in (%i, %i, %i) threads in (%i, %i, %i)
+    return
+  }
+}
+
+// -----
+
+func.func @cluster_sizes(%i: index) {
+  // expected-error @below {{'gpu.launch' op cluster size must be all present}}
+  "gpu.launch"(%i, %i, %i, %i, %i, %i, %i) <{operandSegmentSizes = array<i32: 0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0>}> ({
+    gpu.terminator
+  }) : (index, index, index, index, index, index, index) -> ()
+  return
+}
+
+// -----
+
+func.func @region_arguments(%i: index) {
+  // expected-error @below {{'gpu.launch' op unexpected number of region arguments}}
+  "gpu.launch"(%i, %i, %i, %i, %i, %i) <{operandSegmentSizes = array<i32: 0, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0>}> ({
+  ^bb0(%a: index):
+    gpu.terminator
+  }) : (index, index, index, index, index, index) -> ()
+  return
+}
+
+// -----
+
+gpu.module @kernels {
+  // expected-error @below {{'gpu.func' op expected body with at least one block}}
+  "gpu.func"() <{function_type = () -> ()}> ({
+  }) {sym_name = "f"} : () -> ()
+}
+
+// -----
+
+func.func @no_yield(%x: f32) {
+  // expected-error @below {{expected gpu.yield op in region}}
+  %0 = "gpu.all_reduce"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    llvm.unreachable
+  }) : (f32) -> f32
+  return
+}
+
+// -----
+
+func.func @stride_alone(%x: f32) {
+  // expected-error @below {{'gpu.subgroup_reduce' op cluster stride can only be specified if cluster size is specified}}
+  %0 = "gpu.subgroup_reduce"(%x) <{cluster_stride = 4 : i32, op = #gpu<all_reduce_op add>}> : (f32) -> f32
+  return
+}
+
+// -----
+
+func.func @warp_region(%i: index) {
+  // expected-error @below {{'gpu.warp_execute_on_lane_0' op region #0 ('warpRegion') failed to verify constraint: region with 1 blocks}}
+  "gpu.warp_execute_on_lane_0"(%i) <{warp_size = 32 : i64}> ({
+  }) : (index) -> ()
+  return
+}
+
+// -----
+
+func.func @warp_end(%i: index) {
+  // expected-error @below {{'gpu.warp_execute_on_lane_0' op expects regions to end with 'gpu.yield', found 'llvm.unreachable'}}
+  // expected-note @below {{in custom textual format, the absence of terminator implies 'gpu.yield'}}
+  "gpu.warp_execute_on_lane_0"(%i) <{warp_size = 32 : i64}> ({
+    llvm.unreachable
+  }) : (index) -> ()
+  return
+}
+
+// -----
+
+func.func @yield_type(%x: f32) {
+  // expected-error @below {{incorrect gpu.yield type}}
+  %0 = "gpu.all_reduce"(%x) ({
+  ^bb0(%a: f32, %b: f32):
+    %y = arith.constant 1.0 : f64
+    "gpu.yield"(%y) : (f64) -> ()
+  }) : (f32) -> f32
+  return
+}
+
+// -----
+
+func.func @distributed_scalar(%i: index) {
+  // expected-error @below {{'gpu.warp_execute_on_lane_0' op expected vector type for distributed operands.}}
+  %0 = gpu.warp_execute_on_lane_0(%i)[32] -> (f32) {
+    %1 = arith.constant dense<1.0> : vector<32xf32>
+    gpu.yield %1 : vector<32xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @distributed_rank(%i: index) {
+  // expected-error @below {{'gpu.warp_execute_on_lane_0' op expected distributed vectors to have same rank and element type.}}
+  %0 = gpu.warp_execute_on_lane_0(%i)[32] -> (vector<1x1xf32>) {
+    %1 = arith.constant dense<1.0> : vector<32xf32>
+    gpu.yield %1 : vector<32xf32>
+  }
+  return
+}

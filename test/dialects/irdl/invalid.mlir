@@ -117,3 +117,18 @@ irdl.dialect @d {
   // expected-error @below {{expects parent op to be one of 'irdl.type, irdl.attribute, irdl.operation'}}
   %0 = irdl.any
 }
+
+// -----
+
+// expected-error @below {{'irdl.dialect' op region #0 ('body') failed to verify constraint: region with 1 blocks}}
+"irdl.dialect"() <{sym_name = "d"}> ({
+}) : () -> ()
+
+// -----
+
+irdl.dialect @d {
+  irdl.type @t {
+    // expected-error @below {{'irdl.any_of' op expected 1 or more operands, but found 0}}
+    %0 = "irdl.any_of"() : () -> !irdl.attribute
+  }
+}

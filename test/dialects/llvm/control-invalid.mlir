@@ -151,3 +151,28 @@ llvm.func @caller() {
   llvm.call @callee() : () -> () loc(unknown)
   llvm.return
 } loc(fused<#program>["f.c":2:1])
+
+// -----
+
+llvm.func @case_operands(%f: i32, %x: f32) {
+  // expected-error @below {{'llvm.switch' op 'case_operand_segments' must add up to the number of case operands}}
+  "llvm.switch"(%f, %x)[^bb1, ^bb2] <{case_operand_segments = array<i32: 0>, case_values = dense<1> : vector<1xi32>, operandSegmentSizes = array<i32: 1, 0, 1>}> : (i32, f32) -> ()
+^bb1:
+  llvm.return
+^bb2:
+  llvm.return
+}
+
+// -----
+
+llvm.func @return_of_void(%x: i32) {
+  // expected-error @below {{'llvm.return' op expected no operands, as the function returns void}}
+  llvm.return %x : i32
+}
+
+// -----
+
+llvm.func @return_of_nothing() -> i32 {
+  // expected-error @below {{'llvm.return' op expected one operand of type 'i32'}}
+  llvm.return
+}

@@ -93,3 +93,107 @@ llvm.func @scopes(%p: !llvm.ptr) {
   %0 = llvm.load %p {alias_scopes = [@scopes]} : !llvm.ptr -> i64
   llvm.return
 }
+
+// -----
+
+llvm.func @alignment(%p: !llvm.ptr) {
+  // expected-error @below {{'llvm.load' op alignment must be a power of two, but is 3}}
+  %0 = llvm.load %p {alignment = 3 : i64} : !llvm.ptr -> i32
+  llvm.return
+}
+
+// -----
+
+llvm.func @alloca_type(%n: i32) {
+  // expected-error @below {{custom op 'llvm.alloca' expected a function type with one argument and one result}}
+  %0 = llvm.alloca %n x f32 : () -> !llvm.ptr
+  llvm.return
+}
+
+// -----
+
+llvm.func @atomic_alignment(%p: !llvm.ptr) {
+  // expected-error @below {{'llvm.load' op expected alignment for atomic access}}
+  %0 = llvm.load %p atomic monotonic : !llvm.ptr -> i32
+  llvm.return
+}
+
+// -----
+
+llvm.func @dynamic_indices(%p: !llvm.ptr, %i: i32) {
+  // expected-error @below {{'llvm.getelementptr' op expected 0 dynamic indices, as its attribute says, but found 1}}
+  %0 = "llvm.getelementptr"(%p, %i) <{elem_type = f32, noWrapFlags = 0 : i32, rawConstantIndices = array<i32: 0>}> : (!llvm.ptr, i32) -> !llvm.ptr
+  llvm.return
+}
+
+// -----
+
+llvm.func @rmw_ordering(%p: !llvm.ptr, %v: i32) {
+  // expected-error @below {{'llvm.atomicrmw' op expected at least 'monotonic' ordering}}
+  %0 = llvm.atomicrmw add %p, %v unordered : !llvm.ptr, i32
+  llvm.return
+}
+
+// -----
+
+llvm.func @cmpxchg_ordering(%p: !llvm.ptr, %v: i32) {
+  // expected-error @below {{'llvm.cmpxchg' op ordering must be at least 'monotonic'}}
+  %0 = llvm.cmpxchg %p, %v, %v unordered monotonic : !llvm.ptr, i32
+  llvm.return
+}
+
+// -----
+
+llvm.func @cmpxchg_failure(%p: !llvm.ptr, %v: i32) {
+  // expected-error @below {{'llvm.cmpxchg' op failure ordering cannot be 'release' or 'acq_rel'}}
+  %0 = llvm.cmpxchg %p, %v, %v monotonic release : !llvm.ptr, i32
+  llvm.return
+}
+
+// -----
+
+llvm.func @fence_ordering() {
+  // expected-error @below {{'llvm.fence' op can be given only acquire, release, acq_rel, and seq_cst orderings}}
+  llvm.fence monotonic
+  llvm.return
+}
+
+// -----
+
+llvm.func @scope_without_ordering(%p: !llvm.ptr) {
+  // expected-error @below {{'llvm.load' op expected syncscope to be null for non-atomic access}}
+  %0 = "llvm.load"(%p) <{ordering = 0 : i64, syncscope = "block"}> : (!llvm.ptr) -> i32
+  llvm.return
+}
+
+// -----
+
+llvm.func @struct_index(%p: !llvm.ptr) {
+  // expected-error @below {{'llvm.getelementptr' op index 1 indexing a struct is out of bounds}}
+  %0 = llvm.getelementptr %p[0, 2] : (!llvm.ptr) -> !llvm.ptr, !llvm.struct<(i32, f32)>
+  llvm.return
+}
+
+// -----
+
+llvm.func @scalar_index(%p: !llvm.ptr) {
+  // expected-error @below {{'llvm.getelementptr' op type 'i32' cannot be indexed (index #1)}}
+  %0 = llvm.getelementptr %p[0, 2] : (!llvm.ptr) -> !llvm.ptr, i32
+  llvm.return
+}
+
+// -----
+
+llvm.func @dereferenceable_words(%p: !llvm.ptr) {
+  // expected-error @below {{custom op 'llvm.load' expected 'bytes = <integer>' or 'mayBeNull = true|false'}}
+  %0 = llvm.load %p dereferenceable<size = 8> : !llvm.ptr -> !llvm.ptr
+  llvm.return
+}
+
+// -----
+
+llvm.func @dereferenceable_bytes(%p: !llvm.ptr) {
+  // expected-error @below {{'llvm.dereferenceable' needs the parameter 'bytes'}}
+  %0 = "llvm.load"(%p) <{dereferenceable = #llvm.dereferenceable<mayBeNull = true>, ordering = 0 : i64}> : (!llvm.ptr) -> !llvm.ptr
+  llvm.return
+}

@@ -98,3 +98,108 @@ llvm.func @complex() {
   %0 = llvm.mlir.constant(dense<(0, 1)> : tensor<2xcomplex<i32>>) : !llvm.array<2 x i32>
   llvm.return
 }
+
+// -----
+
+llvm.func @shuffle_mask(%v: vector<4xi32>) {
+  // expected-error @below {{'llvm.shufflevector' op mask value 8 is out of range [-1, 8)}}
+  %0 = llvm.shufflevector %v, %v [0, 8] : vector<4xi32>
+  llvm.return
+}
+
+// -----
+
+llvm.func @address_of_nothing() {
+  // expected-error @below {{'llvm.mlir.addressof' op must reference a global defined by 'llvm.mlir.global', 'llvm.mlir.alias' or 'llvm.func' or 'llvm.mlir.ifunc'}}
+  %0 = llvm.mlir.addressof @nothing : !llvm.ptr
+  llvm.return
+}
+
+// -----
+
+llvm.mlir.global internal @shared() {addr_space = 3 : i32} : i32
+llvm.func @address_space() {
+  // expected-error @below {{'llvm.mlir.addressof' op pointer address space must match address space of the referenced global or alias}}
+  %0 = llvm.mlir.addressof @shared : !llvm.ptr
+  llvm.return
+}
+
+// -----
+
+// expected-error @below {{custom op 'llvm.func' expected a name for every parameter or for none}}
+llvm.func @names(%x: i32, i32)
+
+// -----
+
+// expected-error @below {{custom op 'llvm.func' expected zero or one function result, found 2}}
+llvm.func @results() -> (i32, i32)
+
+// -----
+
+// expected-error @below {{'llvm.mlir.global' op cannot have both initializer value and region}}
+"llvm.mlir.global"() <{addr_space = 0 : i32, global_type = i32, linkage = #llvm.linkage<internal>, sym_name = "both", value = 1 : i32}> ({
+  %0 = llvm.mlir.constant(1 : i32) : i32
+  llvm.return %0 : i32
+}) : () -> ()
+
+// -----
+
+// expected-error @below {{'llvm.mlir.global' op alignment attribute is not a power of 2: 3}}
+llvm.mlir.global internal @alignment(1 : i32) {alignment = 3 : i64} : i32
+
+// -----
+
+// expected-error @below {{'llvm.mlir.global' op address space must not be negative}}
+llvm.mlir.global internal @space(1 : i32) {addr_space = -1 : i32} : i32
+
+// -----
+
+// expected-error @below {{'llvm.mlir.global' op expects type to be a valid element type for an LLVM global}}
+llvm.mlir.global internal @type() : !llvm.void
+
+// -----
+
+// expected-error @below {{'llvm.mlir.global' op expected array type for 'appending' linkage, but got 'i32'}}
+llvm.mlir.global appending @appended() : i32
+
+// -----
+
+// expected-error @below {{'llvm.mlir.global' op global with target extension type can only be initialized with zero-initializer}}
+llvm.mlir.global internal @extension(1 : i32) : !llvm.target<"spirv.Image", i32, 0>
+
+// -----
+
+// expected-error @below {{'llvm.mlir.global' op requires an i8 array type of the length equal to that of the string attribute}}
+llvm.mlir.global internal constant @string("abc") : !llvm.array<2 x i8>
+
+// -----
+
+// expected-error @below {{'llvm.func' op external functions must have 'external' or 'extern_weak' linkage, got 'internal'}}
+llvm.func internal @external()
+
+// -----
+
+// expected-error @below {{custom op 'llvm.mlir.global' type can only be omitted for string globals}}
+llvm.mlir.global internal @omitted(1 : i32)
+
+// -----
+
+llvm.mlir.global internal @effects() : i32 {
+  %0 = llvm.mlir.zero : !llvm.ptr
+  // expected-error @below {{'llvm.load' op ops with side effects not allowed in global initializers}}
+  %1 = llvm.load %0 : !llvm.ptr -> i32
+  llvm.return %1 : i32
+}
+
+// -----
+
+// expected-error @below {{custom op 'llvm.func' unknown linkage, visibility or calling convention 'mystery'}}
+llvm.func mystery @linkage()
+
+// -----
+
+llvm.func @empty_mask(%v: vector<4xi32>) {
+  // expected-error @below {{'llvm.shufflevector' op has operands that determine no type for 'res': vector of the mask's length}}
+  %0 = "llvm.shufflevector"(%v, %v) <{mask = array<i32>}> : (vector<4xi32>, vector<4xi32>) -> vector<4xi32>
+  llvm.return
+}

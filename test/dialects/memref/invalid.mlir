@@ -408,3 +408,110 @@ func.func @symbols() {
   %0 = memref.alloc() : memref<4xf32, affine_map<(d0)[s0] -> (d0 + s0)>>
   return
 }
+
+// -----
+
+func.func @atomic_type(%m: memref<4xf32>, %i: index, %v: f64) {
+  // expected-error @below {{'memref.atomic_rmw' op failed to verify that value type matches element type of memref}}
+  %0 = memref.atomic_rmw addf %v, %m[%i] : (f64, memref<4xf32>) -> f64
+  return
+}
+
+// -----
+
+func.func @atomic_float(%m: memref<4xi32>, %i: index, %v: i32) {
+  // expected-error @below {{'memref.atomic_rmw' op with kind 'addf' expects a floating-point type}}
+  %0 = memref.atomic_rmw addf %v, %m[%i] : (i32, memref<4xi32>) -> i32
+  return
+}
+
+// -----
+
+func.func @atomic_integer(%m: memref<4xf32>, %i: index, %v: f32) {
+  // expected-error @below {{'memref.atomic_rmw' op with kind 'addi' expects an integer type}}
+  %0 = memref.atomic_rmw addi %v, %m[%i] : (f32, memref<4xf32>) -> f32
+  return
+}
+
+// -----
+
+func.func @generic_argument(%m: memref<4xf32>, %i: index, %v: f32) {
+  // expected-error @below {{'memref.generic_atomic_rmw' op expected block argument of the same type result type}}
+  %0 = "memref.generic_atomic_rmw"(%m, %i) ({
+  ^bb0(%a: i32):
+    memref.atomic_yield %v : f32
+  }) : (memref<4xf32>, index) -> f32
+  return
+}
+
+// -----
+
+func.func @generic_yield(%m: memref<4xf32>, %i: index, %v: i32) {
+  %0 = memref.generic_atomic_rmw %m[%i] : memref<4xf32> {
+  ^bb0(%a: f32):
+    // expected-error @below {{'memref.atomic_yield' op types mismatch between yield op: 'i32' and its parent: 'f32'}}
+    memref.atomic_yield %v : i32
+  }
+  return
+}
+
+// -----
+
+func.func @prefetch_indices(%m: memref<4x4xf32>, %i: index) {
+  // expected-error @below {{'memref.prefetch' op too few indices}}
+  "memref.prefetch"(%m, %i) <{isDataCache = true, isWrite = false, localityHint = 3 : i32}> : (memref<4x4xf32>, index) -> ()
+  return
+}
+
+// -----
+
+// expected-error @below {{'memref.global' op initial value should be a unit or elements attribute, but got 1.000000e+00 : f32}}
+"memref.global"() <{initial_value = 1.0 : f32, sym_name = "number", sym_visibility = "private", type = memref<2xf32>}> : () -> ()
+
+// -----
+
+func.func @reshape_elements(%m: memref<4xf32>, %s: memref<1xindex>) {
+  // expected-error @below {{'memref.reshape' op element types of source and destination memref types should be the same}}
+  %0 = memref.reshape %m(%s) : (memref<4xf32>, memref<1xindex>) -> memref<4xi32>
+  return
+}
+
+// -----
+
+func.func @reshape_layout(%m: memref<4xf32, strided<[2]>>, %s: memref<1xindex>) {
+  // expected-error @below {{'memref.reshape' op source memref type should have identity affine map}}
+  %0 = memref.reshape %m(%s) : (memref<4xf32, strided<[2]>>, memref<1xindex>) -> memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @reshape_result_layout(%m: memref<4xf32>, %s: memref<1xindex>) {
+  // expected-error @below {{'memref.reshape' op result memref type should have identity affine map}}
+  %0 = memref.reshape %m(%s) : (memref<4xf32>, memref<1xindex>) -> memref<4xf32, strided<[2]>>
+  return
+}
+
+// -----
+
+func.func @assumed_alignment(%m: memref<4xf32>) {
+  // expected-error @below {{'memref.assume_alignment' op alignment must be power of 2}}
+  %0 = memref.assume_alignment %m, 12 : memref<4xf32>
+  return
+}
+
+// -----
+
+func.func @group_size(%m: memref<4x4xf32>) {
+  // expected-error @below {{'memref.collapse_shape' op collapsed dim size (15) must equal reassociation group size (16)}}
+  %0 = memref.collapse_shape %m [[0, 1]] : memref<4x4xf32> into memref<15xf32>
+  return
+}
+
+// -----
+
+func.func @expanded_size(%m: memref<15xf32>) {
+  // expected-error @below {{'memref.expand_shape' op collapsed dim size (15) must equal reassociation group size (16)}}
+  %0 = memref.expand_shape %m [[0, 1]] output_shape [4, 4] : memref<15xf32> into memref<4x4xf32>
+  return
+}

@@ -32,3 +32,9 @@ llvm.func @value(!llvm.ptr {llvm.byval = i32, nvvm.grid_constant = 1 : i32}) att
 
 // expected-error @below {{'"nvvm.grid_constant"' attribute requires the argument to also have attribute 'llvm.byval'}}
 llvm.func @no_copy(!llvm.ptr {nvvm.grid_constant}) attributes {nvvm.kernel}
+
+// -----
+
+// expected-error @below {{'gpu.module' op Minimum NVVM target SM version is sm_20}}
+gpu.module @old [#nvvm.target<chip = "sm_10">] {
+}

@@ -69,3 +69,87 @@ llvm.func @exponents(%a: f32) {
   %0 = nvvm.convert.f32x2.to.f8x2 %a, %a {rnd = #nvvm.fp_rnd_mode<rn>} : i16 (f8E8M0FNU)
   llvm.return
 }
+
+// -----
+
+llvm.func @ldmatrix_number(%p: !llvm.ptr<3>) {
+  // expected-error @below {{'nvvm.ldmatrix' op expected num attribute to be 1, 2 or 4}}
+  %0 = nvvm.ldmatrix %p {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<row>, num = 3 : i32, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>} : (!llvm.ptr<3>) -> i32
+  llvm.return
+}
+
+// -----
+
+llvm.func @stmatrix_number(%p: !llvm.ptr<3>, %i: i32) {
+  // expected-error @below {{'nvvm.stmatrix' op expected num attribute to be 1, 2 or 4}}
+  nvvm.stmatrix %p, %i, %i, %i {eltType = #nvvm.ld_st_matrix_elt_type<b16>, layout = #nvvm.mma_layout<col>, shape = #nvvm.ld_st_matrix_shape<m = 8, n = 8>} : !llvm.ptr<3>, i32, i32, i32
+  llvm.return
+}
+
+// -----
+
+llvm.func @types_of_operands(%h: vector<2xf16>) {
+  // expected-error @below {{custom op 'nvvm.mma.sync' expected one type for each of A, B and C, and one result type}}
+  %0 = nvvm.mma.sync A[%h] B[%h] C[%h] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 16, n = 8, k = 16>} : (vector<2xf16>, vector<2xf16>) -> !llvm.struct<(vector<2xf16>, vector<2xf16>)>
+  llvm.return
+}
+
+// -----
+
+llvm.func @no_operands() {
+  // expected-error @below {{'nvvm.mma.sync' op needs operands for A, B and C}}
+  %0 = "nvvm.mma.sync"() <{layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 16, n = 8, k = 16>, operandSegmentSizes = array<i32: 0, 0, 0>}> : () -> !llvm.struct<(f32)>
+  llvm.return
+}
+
+// -----
+
+llvm.func @no_element_type(%i: i32) {
+  // expected-error @below {{'nvvm.mma.sync' op needs multiplicandAPtxType and multiplicandBPtxType, which cannot be inferred from the operands}}
+  %0 = nvvm.mma.sync A[%i] B[%i] C[%i] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 16, n = 8, k = 16>} : (i32, i32, i32) -> !llvm.struct<(i32, i32)>
+  llvm.return
+}
+
+// -----
+
+llvm.func @no_accumulator(%h: vector<2xf16>, %w: vector<8xi32>) {
+  // expected-error @below {{'nvvm.mma.sync' op has no accumulator type for 'vector<8xi32>'}}
+  %0 = nvvm.mma.sync A[%h] B[%h] C[%w] {layoutA = #nvvm.mma_layout<row>, layoutB = #nvvm.mma_layout<col>, shape = #nvvm.shape<m = 16, n = 8, k = 16>} : (vector<2xf16>, vector<2xf16>, vector<8xi32>) -> !llvm.struct<(vector<2xf16>, vector<2xf16>)>
+  llvm.return
+}
+
+// -----
+
+llvm.func @wgmma_extents(%d: i64) {
+  %z = llvm.mlir.undef : !llvm.struct<(f32, f32, f32, f32)>
+  // expected-error @below {{custom op 'nvvm.wgmma.mma_async' expected 'm', 'n' and 'k'}}
+  %0 = nvvm.wgmma.mma_async %d, %d, %z, <m = 64, n = 8, l = 16>, D[<f32>, <zero>], A[<f16>, <one>, <row>], B[<f16>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32)>
+  llvm.return
+}
+
+// -----
+
+llvm.func @wgmma_m(%d: i64) {
+  %z = llvm.mlir.undef : !llvm.struct<(f32, f32, f32, f32)>
+  // expected-error @below {{'nvvm.wgmma.mma_async' op shape 'm' must be 64}}
+  %0 = nvvm.wgmma.mma_async %d, %d, %z, <m = 32, n = 8, k = 16>, D[<f32>, <zero>], A[<f16>, <one>, <row>], B[<f16>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32)>
+  llvm.return
+}
+
+// -----
+
+llvm.func @wgmma_n(%d: i64) {
+  %z = llvm.mlir.undef : !llvm.struct<(f32, f32, f32, f32)>
+  // expected-error @below {{'nvvm.wgmma.mma_async' op has shape n = 12; expected a multiple of 8 from 8 to 256}}
+  %0 = nvvm.wgmma.mma_async %d, %d, %z, <m = 64, n = 12, k = 16>, D[<f32>, <zero>], A[<f16>, <one>, <row>], B[<f16>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32)>
+  llvm.return
+}
+
+// -----
+
+llvm.func @wgmma_k(%d: i64) {
+  %z = llvm.mlir.undef : !llvm.struct<(f32, f32, f32, f32)>
+  // expected-error @below {{'nvvm.wgmma.mma_async' op shape 'k' must be 16 for input type f16}}
+  %0 = nvvm.wgmma.mma_async %d, %d, %z, <m = 64, n = 8, k = 8>, D[<f32>, <zero>], A[<f16>, <one>, <row>], B[<f16>, <one>, <col>] : !llvm.struct<(f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32)>
+  llvm.return
+}

@@ -149,7 +149,7 @@ SPARSE_SCALED = next(v for v in scaled_variants() if v.op == "mma.sp.block_scale
          "unimplemented variant for MMA shape <8, 8, 4>"),
         (HALF._replace(attributes=shape(64)), "unimplemented variant for MMA shape <16, 8, 64>"),
         (HALF._replace(sums=(4, "i32")), "Could not match types for the C operands"),
-        (BYTES._replace(attributes=f"{types('s8', 's8')}, {shape(32)}"), "op requires intOverflowBehavior attribute"),
+        (BYTES._replace(attributes=f"{types('s8', 's8')}, {shape(32)}"), "requires intOverflowBehavior attribute"),
         (BYTES._replace(attributes=f"{types('s8', 's4')}, {shape(32)}"), "multiplies s8 by s4; expected s8 or u8"),
         (HALF._replace(attributes=f"intOverflowBehavior = #nvvm.mma_int_overflow<wrapped>, {shape(16)}"),
          "has intOverflowBehavior with f16; only integers saturate"),

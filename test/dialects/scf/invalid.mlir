@@ -232,3 +232,158 @@ func.func @forall_combines(%n: index) {
   }
   return
 }
+
+// -----
+
+func.func @forall_results(%t: tensor<4xf32>) {
+  // expected-error @below {{'scf.forall' op produces 2 results, but has only 1 outputs}}
+  %0:2 = "scf.forall"(%t) <{operandSegmentSizes = array<i32: 0, 0, 0, 1>, staticLowerBound = array<i64: 0>, staticStep = array<i64: 1>, staticUpperBound = array<i64: 4>}> ({
+  ^bb0(%k: index, %a: tensor<4xf32>):
+    scf.forall.in_parallel {
+    }
+  }) : (tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @forall_body() {
+  // expected-error @below {{'scf.forall' op region #0 ('region') failed to verify constraint: region with 1 blocks}}
+  "scf.forall"() <{operandSegmentSizes = array<i32: 0, 0, 0, 0>, staticLowerBound = array<i64: 0>, staticStep = array<i64: 1>, staticUpperBound = array<i64: 4>}> ({
+  }) : () -> ()
+  return
+}
+
+// -----
+
+func.func @forall_index() {
+  // expected-error @below {{'scf.forall' op expects 0-th block argument to be an index}}
+  "scf.forall"() <{operandSegmentSizes = array<i32: 0, 0, 0, 0>, staticLowerBound = array<i64: 0>, staticStep = array<i64: 1>, staticUpperBound = array<i64: 4>}> ({
+  ^bb0(%k: i32):
+    scf.forall.in_parallel {
+    }
+  }) : () -> ()
+  return
+}
+
+// -----
+
+func.func @forall_output(%t: tensor<4xf32>) {
+  // expected-error @below {{'scf.forall' op type mismatch between 0-th output and corresponding block argument}}
+  %0 = "scf.forall"(%t) <{operandSegmentSizes = array<i32: 0, 0, 0, 1>, staticLowerBound = array<i64: 0>, staticStep = array<i64: 1>, staticUpperBound = array<i64: 4>}> ({
+  ^bb0(%k: index, %a: tensor<8xf32>):
+    scf.forall.in_parallel {
+    }
+  }) : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @while_types(%x: i32, %c: i1) {
+  // expected-error @below {{custom op 'scf.while' expected as many input types as operands (expected 1 got 0)}}
+  scf.while (%a = %x) : () -> () {
+    scf.condition(%c)
+  } do {
+    scf.yield
+  }
+  return
+}
+
+// -----
+
+func.func @while_body(%c: i1) {
+  // expected-error @below {{'scf.while' op region #1 ('after') failed to verify constraint: region with 1 blocks}}
+  "scf.while"() ({
+    scf.condition(%c)
+  }, {
+  }) : () -> ()
+  return
+}
+
+// -----
+
+func.func @reduce_body(%i: index, %x: f32) {
+  %0 = "scf.parallel"(%i, %i, %i, %x) <{operandSegmentSizes = array<i32: 1, 1, 1, 1>}> ({
+  ^bb0(%k: index):
+    // expected-error @below {{'scf.reduce' op region #0 ('reductions') failed to verify constraint: region with 1 blocks}}
+    "scf.reduce"(%x) ({
+    }) : (f32) -> ()
+  }) : (index, index, index, f32) -> f32
+  return
+}
+
+// -----
+
+func.func @reduce_arguments(%i: index, %x: f32) {
+  %0 = "scf.parallel"(%i, %i, %i, %x) <{operandSegmentSizes = array<i32: 1, 1, 1, 1>}> ({
+  ^bb0(%k: index):
+    // expected-error @below {{'scf.reduce' op expected two block arguments with type 'f32' in the 0-th reduction region}}
+    "scf.reduce"(%x) ({
+    ^bb0(%a: f32):
+      scf.reduce.return %a : f32
+    }) : (f32) -> ()
+  }) : (index, index, index, f32) -> f32
+  return
+}
+
+// -----
+
+func.func @parallel_counters(%i: index) {
+  // expected-error @below {{'scf.parallel' op expects the same number of induction variables: 0 as bound and step values: 1}}
+  "scf.parallel"(%i, %i, %i) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+    scf.reduce
+  }) : (index, index, index) -> ()
+  return
+}
+
+// -----
+
+func.func @parallel_counter_type(%i: index) {
+  // expected-error @below {{'scf.parallel' op expects arguments for the induction variable to be of index type}}
+  "scf.parallel"(%i, %i, %i) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+  ^bb0(%k: i32):
+    scf.reduce
+  }) : (index, index, index) -> ()
+  return
+}
+
+// -----
+
+func.func @parallel_end(%i: index) {
+  // expected-error @below {{'scf.parallel' op expects body to terminate with 'scf.reduce'}}
+  "scf.parallel"(%i, %i, %i) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
+  ^bb0(%k: index):
+    // expected-note @below {{terminator here}}
+    llvm.unreachable
+  }) : (index, index, index) -> ()
+  return
+}
+
+// -----
+
+func.func @parallel_result_type(%i: index, %x: f32, %y: f64) {
+  %0 = "scf.parallel"(%i, %i, %i, %y) <{operandSegmentSizes = array<i32: 1, 1, 1, 1>}> ({
+  ^bb0(%k: index):
+    // expected-error @below {{'scf.reduce' op expects type of 0-th reduction operand: 'f32' to be the same as the 0-th result type: 'f64'}}
+    "scf.reduce"(%x) ({
+    ^bb0(%a: f32, %b: f32):
+      scf.reduce.return %a : f32
+    }) : (f32) -> ()
+  }) : (index, index, index, f64) -> f64
+  return
+}
+
+// -----
+
+func.func @in_parallel_body(%i: index) {
+  scf.forall (%k) in (4) {
+    // expected-error @below {{'scf.forall.in_parallel' op expects region #0 to have 0 or 1 blocks}}
+    "scf.forall.in_parallel"() ({
+      llvm.unreachable
+    ^bb1:
+      llvm.unreachable
+    }) : () -> ()
+  }
+  return
+}

@@ -651,3 +651,177 @@ func.func @deinterleave_half(%a: vector<4xf32>) {
   %0, %1 = vector.deinterleave %a : vector<4xf32> -> vector<3xf32>
   return
 }
+
+// -----
+
+func.func @reduction_type(%a: vector<4xf32>) {
+  // expected-error @below {{'vector.reduction' op failed to verify that source operand and result have same element type}}
+  %0 = "vector.reduction"(%a) <{kind = #vector.kind<add>}> : (vector<4xf32>) -> f64
+  return
+}
+
+// -----
+
+func.func @scan_rank(%a: vector<2x4xi32>, %b: vector<i32>) {
+  // expected-error @below {{'vector.scan' op initial value rank 0 has to be equal to 1}}
+  %0:2 = vector.scan <add>, %a, %b {inclusive = true, reduction_dim = 0 : i64} : vector<2x4xi32>, vector<i32>
+  return
+}
+
+// -----
+
+func.func @contract_sign(%a: vector<4xsi32>, %f: si32) {
+  // expected-error @below {{'vector.contract' op only supports signless integer types}}
+  %0 = vector.contract {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>, affine_map<(d0) -> ()>], iterator_types = ["reduction"], kind = #vector.kind<add>} %a, %a, %f : vector<4xsi32>, vector<4xsi32> into si32
+  return
+}
+
+// -----
+
+func.func @slice_strides(%a: vector<4x8xf32>) {
+  // expected-error @below {{'vector.extract_strided_slice' op expected strides to be confined to [1, 2)}}
+  %0 = vector.extract_strided_slice %a {offsets = [0], sizes = [2], strides = [2]} : vector<4x8xf32> to vector<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @mask_arguments(%m: vector<4xi1>) {
+  // expected-error @below {{'vector.mask' op region should have no arguments}}
+  "vector.mask"(%m) ({
+  ^bb0(%a: f32):
+    "vector.yield"() : () -> ()
+  }) : (vector<4xi1>) -> ()
+  return
+}
+
+// -----
+
+func.func @mask_end(%m: vector<4xi1>) {
+  // expected-error @below {{'vector.mask' op expects a terminator within the mask region}}
+  "vector.mask"(%m) ({
+    llvm.unreachable
+  }) : (vector<4xi1>) -> ()
+  return
+}
+
+// -----
+
+func.func @mask_yield_type(%m: vector<4xi1>, %a: vector<4xf32>) {
+  // expected-error @below {{'vector.mask' op expects result type to match maskable operation result type}}
+  %0 = "vector.mask"(%m) ({
+    %1 = vector.reduction <add>, %a : vector<4xf32> into f32
+    vector.yield %1 : f32
+  }) : (vector<4xi1>) -> f64
+  return
+}
+
+// -----
+
+func.func @mask_other_value(%m: vector<4xi1>, %a: vector<4xf32>, %f: f32) {
+  // expected-error @below {{'vector.mask' op expects all the results from the MaskableOpInterface to match all the values returned by the terminator}}
+  %0 = "vector.mask"(%m) ({
+    %1 = vector.reduction <add>, %a : vector<4xf32> into f32
+    vector.yield %f : f32
+  }) : (vector<4xi1>) -> f32
+  return
+}
+
+// -----
+
+func.func @minor_bits(%m: memref<4xvector<4xf32>>, %i: index, %p: vector<4xf32>) {
+  // expected-error @below {{'vector.transfer_read' op requires the bitwidth of the minor 1-D vector to be an integral multiple of the bitwidth of the minor 1-D vector of the source}}
+  %0 = vector.transfer_read %m[%i], %p : memref<4xvector<4xf32>>, vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @minor_element_bits(%m: memref<4xf64>, %i: index, %p: f64) {
+  // expected-error @below {{'vector.transfer_read' op requires the bitwidth of the minor 1-D vector to be an integral multiple of the bitwidth of the source element type}}
+  %0 = vector.transfer_read %m[%i], %p : memref<4xf64>, vector<3xf32>
+  return
+}
+
+// -----
+
+func.func @load_vectors(%m: memref<4xvector<4xf32>>, %i: index) {
+  // expected-error @below {{'vector.load' op base memref and result vector types should match}}
+  %0 = vector.load %m[%i] : memref<4xvector<4xf32>>, vector<8xf32>
+  return
+}
+
+// -----
+
+func.func @masked_pass_thru(%m: memref<4xf32>, %i: index, %k: vector<4xi1>, %p: vector<8xf32>) {
+  // expected-error @below {{'vector.maskedload' op expected pass_thru of same type as result type}}
+  %0 = vector.maskedload %m[%i], %k, %p : memref<4xf32>, vector<4xi1>, vector<8xf32> into vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @expand_pass_thru(%m: memref<4xf32>, %i: index, %k: vector<4xi1>, %p: vector<8xf32>) {
+  // expected-error @below {{'vector.expandload' op expected pass_thru of same type as result type}}
+  %0 = vector.expandload %m[%i], %k, %p : memref<4xf32>, vector<4xi1>, vector<8xf32> into vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @insert_position(%a: vector<4xf32>, %b: vector<[8]xf32>) {
+  // expected-error @below {{'vector.scalable.insert' op failed to verify that position is a multiple of the source length.}}
+  %0 = vector.scalable.insert %a, %b[2] : vector<4xf32> into vector<[8]xf32>
+  return
+}
+
+// -----
+
+func.func @extract_position(%b: vector<[8]xf32>) {
+  // expected-error @below {{'vector.scalable.extract' op failed to verify that position is a multiple of the result length.}}
+  %0 = vector.scalable.extract %b[2] : vector<4xf32> from vector<[8]xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_scalar(%a: f64) {
+  // expected-error @below {{'vector.broadcast' op failed to verify that source operand and result have same element type}}
+  %0 = vector.broadcast %a : f64 to vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_elements(%a: vector<4xf64>) {
+  // expected-error @below {{'vector.broadcast' op failed to verify that source operand and result have same element type}}
+  %0 = vector.broadcast %a : vector<4xf64> to vector<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @cast_elements(%a: vector<4xf64>) {
+  // expected-error @below {{'vector.shape_cast' op has different source and result element types}}
+  %0 = vector.shape_cast %a : vector<4xf64> to vector<2x2xf32>
+  return
+}
+
+// -----
+
+func.func @padding(%m: memref<4xf32>, %i: index, %p: f64) {
+  // expected-error @below {{'vector.transfer_read' op requires formal padding and source of the same elemental type}}
+  %0 = "vector.transfer_read"(%m, %i, %p) <{in_bounds = [true], operandSegmentSizes = array<i32: 1, 1, 1, 0>, permutation_map = affine_map<(d0) -> (d0)>}> : (memref<4xf32>, index, f64) -> vector<4xf32>
+  return
+}
+
+// -----
+
+func.func @mask_passthru(%m: vector<4xi1>, %b: memref<4xf32>, %i: index, %x: f32, %p: vector<8xf32>) {
+  // expected-error @below {{'vector.mask' op expects passthru type to match result type}}
+  %0 = "vector.mask"(%m, %p) ({
+    %1 = vector.transfer_read %b[%i], %x : memref<4xf32>, vector<4xf32>
+    vector.yield %1 : vector<4xf32>
+  }) : (vector<4xi1>, vector<8xf32>) -> vector<4xf32>
+  return
+}
