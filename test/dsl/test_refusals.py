@@ -51,7 +51,7 @@ def refused(path: Path, body: str) -> tuple[str, str]:
 
 
 @kernel
-def any_number(x: ptr[f32], *rest):
+def any_number(x: ptr[f32], *rest: ptr[f32]):
     store(x, 1.0)
 
 
@@ -285,7 +285,7 @@ def test_a_kernel_of_any_number_of_arguments() -> None:
         (scaled.bind(factor=2)[1], "the arguments of 'scaled': missing a required argument: 'x'"),
         (lambda: scaled[1](ONES, [1]), "'factor': found [1], expected a constant such as a number"),
         (lambda: tt.compile(kernel(lambda x: x)), "'<lambda>' is not defined by a 'def' statement"),
-        (lambda: scaled.tune((ONES,), 1), "there is nothing to tune: no constants are given\n"
+        (lambda: scaled.tune((ONES,), lambda *_: 1), "there is nothing to tune: no constants are given\n"
          "note: expected some values, as in n=(64, 128), or options to search"),
         (lambda: scaled.tune((ONES,), lambda: 1, factor=(1, 2), target="sm_80"),
          "the grid is no function of the arguments and constants: too many positional arguments\n"
