@@ -124,6 +124,13 @@ def in_function(body: str) -> list[tuple[int, int, str]]:
          "successor operands are operands of the operation in the generic form"),
         ('"arith.constant"() <{value = 1 : i32}> {value = 1 : i32} : () -> i32', 2, 3,
          "'value' is given both as property and attribute"),
+        ('"test.x"() {a = strided<[1], offset: x>} : () -> ()', 2, 40, "expected an integer, found 'x'"),
+        ('"test.x"() {a = #llvm.di_file<1 in "x">} : () -> ()', 2, 33, "expected a string, found '1'"),
+        ('"test.x"() {a = !llvm.array<99999999999999999999 x i32>} : () -> ()', 2, 31,
+         "dimension is too large: it must fit in 63 bits"),
+        ("cf.br ^b(%a, %b : i32)\n^b(%c: i32):", 2, 3, "2 operands present for 'dest_operands', but expected 1"),
+        ("func.func @g(%z: i32) { ^c(%y: i32): return }", 2, 27,
+         "the entry block's arguments are already bound by the operation"),
     ],
 )  # fmt: skip
 def test_one_error_with_its_place(body: str, line: int, column: int, message: str) -> None:
