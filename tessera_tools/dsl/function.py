@@ -165,10 +165,7 @@ class Function:
         """The kernel for the arguments of a launch, compiled once."""
         signature = self._signature(bound)
         key = (signature, tuple((name, _identity(value)) for name, value in signature.constants), target)
-        try:
-            kernel = self._compiled.get(key)
-        except TypeError:
-            raise error(None, f"the constants of '{self.function.__name__}' cannot be compared") from None
+        kernel = self._compiled.get(key)
         if kernel is None:
             kernel = compile(self._module(signature), target, name=self.file, **self.options)
             self._compiled[key] = kernel

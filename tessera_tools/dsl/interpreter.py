@@ -162,8 +162,6 @@ class Interpreter(Loops):
 
     def _loop(self, node: ast.stmt, word: str, unrolled: type[Exception]) -> Exit:
         """The loop that a `break` or `continue` is of; raises `unrolled` for one that is unrolled."""
-        if not self.frame.exits:
-            raise self.refuse(node, f"'{word}' is outside of a loop")
         found = self.frame.exits[-1]
         if isinstance(found, Unrolled):
             if found.branches == self.frame.branches:

@@ -379,7 +379,7 @@ class _Task:
                 names = "".join(f", {name}=" for name in constants)
                 raise error(
                     None,
-                    f"the function for the grid has {problem}; expected one of the arguments and constants",
+                    f"the grid is no function of the arguments and constants: {problem}",
                     f"it is called as grid(*args{names})",
                 ) from None
         return self.grid(*args, **constants)

@@ -452,11 +452,11 @@ Make = Callable[[Value, Value], Operation]
 def _arithmetic(sign: str, left: Operand, right: Operand, integer: Make, number: Make | None = None) -> Tile:
     if not is_operand(left) or not is_operand(right):
         return NotImplemented
-    a, b = together(left, right)
-    if isinstance(a.element, PointerType):
+    if any(isinstance(one, Tile) and isinstance(one.element, PointerType) for one in (left, right)):
         raise Refusal(
             f"'{sign}' of {describe(left)} and {describe(right)}; pointers are moved by '+' and '-'"
         )
+    a, b = together(left, right)
     make = number if a.is_float else integer
     if make is None:
         raise Refusal(f"'{sign}' of {describe(left)} and {describe(right)}; expected integers")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from tessera_tools.ir import affine
 from tessera_tools.ir.affine import AffineExpr, AffineMap, IntegerSet
 from tessera_tools.parser.lexical import TextScanner
@@ -13,14 +15,21 @@ class _Names:
     def __init__(self, s: TextScanner) -> None:
         self.scanner = s
         self.expressions: dict[str, AffineExpr] = {}
-        dims = s.list("(", s.word, ")")
-        symbols = s.list("[", s.word, "]") if s.peek("[") else []
-        for names, make in ((dims, affine.dim), (symbols, affine.symbol)):
-            for i, name in enumerate(names):
-                if name in self.expressions:
-                    raise s.error(f"redefinition of affine identifier '{name}'")
-                self.expressions[name] = make(i)
-        self.num_dims, self.num_symbols = len(dims), len(symbols)
+        self.num_dims = self._declare("(", ")", affine.dim)
+        self.num_symbols = self._declare("[", "]", affine.symbol) if s.peek("[") else 0
+
+    def _declare(self, open: str, close: str, make: Callable[[int], AffineExpr]) -> int:
+        """Bring the names of a list into scope; returns how many."""
+        s, known = self.scanner, len(self.expressions)
+
+        def one() -> None:
+            at = s.skip()
+            name = s.word()
+            if name in self.expressions:
+                raise s.error(f"redefinition of affine identifier '{name}'", at)
+            self.expressions[name] = make(len(self.expressions) - known)
+
+        return len(s.list(open, one, close))
 
     def sum(self) -> AffineExpr:
         """Terms joined by `+` and `-`."""

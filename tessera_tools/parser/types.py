@@ -187,8 +187,9 @@ class TypeScanner(TextScanner):
         match = _SPACED_EXTENT.match(self.text, self.skip())
         if match is None:
             raise self.error(f"expected an extent and 'x', found {self.found()}")
+        found = self._extent(match.group(1))
         self.at = match.end()
-        return self._extent(match.group(1))
+        return found
 
     def _extent(self, digits: str) -> int:
         if len(digits) > 19 or int(digits) >= 1 << 63:

@@ -13,6 +13,9 @@ from bytecode.handmade import (
     DEBUG,
     FUNCTION,
     GLOBAL,
+    I1,
+    I32,
+    NO_ARGUMENTS,
     PRODUCER,
     RETURN,
     STRING,
@@ -26,6 +29,7 @@ from bytecode.handmade import (
 from tessera_tools.bytecode import read_bytecode
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.dialects.cuda_tile import OverflowAttr
+from tessera_tools.dialects.cuda_tile.bytecode_numbers import ATTRIBUTE_TAGS as TAGS
 from tessera_tools.ir.printing import print_op
 
 HERE = Path(__file__).parents[1]
@@ -363,6 +367,73 @@ def test_globals_of_both_forms() -> None:
         *["global", "private", "constant", "@g", "alignment", "=", "16", "<i32:", "7>", ":"],
         "tile<1xi32>",
     ]
+
+
+# -- one broken number each
+
+
+def with_function(*numbers: int, minor: int = 1) -> bytes:
+    """A file whose only function begins with these numbers."""
+    tables = {TYPE: table([I1, NO_ARGUMENTS], 4), STRING: table([b"k", b""], 4)}
+    return file({FUNCTION: varint(1, *numbers) + bytes(8), **tables}, minor)
+
+
+def with_global(*numbers: int) -> bytes:
+    """A file whose only global has these numbers."""
+    types = [I32, b"\x0d" + varint(0, 1) + (1).to_bytes(8, "little")]
+    parts = {CONSTANT: table([varint(4) + bytes(4)], 8), TYPE: table(types, 4), STRING: table([b"g", b""], 4)}
+    return file({GLOBAL: varint(1, *numbers), **parts}, 3)
+
+
+def with_type(*parts: bytes) -> bytes:
+    """A kernel whose type 4, and others behind it, are these; type 4 is used."""
+    return kernel(varint(58, 4) + RETURN, types=list(parts))
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (lambda: file({})[:-1] + b"\x80", "the end section must not be aligned"),
+        (lambda: file({})[:-1] + bytes([TYPE | 0x80]) + varint(0, 64), "unexpected end of data in padding"),
+        (lambda: file({})[:-1] + bytes([GLOBAL]) + b"\xff", "unexpected end of data in a variable-length integer"),
+        (lambda: file({})[:-1] + bytes([GLOBAL]) + b"\xff" * 11, "a variable-length integer has more than 64 bits"),
+        (lambda: file({TYPE: table([], 4)}), "the file has no string section"),
+        (lambda: with_function(1, 1, 2, 0), "the name of a function is empty"),
+        (lambda: with_function(0, 0, 2, 0), "the signature of function 'k' is not a function type, but 'i1'"),
+        (lambda: with_function(0, 1, 0x42, 0), "unknown flags 0x42 of function 'k'"),
+        (lambda: with_global(1, 1, 0, 0, 0, 0), "the name of a global is empty"),
+        (lambda: with_global(0, 1, 0, 0, 9, 0), "9 is not a symbol visibility"),
+        (lambda: with_global(0, 0, 0, 0, 0, 0), "a constant must be a tile, not 'i32'"),
+        (lambda: with_type(b"\x0f" + varint(0, 1, 0, 0)), "expected a tensor_view, found 'i32'"),
+        (lambda: with_type(b"\x0f" + varint(0, 5, 0, 7), b"\x0e" + varint(1, 0, 0)),
+         "expected 0 or 1 before an optional padding value, found 7"),
+        (lambda: with_type(b"\x0f" + varint(1) + b"\xff\xff\xff\x7f"), "array contains unsupported value 2147483647"),
+        (lambda: kernel(varint(16, 5, 0) + RETURN, types=[b"\x0c" + varint(1), b"\x0d" + varint(4, 0)],
+                        constants=[varint(0)]),
+         "a constant must have numeric elements, not '!cuda_tile.ptr<i32>'"),
+    ],
+)  # fmt: skip
+def test_refused_bytes(data: Callable[[], bytes], message: str) -> None:
+    assert refusal(data())[0].partition(": ")[2] == message
+
+
+@pytest.mark.parametrize(
+    ("tagged", "message"),
+    [
+        (varint(99), "unknown attribute tag 99"),
+        (varint(TAGS["array"], 1) * 70, "attributes nest deeper than 64 levels"),
+        (varint(TAGS["integer"], 1), "expected an integer type, found '() -> ()'"),
+        (varint(TAGS["float"], 0), "expected a floating-point type, found 'i1'"),
+        (varint(TAGS["dense_elements"], 0), "expected a tile type, found 'i1'"),
+        (varint(TAGS["dictionary"], 1, 1), "invalid empty attribute name for DictionaryAttr element 0"),
+        (varint(TAGS["dictionary"], 2, 0, TAGS["bool"], 1, 0),
+         "the key 'k' appears twice in a dictionary"),
+        (varint(TAGS["bool"], 1), "expected the optimization hints of function 'k', found 'true'"),
+    ],
+)  # fmt: skip
+def test_refused_attributes(tagged: bytes, message: str) -> None:
+    data = with_function(0, 1, 2, 0, *tagged, minor=5)
+    assert refusal(data)[0].partition(": ")[2] == message
 
 
 # -- bounds

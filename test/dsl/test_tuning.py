@@ -91,7 +91,10 @@ def test_the_search_stops_after_programs_without_an_improvement(numbers: np.ndar
 
 
 def test_a_grid_that_does_not_take_the_constants_is_refused(numbers: np.ndarray[Any, Any]) -> None:
-    with pytest.raises(tt.DiagnosticError, match="function for the grid has .* unexpected keyword .*'n'"):
+    with pytest.raises(
+        tt.DiagnosticError,
+        match="the grid is no function of .*: .* unexpected keyword .*'n'",
+    ):
         double.tune((numbers,), lambda x: 4, n=(32, 64), target="sm_80")
 
 

@@ -112,6 +112,31 @@ def test_broken_sections(data: bytes, message: str) -> None:
     assert refusal(data) == message
 
 
+@pytest.mark.parametrize(
+    ("strings", "message"),
+    [
+        (varint(1, 9) + b"t\0", "a string of 9 bytes exceeds the 4 bytes of strings"),
+        (varint(1, 0) + b"t\0", "a string has no room for its terminating zero byte"),
+        (varint(1, 2) + b"t\0more", "unexpected data between the sizes of strings and their bytes"),
+        (varint(1, 1) + b"t", "a string has no terminating zero byte"),
+    ],
+)  # fmt: skip
+def test_broken_strings(strings: bytes, message: str) -> None:
+    data = b"ML\xefR" + varint(6) + b"by hand\0" + section(0, strings) + section(1, varint(1, 0, 0))
+    assert refusal(data).startswith(message)
+
+
+def test_a_producer_without_its_end() -> None:
+    assert refusal(b"ML\xefR" + varint(6) + b"by hand") == "the producer has no terminating zero byte"
+
+
+def test_another_section_in_place_of_a_dialect_s_version() -> None:
+    data = b"ML\xefR" + varint(6) + b"by hand\0"
+    data += section(1, varint(1, 0 << 1 | 1) + section(RESOURCE, b"\1") + varint(0))
+    data += section(0, varint(1, 5) + b"test\0")
+    assert refusal(data) == "expected the version of dialect 'test', found section Resource"
+
+
 def test_dialect_versions_are_refused() -> None:
     data = b"ML\xefR" + varint(6) + b"by hand\0"
     data += section(1, varint(1, 0 << 1 | 1) + section(VERSIONS, b"\1") + varint(0))
