@@ -117,3 +117,21 @@ entry @e(%a: partition_view<tile=(2), padding_value = one, tensor_view<?xi32, st
 // expected-error @below {{expected 'tensor_view' type, but got '!cuda_tile.tile<2xf32>'}}
 entry @e(%a: partition_view<tile=(2), tile<2xf32>>) {
 }
+
+// -----
+
+// expected-error @below {{expected either 64-bit integer or question mark, found 'x'}}
+entry @e(%a: tensor_view<4xf32, strides=[x]>) {
+}
+
+// -----
+
+// expected-error @below {{expected token after element type in 0-d tensor_view to be '>'}}
+entry @e(%a: tensor_view<f32, 4>) {
+}
+
+// -----
+
+// expected-error @below {{expected a ptr_attr, found '#cuda_tile.div_by<4>'}}
+entry @e(%a: tile<ptr<f32, #cuda_tile.div_by<4>>>) {
+}
