@@ -1,7 +1,7 @@
 // RUN: tessera-opt %s --split-input-file --verify-diagnostics
 
 entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
-  // expected-error @below {{expected pointer to}}
+  // expected-error @below {{'cuda_tile.make_tensor_view' op expected pointer to 'f16' to build tensor_view of this type, got 'f32'}}
   %v = "cuda_tile.make_tensor_view"(%p, %n) <{operandSegmentSizes = array<i32: 1, 1, 0>}> : (!cuda_tile.tile<ptr<f32>>, !cuda_tile.tile<i32>) -> !cuda_tile.tensor_view<?xf16, strides=[1]>
 }
 

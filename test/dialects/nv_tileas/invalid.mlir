@@ -33,7 +33,7 @@ func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, 
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, %x: tensor<4x4xf32>, %y: tensor<4x4xf16>, %p: !llvm.ptr<1>, %z: tensor<8x4xf32>, %b: !nv_tileas.smem<2x8x8xf32>, %w: !nv_tileaa.memref<8xf32>) {
-  // expected-error @below {{only the layout may differ}}
+  // expected-error @below {{'nv_tileas.convert_layout' op converts tensor<4x4xf32> to tensor<8x4xf32>: only the layout may differ}}
   %0 = nv_tileas.convert_layout %x : tensor<4x4xf32> -> tensor<8x4xf32>
   return
 }
