@@ -597,3 +597,152 @@ entry @e() optimization_hints=< = {occupancy = 2}> {
 ^bb0(%x: !cuda_tile.tile<f32>):
   "cuda_tile.return"() : () -> ()
 }) : () -> ()
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{custom op 'cuda_tile.constant' elements hex data has 3 bytes, '!cuda_tile.tile<2xi32>' needs 8}}
+  %a = constant <i32: "0x010203"> : tile<2xi32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{'cuda_tile.for' op init value 0 and region iter_value 0 have different type: '!cuda_tile.tile<f32>' != '!cuda_tile.tile<i32>'}}
+  %a = "cuda_tile.for"(%n, %n, %n, %f) ({
+  ^bb0(%i: !cuda_tile.tile<i32>, %x: !cuda_tile.tile<i32>):
+    "cuda_tile.continue"(%x) : (!cuda_tile.tile<i32>) -> ()
+  }) : (!cuda_tile.tile<i32>, !cuda_tile.tile<i32>, !cuda_tile.tile<i32>, !cuda_tile.tile<f32>) -> !cuda_tile.tile<i32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{'cuda_tile.for' op expected induction variable to be same type as bounds and step: '!cuda_tile.tile<i64>' vs '!cuda_tile.tile<i32>'}}
+  "cuda_tile.for"(%n, %n, %n) ({
+  ^bb0(%i: !cuda_tile.tile<i64>):
+    "cuda_tile.continue"() : () -> ()
+  }) : (!cuda_tile.tile<i32>, !cuda_tile.tile<i32>, !cuda_tile.tile<i32>) -> ()
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{'cuda_tile.for' op failed to verify that all of {initValues, resultValues} have same type}}
+  %a = "cuda_tile.for"(%n, %n, %n, %f) ({
+  ^bb0(%i: !cuda_tile.tile<i32>, %x: !cuda_tile.tile<f32>):
+    "cuda_tile.continue"(%n) : (!cuda_tile.tile<i32>) -> ()
+  }) : (!cuda_tile.tile<i32>, !cuda_tile.tile<i32>, !cuda_tile.tile<i32>, !cuda_tile.tile<f32>) -> !cuda_tile.tile<i32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  // expected-error @below {{'cuda_tile.if' op does not return a value, but then branch yields '!cuda_tile.tile<i32>'}}
+  if %c {
+    yield %n : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <i32: 1> : tile<8xi32>
+  // expected-error @below {{'cuda_tile.reduce' op expect identities to match the number of operands but got: 1 operands and 2 identities}}
+  %b = reduce %a dim=0 identities=[0 : i32, 0 : i32] : tile<8xi32> -> tile<i32>
+  (%x: tile<i32>, %y: tile<i32>) {
+    yield %x : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <i32: 1> : tile<8xi32>
+  // expected-error @below {{'cuda_tile.reduce' op expects a number as identity at index: 0, but got: "zero"}}
+  %b = reduce %a dim=0 identities=["zero"] : tile<8xi32> -> tile<i32>
+  (%x: tile<i32>, %y: tile<i32>) {
+    yield %x : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <i32: 1> : tile<8xi32>
+  // expected-error @below {{'cuda_tile.reduce' op expect 0-rank tile type at index: 0 but got: '!cuda_tile.tile<2xi32>'}}
+  %b = reduce %a dim=0 identities=[0 : i32] : tile<8xi32> -> tile<i32>
+  (%x: tile<2xi32>, %y: tile<2xi32>) {
+    yield %n : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <i32: 1> : tile<8xi32>
+  // expected-error @below {{'cuda_tile.reduce' op expect same element type for block argument at index: 0 and 1 but got: 'i32' and 'f32'}}
+  %b = reduce %a dim=0 identities=[0 : i32] : tile<8xi32> -> tile<i32>
+  (%x: tile<i32>, %y: tile<f32>) {
+    yield %x : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <i32: 1> : tile<8xi32>
+  // expected-error @below {{'cuda_tile.reduce' op expect same type for operand at index: 0 and block argument at index: 0 but got: 'i32' and 'f32'}}
+  %b = reduce %a dim=0 identities=[0 : i32] : tile<8xi32> -> tile<i32>
+  (%x: tile<f32>, %y: tile<f32>) {
+    yield %n : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <i32: 1> : tile<8xi32>
+  // expected-error @below {{'cuda_tile.reduce' op expect same type for operand at index: 0 and terminator argument at index: 0 but got: 'i32' and 'f32'}}
+  %b = reduce %a dim=0 identities=[0 : i32] : tile<8xi32> -> tile<i32>
+  (%x: tile<i32>, %y: tile<i32>) {
+    yield %f : tile<f32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <i32: 1> : tile<8xi32>
+  // expected-error @below {{'cuda_tile.scan' op expect same type for operand at index: 0 and result at index: 0}}
+  %b = scan %a dim=0 reverse=false identities=[0 : i32] : tile<8xi32> -> tile<8xf32>
+  (%x: tile<i32>, %y: tile<i32>) {
+    yield %x : tile<i32>
+  }
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <i32: 1> : tile<8x4xi32>
+  // expected-error @below {{'cuda_tile.permute' op permutation element at index 1 (2) is out of bound [0, 2)}}
+  %b = permute %a [0, 2] : tile<8x4xi32> -> tile<4x8xi32>
+}
+
+// -----
+
+entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
+  %a = constant <i32: 1> : tile<8xi32>
+  // expected-error @below {{'cuda_tile.extract' op source dimension 0 size (8) must be evenly divisible by result dimension 0 size (16)}}
+  %b = extract %a[%n] : tile<8xi32> -> tile<16xi32>
+}
+
+// -----
+
+cuda_tile.module @m {
+  global @g <f32: [1.0]> : tile<1xf32>
+  entry @e() {
+    // expected-error @below {{'cuda_tile.get_global' op pointee type of result type '!cuda_tile.ptr<i32>' does not match type 'f32' of the global @g}}
+    %p = get_global @g : tile<ptr<i32>>
+  }
+}

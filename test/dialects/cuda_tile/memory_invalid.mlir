@@ -422,3 +422,56 @@ entry @e(%p: tile<ptr<i16>>, %c: tile<i1>, %x: tile<i16>) {
   // expected-error @below {{'cuda_tile.atomic_cas_tko' op expect only float or integer types with 32 or 64 bit}}
   %y, %t = atomic_cas_tko relaxed device %p, %x, %x : tile<ptr<i16>>, tile<i16> -> tile<i16>, token
 }
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  %v = make_tensor_view %p, shape = [64, 64], strides = [64, 1] : tensor_view<64x64xf32, strides=[64,1]>
+  %w = make_partition_view %v : partition_view<tile=(8x8), tensor_view<64x64xf32, strides=[64,1]>>
+  // expected-error @below {{'cuda_tile.load_view_tko' op expected index type 1 to be the same as other index types ('!cuda_tile.tile<i32>'), got '!cuda_tile.tile<i64>'}}
+  %x, %t = load_view_tko weak %w[%n, %l] : partition_view<tile=(8x8), tensor_view<64x64xf32, strides=[64,1]>>, tile<i32>, tile<i64> -> tile<8x8xf32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<i32>>, %c: tile<i1>, %x: tile<i32>) {
+  // expected-error @below {{'cuda_tile.atomic_cas_tko' op memory ordering semantics must be one of: relaxed, acquire, release, acq_rel}}
+  %y, %t = atomic_cas_tko weak device %p, %x, %x : tile<ptr<i32>>, tile<i32> -> tile<i32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %n: tile<i32>, %l: tile<i64>) {
+  // expected-error @below {{custom op 'cuda_tile.load_ptr_tko' expected SSA operand, or one of the scopes tl_blk, device, sys; found 'nowhere'}}
+  %x, %t = load_ptr_tko weak nowhere %p : tile<ptr<f32>> -> tile<f32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<i32>>, %c: tile<i1>, %x: tile<i32>) {
+  %m = constant <i1: true> : tile<4xi1>
+  // expected-error @below {{'cuda_tile.store_ptr_tko' op failed to verify that shape of 'destination' must match the shape of 'mask'}}
+  %t = store_ptr_tko weak %p, %x, %m : tile<ptr<i32>>, tile<i32>, tile<4xi1> -> token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<i32>>, %c: tile<i1>, %x: tile<i32>) {
+  %m = constant <i1: true> : tile<4xi1>
+  // expected-error @below {{'cuda_tile.atomic_cas_tko' op failed to verify that all of {pointers, val, cmp and mask} have same shape}}
+  %y, %t = atomic_cas_tko relaxed device %p, %x, %x, %m : tile<ptr<i32>>, tile<i32>, tile<4xi1> -> tile<i32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<i32>>, %c: tile<i1>, %x: tile<i32>) {
+  // expected-error @below {{'cuda_tile.atomic_rmw_tko' op 'addf' works only with floats f16, bf16, f32, and f64}}
+  %y, %t = atomic_rmw_tko relaxed device %p, addf, %x : tile<ptr<i32>>, tile<i32> -> tile<i32>, token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f16>>, %c: tile<i1>, %x: tile<f16>) {
+  // expected-error @below {{'cuda_tile.atomic_rmw_tko' op 'xchg' works only with integers or float of 32 or 64 bitwidth}}
+  %y, %t = atomic_rmw_tko relaxed device %p, xchg, %x : tile<ptr<f16>>, tile<f16> -> tile<f16>, token
+}

@@ -135,3 +135,27 @@ entry @e(%a: tensor_view<f32, 4>) {
 // expected-error @below {{expected a ptr_attr, found '#cuda_tile.div_by<4>'}}
 entry @e(%a: tile<ptr<f32, #cuda_tile.div_by<4>>>) {
 }
+
+// -----
+
+// expected-error @below {{dimensions must have strictly positive constant sizes but got [0]}}
+entry @e(%a: tensor_view<0xf32, strides=[1]>) {
+}
+
+// -----
+
+// expected-error @below {{tile shape dimensions must have positive length but got [0]}}
+entry @e(%a: partition_view<tile=(0), tensor_view<?xf32, strides=[1]>>) {
+}
+
+// -----
+
+// expected-error @below {{tile dimension 0 exceeds i32 limitations (got 4294967296, expected strictly positive and less than or equal to 2147483647)}}
+entry @e(%a: partition_view<tile=(4294967296), tensor_view<?xf32, strides=[1]>>) {
+}
+
+// -----
+
+// expected-error @below {{expected dim_map to map exactly all 1 dimensions of the tile, got 0 mappings}}
+entry @e(%a: partition_view<tile=(4), tensor_view<?xf32, strides=[1]>, dim_map=[]>) {
+}
