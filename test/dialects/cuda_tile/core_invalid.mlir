@@ -562,7 +562,7 @@ entry @e(%n: tile<i32>, %f: tile<f32>, %c: tile<i1>) {
 
 // -----
 
-// expected-error @below {{custom op 'cuda_tile.entry' expected ',' or '>', found '='}}
+// expected-error @below {{custom op 'cuda_tile.entry' expected valid keyword or string, as in '<sm_90 = {occupancy = 2}>'}}
 entry @e() optimization_hints=<90 = {occupancy = 2}> {
 }
 

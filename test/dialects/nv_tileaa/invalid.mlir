@@ -141,3 +141,19 @@ func.func @a_shape_of_more_elements(%x: tensor<4x4xf32>) {
   %0 = nv_tileaa.reshape %x : tensor<4x4xf32> -> tensor<32xf32>
   return
 }
+
+// -----
+
+func.func @a_tile_that_is_not_repeated(%x: tensor<4x8xf32>) {
+  // expected-error @below {{'nv_tileaa.broadcast' op cannot broadcast tensor<4x8xf32> to tensor<8x8xf32>: only axes of extent 1 can be broadcast}}
+  %0 = nv_tileaa.broadcast %x : tensor<4x8xf32> -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @dots_of_other_extents(%x: tensor<4x4xf32>, %z: tensor<8x4xf32>) {
+  // expected-error @below {{'nv_tileaa.dot' op expects MxK, KxN and MxN tiles, or batches of them of one size, got tensor<4x4xf32>, tensor<4x4xf32> and tensor<8x4xf32>}}
+  %0 = nv_tileaa.dot %x, %x, %z : tensor<4x4xf32>, tensor<4x4xf32>, tensor<8x4xf32> -> tensor<8x4xf32>
+  return
+}

@@ -545,3 +545,35 @@ func.func @a_part_of_an_instruction(%a: !nv_tileas.smem<1x64x24xf16>, %b: !nv_ti
   %o = nv_tileas.async.dot %a, %b, %c {atom = #cute_nvgpu.mma_atom<sm90_wgmma_m64n64k16, f16, f16, f32>, warps = array<i64: 4, 1>} : !nv_tileas.smem<1x64x24xf16>, !nv_tileas.smem<1x24x64xf16>, tensor<64x64xf32>
   return
 }
+
+// -----
+
+func.func @a_write_without_an_acquired_stage(%t: !nv_tileas.producer_token) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{'nv_tileas.async.pipeline.producer_write' op writes a stage that no producer_acquire has acquired}}
+  %w = nv_tileas.async.pipeline.producer_write %t, %i {
+  }
+  nv_tileas.async.pipeline.producer_commit %w
+  return
+}
+
+// -----
+
+func.func @a_load_outside_of_a_write(%x: i32, %b: !nv_tileas.smem<2x64x64xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{'nv_tileas.async.tiled_tma_load' op is not in an nv_tileas.async.pipeline.producer_write, which signals its completion}}
+  nv_tileas.async.tiled_tma_load %d[%x, %x], %b, %i : !nv_tileas.tma_desc<64x64xf16>, !nv_tileas.smem<2x64x64xf16>
+  return
+}
+
+// -----
+
+// expected-error @below {{a box has 1 to 5 dimensions of static extents}}
+func.func @a_descriptor_of_six_dimensions(%d: !nv_tileas.tma_desc<1x1x1x1x8x8xf16>)
+
+// -----
+
+// expected-error @below {{counts stages in i64; only i32 is supported}}
+func.func @an_iterator_of_wide_integers(%i: !nv_tileas.pipeline_iter<i64>)
