@@ -157,3 +157,27 @@ func.func @dots_of_other_extents(%x: tensor<4x4xf32>, %z: tensor<8x4xf32>) {
   %0 = nv_tileaa.dot %x, %x, %z : tensor<4x4xf32>, tensor<4x4xf32>, tensor<8x4xf32> -> tensor<8x4xf32>
   return
 }
+
+// -----
+
+func.func @an_axis_that_tiles_do_not_have(%x: tensor<4x8xf32>) {
+  // expected-error @below {{'nv_tileaa.cat' op cannot concatenate tensor<4x8xf32> and tensor<4x8xf32> along axis 2 into tensor<8x8xf32>}}
+  %0 = nv_tileaa.cat %x, %x axis = 2 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @joined_tiles_of_another_shape(%x: tensor<4x8xf32>) {
+  // expected-error @below {{'nv_tileaa.cat' op cannot concatenate tensor<4x8xf32> and tensor<4x8xf32> along axis 0 into tensor<4x16xf32>}}
+  %0 = nv_tileaa.cat %x, %x axis = 0 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x16xf32>
+  return
+}
+
+// -----
+
+func.func @a_cluster_of_no_ctas() {
+  // expected-error @below {{cluster must be three positive extents, got [2, 0, 1]}}
+  %0 = arith.constant {a = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 0, 1]>} 0 : i32
+  return
+}
