@@ -97,7 +97,7 @@ def read_tail(state: OpState, node: Node) -> None:
 
 def _read_inbounds(state: OpState, words: list[Node]) -> None:
     if "inbounds" not in state.definition.fields:
-        raise state.error(words[0], f"'{state.definition.name}' takes no 'inbounds'")
+        raise state.error(words[0], "takes no 'inbounds'")
     for word in words:
         if word.text not in ("true", "false"):
             raise state.error(word, f"expected 'true' or 'false', found '{word.text}'")

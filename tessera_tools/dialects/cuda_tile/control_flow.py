@@ -105,15 +105,14 @@ LoopT = TypeVar("LoopT", bound=Operation)
 
 def _enclosing_loop(op: Operation, loops: tuple[type[LoopT], ...]) -> LoopT:
     parent = op.parent_op
-    while parent is not None and not isinstance(parent, loops):
+    while not isinstance(parent, loops):
         if not isinstance(parent, If):
             names = "', '".join([*(loop.name for loop in loops), "cuda_tile.if"])
             failure = op.error(f"can only be nested within a ancestor chain of '{names}' operations")
-            failure.diagnostics[0].note("see unexpected ancestor operation", parent.location)
+            if parent is not None:
+                failure.diagnostics[0].note("see unexpected ancestor operation", parent.location)
             raise failure
         parent = parent.parent_op
-    if parent is None:
-        raise op.error("has no enclosing loop")
     return parent
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 HINTS_GRAMMAR = """
 custom_hints: "<" ">" | "<" custom_hint ("," custom_hint)* ">"
-custom_hint: [KEYWORD] "=" ATTRIBUTE -> named | STRING "=" ATTRIBUTE -> named | INTEGER -> wrong
+custom_hint: [KEYWORD] "=" ATTRIBUTE -> named | STRING "=" ATTRIBUTE -> named | INTEGER ["=" ATTRIBUTE] -> wrong
 """
 """The rule `custom_hints`: `<sm_90 = {num_cta_in_cga = 2}, …>`; to be appended to a directive's grammar."""
 

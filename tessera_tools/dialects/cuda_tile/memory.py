@@ -109,7 +109,7 @@ class PointerSyntax(CustomDirective, name="PointerSyntax"):
         if not least <= len(values) <= len(fields):
             raise state.error(
                 values[0],
-                f"'{state.definition.name}' takes {least} to {len(fields)} operands, found {len(values)}",
+                f"takes {least} to {len(fields)} operands, found {len(values)}",
             )
         if len(types) != len(values):
             raise state.error(values[0], f"{len(values)} operands present, but expected {len(types)}")
@@ -121,9 +121,7 @@ class PointerSyntax(CustomDirective, name="PointerSyntax"):
         read_tail(state, tail)
         outputs = state.definition.results
         if len(results) != len(outputs):
-            raise state.error(
-                None, f"'{state.definition.name}' has {len(outputs)} results, found {len(results)} types"
-            )
+            raise state.error(None, f"expected the types of {len(outputs)} results, found {len(results)}")
         for field, kind in zip(outputs, results, strict=True):
             state.types(field.name, [kind])
 
@@ -230,7 +228,7 @@ class AtomicSyntax(CustomDirective, name="AtomicSyntax"):
             raise wrong_keyword(state, pointers, "memory_scope", SCOPES)
         compare = "cmp" in state.definition.fields
         if compare and mode is not None:
-            raise state.error(mode[0], "'cuda_tile.atomic_cas_tko' has no mode")
+            raise state.error(mode[0], "takes no mode")
         if not compare:
             if mode is None:
                 raise state.error(values[0], f"expected one of the modes {', '.join(_MODES)}")

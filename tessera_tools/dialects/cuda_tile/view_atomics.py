@@ -171,9 +171,7 @@ class MultimemSyntax(CustomDirective, name="MultimemSyntax"):
         indices = indices or []
         stored = any(field.name == "tile" for field in state.definition.operands)
         if stored != (tile is not None):
-            raise state.error(
-                None, f"'{state.definition.name}' takes {'a' if stored else 'no'} tile after the view"
-            )
+            raise state.error(None, f"takes {'a' if stored else 'no'} tile after the view")
         if types and isinstance(types[-1], TokenType):
             types = types[:-1]
         if len(types) < 1 + stored or len(results) != len(state.definition.results):

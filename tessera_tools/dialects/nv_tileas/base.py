@@ -29,7 +29,7 @@ class LayoutAttr(Attribute):
         start = s.skip()
         text = s.balanced()
         if not text.startswith("{"):
-            raise s.error("expected '{' of a layout", start)
+            raise s.error(f"expected '{{' of a layout, found '{text}'", start)
         s.expect(">")
         return cls(from_text(text[1:-1]))
 

@@ -224,3 +224,25 @@ entry @e(%i: tile<i32>) {
   // expected-error @below {{operand #0 must be mmai operand tile type of i8 values, but got '!cuda_tile.tile<4x4xi16>'}}
   %d = mmai %a, %a, %c signed signed : tile<4x4xi16>, tile<4x4xi16>, tile<4x4xi32>
 }
+
+// -----
+
+entry @e(%i: tile<i32>) {
+  // expected-error @below {{custom op 'cuda_tile.cmpi' does not take 'unsigned' here}}
+  %a = cmpi less_than unsigned %i, %i, signed : tile<i32> -> tile<i1>
+}
+
+// -----
+
+entry @e(%i: tile<i32>) {
+  // expected-error @below {{custom op 'cuda_tile.divi' expected valid keyword}}
+  // expected-error @below {{custom op 'cuda_tile.divi' expected signedness to be one of: {'signed', 'unsigned'}}}
+  %a = divi %i, %i : tile<i32>
+}
+
+// -----
+
+entry @e(%i: tile<i32>) {
+  // expected-error @below {{custom op 'cuda_tile.divi' does not take 'unsigned' here}}
+  %a = divi %i, %i signed unsigned : tile<i32>
+}

@@ -849,3 +849,72 @@ entry @e() {
   // expected-error @below {{Scale type 'fnv8E5M3FNU' expects lhs and rhs element types to be 'f4E2M1FN', but got 'f8E5M2'}}
   %d = mmaf_scaled %a, %b, %c, %s, %u : tile<8x64xf8E5M2>, tile<64x8xf8E5M2>, tile<8x8xf32>, tile<8x2xfnv8E5M3FNU>, tile<2x8xfnv8E5M3FNU>
 }
+
+// -----
+
+entry @e() {
+  %a = constant <i32: 1> : tile<2x4xi32>
+  // expected-error @below {{'cuda_tile.pack' op expects source and result to be rank-1 tiles}}
+  %b = pack %a : tile<2x4xi32> -> tile<2x16xi8>
+}
+
+// -----
+
+entry @e() {
+  %a = constant <i8: 1> : tile<8xi8>
+  // expected-error @below {{'cuda_tile.pack' op expects source and result to have different element type widths}}
+  %b = pack %a : tile<8xi8> -> tile<8xi8>
+}
+
+// -----
+
+entry @e() {
+  %a = constant <i1: true> : tile<4xi1>
+  // expected-error @below {{'cuda_tile.pack' op expects source tile to be byte-aligned}}
+  %b = pack %a : tile<4xi1> -> tile<1xi8>
+}
+
+// -----
+
+entry @e() {
+  %a = constant <i8: 1> : tile<1xi8>
+  // expected-error @below {{'cuda_tile.unpack' op expects result tile to be byte-aligned}}
+  %b = unpack %a : tile<1xi8> -> tile<1xi1>
+}
+
+// -----
+
+entry @e() {
+  %a = constant <i32: 1> : tile<8xi32>
+  // expected-error @below {{'cuda_tile.pack' op expects source and result to have the same size in bytes, but got source tile size 32 bytes and result tile size 16 bytes}}
+  %b = pack %a : tile<8xi32> -> tile<16xi8>
+}
+
+// -----
+
+entry @e() {
+  %c = constant <i1: true> : tile<2xi1>
+  %x = constant <f4E2M1FN: 1.0> : tile<2xf4E2M1FN>
+  // expected-error @below {{'cuda_tile.select' op cannot operate on sub-byte type F4E2M1FN}}
+  %b = select %c, %x, %x : tile<2xi1>, tile<2xf4E2M1FN>
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32>>, %i: tile<i32>) {
+  %x = constant <f32: 1.0> : tile<8xf32>
+  %v = make_tensor_view %p, shape = [64], strides = [1] : tensor_view<64xf32, strides=[1]>
+  %w = make_partition_view %v : partition_view<tile=(8), tensor_view<64xf32, strides=[1]>>
+  // expected-error @below {{custom op 'cuda_tile.atomic_red_view_tko' expected the types of the value and of the view}}
+  %t = atomic_red_view_tko relaxed device %w[%i], addf, %x : tile<8xf32> -> token
+}
+
+// -----
+
+entry @e(%p: tile<ptr<f32, <multicast>>>, %i: tile<i32>) {
+  %x = constant <f32: 1.0> : tile<8xf32>
+  %v = make_tensor_view %p, shape = [64], strides = [1] : tile<ptr<f32, <multicast>>> -> tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>
+  %w = make_partition_view %v : partition_view<tile=(8), tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>>
+  // expected-error @below {{custom op 'cuda_tile.multimem_store_view_tko' expected the types of the view, of the tile if one is stored, and of the indices}}
+  %t = multimem_store_view_tko weak %w, %x[%i] : partition_view<tile=(8), tensor_view<64xf32, strides=[1], #cuda_tile.ptr_attr<multicast>>> -> token
+}

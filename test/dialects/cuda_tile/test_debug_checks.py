@@ -72,7 +72,9 @@ def test_a_scope_that_does_not_fit_is_refused(name: str, own: str, inner: str, m
 
 def test_a_global_has_no_scope() -> None:
     text = f"{SCOPES}cuda_tile.module @m {{ global @g <i32: [1]> : tile<1xi32> loc(#in_sub) }}"
-    assert "Global variables must not have scope." in refusal(text)
+    found = refusal(text)
+    assert 'invalid operation debug info scope: #cuda_tile.di_loc<loc("k.py":1:1) in ' in found
+    assert ". Global variables must not have scope." in found
 
 
 @pytest.mark.parametrize(
@@ -82,7 +84,18 @@ def test_a_global_has_no_scope() -> None:
         ("di_compile_unit<line = 3>", "'line' is unknown; expected one of file"),
         ('di_subprogram<line = 1, name = "k">', "struct is missing required parameter: file"),
         ('di_file<"k.py">', "expected 'in'"),
+        ("di_subprogram<line = -1>", "'line' must not be negative, got -1"),
+        ('di_subprogram<file = "k.py">', "'file' must be a cuda_tile.di_file"),
+        ('di_subprogram<name = "k", name = "k">', "'name' is given twice"),
+        (
+            'di_loc<"k.py" in 1>',
+            """expected a position in a file, 'loc("file":line:column)', found '"k.py"'""",
+        ),
+        (
+            'di_loc<loc("k.py":1:1) in "k">',
+            """expected a di_subprogram or di_lexical_block as the scope, found '"k"'""",
+        ),
     ],
 )
-def test_a_scope_that_lacks_something_is_refused(attribute: str, message: str) -> None:
+def test_a_part_that_lacks_something_or_is_of_another_kind_is_refused(attribute: str, message: str) -> None:
     assert message in refusal(f"#a = #cuda_tile.{attribute}\ncuda_tile.module @m {{ }}")

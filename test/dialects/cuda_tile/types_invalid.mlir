@@ -117,3 +117,45 @@ entry @e(%a: partition_view<tile=(2), padding_value = one, tensor_view<?xi32, st
 // expected-error @below {{expected 'tensor_view' type, but got '!cuda_tile.tile<2xf32>'}}
 entry @e(%a: partition_view<tile=(2), tile<2xf32>>) {
 }
+
+// -----
+
+// expected-error @below {{expected either 64-bit integer or question mark, found 'x'}}
+entry @e(%a: tensor_view<4xf32, strides=[x]>) {
+}
+
+// -----
+
+// expected-error @below {{expected token after element type in 0-d tensor_view to be '>'}}
+entry @e(%a: tensor_view<f32, 4>) {
+}
+
+// -----
+
+// expected-error @below {{expected a ptr_attr, found '#cuda_tile.div_by<4>'}}
+entry @e(%a: tile<ptr<f32, #cuda_tile.div_by<4>>>) {
+}
+
+// -----
+
+// expected-error @below {{dimensions must have strictly positive constant sizes but got [0]}}
+entry @e(%a: tensor_view<0xf32, strides=[1]>) {
+}
+
+// -----
+
+// expected-error @below {{tile shape dimensions must have positive length but got [0]}}
+entry @e(%a: partition_view<tile=(0), tensor_view<?xf32, strides=[1]>>) {
+}
+
+// -----
+
+// expected-error @below {{tile dimension 0 exceeds i32 limitations (got 4294967296, expected strictly positive and less than or equal to 2147483647)}}
+entry @e(%a: partition_view<tile=(4294967296), tensor_view<?xf32, strides=[1]>>) {
+}
+
+// -----
+
+// expected-error @below {{expected dim_map to map exactly all 1 dimensions of the tile, got 0 mappings}}
+entry @e(%a: partition_view<tile=(4), tensor_view<?xf32, strides=[1]>, dim_map=[]>) {
+}

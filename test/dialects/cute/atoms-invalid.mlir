@@ -54,7 +54,7 @@ module attributes {a = #cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_
 
 // -----
 
-// expected-error @below {{unknown swizzle 'interleave'; expected swizzle_32B}}
+// expected-error @below {{unknown swizzle 'interleave'; expected swizzle_32B, swizzle_64B or swizzle_128B}}
 module attributes {a = #cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, interleave>} {
 }
 
@@ -66,7 +66,7 @@ module attributes {a = #cute_nvgpu.atom_copy_field_tmastore<store_0d_f16>} {
 
 // -----
 
-// expected-error @below {{unknown mma atom 'sm90_wgmma_m64n128k16'; expected e.g.}}
+// expected-error @below {{unknown mma atom 'sm90_wgmma_m64n128k16'; expected e.g. sm90_wgmma_m64n128k16_f32_f16_f16}}
 module attributes {a = #cute.mma_atom<sm90_wgmma_m64n128k16>} {
 }
 

@@ -89,3 +89,19 @@ nv_tileaa.func @early(%x: i32, %c: i1) -> i32 {
   }
   nv_tileaa.return %x : i32
 }
+
+// -----
+
+nv_tileaa.func @a_loop_without_a_body() {
+  // expected-error @below {{'nv_tileaa.loop' op region #0 must have one block}}
+  "nv_tileaa.loop"() ({}) : () -> ()
+  nv_tileaa.return
+}
+
+// -----
+
+nv_tileaa.func @a_branch_without_a_then_block(%c: i1) {
+  // expected-error @below {{'nv_tileaa.if' op must have a then block}}
+  "nv_tileaa.if"(%c) ({}, {}) : (i1) -> ()
+  nv_tileaa.return
+}

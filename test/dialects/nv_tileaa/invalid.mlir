@@ -85,3 +85,99 @@ func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, 
   %0 = arith.constant {a = #cute_nvgpu.mma_atom<sm80_m16, f16, f16, f32>} 0 : i32
   return
 }
+
+// -----
+
+func.func @parts_that_do_not_divide_the_tile(%x: tensor<6x8xf32>, %i: i32) {
+  // expected-error @below {{'nv_tileaa.extract' op cannot divide tensor<6x8xf32> into parts of tensor<4x8xf32>}}
+  %0 = nv_tileaa.extract %x[%i, %i] : tensor<6x8xf32> -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @a_part_of_another_element_type(%x: tensor<4x8xf32>, %y: tensor<2x8xf16>, %i: i32) {
+  // expected-error @below {{'nv_tileaa.insert' op cannot divide tensor<4x8xf32> into parts of tensor<2x8xf16>}}
+  %0 = nv_tileaa.insert %y, %x[%i, %i] : tensor<2x8xf16>, tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @a_constant_of_another_type() {
+  // expected-error @below {{'nv_tileaa.constant_tensor' op holds tensor<4xf32>, but its type is tensor<8xf32>}}
+  %0 = "nv_tileaa.constant_tensor"() <{value = dense<1.0> : tensor<4xf32>}> : () -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @one_element_of_many(%x: tensor<4xf32>) {
+  // expected-error @below {{'nv_tileaa.unsplat' op cannot extract f32 from tensor<4xf32>; expected a tile with exactly one element of that type}}
+  %0 = nv_tileaa.unsplat %x : tensor<4xf32> -> f32
+  return
+}
+
+// -----
+
+func.func @iota_of_rank_two() {
+  // expected-error @below {{'nv_tileaa.iota' op has a result of type tensor<4x4xi32>; expected a rank-1 tile of integers}}
+  %0 = nv_tileaa.iota : tensor<4x4xi32>
+  return
+}
+
+// -----
+
+func.func @iota_of_floats() {
+  // expected-error @below {{'nv_tileaa.iota' op has a result of type tensor<4xf32>; expected a rank-1 tile of integers}}
+  %0 = nv_tileaa.iota : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @a_shape_of_more_elements(%x: tensor<4x4xf32>) {
+  // expected-error @below {{'nv_tileaa.reshape' op cannot reshape tensor<4x4xf32> into tensor<32xf32>: element types and counts must match}}
+  %0 = nv_tileaa.reshape %x : tensor<4x4xf32> -> tensor<32xf32>
+  return
+}
+
+// -----
+
+func.func @a_tile_that_is_not_repeated(%x: tensor<4x8xf32>) {
+  // expected-error @below {{'nv_tileaa.broadcast' op cannot broadcast tensor<4x8xf32> to tensor<8x8xf32>: only axes of extent 1 can be broadcast}}
+  %0 = nv_tileaa.broadcast %x : tensor<4x8xf32> -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @dots_of_other_extents(%x: tensor<4x4xf32>, %z: tensor<8x4xf32>) {
+  // expected-error @below {{'nv_tileaa.dot' op expects MxK, KxN and MxN tiles, or batches of them of one size, got tensor<4x4xf32>, tensor<4x4xf32> and tensor<8x4xf32>}}
+  %0 = nv_tileaa.dot %x, %x, %z : tensor<4x4xf32>, tensor<4x4xf32>, tensor<8x4xf32> -> tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @an_axis_that_tiles_do_not_have(%x: tensor<4x8xf32>) {
+  // expected-error @below {{'nv_tileaa.cat' op cannot concatenate tensor<4x8xf32> and tensor<4x8xf32> along axis 2 into tensor<8x8xf32>}}
+  %0 = nv_tileaa.cat %x, %x axis = 2 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @joined_tiles_of_another_shape(%x: tensor<4x8xf32>) {
+  // expected-error @below {{'nv_tileaa.cat' op cannot concatenate tensor<4x8xf32> and tensor<4x8xf32> along axis 0 into tensor<4x16xf32>}}
+  %0 = nv_tileaa.cat %x, %x axis = 0 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x16xf32>
+  return
+}
+
+// -----
+
+func.func @a_cluster_of_no_ctas() {
+  // expected-error @below {{cluster must be three positive extents, got [2, 0, 1]}}
+  %0 = arith.constant {a = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 0, 1]>} 0 : i32
+  return
+}

@@ -109,3 +109,19 @@ func.func @f(%x: tensor<8xi32>, %p: !llvm.ptr<1>) {
   }
   return
 }
+
+// -----
+
+func.func @f() {
+  // expected-error @below {{'nv_tileaa.reduce' op has no operands; expected at least one}}
+  "nv_tileaa.reduce"() <{axis = 0 : i32, identities = []}> ({}) : () -> ()
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<8xi32>) {
+  // expected-error @below {{'nv_tileaa.reduce' op expects a region of one block}}
+  %0 = "nv_tileaa.reduce"(%x) <{axis = 0 : i32, identities = [0 : i32]}> ({}) : (tensor<8xi32>) -> i32
+  return
+}

@@ -35,3 +35,25 @@ nv_tileaa.func @f(%given: tensor<64x64xf32>) {
   %part = nv_tileas.cluster_reduce_scatter %given : tensor<64x64xf32> -> tensor<64x32xf16>
   nv_tileaa.return
 }
+
+// -----
+
+nv_tileaa.func @f(%given: tensor<64xf32>) {
+  // expected-error @below {{'nv_tileas.cluster_reduce' op expected operands, and results of the same types}}
+  %sum = nv_tileas.cluster_reduce %given bits = 1 : tensor<64xf32> -> tensor<32xf32> {
+  ^bb0(%a: f32, %b: f32):
+    nv_tileaa.yield %a : f32
+  }
+  nv_tileaa.return
+}
+
+// -----
+
+nv_tileaa.func @f(%given: tensor<64xf32>) {
+  // expected-error @below {{'nv_tileas.cluster_reduce' op expects a region that yields an element of each operand}}
+  %sum = nv_tileas.cluster_reduce %given bits = 1 : tensor<64xf32> -> tensor<64xf32> {
+  ^bb0(%a: f32, %b: f32):
+    nv_tileaa.yield
+  }
+  nv_tileaa.return
+}

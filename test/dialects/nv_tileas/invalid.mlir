@@ -33,7 +33,7 @@ func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, 
 // -----
 
 func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token, %x: tensor<4x4xf32>, %y: tensor<4x4xf16>, %p: !llvm.ptr<1>, %z: tensor<8x4xf32>, %b: !nv_tileas.smem<2x8x8xf32>, %w: !nv_tileaa.memref<8xf32>) {
-  // expected-error @below {{only the layout may differ}}
+  // expected-error @below {{'nv_tileas.convert_layout' op converts tensor<4x4xf32> to tensor<8x4xf32>: only the layout may differ}}
   %0 = nv_tileas.convert_layout %x : tensor<4x4xf32> -> tensor<8x4xf32>
   return
 }
@@ -82,3 +82,24 @@ func.func @f(%v: !nv_tileaa.memref<8x8xf32>, %i: i32, %t: !nv_tileaa.mem_token) 
 
 // expected-error @below {{expected a layout #nv_tileas.shared<…>, got 3 : i64}}
 func.func @f(%b: !nv_tileas.smem<2x8x8xf32, 3>)
+
+// -----
+
+func.func @no_arrivals(%b: !nv_tileas.smem<2x1xi64>, %i: i32) {
+  // expected-error @below {{'nv_tileas.async.mbarrier_init' op expects 0 arrivals; an mbarrier counts from 1 to 1048575}}
+  nv_tileas.async.mbarrier_init %b[%i], 0 : !nv_tileas.smem<2x1xi64>
+  return
+}
+
+// -----
+
+func.func @more_arrivals_than_an_mbarrier_counts(%b: !nv_tileas.smem<2x1xi64>, %i: i32) {
+  // expected-error @below {{'nv_tileas.async.mbarrier_init' op expects 1048576 arrivals; an mbarrier counts from 1 to 1048575}}
+  nv_tileas.async.mbarrier_init %b[%i], 1048576 : !nv_tileas.smem<2x1xi64>
+  return
+}
+
+// -----
+
+// expected-error @below {{expected '{' of a layout, found '[offset]'}}
+func.func @a_layout_without_braces(%x: !nv_tileas.smem<1x8xf32, #nv_tileas.shared<[offset]>>)

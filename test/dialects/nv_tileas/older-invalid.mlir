@@ -35,3 +35,19 @@ nv_tileas.func @stage(%b: !nv_tileas.smem<3x128x64xf16>, %p: !nv_tileas.pipeline
 
 // expected-error @below {{has 33 warps; a CTA has 1 to 32}}
 #a = #nv_tileas.agent<33>
+
+// -----
+
+nv_tileas.func @a_right_factor_that_is_not_a_view(%a: !nv_tileas.smem<1x64x16xf16>, %b: !nv_tileas.smem<1x128x16xf16>, %c: tensor<64x128xf32>) {
+  // expected-error @below {{'nv_tileas.dot' op has a right factor of N×K; expected the nv_tileas.view of a stage}}
+  %d = nv_tileas.dot %a, %b, %c {atom = #cute.mma_atom<sm90_wgmma_m64n128k16_f32_f16_f16>} : !nv_tileas.smem<1x64x16xf16>, !nv_tileas.smem<1x128x16xf16>, tensor<64x128xf32>
+  nv_tileas.return
+}
+
+// -----
+
+nv_tileas.func @buffers_without_an_instruction_that_reads_them(%a: !nv_tileas.smem<1x16x16xf16>, %c: tensor<16x16xf32>) {
+  // expected-error @below {{'nv_tileas.dot' op multiplies stages of buffers; expected matrices, and an atom of wgmma}}
+  %d = nv_tileas.dot %a, %a, %c : !nv_tileas.smem<1x16x16xf16>, !nv_tileas.smem<1x16x16xf16>, tensor<16x16xf32>
+  nv_tileas.return
+}

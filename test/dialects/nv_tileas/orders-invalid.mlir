@@ -149,3 +149,11 @@ func.func @f(%c: i1) {
   }
   return
 }
+
+// -----
+
+func.func @an_order_from_outside(%o: !nv_tileas.order_token) {
+  // expected-error @below {{'nv_tileas.async.pipeline.order_wait' op takes a turn that is not of a create_order}}
+  nv_tileas.async.pipeline.order_wait %o
+  return
+}

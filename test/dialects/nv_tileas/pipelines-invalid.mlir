@@ -426,3 +426,154 @@ nv_tileaa.func @k() {
   %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 2 pair by_first : !nv_tileas.pipeline_token
   nv_tileaa.return
 }
+
+// -----
+
+func.func @an_agent_that_yields(%x: i32) {
+  // expected-error @below {{'nv_tileas.async.pipeline.agent_switch' op has an agent that does not end in a yield without operands}}
+  nv_tileas.async.pipeline.agent_switch num_warps = [4] warp_id = [0] {
+    nv_tileas.async.pipeline.yield %x : i32
+  }
+  return
+}
+
+// -----
+
+func.func @a_phase_where_nothing_waits(%x: i32) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %a = nv_tileas.async.pipeline.producer_acquire %p, slot %x phase %x : !nv_tileas.producer_token
+  // expected-error @below {{custom op 'nv_tileas.async.pipeline.producer_write' has a phase, but does not wait}}
+  %w = nv_tileas.async.pipeline.producer_write %a, slot %x phase %x {
+  }
+  nv_tileas.async.pipeline.producer_commit %w
+  return
+}
+
+// -----
+
+func.func @numbers_and_tiles_in_a_stage(%x: i32, %y: f16, %c: tensor<64x64xf16>, %b: !nv_tileas.smem<2x64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
+  // expected-error @below {{'nv_tileas.async.pipeline.producer_write' op stores numbers, which one thread does, with tiles or copies; use a pipeline for each}}
+  %w = nv_tileas.async.pipeline.producer_write %a, %i {
+    nv_tileas.store %c, %b[%x] {atom = #cute.copy_atom<sm80_sts_32_f16>} : tensor<64x64xf16>, !nv_tileas.smem<2x64x64xf16>
+    nv_tileas.store_element %y, %b[%x][%x, %x] : f16, !nv_tileas.smem<2x64x64xf16>
+  }
+  nv_tileas.async.pipeline.producer_commit %w
+  return
+}
+
+// -----
+
+func.func @a_slot_without_a_phase(%x: i32) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  // expected-error @below {{'nv_tileas.async.pipeline.consumer_wait' op waits for a slot without a phase; expected `slot %s phase %p`}}
+  %t = nv_tileas.async.pipeline.consumer_wait %p, slot %x, 0 : !nv_tileas.consumer_token
+  %r = nv_tileas.async.pipeline.consumer_read %t, slot %x {
+  }
+  nv_tileas.async.pipeline.consumer_release %r
+  return
+}
+
+// -----
+
+func.func @a_descriptor_of_another_view(%v: !nv_tileaa.memref<?x?xf16>) {
+  // expected-error @below {{'nv_tileas.make_tiled_tma_desc' op has #cute_nvgpu.atom_copy_field_tmaload<load_2d_f32, swizzle_128B>, which does not copy boxes of !nv_tileas.tma_desc<64x64xf16>}}
+  %z = nv_tileas.make_tiled_tma_desc %v, box = [64, 64] {atom = #cute_nvgpu.atom_copy_field_tmaload<load_2d_f32, swizzle_128B>} : !nv_tileaa.memref<?x?xf16> -> !nv_tileas.tma_desc<64x64xf16>
+  return
+}
+
+// -----
+
+func.func @boxes_of_another_element_type(%x: i32, %b: !nv_tileas.smem<2x64x64xf32>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  // expected-error @below {{'nv_tileas.async.tiled_tma_store' op copies between !nv_tileas.tma_desc<64x64xf16> and !nv_tileas.smem<2x64x64xf32>: the element types and ranks must match}}
+  nv_tileas.async.tiled_tma_store %d[%x, %x], %b[%x] : !nv_tileas.tma_desc<64x64xf16>, !nv_tileas.smem<2x64x64xf32>
+  return
+}
+
+// -----
+
+func.func @a_copy_to_another_stage(%x: i32, %b: !nv_tileas.smem<2x64x64xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  %j = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
+  %w = nv_tileas.async.pipeline.producer_write %a, %i {
+    // expected-error @below {{'nv_tileas.async.tiled_tma_load' op fills another stage than the producer_write around it}}
+    nv_tileas.async.tiled_tma_load %d[%x, %x], %b, %j : !nv_tileas.tma_desc<64x64xf16>, !nv_tileas.smem<2x64x64xf16>
+  }
+  nv_tileas.async.pipeline.producer_commit %w
+  return
+}
+
+// -----
+
+func.func @boxes_that_the_ctas_cannot_share(%x: i32, %b: !nv_tileas.smem<2x64x64xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  %a = nv_tileas.async.pipeline.producer_acquire %p, %i : !nv_tileas.producer_token
+  %w = nv_tileas.async.pipeline.producer_write %a, %i {
+    // expected-error @below {{'nv_tileas.async.tiled_tma_load' op has 1 boxes along axis 0, which 2 CTAs cannot share; use boxes of fewer rows}}
+    nv_tileas.async.tiled_tma_load %d[%x, %x], %b, %i multicast = 1 : !nv_tileas.tma_desc<64x64xf16>, !nv_tileas.smem<2x64x64xf16>
+  }
+  nv_tileas.async.pipeline.producer_commit %w
+  return
+}
+
+// -----
+
+func.func @a_store_by_a_descriptor_of_loads(%v: !nv_tileaa.memref<?x?xf16>, %x: i32, %b: !nv_tileas.smem<2x64x64xf16>) {
+  %d = nv_tileas.make_tiled_tma_desc %v, box = [64, 64] {atom = #cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_128B>} : !nv_tileaa.memref<?x?xf16> -> !nv_tileas.tma_desc<64x64xf16>
+  // expected-error @below {{'nv_tileas.async.tiled_tma_store' op stores through a descriptor created for #cute_nvgpu.atom_copy_field_tmaload<load_2d_f16, swizzle_128B>}}
+  nv_tileas.async.tiled_tma_store %d[%x, %x], %b[%x] : !nv_tileas.tma_desc<64x64xf16>, !nv_tileas.smem<2x64x64xf16>
+  return
+}
+
+// -----
+
+func.func @the_sign_of_integers(%a: !nv_tileas.smem<1x64x32xi8>, %b: !nv_tileas.smem<1x32x64xi8>, %c: tensor<64x64xi32>) {
+  // expected-error @below {{'nv_tileas.async.dot' op inverts the sign of i8; wgmma does that for floating-point types only}}
+  %o = nv_tileas.async.dot %a, %b, %c {atom = #cute_nvgpu.mma_atom<sm90_wgmma_m64n64k32, si8, si8, i32>, warps = array<i64: 4, 1>, negate_a} : !nv_tileas.smem<1x64x32xi8>, !nv_tileas.smem<1x32x64xi8>, tensor<64x64xi32>
+  return
+}
+
+// -----
+
+func.func @a_part_of_an_instruction(%a: !nv_tileas.smem<1x64x24xf16>, %b: !nv_tileas.smem<1x24x64xf16>, %c: tensor<64x64xf32>) {
+  // expected-error @below {{'nv_tileas.async.dot' op multiplies tiles of 64x64x24 by 1x1 warpgroups with 64x64x16: expected whole instructions for each}}
+  %o = nv_tileas.async.dot %a, %b, %c {atom = #cute_nvgpu.mma_atom<sm90_wgmma_m64n64k16, f16, f16, f32>, warps = array<i64: 4, 1>} : !nv_tileas.smem<1x64x24xf16>, !nv_tileas.smem<1x24x64xf16>, tensor<64x64xf32>
+  return
+}
+
+// -----
+
+func.func @a_write_without_an_acquired_stage(%t: !nv_tileas.producer_token) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{'nv_tileas.async.pipeline.producer_write' op writes a stage that no producer_acquire has acquired}}
+  %w = nv_tileas.async.pipeline.producer_write %t, %i {
+  }
+  nv_tileas.async.pipeline.producer_commit %w
+  return
+}
+
+// -----
+
+func.func @a_load_outside_of_a_write(%x: i32, %b: !nv_tileas.smem<2x64x64xf16>, %d: !nv_tileas.tma_desc<64x64xf16>) {
+  %p = nv_tileas.async.pipeline.create_pipeline stages = 2, producers = 1, consumers = 4 : !nv_tileas.pipeline_token
+  %i = nv_tileas.async.pipeline.create_iterator %p : !nv_tileas.pipeline_iter<i32>
+  // expected-error @below {{'nv_tileas.async.tiled_tma_load' op is not in an nv_tileas.async.pipeline.producer_write, which signals its completion}}
+  nv_tileas.async.tiled_tma_load %d[%x, %x], %b, %i : !nv_tileas.tma_desc<64x64xf16>, !nv_tileas.smem<2x64x64xf16>
+  return
+}
+
+// -----
+
+// expected-error @below {{a box has 1 to 5 dimensions of static extents}}
+func.func @a_descriptor_of_six_dimensions(%d: !nv_tileas.tma_desc<1x1x1x1x8x8xf16>)
+
+// -----
+
+// expected-error @below {{counts stages in i64; only i32 is supported}}
+func.func @an_iterator_of_wide_integers(%i: !nv_tileas.pipeline_iter<i64>)

@@ -93,3 +93,12 @@ func.func @f(%a: !smem, %d: !tmem, %bar: !bar, %stage: i32) {
   nv_tileas.async.s2t_copy %a, %d, %bar[%stage] {atom = #cute_nvgpu.s2t_copy<shape_32x128b, warpx4, ctas = 2>} : !smem, !tmem, !bar
   return
 }
+
+// -----
+
+!tmem = !nv_tileas.tmem<1x128x32xf32, #nv_tileas.tensor<{lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], column = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]]}>>
+func.func @two_stages(%a: !nv_tileas.smem<2x128x32xf32>, %d: !tmem, %bar: !nv_tileas.smem<1x1xi64>, %stage: i32) {
+  // expected-error @below {{'nv_tileas.async.s2t_copy' op copies !nv_tileas.smem<2x128x32xf32> to !nv_tileas.tmem<1x128x32xf32, #nv_tileas.tensor<{lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], column = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]]}>>; expected one stage of the same tile}}
+  nv_tileas.async.s2t_copy %a, %d, %bar[%stage] {atom = #cute_nvgpu.s2t_copy<shape_128x256b, ctas = 1>} : !nv_tileas.smem<2x128x32xf32>, !tmem, !nv_tileas.smem<1x1xi64>
+  return
+}

@@ -307,3 +307,72 @@ func.func @f(%a: !nv_tileas.smem<1x64x16xf16>, %b: !nv_tileas.smem<1x16x8xf16>, 
   nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add {atom = #cute_nvgpu.mma_atom<sm100_umma_m64n8k16, f16, f16, f32>, row = 32} : !nv_tileas.smem<1x64x16xf16>, !nv_tileas.smem<1x16x8xf16>, !sums
   return
 }
+
+// -----
+
+func.func @no_buffers() {
+  // expected-error @below {{'nv_tileas.alloc_tmem' op allocates nothing; expected one buffer at least}}
+  "nv_tileas.alloc_tmem"() : () -> ()
+  return
+}
+
+// -----
+
+#sums = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[16,0],[32,0],[64,0]], column = [[0,1],[0,2],[0,4],[0,8]]}>
+!sums = !nv_tileas.tmem<1x128x16xi32, #sums>
+func.func @the_sign_of_integers(%a: !nv_tileas.smem<1x128x32xi8>, %b: !nv_tileas.smem<1x32x16xi8>, %d: !sums, %add: i1, %slot: i32) {
+  // expected-error @below {{'nv_tileas.async.umma' op inverts the sign of i8; tcgen05.mma does that for floating-point types}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n16k32, si8, si8, i32>, negate_a} : !nv_tileas.smem<1x128x32xi8>, !nv_tileas.smem<1x32x16xi8>, !sums
+  return
+}
+
+// -----
+
+#sums = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[16,0],[32,0],[64,0]], column = [[0,1],[0,2],[0,4],[0,8]]}>
+!sums = !nv_tileas.tmem<1x128x16xf32, #sums>
+func.func @a_part_of_an_instruction(%a: !nv_tileas.smem<1x128x24xf16>, %b: !nv_tileas.smem<1x24x16xf16>, %d: !sums, %add: i1, %slot: i32) {
+  // expected-error @below {{'nv_tileas.async.umma' op multiplies tiles of 128x16x24 with 128x16x16: expected whole instructions}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n16k16, f16, f16, f32>} : !nv_tileas.smem<1x128x24xf16>, !nv_tileas.smem<1x24x16xf16>, !sums
+  return
+}
+
+// -----
+
+#sums = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[16,0],[32,0],[64,0]], column = [[0,1],[0,2],[0,4],[0,8]]}>
+!sums = !nv_tileas.tmem<1x128x16xf32, #sums>
+func.func @a_tile_of_another_shape(%x: tensor<128x32xf32>, %d: !sums) {
+  // expected-error @below {{'nv_tileas.tmem_store' op stores tensor<128x32xf32> to !nv_tileas.tmem<1x128x16xf32, #nv_tileas.tensor<{lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], column = [[0, 1], [0, 2], [0, 4], [0, 8]]}>>; expected one stage of it}}
+  nv_tileas.tmem_store %x, %d : tensor<128x32xf32>, !sums
+  return
+}
+
+// -----
+
+#sums = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[16,0],[32,0],[64,0]], column = [[0,1],[0,2],[0,4],[0,8]]}>
+// expected-error @below {{tensor memory needs static extents of matrices, with the number of stages before them}}
+func.func @a_buffer_without_stages(%d: !nv_tileas.tmem<16xf32, #sums>)
+
+// -----
+
+// expected-error @below {{expected a layout #nv_tileas.tensor<…>, got #nv_tileas.shared<{offset = [[0, 1]]}>}}
+func.func @a_layout_of_shared_memory(%d: !nv_tileas.tmem<1x128x16xf32, #nv_tileas.shared<{offset = [[0, 1]]}>>)
+
+// -----
+
+#sums = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[16,0],[32,0],[64,0]], column = [[0,1],[0,2],[0,4],[0,8]]}>
+!sums = !nv_tileas.tmem<1x128x16xf32, #sums>
+func.func @factors_of_two_stages(%a: !nv_tileas.smem<2x128x16xf16>, %b: !nv_tileas.smem<1x16x16xf16>, %d: !sums, %add: i1, %slot: i32) {
+  // expected-error @below {{'nv_tileas.async.umma' op requires factors of one stage; select one with nv_tileas.view}}
+  nv_tileas.async.umma %a, %b, %d, slot %slot accumulate %add {atom = #cute_nvgpu.mma_atom<sm100_umma_m128n16k16, f16, f16, f32>} : !nv_tileas.smem<2x128x16xf16>, !nv_tileas.smem<1x16x16xf16>, !sums
+  return
+}
+
+// -----
+
+#sums = #nv_tileas.tensor<{lane = [[1,0],[2,0],[4,0],[8,0],[16,0],[32,0],[64,0]], column = [[0,1],[0,2],[0,4],[0,8]]}>
+!sums = !nv_tileas.tmem<1x128x16xf32, #sums>
+func.func @a_load_of_another_tile(%d: !sums, %slot: i32) {
+  // expected-error @below {{'nv_tileas.tmem_load' op loads tensor<128x32xf32> from one stage of !nv_tileas.tmem<1x128x16xf32, #nv_tileas.tensor<{lane = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0], [32, 0], [64, 0]], column = [[0, 1], [0, 2], [0, 4], [0, 8]]}>>}}
+  %x = nv_tileas.tmem_load %d, slot %slot : !sums -> tensor<128x32xf32>
+  return
+}

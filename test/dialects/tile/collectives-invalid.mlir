@@ -122,3 +122,8 @@ module {
     return
   }
 }
+
+// -----
+
+// expected-error @below {{expected a mesh with one or more axes, each with an extent}}
+module attributes {tile.mesh = #tile.mesh<>} {}
