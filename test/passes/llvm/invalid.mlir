@@ -304,3 +304,17 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @scaled(%f: f8E8M0FNU) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %a = arith.constant dense<0.0> : tensor<1x32xf32, #nv_tileas.linear<{register = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>
+    %b = arith.constant dense<0.0> : tensor<32x1xf32, #nv_tileas.linear<{register = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>
+    %c = arith.constant dense<0.0> : tensor<1x1xf32, #nv_tileas.linear<{register = [], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>
+    %s = nv_tileaa.splat %f : f8E8M0FNU -> tensor<1x1xf8E8M0FNU, #nv_tileas.linear<{register = [], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>
+    // expected-error @below {{has scales, which fma does not support; use an atom of the tensor cores}}
+    %d = nv_tileas.dot %a, %b, %c scales %s, %s {atom = #cute_nvgpu.mma_atom<fma, f32, f32, f32>} : tensor<1x32xf32, #nv_tileas.linear<{register = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>, tensor<32x1xf32, #nv_tileas.linear<{register = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>, tensor<1x1xf32, #nv_tileas.linear<{register = [], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>> scales tensor<1x1xf8E8M0FNU, #nv_tileas.linear<{register = [], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>, tensor<1x1xf8E8M0FNU, #nv_tileas.linear<{register = [], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>
+    nv_tileaa.return
+  }
+}
