@@ -325,6 +325,12 @@ def test_a_reproducer_says_whether_to_verify_unless_the_option_does(
     assert f"verify_each: {expected}" in (tmp_path / "again.mlir").read_text()
 
 
+def test_a_reproducer_has_a_pipeline() -> None:
+    text = "\n".join(line for line in REPRODUCER.splitlines() if "pipeline:" not in line)
+    _, err = opt("--run-reproducer", stdin=text.encode(), status=1)
+    assert 'this reproducer has no pipeline; expected `pipeline: "…"`' in err
+
+
 def test_a_reproducer_of_mlir_itself_is_run(tmp_path: Path) -> None:
     path = tmp_path / "repro.mlir"
     subprocess.run(

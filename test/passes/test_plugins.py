@@ -84,6 +84,12 @@ def test_what_cannot_be_loaded(text: str, says: str, tmp_path: Path, request: py
     assert says in opt(f"--load-pass-plugin={file}", status=1)[1]
 
 
+def test_what_a_plugin_is() -> None:
+    _, err = opt("--load-pass-plugin=json:dumps", status=1)
+    assert "'json:dumps' has no plugin" in err
+    assert "expected PLUGIN = Plugin(…), from tessera_tools.passes.plugins" in err
+
+
 def test_a_name_that_nobody_has() -> None:
     _, err = opt("--load-pass-plugin=no_such_plugin", status=1)
     assert "the plugin 'no_such_plugin' cannot be loaded" in err

@@ -320,6 +320,29 @@ def test_ops_of_a_later_stage_are_refused_behind_the_conversion_from_cuda_tile()
     assert failure.diagnostics[0].message.startswith("'nv_tileas.barrier' op does not belong to this stage")
 
 
+def test_ops_of_an_earlier_stage_are_refused() -> None:
+    text = lowered(GEMM, "reconcile-unrealized-casts")
+    text = text.replace(
+        "    llvm.return", "    %left = nv_tileaa.create_mem_token : !nv_tileaa.mem_token\n    llvm.return", 1
+    )
+    failure = problems(parse_module(text, "kernel.mlir"), "llvm")
+    assert failure is not None
+    assert failure.diagnostics[0].message == (
+        "'nv_tileaa.create_mem_token' op belongs to an earlier stage and must not remain here"
+    )
+
+
+def test_tiles_have_no_layouts_behind_the_conversion_from_cuda_tile() -> None:
+    text = lowered(GEMM, "convert-cuda-tile-to-tileaa")
+    lanes = "[[1], [2], [4], [8], [16]]"
+    tile = f"tensor<32xi32, #nv_tileas.linear<{{register = [], lane = {lanes}, warp = [], block = []}}>>"
+    text = text.replace("    nv_tileaa.return", f"    %laid = nv_tileaa.iota : {tile}\n    nv_tileaa.return")
+    failure = problems(parse_module(text, "kernel.mlir"), "nv_tileaa")
+    assert failure is not None
+    said = [diagnostic.message for diagnostic in failure.diagnostics]
+    assert f"'nv_tileaa.iota' op has a tile of type {tile}; expected one without a layout" in said
+
+
 def test_no_more_than_ten_errors_of_a_check_are_reported() -> None:
     text = lowered(GEMM, "convert-cuda-tile-to-tileaa").replace(
         "    nv_tileaa.return", 12 * "    gpu.barrier\n" + "    nv_tileaa.return"

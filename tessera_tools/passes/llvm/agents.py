@@ -407,8 +407,8 @@ def _request_registers(low: Lowering, units: list[ExecutionUnit], end: int) -> N
     first = units[0].first_warp
     if first % WARPS_OF_WARPGROUP or end % WARPS_OF_WARPGROUP or any(u.registers != registers for u in units):
         raise Refusal(
-            f"an agent of warps {first} to {end - 1} requests registers; setmaxnreg applies to "
-            f"whole groups of {WARPS_OF_WARPGROUP} warps"
+            f"warps {first} to {end - 1} request registers that are not those of whole groups of "
+            f"{WARPS_OF_WARPGROUP} warps, to which setmaxnreg applies"
         )
     launched = low.launched_registers
     action = "increase" if registers > launched else "decrease"

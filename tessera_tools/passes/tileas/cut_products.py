@@ -222,8 +222,8 @@ class _Axis:
         elif axis is None:
             self.work += [(operand, None) for operand in op.operands]
         elif isinstance(op, nv_tileas.Dot):
-            if op.scales or op.c.type.rank != 2:
-                raise Missed(op, "has scales or batches")
+            if op.scales:
+                raise Missed(op, "has scales")
             rows = axis == _ROWS
             self.work += [(op.a, axis if rows else None), (op.b, None if rows else axis), (op.c, axis)]
         elif isinstance(op, nv_tileaa.Permute):

@@ -104,11 +104,6 @@ def _check_source(value: Value, function: nv_tileaa.Func) -> None:
 
 def _merge(function: nv_tileaa.Func, aliases: list[Value], buffers: list[nv_tileas.AllocTensor]) -> None:
     """One buffer has the stages of all; what was a buffer is the number of its first stage in it."""
-    if not buffers:
-        owner = aliases[0].defining_op
-        raise (owner if owner is not None else function).error(
-            f"{_UNSUPPORTED}: gives a buffer that no nv_tileas.alloc_tensor makes"
-        )
     type = buffers[0].res.type
     entry = Builder.at_start(function.body.entry, buffers[0].location)
     merged = nv_tileas.AllocTensor(

@@ -219,3 +219,102 @@ module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  // expected-error @below {{has clusters of several programs; run --tileas-dynamic-persistent and --tileas-resolve-program-ids first}}
+  nv_tileaa.func @programs() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [2, 1, 1]>, nv_tileas.cluster_programs = array<i64: 2, 1, 1>} {
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @numbered(%n: i32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // expected-error @below {{failed to legalize operation: it is the place of a program with a number; run --tileas-resolve-program-ids first}}
+    %0 = nv_tileaa.get_program_id of %n {axis = 0 : i32} : i32
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @wide_extent(%p: !llvm.ptr<1>, %n: i128) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // expected-error @below {{failed to legalize operation: an extent or stride of type i128; at most 64 bits are supported}}
+    %v = nv_tileaa.make_memref %p, shape = [%n], stride = [1], space = #nv_tileaa.global : (i128) !nv_tileaa.memref<?xf32>
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 100 : i32, nv_tileaa.target_spec = "sm_100a"} {
+  nv_tileaa.func @power(%x: f32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // expected-error @below {{failed to legalize operation: has no lowering to f8E8M0FNU with rounding mode to_nearest_away; toward_zero and upward have}}
+    %0 = arith.truncf %x to_nearest_away : f32 to f8E8M0FNU
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @upward(%x: f32) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    // expected-error @below {{failed to legalize operation: has no lowering to tf32 with rounding mode upward; to_nearest_even, to_nearest_away and toward_zero have}}
+    %0 = arith.truncf %x upward : f32 to tf32
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @sliced() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %x = arith.constant dense<0.0> : tensor<64xf32, #nv_tileas.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>
+    // expected-error @below {{needs elements that other threads hold}}
+    %y = nv_tileas.slice %x offsets = [32] : tensor<64xf32, #nv_tileas.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>> -> tensor<32xf32, #nv_tileas.linear<{register = [[1]], lane = [[2], [4], [8], [16], [0]], warp = [], block = []}>>
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @kept() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %z = arith.constant 0 : i32
+    %b = nv_tileas.alloc_tensor {nv_tileas.offset = 0 : i64} : !nv_tileas.smem<1x64xf32, #nv_tileas.shared<{offset = [[1], [2], [4], [8], [16], [32]]}>>
+    %x = arith.constant dense<0.0> : tensor<64xf32, #nv_tileas.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>
+    // expected-error @below {{failed to legalize operation: tensor<64xf32, #nv_tileas.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>> shares a buffer with tensor<64xf32, #nv_tileas.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>, which is distributed differently over threads}}
+    nv_tileas.spill %x, %b[%z] : tensor<64xf32, #nv_tileas.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = [], block = []}>>, !nv_tileas.smem<1x64xf32, #nv_tileas.shared<{offset = [[1], [2], [4], [8], [16], [32]]}>>
+    %y = nv_tileas.reload %b[%z] : !nv_tileas.smem<1x64xf32, #nv_tileas.shared<{offset = [[1], [2], [4], [8], [16], [32]]}>> -> tensor<64xf32, #nv_tileas.linear<{register = [[1]], lane = [[2], [4], [8], [16], [32]], warp = [], block = []}>>
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @parts() attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [4, 1, 1]>} {
+    %x = arith.constant dense<0.0> : tensor<64xf32, #nv_tileas.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = [], block = [[0], [0]]}>>
+    // expected-error @below {{has 2 parts; the cluster has 4 CTAs}}
+    %y = nv_tileas.cluster_reduce_scatter %x {nv_tileas.offset = 0 : i64} : tensor<64xf32, #nv_tileas.linear<{register = [[32]], lane = [[1], [2], [4], [8], [16]], warp = [], block = [[0], [0]]}>> -> tensor<32xf32, #nv_tileas.linear<{register = [], lane = [[1], [2], [4], [8], [16]], warp = [], block = [[0], [0]]}>>
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+module attributes {nv_tileaa.compute_capability = 80 : i32, nv_tileaa.target_spec = "sm_80"} {
+  nv_tileaa.func @scaled(%f: f8E8M0FNU) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 1, cluster = [1, 1, 1]>} {
+    %a = arith.constant dense<0.0> : tensor<1x32xf32, #nv_tileas.linear<{register = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>
+    %b = arith.constant dense<0.0> : tensor<32x1xf32, #nv_tileas.linear<{register = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>
+    %c = arith.constant dense<0.0> : tensor<1x1xf32, #nv_tileas.linear<{register = [], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>
+    %s = nv_tileaa.splat %f : f8E8M0FNU -> tensor<1x1xf8E8M0FNU, #nv_tileas.linear<{register = [], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>
+    // expected-error @below {{has scales, which fma does not support; use an atom of the tensor cores}}
+    %d = nv_tileas.dot %a, %b, %c scales %s, %s {atom = #cute_nvgpu.mma_atom<fma, f32, f32, f32>} : tensor<1x32xf32, #nv_tileas.linear<{register = [[0, 1], [0, 2], [0, 4], [0, 8], [0, 16]], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>, tensor<32x1xf32, #nv_tileas.linear<{register = [[1, 0], [2, 0], [4, 0], [8, 0], [16, 0]], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>, tensor<1x1xf32, #nv_tileas.linear<{register = [], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>> scales tensor<1x1xf8E8M0FNU, #nv_tileas.linear<{register = [], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>, tensor<1x1xf8E8M0FNU, #nv_tileas.linear<{register = [], lane = [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]], warp = [], block = []}>>
+    nv_tileaa.return
+  }
+}

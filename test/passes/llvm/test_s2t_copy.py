@@ -236,6 +236,12 @@ def test_ptxas_assembles_it_without_a_warning(ctas: int) -> None:
         assert used.report is not None and used.warnings == []
 
 
+IN_AN_AGENT = r"""nv_tileas.async.pipeline.agent_switch num_warps = [4] warp_id = [0] {
+      \1
+      nv_tileas.async.pipeline.yield
+    }"""
+
+
 @pytest.mark.parametrize(
     ("program", "why"),
     [
@@ -249,8 +255,12 @@ def test_ptxas_assembles_it_without_a_warning(ctas: int) -> None:
         ),
         (text(2, pair=False), "copies by 2 CTAs to a buffer that is not allocated for pairs; all tcgen05"),
         (text(1, 2, pair=True), "copies by 1 CTA to a buffer that is allocated for pairs; all tcgen05"),
+        (
+            re.sub(r"(nv_tileas.async.s2t_copy .*)", IN_AN_AGENT, text(1)),
+            "is in an agent, but all threads of the CTA meet before the copy; use it outside of agents",
+        ),
     ],
-    ids=["no pair", "no second pair", "a buffer of one CTA", "a buffer of a pair"],
+    ids=["no pair", "no second pair", "a buffer of one CTA", "a buffer of a pair", "an agent"],
 )
 def test_copies_that_cannot_be_done(program: str, why: str) -> None:
     with pytest.raises(DiagnosticError) as caught:

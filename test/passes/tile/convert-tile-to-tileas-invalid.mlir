@@ -1182,3 +1182,23 @@ func.func @f(%A: memref<?x?xf16>, %D: memref<?x?xf32>, %n: index) attributes {te
   }
   return
 }
+
+// -----
+
+func.func @f(%A: memref<64x64xf16>) attributes {tessera.kernel} {
+  %c0 = arith.constant 0 : index
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<64x64xf16, 3>
+  // expected-error @below {{multiplies an operand that is neither in shared memory nor in registers}}
+  %p0 = tile.mma %a, %A : memref<64x64xf16, 3>, memref<64x64xf16> -> memref<4x8xf32, 5>
+  return
+}
+
+// -----
+
+func.func @f(%A: memref<64x64xf16>) attributes {tessera.kernel} {
+  %a = tile.alloc_shared {swizzle = "xor"} : memref<2x64x64xf16, 3>
+  %s = memref.subview %a[0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<2x64x64xf16, 3> to memref<64x64xf16, strided<[64, 1]>, 3>
+  // expected-error @below {{uses a view of memory that was not allocated by tile.alloc_shared}}
+  %r = memref.subview %s[0, 0] [64, 64] [1, 1] : memref<64x64xf16, strided<[64, 1]>, 3> to memref<64x64xf16, strided<[64, 1]>, 3>
+  return
+}

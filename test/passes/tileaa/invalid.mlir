@@ -40,3 +40,21 @@ cuda_tile.module @second {
     return
   }
 }
+
+// -----
+
+cuda_tile.module @m {
+  // expected-error @below {{'arith.constant' op is not allowed in a cuda_tile.module; expected 'cuda_tile.entry' or 'cuda_tile.global'}}
+  %0 = arith.constant 0 : i32
+}
+
+// -----
+
+cuda_tile.module @m {
+  entry @k(%x: tile<i32>, %n: tile<i32>) {
+    // expected-error @below {{'builtin.module' op is not supported by convert-cuda-tile-to-tileaa in this version: only cuda_tile ops and builtin-dialect ops without regions are allowed in an entry}}
+    builtin.module {
+    }
+    return
+  }
+}

@@ -142,3 +142,54 @@ module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spe
     nv_tileaa.return
   }
 }
+
+// -----
+
+// The cluster shares something else than the iterations.
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  // expected-error @below {{has clusters for something else: the kernel cannot be split along K}}
+  nv_tileaa.func @k(%p: !llvm.ptr<1>, %n: i32, %c: i1, %x: tensor<16x16xf16>, %none: tensor<16x16xf32>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4, cluster = [2, 1, 1]>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %r = scf.for %i = %zero to %n step %one iter_args(%sum = %none) -> (tensor<16x16xf32>) : i32 {
+      %next = nv_tileas.dot %x, %x, %sum {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
+      scf.yield %next : tensor<16x16xf32>
+    }
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+// The CTAs of a cluster run a program each.
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  // expected-error @below {{has clusters of several tile blocks: the kernel cannot be split along K}}
+  nv_tileaa.func @k(%p: !llvm.ptr<1>, %n: i32, %c: i1, %x: tensor<16x16xf16>, %none: tensor<16x16xf32>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>, nv_tileas.cluster_programs = array<i64: 2, 1, 1>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %r = scf.for %i = %zero to %n step %one iter_args(%sum = %none) -> (tensor<16x16xf32>) : i32 {
+      %next = nv_tileas.dot %x, %x, %sum {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
+      scf.yield %next : tensor<16x16xf32>
+    }
+    nv_tileaa.return
+  }
+}
+
+// -----
+
+// A CTA might end the loop before its iterations.
+module attributes {nv_tileaa.compute_capability = 90 : i32, nv_tileaa.target_spec = "sm_90a"} {
+  nv_tileaa.func @k(%p: !llvm.ptr<1>, %n: i32, %c: i1, %x: tensor<16x16xf16>, %none: tensor<16x16xf32>) attributes {nv_tileaa.kernel_spec = #nv_tileaa.kernel_spec<num_warps = 4>} {
+    %zero = arith.constant 0 : i32
+    %one = arith.constant 1 : i32
+    %r = scf.for %i = %zero to %n step %one iter_args(%sum = %none) -> (tensor<16x16xf32>) : i32 {
+      %next = nv_tileas.dot %x, %x, %sum {atom = #cute_nvgpu.mma_atom<sm80_m16n8k16, f16, f16, f32>} : tensor<16x16xf16>, tensor<16x16xf16>, tensor<16x16xf32>
+      nv_tileaa.if %c {
+        // expected-error @below {{ends the loop early: the kernel cannot be split along K}}
+        nv_tileaa.return
+      }
+      scf.yield %next : tensor<16x16xf32>
+    }
+    nv_tileaa.return
+  }
+}
