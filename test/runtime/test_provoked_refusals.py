@@ -16,6 +16,7 @@ from runtime.test_launch_file import launch
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime import device
 from tessera_tools.runtime.interface import as_array, shape_of
+from tessera_tools.runtime.ranks import _forked
 from tessera_tools.runtime.ranks_mpi import _world
 from tessera_tools.runtime.ranks_torch import TorchTransport
 from tessera_tools.runtime.ranks_worker import type_of
@@ -167,3 +168,11 @@ def test_torch_that_cannot_exchange_is_told(
     with pytest.raises(DiagnosticError) as caught:
         TorchTransport(0, 1, "unused", [], 1)
     assert message(caught) == says
+
+
+def test_ranks_need_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
+    missing: Any = None
+    with pytest.raises(DiagnosticError) as caught:
+        _forked(missing, missing, (), 1)
+    assert message(caught) == "ranks are processes made by fork(), which this system does not have"

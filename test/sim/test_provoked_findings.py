@@ -435,6 +435,40 @@ CASES: list[tuple[str, dict[str, Any], str, int, str]] = [
         "the threads of CTA (0, 0, 0) exited, and nothing orders a write of byte 0 of 's' (byte "
         "1024 of shared memory) by another CTA before that: use a cluster barrier at the end",
     ),
+    # Commits.
+    (
+        LANE
+        + RANK
+        + "mbarrier.init.shared::cta.b64 [%r2], 1; fence.mbarrier_init.release.cluster;\n"
+        + CLUSTER
+        + "mapa.shared::cluster.u32 %r4, %r2, 1; @!%p1 exit; mov.u32 %r5, 0;\n"
+        "A: add.u32 %r5, %r5, 1; setp.lt.u32 %p2, %r5, 200; @%p2 bra A;\n"
+        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r4];",
+        {**PAIR, "target": "sm_100a"},
+        "race",
+        14,
+        "an arrival at the mbarrier at shared byte 2048 of CTA (1, 0, 0), which has exited; let it wait for its "
+        "barriers before it does",
+    ),
+    (
+        LANE + "mbarrier.init.shared::cta.b64 [%r2], 1; fence.mbarrier_init.release.cluster;\n"
+        "mbarrier.arrive.expect_tx.shared::cta.b64 %rd1, [%r2], 16;\n"
+        "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r2];",
+        {**ONE, "target": "sm_100a"},
+        "mbarrier",
+        11,
+        "an arrival at the mbarrier at shared byte 2048 of CTA (0, 0, 0), whose phase 0 awaits none",
+    ),
+    (
+        LANE + "setp.eq.u32 %p0, %r0, 0; @%p0 st.shared.u32 [%r1], 1;\n"
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned "
+        "[%rd0], [%r1], 128;",
+        {},
+        "race",
+        10,
+        "the warp copies byte 0 of 's' (byte 1024 of shared memory), which one of its threads has changed: "
+        "no bar.warp.sync orders the copy after the change",
+    ),
 ]
 """A body, options of the launch, and a finding: its kind, its line and its message."""
 
