@@ -12,12 +12,14 @@ import pytest
 from runtime.ptx import SCALE
 from runtime.test_cuda import install
 from runtime.test_launch_file import launch
+from runtime.test_timing import estimate
 
+from oracles import find_tool
 from tessera_tools.diagnostics import DiagnosticError
 from tessera_tools.runtime import device
 from tessera_tools.runtime.interface import as_array, shape_of
 from tessera_tools.runtime.ranks import _forked
-from tessera_tools.runtime.ranks_mpi import _world
+from tessera_tools.runtime.ranks_mpi import _world, run_job
 from tessera_tools.runtime.ranks_torch import TorchTransport
 from tessera_tools.runtime.ranks_worker import type_of
 from tessera_tools.runtime.signature import Parameter, Signature, merge, with_names
@@ -176,3 +178,25 @@ def test_ranks_need_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(DiagnosticError) as caught:
         _forked(missing, missing, (), 1)
     assert message(caught) == "ranks are processes made by fork(), which this system does not have"
+
+
+def test_an_mpiexec_that_starts_no_rank_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mpiexec = tmp_path / "mpiexec"
+    mpiexec.write_text("#!/bin/sh\necho no slots\nexit 3\n")
+    mpiexec.chmod(0o755)
+    monkeypatch.setattr("tessera_tools.runtime.ranks_mpi._mpiexec", lambda: str(mpiexec))
+    plan: Any = SimpleNamespace(ranks=2)
+    settings: Any = None
+    with pytest.raises(DiagnosticError) as caught:
+        run_job(plan, settings, (), 1)
+    assert message(caught) == "mpiexec ended without the results of 2 ranks: no slots"
+
+
+@pytest.mark.skipif(find_tool("ptxas") is None, reason="no ptxas")
+def test_a_block_that_fits_on_no_sm_is_refused() -> None:
+    """Its threads hold more than 64 registers each, and an SM has 64 K."""
+    loaded = "\n".join(f"ld.volatile.global.f32 %f{i}, [%rd0];" for i in range(70))
+    added = "\n".join(f"add.f32 %f69, %f69, %f{i};" for i in reversed(range(69)))
+    with pytest.raises(DiagnosticError) as caught:
+        estimate(f"{loaded}\n{added}\nmov.f32 %f0, %f69;", threads=1024)
+    assert message(caught) == "no CTA of 'k' fits on an SM of sm_90"
