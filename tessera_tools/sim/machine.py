@@ -454,7 +454,8 @@ class Cluster:
         notes = [self._where(warp, split) for warp in self.warps for split in warp.splits]
         warp = self.warps[0]
         warp.split = warp.splits[0]
-        warp.report("deadlock", f"{len(self.warps)} warps wait, and no thread can wake them", None, *notes)
+        waiting = f"{len(self.warps)} warps wait" if len(self.warps) > 1 else "1 warp waits"
+        warp.report("deadlock", f"{waiting}, and no thread can wake them", None, *notes)
 
     def _limit(self, warp: Warp, what: str) -> None:
         notes = [self._where(w, s) for w in self.warps for s in w.splits]

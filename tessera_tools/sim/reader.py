@@ -98,7 +98,8 @@ class _Builder(Declarations):
             raise error(Position(program.file, 1, 1), "the PTX has no .target directive")
         if program.address_size != 64:
             raise error(
-                Position(program.file, 1, 1), "the PTX is for 32-bit addresses; expected .address_size 64"
+                Position(program.file, 1, 1),
+                "the PTX has no .address_size directive, so addresses have 32 bits; expected .address_size 64",
             )
         return program
 

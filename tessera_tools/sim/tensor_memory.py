@@ -378,7 +378,7 @@ def _end_of_cta(cta: Cta) -> None:
     if memory is None or not memory.allocations:
         return
     warp = cta.warps[0]
-    warp.split.pc = min(warp.split.pc, len(cta.cluster.launch.module.code) - 1)
+    warp.split.pc = min(warp.split.pc, len(cta.cluster.launch.module.code)) - 1
     start, columns = next(iter(memory.allocations.items()))
     warp.report(
         "illegal",

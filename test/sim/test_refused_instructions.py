@@ -20,6 +20,13 @@ DECLARED = """.visible .entry k(.param .u64 p0) {
 .shared .align 128 .b8 s[1024];
 """
 
+FLOATS = "{%f0,%f1,%f2,%f3,%f4,%f5,%f6,%f7}"
+WORDS = "{%r0,%r1,%r2,%r3,%r4,%r5,%r6,%r7}"
+SCALED = (
+    "mma.sync.aligned.m16n8k32.row.col.kind::mxf8f6f4{}.f32.e4m3.e4m3.f32.{}"
+    " {{%f0,%f1,%f2,%f3}}, {{%r0,%r1,%r2,%r3}}, {{%r4,%r5}}, {{%f0,%f1,%f2,%f3}}, {}, {{%r7}}, {{0,0}};"
+)
+
 REFUSED = [
     # Memory.
     (
@@ -206,10 +213,212 @@ REFUSED = [
         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd0, %rd1, 1, 1, 1, 0, 2;",
         "has a scale other than 1 and -1, or a transpose other than 0 and 1",
     ),
+    # Operands.
+    ("add.u32 %r0, [%r1], %r2;", "has an address; expected a register or a number"),
+    ("add.u32 %r0, %r1+4, %r2;", "adds 4 to '%r1'; expected a register or a number"),
+    ("and.pred %p0, !%p1, %p2;", "has '!%p1' where a negated predicate is not allowed"),
+    ("selp.u32 %r0, %r1, %r2, [%p0];", "has an address; expected a predicate"),
+    ("add.u32 {%r0, %r1}, %r1, %r2;", "has a vector; expected a destination register"),
+    ("add.u64 %rd0, %clock64, %rd1;", "uses '%clock64' where only mov may read it"),
+    # Copies, vectors, conversions.
+    (
+        "cp.async.ca.shared.global.L2::cache_hint [%r0], [%rd0], 16;",
+        "has 3 operands; expected 3 or 4, and a cache policy with .L2::cache_hint",
+    ),
+    ("cp.async.ca.shared.global [%r0], [%rd0], 2;", "needs a copy size of 16, 8 or 4 bytes"),
+    ("cp.async.cg.shared.global [%r0], [%rd0], 8;", "needs a copy size of 16 bytes"),
+    ("cp.async.bulk.global.global.bulk_group [%rd0], [%rd1], 16;", "copies from .global to .global"),
+    ("cp.async.bulk.prefetch.L2.global [%rd0];", "needs an address and a size"),
+    ("cp.async.bulk.prefetch.L2.global.L2::cache_hint;", "has no cache policy"),
+    ("atom.global.v2.f32.add {%f0, %f1}, [%rd0], {%f2, %f3, %f4, %f5};", "expects vectors of 2"),
+    ("atom.global.v2.f32.add {%f0, %f1, %f2, %f3}, [%rd0], {%f2, %f3};", "expects vectors of 2"),
+    ("cvt.f32.pred %f0, %p0;", "does not convert .pred"),
+    # More matrices.
+    (
+        "mma.sync.aligned.m16n8k8.row.col.rz.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r2}, {%f0,%f1,%f2,%f3};",
+        "has .rz, which only .f64 supports",
+    ),
+    (
+        "mma.sync.aligned.m16n8k8.row.col.satfinite.f32.f16.f16.f32"
+        " {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r2}, {%f0,%f1,%f2,%f3};",
+        "has .satfinite, which only integers support",
+    ),
+    (
+        "mma.sync.aligned.m16n8k8.row.col.kind::f8f6f4.f32.f16.f16.f32"
+        " {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r2}, {%f0,%f1,%f2,%f3};",
+        "has .kind::f8f6f4 with .m16n8k8.f16; expected .m16n8k32 and an 8-, 6- or 4-bit float",
+    ),
+    (
+        "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f32"
+        " {%r0,%r1,%r2,%r3}, {%r0,%r1}, {%r2,%r3}, {%f0,%f1,%f2,%f3,%f4,%f5,%f6,%f7};",
+        "has .f16.f16.f16.f32; expected .f16 elements and .f16 or .f32 for D and C",
+    ),
+    (
+        SCALED.format(".block_scale", "ue8m0", "{%r6}, {0,0}"),
+        "scales blocks, which mma.sync of sm_90a does not; expected sm_120a or sm_121a",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k16.satfinite.f32.f16.f16 {%f0,%f1,%f2,%f3}, %rd0, %rd1, 1, 1, 1, 0, 0;",
+        "has .satfinite, which only integers support",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,_}, %rd0, %rd1, 1, 1, 1, 0, 0;",
+        "has D in something else than 32-bit registers",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,5}, %rd1, 1, 1, 1, 0;",
+        "has A in something else than 32-bit registers",
+    ),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
+        " {%r0,%r1,%r2,%r3}, {%r0,%r4,%r5,%r6}, %rd1, 1, 1, 1, 0;",
+        "has a register of A among those of D",
+    ),
+    (
+        f"wmma.mma.sync.aligned.row.col.m16n16k16.f32.f16.f32 {FLOATS},{WORDS},{WORDS},{FLOATS};",
+        "names 3 types; expected .dtype.ctype or .dtype.atype.btype.ctype",
+    ),
+    (
+        f"wmma.mma.sync.aligned.row.col.m16n16k16.rz.f32.f32 {FLOATS},{WORDS},{WORDS},{FLOATS};",
+        "has .rz, which only .f64 supports",
+    ),
 ]
 """An instruction, and what its error says after its name."""
 
-LENIENT = ["ld.global.u32 %r0, [%h0];", "rcp.rn.ftz.f64 %d0, %d1;", "mov.u16 %h0, s;"]
+ELSEWHERE = [
+    (
+        "sm_100a",
+        "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {%r0, %r1}, %q0;",
+        "needs a vector of four registers",
+    ),
+    (
+        "sm_100a",
+        "tcgen05.mma.ws.cta_group::2.kind::f16 [%r0], %rd0, %rd1, %r2, %p0;",
+        "has .cta_group::2; .ws needs .cta_group::1",
+    ),
+    (
+        "sm_100a",
+        "tcgen05.mma.cta_group::1.kind::mxf4.block_scale.scale_vec::1X [%r0], %rd0, %rd1, %r2, [%r3], [%r4], %p0;",
+        "has .kind::mxf4 with .scale_vec::1X; expected none or .scale_vec::2X or .block32",
+    ),
+    (
+        "sm_100a",
+        "tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [%r0], %rd0, %rd1, %r2, [%r3], [%r4], %p0;",
+        "has .kind::mxf4nvf4 with no scale vector; expected .scale_vec::2X or .block32 or .scale_vec::4X or .block16",
+    ),
+    (
+        "sm_100a",
+        "tcgen05.mma.cta_group::1.kind::f16.scale_vec::1X [%r0], %rd0, %rd1, %r2, %p0;",
+        "has .scale_vec::1X, which needs block scales",
+    ),
+    (
+        "sm_100a",
+        "tcgen05.mma.cta_group::1.kind::f16.ashift [%r0], %rd0, %rd1, %r2, %p0;",
+        "has .ashift with A in shared memory; expected [a-tmem]",
+    ),
+    (
+        "sm_100a",
+        "tcgen05.mma.cta_group::1.kind::f16.ashift.collector::a::fill [%r0], [%r1], %rd1, %r2, %p0;",
+        "has .collector::a::fill with .ashift; expected ::lastuse or ::discard",
+    ),
+    (
+        "sm_100a",
+        "tcgen05.mma.cta_group::1.kind::f16.collector::b0::fill [%r0], %rd0, %rd1, %r2, %p0;",
+        "has .collector::b0::fill; expected .collector::a and ::fill, ::use, ::lastuse or ::discard",
+    ),
+    (
+        "sm_100a",
+        "tcgen05.mma.ws.cta_group::1.kind::f16.collector::a::fill [%r0], %rd0, %rd1, %r2, %p0;",
+        "has .collector::a::fill; expected .collector::b0 and ::fill, ::use, ::lastuse or ::discard",
+    ),
+    (
+        "sm_100a",
+        "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r2, {%r3, %r4}, %p0;",
+        "has 2 words of disabled lanes; expected 4",
+    ),
+    (
+        "sm_100a",
+        "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r2, {%r3, %r4, %r5, %r6};",
+        "needs a predicate enable-input-d",
+    ),
+    ("sm_100a", "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %rd0}, [%r2];", "needs 32-bit registers"),
+    ("sm_100a", "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r2], {%r0, 5};", "needs 32-bit registers"),
+    (
+        "sm_103a",
+        "tcgen05.ld.red.sync.aligned.16x64b.x2.min.u32 {%r0, %r1}, %r3, [%r2];",
+        "has .16x64b.x2; expected .32x32b or .16x32bx2, and .x2 or more",
+    ),
+    (
+        "sm_103a",
+        "tcgen05.ld.red.sync.aligned.32x32b.x1.min.u32 {%r0}, %r3, [%r2];",
+        "has .32x32b.x1; expected .32x32b or .16x32bx2, and .x2 or more",
+    ),
+    (
+        "sm_103a",
+        "tcgen05.ld.red.sync.aligned.32x32b.x2.pack::16b.min.u32 {%r0, %r1}, %r3, [%r2];",
+        "has .pack::16b, which only tcgen05.ld has",
+    ),
+    (
+        "sm_103a",
+        "tcgen05.ld.red.sync.aligned.32x32b.x2.min.abs.u32 {%r0, %r1}, %r3, [%r2];",
+        "has .abs or .NaN, which only .f32 has",
+    ),
+    ("sm_120a", SCALED.format("", "ue8m0", "{%r6}, {0,0}"), "has .kind::mxf8f6f4 without .block_scale"),
+    (
+        "sm_120a",
+        SCALED.format(".block_scale", "ue4m3", "{%r6}, {0,0}"),
+        "has .kind::mxf8f6f4 with .ue4m3; expected .ue8m0 or .scale_vec::1X and .ue8m0",
+    ),
+    (
+        "sm_120a",
+        SCALED.format(".block_scale.scale_vec::2X", "ue8m0", "{%r6}, {0,0}"),
+        "has .kind::mxf8f6f4 with .scale_vec::2X and .ue8m0; expected .ue8m0 or .scale_vec::1X and .ue8m0",
+    ),
+    (
+        "sm_120a",
+        SCALED.format(".block_scale", "ue8m0", "{%r6}, %h0"),
+        "needs a register of scale factors, and {byte-id, thread-id}",
+    ),
+]
+"""An architecture, an instruction, and what its error says after its name."""
+
+NOT_SIMULATED = [
+    (
+        "sm_90a",
+        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+        " {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r2,%r3}, {%f0,%f1,%f2,%f3}, %r4, 0;",
+        "multiplies a sparse matrix, which the simulated GPU does not; expected a dense mma.sync",
+    ),
+    (
+        "sm_90a",
+        "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16"
+        " {%f0,%f1,%f2,%f3}, %rd0, %rd1, %r0, 0, 1, 1, 1, 0, 0;",
+        "multiplies a sparse matrix, which the simulated GPU does not; expected wgmma.mma_async",
+    ),
+    (
+        "sm_100a",
+        "tcgen05.mma.sp.cta_group::1.kind::f16 [%r0], %rd0, %rd1, [%r1], %r2, %p0;",
+        "multiplies a sparse matrix, which the simulated GPU does not; expected tcgen05.mma",
+    ),
+    (
+        "sm_100a",
+        "tcgen05.mma.ws.sp.cta_group::1.kind::f16 [%r0], %rd0, %rd1, [%r1], %r2, %p0;",
+        "multiplies a sparse matrix, which the simulated GPU does not; expected tcgen05.mma",
+    ),
+]
+"""What exists, but the simulated GPU does not support."""
+
+LENIENT = [
+    "ld.global.u32 %r0, [%h0];",
+    "rcp.rn.ftz.f64 %d0, %d1;",
+    "mov.u16 %h0, s;",
+    "add.u32 %r0, %r1+4, %r2;",
+    "and.pred %p0, !%p1, %p2;",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,5}, %rd1, 1, 1, 1, 0;",
+    "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16"
+    " {%r0,%r1,%r2,%r3}, {%r0,%r4,%r5,%r6}, %rd1, 1, 1, 1, 0;",
+    "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r2], {%r0, 5};",
+]
 """What ptxas takes, though the PTX ISA has no such form."""
 
 
@@ -222,29 +431,36 @@ FIRST = module([]).count("\n", 0, module([]).index("ret;")) + 1
 """The line of the first instruction."""
 
 
-@pytest.mark.parametrize(("line", "message"), REFUSED, ids=lambda text: text.split(" ")[0])
-def test_an_instruction_that_does_not_exist_is_refused_where_it_stands(line: str, message: str) -> None:
+EVERY = [("sm_90a", *row) for row in REFUSED] + ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    ("target", "line", "message"), EVERY + NOT_SIMULATED, ids=lambda text: text.split(" ")[0]
+)
+def test_an_instruction_is_refused_where_it_stands(target: str, line: str, message: str) -> None:
     with pytest.raises(DiagnosticError) as caught:
-        load(module(["  " + line]), file="k.ptx")
+        load(module(["  " + line], target), file="k.ptx")
     (diagnostic,) = caught.value.diagnostics
     assert message in diagnostic.message
     assert diagnostic.location is not None
     assert diagnostic.location.start() == ("k.ptx", FIRST, 3)
 
 
-def test_ptxas_refuses_them_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("target", ["sm_90a", "sm_100a", "sm_103a", "sm_120a"])
+def test_ptxas_refuses_them_too(target: str, tmp_path: Path) -> None:
     ptxas = find_tool("ptxas")
     if ptxas is None:
         pytest.skip("no ptxas")
-    left = [line for line, _ in REFUSED]
+    left = [line for each, line, _ in EVERY if each == target]
+    lenient = [line for line in left if line in LENIENT]
     path = tmp_path / "k.ptx"
     # One run reports all errors up to the first one of syntax.
     while True:
-        path.write_text(module(left))
-        command = [str(ptxas), "-arch=sm_90a", str(path), "-o", str(tmp_path / "k.cubin")]
+        path.write_text(module(left, target))
+        command = [str(ptxas), f"-arch={target}", str(path), "-o", str(tmp_path / "k.cubin")]
         found = subprocess.run(command, capture_output=True, text=True, check=False).stderr
         wrong = {int(line) - FIRST for line in re.findall(r"line (\d+); (?:error|fatal)", found)}
         if not wrong:
             break
         left = [line for number, line in enumerate(left) if number not in wrong]
-    assert left == LENIENT
+    assert left == lenient

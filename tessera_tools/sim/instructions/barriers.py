@@ -132,7 +132,8 @@ def _barrier(ctx: Context, *, aligned: bool) -> Execute:
         expected = int(warp.ports[count][mask.first]) if count is not None else None
         cta = warp.cta
         if number >= _COUNT or (expected is not None and (expected % 32 or not expected)):
-            warp.report("barrier", f"barrier {number} with {expected} threads; barriers are 0 to 15, "
+            threads = "all" if expected is None else expected
+            warp.report("barrier", f"barrier {number} with {threads} threads; barriers are 0 to 15, "
                         "thread counts multiples of 32", mask)  # fmt: skip
             return None
         state = barriers(cta)[number]

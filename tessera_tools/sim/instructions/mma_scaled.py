@@ -47,6 +47,10 @@ def _require_target(ctx: Context) -> None:
         raise ctx.error(f"scales blocks, which mma.sync of {name} does not; expected {having}")
 
 
+def _spelled(vector: str, scale: str) -> str:
+    return f".{vector} and .{scale}" if vector else f".{scale}"
+
+
 def scaled(ctx: Context) -> Execute:
     """mma.sync.aligned.shape.row.col.kind.block_scale{.scale_vec}.f32.atype.btype.f32.stype d, a, b, c, scales.
 
@@ -66,7 +70,8 @@ def scaled(ctx: Context) -> Execute:
     ctx.choose("f32")
     scale = ctx.choose("ue8m0", "ue4m3")
     if (kind, vector, scale) not in _BLOCKS:
-        raise ctx.error(f"has .kind::{kind} with '{vector}' and .{scale}")
+        known = [_spelled(v, s) for k, v, s in _BLOCKS if k == kind]
+        raise ctx.error(f"has .kind::{kind} with {_spelled(vector, scale)}; expected {' or '.join(known)}")
     block = _BLOCKS[kind, vector, scale]
     operands = ctx.operands(8)
     packed = 8 if k == 64 else 4

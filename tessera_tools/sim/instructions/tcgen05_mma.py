@@ -122,7 +122,9 @@ class _Product:
         self.block = 0
         if scaled:
             if (self.kind, vector) not in _BLOCKS:
-                raise ctx.error(f"has .kind::{self.kind} with '{vector}' as its scale vector")
+                known = " or ".join(f".{v}" if v else "none" for kind, v in _BLOCKS if kind == self.kind)
+                found = f".{vector}" if vector else "no scale vector"
+                raise ctx.error(f"has .kind::{self.kind} with {found}; expected {known}")
             self.block = _BLOCKS[self.kind, vector]
         elif vector:
             raise ctx.error(f"has .{vector}, which needs block scales")

@@ -455,3 +455,28 @@ def test_a_cta_that_exits_before_its_store_has_read_shared_memory_is_warned() ->
     assert severity == "warning"
     assert "exited while" in message and "still reads its shared memory" in message
     assert words[:32] == [*range(32)]
+
+
+@pytest.mark.parametrize(
+    ("element", "box", "copy", "message"),
+    [
+        ("u32", (4, 2), "3d.L2.global.tile [map, {0, 0, 0}]", "the tensor map is for 2d tile copies"),
+        (
+            "u32", (4, 2), "2d.L2.global.tile::gather4 [map, {0, 0, 1, 2, 3}]",
+            "the box has 2 rows; .tile::gather4 needs 1",
+        ),
+        ("b4x16", (128, 2), "2d.L2.global.tile [map, {8, 0}]", "coordinate 8 is inside a group of elements"),
+    ],
+)  # fmt: skip
+def test_a_copy_that_does_not_fit_its_map_is_a_finding(
+    element: str, box: tuple[int, int], copy: str, message: str
+) -> None:
+    name = "cp.async.bulk.prefetch.tensor"
+    loaded = module(f"{name}.{copy};")
+    buffer = loaded.memory.allocate(np.zeros(1024, np.uint32), "tensor")
+    made = sim.tensor_map(element, buffer, (128, 4), box)
+    result = loaded.launch("k", (1,), (1,), [made, buffer])
+    (found,) = result.findings
+    assert found.kind == "illegal"
+    assert found.message.startswith(f"'{name}.{copy.split(' ', maxsplit=1)[0]}' at PTX line ")
+    assert found.message.endswith(f": {message}")

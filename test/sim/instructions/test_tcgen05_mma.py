@@ -418,7 +418,11 @@ def refused(case: Case, kind: str, message: str) -> None:
 def test_invalid_descriptors_are_reported() -> None:
     good = encode("f16", 128, 32, "f16", "f16")
     for change, message in (
-        (1 << 2, "sparse"),
+        (
+            1 << 2,
+            f"the instruction descriptor {good | 4:#010x} is for a sparse matrix, which the simulated GPU does not "
+            "multiply; expected bit 2 clear",
+        ),
         (2 << 7, "type of A"),
         (3 << 4, "type of D"),
         (1 << 3, "saturates"),
@@ -428,6 +432,8 @@ def test_invalid_descriptors_are_reported() -> None:
         Case("f16", "f16", "f16", instruction=encode("f16", 256, 32, "f16", "f16")), "illegal", "M of 256"
     )
     refused(Case("f16", "f16", "f16", instruction=encode("f16", 128, 40, "f16", "f16")), "illegal", "N of 40")
+    case = Case("f16", "f16", "f16", instruction=good | 1 << 15, from_tmem=True)
+    refused(case, "illegal", "A in tensor memory is MN-major; expected bit 15 of the descriptor clear")
     case = Case("f16", "f16", "f16")
     case.text = case.text.replace("[%t+0]", f"[%t+{16 << 16}]")
     refused(case, "illegal", "begins at lane 16")

@@ -105,7 +105,12 @@ def test_bytes_that_are_no_map_are_not_replaced() -> None:
 @pytest.mark.parametrize(("release", "acquire"), [("", ACQUIRE), (RELEASE, ""), ("", "")])
 def test_a_changed_map_needs_a_release_and_an_acquire(release: str, acquire: str) -> None:
     result, _ = run("tensormap.replace.tile.global_dim.global.b1024.b32 [%rd0], 1, 2;", release, acquire)
-    assert "proxy" in result.findings.kinds()
+    lacks = "acquired" if release else "released by fence.proxy.tensormap"
+    assert [(found.kind, found.message.partition(": ")[2]) for found in result.findings][-1] == (
+        "proxy",
+        f"the kernel changed its tensor map, and the change was not {lacks}: release it, then "
+        "fence.proxy.tensormap::generic.acquire before the copy",
+    )
 
 
 def test_a_map_that_the_host_made_needs_no_fence() -> None:
@@ -116,4 +121,6 @@ def test_a_map_that_the_host_made_needs_no_fence() -> None:
 
 def test_a_plain_store_to_a_map_is_seen() -> None:
     result, _ = run("st.global.u32 [%rd0+28], 1;", "", "")
-    assert "proxy" in result.findings.kinds()
+    assert [(found.kind, found.message.partition(": ")[2]) for found in result.findings] == [
+        ("proxy", "the kernel stored to its tensor map with no fence.proxy.tensormap since")
+    ]

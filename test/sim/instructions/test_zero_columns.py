@@ -86,7 +86,12 @@ def test_a_reused_b_shifts_by_what_the_instruction_descriptor_allows() -> None:
     case = Case("f16", "f16", "f16", n=64, stationary=True, zero_columns=(0, [0] * 64, 0))
     case.parameters = (*case.parameters[:2], zero_columns.encode(shift=9), case.parameters[3])
     case.text = case.text.replace("kind::f16", "kind::f16.collector::b0::fill")
-    refused(case, "illegal", "shifts by 9 columns of a B that is reused; bits 30 and 31")
+    refused(
+        case,
+        "illegal",
+        f"the zero-column mask descriptor {zero_columns.encode(shift=9):#018x} shifts by 9 columns of a B that is "
+        "reused; bits 30 and 31 of the instruction descriptor allow 0",
+    )
     allowed = encode("f16", 128, 64, "f16", "f16", reuse_shift=16)
     case.text = f"mov.u32 %r10, {allowed};\n" + case.text.split("\n", 1)[1]
     result, _ = run(case.text, case.image, case.words, case.parameters)
