@@ -84,6 +84,7 @@ func.func @parallel_end(%i: index) {
   // expected-error @below {{scf.reduce}}
   "scf.parallel"(%i, %i, %i) <{operandSegmentSizes = array<i32: 1, 1, 1, 0>}> ({
   ^bb0(%k: index):
+    // expected-note @below {{terminator here}}
     scf.yield
   }) : (index, index, index) -> ()
   return

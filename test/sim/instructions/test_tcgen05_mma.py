@@ -540,7 +540,7 @@ INVALID = [
     ("tcgen05.mma.sp.cta_group::1.kind::f16 [%t], %x0, %x1, [%t], %r10, %p4;", "sparse"),
     ("tcgen05.mma.ws.cta_group::2.kind::f16 [%t], %x0, %x1, %r10, %p4;", "needs .cta_group::1"),
     ("tcgen05.mma.cta_group::1.kind::mxf8f6f4.block_scale.scale_vec::2X [%t], %x0, %x1, %r10, [%t], [%t], %p4;",
-     "scale vector"),
+     r"has .kind::mxf8f6f4 with .scale_vec::2X; expected none or .scale_vec::1X or .block32"),
     ("tcgen05.mma.cta_group::1.kind::mxf4nvf4.block_scale [%t], %x0, %x1, %r10, [%t], [%t], %p4;", "scale vector"),
     ("tcgen05.mma.cta_group::1.kind::f16 [%t], %x0, %x1, %r10, %p4, 16;", "0 to 15"),
     ("tcgen05.mma.cta_group::1.kind::f16 [%t], %x0, %x1, %r10, %p4, 1.5;", "0 to 15"),
