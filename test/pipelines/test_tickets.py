@@ -273,8 +273,7 @@ def test_every_synchronization_of_clusters_is_needed(target: str, persistent: st
 
     changed = [*mutants(made.ptx), *mutants(made.ptx, ("clusterlaunchcontrol.try", "st.shared::cluster"))]
     changed += changed_lines(made.ptx, without_synchronization_of_cluster())
-    found = missed(made, changed, trial(96), trial(0))
-    assert found == []
+    assert missed(made, changed, trial(96), trial(0)) == []
 
 
 @pytest.mark.slow
