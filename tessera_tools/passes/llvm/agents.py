@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.analysis.implied_waits import part_of
 from tessera_tools.diagnostics import Refusal
@@ -57,6 +57,7 @@ from tessera_tools.passes.llvm.releases import (
     is_filled_once,
     peers_of,
     pipeline_of_op,
+    pipeline_of_token,
     waits_for_empty,
 )
 from tessera_tools.passes.llvm.shared_memory import GLOBAL_SMEM
@@ -64,17 +65,20 @@ from tessera_tools.passes.llvm.tensor_maps import box_bytes, prefetch_tensor_map
 from tessera_tools.passes.llvm.tensor_memory import commit_products
 from tessera_tools.target import WARPS_OF_WARPGROUP, ExecutionUnit, Feature
 
+if TYPE_CHECKING:
+    from tessera_tools.dialects.nv_tileas.pipelines import OnStage
+
 _BYTES = 8
 _BY_BYTES = (nv_tileas.TiledTmaLoad, nv_tileas.RequestLaunch)
 """What one thread starts, and announces the bytes of."""
 
 
-def full_barrier(low: Lowering, op: Any) -> Value:
+def full_barrier(low: Lowering, op: OnStage) -> Value:
     """The mbarrier for the full stage that an op is on."""
     return _barrier(low, pipeline_of_op(op), low.scalar(op.iter), 0, part_of(op))
 
 
-def is_in_pair(op: Operation) -> bool:
+def is_in_pair(op: OnStage) -> bool:
     """Whether an op is on a stage that products of a pair of CTAs use."""
     return pipeline_of_op(op).pair is not None
 
@@ -302,7 +306,7 @@ def consumer_read(low: Lowering, op: nv_tileas.ConsumerRead) -> None:
 @lowers("nv_tileas.async.pipeline.consumer_release")
 def consumer_release(low: Lowering, op: nv_tileas.ConsumerRelease) -> None:
     """One arrival per warp, after all of its lanes have read; none if nobody fills a stage again."""
-    pipeline = pipeline_of_op(op, op.token)
+    pipeline = pipeline_of_token(op)
     if not is_arrival(op):
         return
     fence_before(low, op)

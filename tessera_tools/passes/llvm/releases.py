@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tessera_tools.analysis.implied_waits import part_of
 from tessera_tools.dialects import nv_tileas
-from tessera_tools.ir.core import Operation, Value
+from tessera_tools.ir.core import Operation
 from tessera_tools.ir.interfaces import LoopLike
 
+if TYPE_CHECKING:
+    from tessera_tools.dialects.nv_tileas.pipelines import OnStage
 
-def pipeline_of_op(op: Any, token: Value | None = None) -> nv_tileas.CreatePipeline:
-    """The pipeline of an op on a stage, or of a token."""
-    found = nv_tileas.pipeline_at(op) if token is None else nv_tileas.pipeline_of(token)
+
+def pipeline_of_op(op: OnStage) -> nv_tileas.CreatePipeline:
+    """The pipeline whose stage an op is on."""
+    found = nv_tileas.pipeline_at(op)
+    if found is None:
+        raise op.error(nv_tileas.NO_PIPELINE)
+    return found
+
+
+def pipeline_of_token(op: nv_tileas.ProducerCommit | nv_tileas.ConsumerRelease) -> nv_tileas.CreatePipeline:
+    """The pipeline of the token that an op takes."""
+    found = nv_tileas.pipeline_of(op.token)
     if found is None:
         raise op.error(nv_tileas.NO_PIPELINE)
     return found
@@ -55,7 +66,7 @@ def _is_of(op: Any, part: int | None) -> bool:
 def is_arrival(op: Operation) -> bool:
     """Whether an op on a stage arrives at an mbarrier for which somebody waits."""
     if isinstance(op, nv_tileas.ConsumerRelease):
-        pipeline = pipeline_of_op(op, op.token)
+        pipeline = pipeline_of_token(op)
         return not is_filled_once(pipeline, part_of(op)) and not is_last(op)
     return isinstance(op, nv_tileas.ProducerCommit)
 
@@ -65,7 +76,7 @@ def is_last(op: Operation) -> bool:
     consumers of other CTAs may read more stages than those of this one."""
     if not isinstance(op, nv_tileas.ConsumerRelease) or op.products is not None:
         return False
-    pipeline = pipeline_of_op(op, op.token)
+    pipeline = pipeline_of_token(op)
     if pipeline.is_of_cluster:
         return False
     if any(isinstance(user, nv_tileas.ProducerTail) for user in pipeline.res.users):

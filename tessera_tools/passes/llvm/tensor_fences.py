@@ -25,7 +25,7 @@ from tessera_tools.dialects import nv_tileas
 from tessera_tools.ir.core import Block, Operation, Region, Value
 from tessera_tools.ir.interfaces import LoopLike
 from tessera_tools.ir.traits import OneRegionRuns
-from tessera_tools.passes.llvm.releases import is_arrival, is_last, pipeline_of_op
+from tessera_tools.passes.llvm.releases import is_arrival, is_last, pipeline_of_op, pipeline_of_token
 from tessera_tools.records import dataclass, field
 
 Side = tuple[Operation | Value, bool]
@@ -137,9 +137,9 @@ def _completed(op: Operation) -> tuple[Side, bool] | None:
         return None
     if isinstance(op, nv_tileas.ProducerCommit):
         made = op.token.defining_op
-        return (pipeline_of_op(op, op.token), True), isinstance(made, nv_tileas.ProducerAcquire)
+        return (pipeline_of_token(op), True), isinstance(made, nv_tileas.ProducerAcquire)
     assert isinstance(op, nv_tileas.ConsumerRelease)
-    return (pipeline_of_op(op, op.token), False), op.products is not None
+    return (pipeline_of_token(op), False), op.products is not None
 
 
 class _Walk:
