@@ -22,6 +22,7 @@ from tessera_tools.diagnostics import DiagnosticError, Position, error
 from tessera_tools.sim.arrays import Array
 from tessera_tools.sim.guards import converged, guarded, guarded_control, guarded_together
 from tessera_tools.sim.interfaces import HasLanes, HasPorts, Warps
+from tessera_tools.sim.operand_types import check_literal, is_register_for, reads_special
 from tessera_tools.sim.ports import Ports, register_row
 from tessera_tools.sim.program import (
     Address,
@@ -232,6 +233,8 @@ class Context:
 
     def _read(self, operand: Operand, type: Type) -> int:
         if isinstance(operand, Immediate):
+            if expected := check_literal(operand, type, self.inst):
+                raise self.error(f"has a number for {type}; expected {expected}")
             return self.constant(self._literal(operand, type), type)
         if not isinstance(operand, Name):
             raise self.error(f"has {_what(operand)}; expected a register or a number")
@@ -240,7 +243,9 @@ class Context:
                 raise self.error(f"negates '{operand.name}', which is not a predicate")
             raise self.error(f"has '!{operand.name}' where a negated predicate is not allowed")
         if operand.name in SPECIAL:
-            return self._special(operand.name, type)
+            if not reads_special(self.inst):
+                raise self.error(f"uses '{operand.name}' where only mov may read it")
+            return self.special(operand.name, type)
         if operand.name == "WARP_SZ":
             return self.constant(32, type)
         register = self.inst.scope.register(operand.name)
@@ -283,7 +288,8 @@ class Context:
         if register is None:
             raise self.error(f"writes to '{operand.name}', which is not a declared register")
         bits = register.type.bits
-        if bits > type.bits and type.kind != "p" and bits != 128:
+        self._check_register(register, type)
+        if bits > type.bits and bits != 128:
             type = TYPES[f"{'s' if type.signed else 'u'}{bits}"]
         port = self._register(register, type)
         self._targets.add(port)
@@ -364,8 +370,7 @@ class Context:
 
     def _register(self, register: RegisterDeclaration, type: Type) -> int:
         bits, slot = register.type.bits, register.slot
-        if bits < type.bits or (type.kind == "p") != (bits == 1):
-            raise self.error(f"uses '{register.name}', a {register.type} register, as {type}")
+        self._check_register(register, type)
         port = self._registers.get((bits, slot, type.name))
         if port is None:
             dtype = np.dtype(type.dtype)
@@ -375,7 +380,12 @@ class Context:
             self.ports.used.append(port)
         return port
 
-    def _special(self, name: str, type: Type) -> int:
+    def _check_register(self, register: RegisterDeclaration, type: Type) -> None:
+        if not is_register_for(register.type, type, self.inst):
+            raise self.error(f"uses '{register.name}', a {register.type} register, as {type}")
+
+    def special(self, name: str, type: Type) -> int:
+        """The port of a special register."""
         bind = SPECIAL[name]
         if bind is None:
             raise self.error(f"uses '{name}' where only mov may read it")

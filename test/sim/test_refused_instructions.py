@@ -28,6 +28,17 @@ SCALED = (
 )
 
 REFUSED = [
+    # Operands.
+    ("add.u32 %r0, %r1, %smid;", "uses '%smid' where only mov may read it"),
+    ("abs.f32 %f0, 0;", "has a number for .f32; expected a floating-point number, such as 0f3F800000"),
+    ("neg.f16 %h0, 0f3F800000;", "has a number for .f16; expected a register"),
+    ("fma.rn.bf16x2 %r0, %r1, 1, %r2;", "has a number for .bf16x2; expected a register"),
+    ("mov.u32 %r0, 0f3F800000;", "has a number for .u32; expected an integer"),
+    ("mov.b64 %rd0, 0f3F800000;", "has a number for .b64; expected an integer"),
+    ("max.s16 %r0, %h1, %h2;", "uses '%r0', a .b32 register, as .s16"),
+    ("add.f32 %f0, %f1, %d1;", "uses '%d1', a .f64 register, as .f32"),
+    ("add.u32 %r0, %f1, %r1;", "uses '%f1', a .f32 register, as .u32"),
+    ("cvt.rn.bf16.f32 %r0, %f0;", "uses '%r0', a .b32 register, as .bf16"),
     # Memory.
     (
         "ld.relaxed.global.u32 %r0, [%rd0];",
@@ -38,6 +49,43 @@ REFUSED = [
     ("st.acquire.gpu.global.u32 [%rd0], %r0;", "has .acquire, which belongs to the other direction"),
     ("st.param.u32 [p0], %r0;", "writes to .param, which is read-only here"),
     ("ld.global.u32 %r0, %rd0;", "has '%rd0'; expected an address in brackets"),
+    (
+        "ld.global.f16 %h0, [%rd0];",
+        "has type .f16; expected .b8, .b16, .b32, .b64, .b128, .u8",
+    ),
+    ("ld.global.u32 %r0, [%rd0], %rd1;", "has 3 operands; expected 2"),
+    ("ld.global.L2::cache_hint.u32 %r0, [%rd0];", "has 2 operands; expected 3"),
+    # Barriers.
+    (
+        "mbarrier.arrive.relaxed.shared.b64 _, [%r0];",
+        "has .relaxed without a scope; expected .cta or .cluster",
+    ),
+    ("mbarrier.arrive.cluster.shared.b64 _, [%r0];", "has the scope .cluster without .release or .relaxed"),
+    (
+        "mbarrier.expect_tx.relaxed.shared.b64 [%r0], 8;",
+        "has .relaxed without a scope; expected .cta or .cluster",
+    ),
+    # Matrices.
+    (
+        "wmma.mma.sync.aligned.row.col.m16n16k16.s32.s8.u8.s32 "
+        + WORDS
+        + ", {%r0,%r1}, {%r2,%r3}, "
+        + WORDS
+        + ";",
+        "multiplies .s8 by .u8 and adds .s32 to .s32",
+    ),
+    (
+        "wmma.load.b.sync.aligned.row.m8n8k32.global.s4 {%r0}, [%rd0], 32;",
+        "has .row for B of .m8n8k32; expected .col",
+    ),
+    (
+        "wmma.load.c.sync.aligned.row.m16n16k8.global.s32 " + WORDS + ", [%rd0], 16;",
+        "has .m16n16k8 with .s32 for C; expected .m16n16k16, .m8n32k16, .m32n8k16, .m8n8k32, .m8n8k128",
+    ),
+    (
+        "mma.sync.aligned.m8n8k16.row.col.s32.u8.s8.s32 {%r0,%r1}, {%r2}, 5, {%r4,%r5};",
+        "has no list of registers in braces for B; expected 1",
+    ),
     ("st.global.u32 %r0, [%rd0];", "has '%r0'; expected an address in brackets"),
     ("ld.global.u32 %r0, [%h0];", "has an address in '%h0', of 16 bits; expected 32 or 64"),
     ("mapa.u64 %rd0, [%rd1], %r0;", "expects an address without brackets"),
@@ -110,10 +158,20 @@ REFUSED = [
     ("set.eq.ftz.u32.f64 %r0, %d0, %d1;", "has .ftz for .f64"),
     ("slct.ftz.u32.s32 %r0, %r1, %r2, %r3;", "has .ftz without .f32"),
     # Conversions.
-    ("cvt.rn.satfinite.f32.s32 %f0, %r0;", "has .satfinite for .f32"),
+    ("cvt.rn.satfinite.f32.s32 %f0, %r0;", "has .satfinite from .s32 to .f32"),
     ("cvt.rn.relu.f16.f64 %h0, %d0;", "has .relu from .f64 to .f16"),
-    ("cvt.ftz.f64.f16 %d0, %h0;", "has .ftz without .f32"),
-    ("cvt.rna.f16.f32 %h0, %f0;", "has .rna for .f16; only .tf32 has it"),
+    ("cvt.ftz.f64.f16 %d0, %h0;", "has .ftz from .f16 to .f64"),
+    ("cvt.rn.ftz.tf32.f32 %r0, %f0;", "has .ftz from .f32 to .tf32"),
+    ("cvt.rna.f16.f32 %h0, %f0;", "has .rna; only .tf32 without .relu has it"),
+    ("cvt.rna.relu.tf32.f32 %r0, %f0;", "has .rna; only .tf32 without .relu has it"),
+    ("cvt.rm.relu.f16.f32 %h0, %f0;", "rounds to .f16 by .rm; expected .rn or .rz"),
+    ("cvt.rp.tf32.f32 %r0, %f0;", "rounds to .tf32 by .rp; expected .rn or .rz"),
+    ("cvt.sat.u32.u16 %r0, %h0;", "has .sat from .u16 to .u32"),
+    ("cvt.rn.sat.bf16.f32 %h0, %f0;", "has .sat from .f32 to .bf16"),
+    ("cvt.rni.u8.bf16 %h0, %h1;", "converts .bf16 to .u8, which is no conversion of PTX"),
+    ("cvt.f32.tf32 %f0, %r0;", "converts .tf32 to .f32, which is no conversion of PTX"),
+    ("cvt.f32.e4m3 %f0, %h0;", "converts .e4m3 to .f32, which is no conversion of PTX"),
+    ("cvt.rn.satfinite.f16x2.e4m3x2 %r0, %h0;", "has .satfinite from .e4m3x2 to .f16x2"),
     ("cvt.rzi.s32.s16 %r0, %h0;", "rounds from .s16 to .s32"),
     ("cvt.s32.f32 %r0, %f0;", "to .s32 needs .rni, .rzi, .rmi or .rpi"),
     ("cvt.rn.s32.f32 %r0, %f0;", "to .s32 needs .rni, .rzi, .rmi or .rpi"),
@@ -232,7 +290,7 @@ REFUSED = [
     ("cp.async.bulk.prefetch.L2.global.L2::cache_hint;", "has no cache policy"),
     ("atom.global.v2.f32.add {%f0, %f1}, [%rd0], {%f2, %f3, %f4, %f5};", "expects vectors of 2"),
     ("atom.global.v2.f32.add {%f0, %f1, %f2, %f3}, [%rd0], {%f2, %f3};", "expects vectors of 2"),
-    ("cvt.f32.pred %f0, %p0;", "does not convert .pred"),
+    ("cvt.f32.pred %f0, %p0;", "converts .pred to .f32, which is no conversion of PTX"),
     # More matrices.
     (
         "mma.sync.aligned.m16n8k8.row.col.rz.f32.f16.f16.f32 {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r2}, {%f0,%f1,%f2,%f3};",
@@ -244,9 +302,9 @@ REFUSED = [
         "has .satfinite, which only integers support",
     ),
     (
-        "mma.sync.aligned.m16n8k8.row.col.kind::f8f6f4.f32.f16.f16.f32"
-        " {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r2}, {%f0,%f1,%f2,%f3};",
-        "has .kind::f8f6f4 with .m16n8k8.f16; expected .m16n8k32 and an 8-, 6- or 4-bit float",
+        "mma.sync.aligned.m16n8k32.row.col.kind::f8f6f4.f32.e2m1.e2m1.f32"
+        " {%f0,%f1,%f2,%f3}, {%r0,%r1,%r2,%r3}, {%r4,%r5}, {%f0,%f1,%f2,%f3};",
+        "has .kind::f8f6f4, which mma.sync of sm_90a does not; expected sm_120a or sm_121a",
     ),
     (
         "mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f32"
@@ -341,7 +399,17 @@ ELSEWHERE = [
         "tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r2, {%r3, %r4, %r5, %r6};",
         "needs a predicate enable-input-d",
     ),
-    ("sm_100a", "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %rd0}, [%r2];", "needs 32-bit registers"),
+    (
+        "sm_100a",
+        "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r0, %rd0}, [%r2];",
+        "uses '%rd0', a .b64 register, as .b32",
+    ),
+    (
+        "sm_120a",
+        "mma.sync.aligned.m16n8k8.row.col.kind::f8f6f4.f32.f16.f16.f32"
+        " {%f0,%f1,%f2,%f3}, {%r0,%r1}, {%r2}, {%f0,%f1,%f2,%f3};",
+        "has .kind::f8f6f4 with .m16n8k8.f16; expected .m16n8k32 and an 8-, 6- or 4-bit float",
+    ),
     ("sm_100a", "tcgen05.st.sync.aligned.32x32b.x2.b32 [%r2], {%r0, 5};", "needs 32-bit registers"),
     (
         "sm_103a",

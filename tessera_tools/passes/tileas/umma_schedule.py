@@ -35,7 +35,7 @@ from tessera_tools.analysis.tile_costs import (
     in_threads,
     staged_read_cost,
 )
-from tessera_tools.dialects import nv_tileaa, scf
+from tessera_tools.dialects import nv_tileaa, nv_tileas, scf
 from tessera_tools.ir.builtin_attributes import IntegerAttr, StringAttr
 from tessera_tools.ir.core import Operation, Value
 from tessera_tools.passes.base import PassContext
@@ -425,11 +425,15 @@ def schedule_tensor_memory(
 
     agents: `multipliers` leaves the sums of loops to the consumer, `correction` requires an agent that changes them;
     `auto` takes what has the shorter interval.  most: the maximum number of iterations of a load in flight, 0 for as
-    many as fit.  Raises Missed if an agent is required, and none can be.
+    many as fit.  Raises Missed if agents are required, and none can be.
     """
+    if not any(isinstance(op, nv_tileas.Dot) for op in function.walk()):
+        return None
     try:
         choice = choose_umma(function, target)
     except Missed:
+        if agents != "auto":
+            raise
         return None
     plain = TensorSchedule(_scheduled(choice, target, most))
     # A consumer of one warpgroup leaves registers for other CTAs.

@@ -51,12 +51,15 @@ def cvt(ctx: Context) -> Execute:
     to, source = ctx.types(2)
     if to.name in _PACKED or source.name in _PACKED:
         return _packed(ctx, to, source, how)
-    if how.finite and to.name not in ("tf32", "f16", "bf16"):
-        raise ctx.error(f"has .satfinite for {to}")
+    _check_types(ctx, to, source)
+    if how.finite and (to.name not in ("tf32", "f16", "bf16") or source.name != "f32"):
+        raise ctx.error(f"has .satfinite from {source} to {to}")
+    if how.sat and not _can_saturate(to, source):
+        raise ctx.error(f"has .sat from {source} to {to}")
     if how.relu and (to.name not in ("tf32", "f16", "bf16") or source.name != "f32"):
         raise ctx.error(f"has .relu from {source} to {to}")
-    if how.ftz and "f32" not in (to.name, source.name):
-        raise ctx.error("has .ftz without .f32")
+    if how.ftz and ("f32" not in (to.name, source.name) or to.name == "tf32"):
+        raise ctx.error(f"has .ftz from {source} to {to}")
     target, operand = ctx.operands(2)
     d, a = ctx.write(target, to), ctx.read(operand, source)
     if to.kind in "us" and source.kind in "us":
@@ -69,6 +72,28 @@ def cvt(ctx: Context) -> Execute:
         return computed(_to_integer(ctx, source, to, how), d, a)
     _check_rounding(ctx, to, source, how)
     return _quick(to, source, how, d, a) or computed(_to_float(ctx, source, to, how), d, a)
+
+
+_SCALARS = ("f16", "bf16", "f32", "f64")
+
+
+def _check_types(ctx: Context, to: Type, source: Type) -> None:
+    """Whether there are conversions between two types that are not packed."""
+    is_scalar = to.kind in "us" or to.name in _SCALARS, source.kind in "us" or source.name in _SCALARS
+    if to.name == "tf32":
+        fits = source.name == "f32"
+    else:
+        # A register of bf16 has 16 bits, and that of the other type has no more than it needs.
+        fits = all(is_scalar) and not ("bf16" in (to.name, source.name) and 8 in (to.bits, source.bits))
+    if not fits:
+        raise ctx.error(f"converts {source} to {to}, which is no conversion of PTX")
+
+
+def _can_saturate(to: Type, source: Type) -> bool:
+    """Whether .sat is allowed: integers that may be out of range, and floating-point numbers but bf16."""
+    if {to.name, source.name} & {"bf16", "tf32"}:
+        return False
+    return not (to.kind in "us" and source.kind in "us" and np.can_cast(source.integer, to.integer))
 
 
 def _between_integers(to: Type, saturate: bool, d: int, a: int) -> Execute:
@@ -107,8 +132,10 @@ def _check_rounding(ctx: Context, to: Type, source: Type, how: _How) -> None:
             raise ctx.error(f"rounds from {source} to itself; expected .rni, .rzi, .rmi or .rpi")
     elif how.rounding not in _FLOATS:
         raise ctx.error(f"from {source} to {to} needs a rounding")
-    if how.rounding == "rna" and to.name != "tf32":
-        raise ctx.error(f"has .rna for {to}; only .tf32 has it")
+    if how.rounding == "rna" and (to.name != "tf32" or how.relu):
+        raise ctx.error("has .rna; only .tf32 without .relu has it")
+    if how.rounding in ("rm", "rp") and (how.relu or how.finite or to.name == "tf32"):
+        raise ctx.error(f"rounds to {to} by .{how.rounding}; expected .rn or .rz")
 
 
 def _format(ctx: Context, type: Type) -> Format | None:
@@ -244,6 +271,8 @@ def _packed(ctx: Context, to: Type, source: Type, how: _How) -> Execute:
         if how.relu and to.name == "ue8m0x2":
             raise ctx.error(f"has .relu for {to}")
     elif source.name in _SMALL:
+        if how.finite:
+            raise ctx.error(f"has .satfinite from {source} to {to}")
         allowed = ("ue8m0x2",) if to.name == "bf16x2" else _SMALL[:-1]
         roundings = ("rn",)
     else:

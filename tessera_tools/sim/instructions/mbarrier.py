@@ -81,14 +81,24 @@ def inval(ctx: Context) -> Execute:
     return execute
 
 
+def _order(ctx: Context, *usual: str) -> bool:
+    """Take the order and the scope; whether the order is .relaxed instead of the usual one."""
+    order = ctx.choose(*usual, "relaxed", default="")
+    scope = ctx.choose("cta", "cluster", default="")
+    if order and not scope:
+        raise ctx.error(f"has .{order} without a scope; expected .cta or .cluster")
+    if scope and not order:
+        raise ctx.error(f"has the scope .{scope} without .{' or .'.join((*usual, 'relaxed'))}")
+    return order == "relaxed"
+
+
 @instruction("mbarrier.arrive", "mbarrier.arrive_drop")
 def arrive(ctx: Context) -> Execute:
     """mbarrier.arrive{_drop}{.expect_tx}{.noComplete}{.sem}{.scope}{.space}.b64 state|_, [addr]{, count}."""
     drop = "arrive_drop" in ctx.inst.modifiers
     expects = ctx.flag("expect_tx")
     no_complete = ctx.flag("noComplete")
-    relaxed = ctx.choose("release", "relaxed", default="release") == "relaxed"
-    ctx.choose("cta", "cluster", default="cta")
+    relaxed = _order(ctx, "release")
     space = _space(ctx)
     ctx.type("b64")
     operands = list(ctx.operands())
@@ -150,8 +160,7 @@ def _signed(value: int) -> int:
 def transaction(ctx: Context) -> Execute:
     """mbarrier.{expect_tx,complete_tx}{.relaxed}{.scope}{.space}.b64 [addr], bytes."""
     completes = "complete_tx" in ctx.inst.modifiers
-    ctx.choose("relaxed", default="relaxed")
-    ctx.choose("cta", "cluster", default="cta")
+    _order(ctx)
     space = _space(ctx)
     ctx.type("b64")
     target, source = ctx.operands(2)
@@ -185,8 +194,7 @@ def wait(ctx: Context) -> Execute:
     """mbarrier.{test_wait,try_wait}{.parity}{.sem}{.scope}{.space}.b64 p, [addr], state|parity {, time}."""
     blocking = "try_wait" in ctx.inst.modifiers
     by_parity = ctx.flag("parity")
-    relaxed = ctx.choose("acquire", "relaxed", default="acquire") == "relaxed"
-    ctx.choose("cta", "cluster", default="cta")
+    relaxed = _order(ctx, "acquire")
     space = _space(ctx, cluster=False)
     ctx.type("b64")
     operands = ctx.operands(*((3, 4) if blocking else (3,)))

@@ -29,6 +29,9 @@ _LEVELS = (
 _FIXED = ("param", "const")
 """Spaces that a kernel cannot write."""
 _SCOPES = ("cta", "cluster", "gpu", "sys")
+_TYPES = (
+    "b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f32", "f64",
+)  # fmt: skip
 _ORDERS = ("weak", "relaxed", "acquire", "release", "volatile", "mmio")
 
 
@@ -47,10 +50,10 @@ def _qualifiers(ctx: Context) -> tuple[str, str, int, Type]:
     ctx.flag("nc")
     for level in _LEVELS:
         ctx.flag(level)
-    if ctx.flag("L2::cache_hint"):
-        pass  # The cache-policy operand is the last one; it has no effect on values.
+    # The cache policy is the last operand; it has no effect on values.
+    ctx.operands(3 if ctx.flag("L2::cache_hint") else 2)
     count = int(ctx.choose("v2", "v4", "v8", default="v1")[1:])
-    return order, space, count, ctx.type()
+    return order, space, count, ctx.type(*_TYPES)
 
 
 def _elements(ctx: Context, operand: Operand, count: int) -> tuple[Operand, ...]:
@@ -69,7 +72,7 @@ def unit(width: int) -> np.dtype:
 def ld(ctx: Context) -> Execute:
     """ld{.order}{.scope}{.space}{.cache}{.vec}.type d, [a]."""
     order, space, count, type = _qualifiers(ctx)
-    target, source = ctx.operands(2, 3)[:2]
+    target, source = ctx.operands()[:2]
     space = ctx.space_of(source, space)
     address = ctx.address(source)
     width = type.bytes * count
@@ -178,7 +181,7 @@ def ld(ctx: Context) -> Execute:
 def st(ctx: Context) -> Execute:
     """st{.order}{.scope}{.space}{.cache}{.vec}.type [a], b."""
     order, space, count, type = _qualifiers(ctx)
-    target, source = ctx.operands(2, 3)[:2]
+    target, source = ctx.operands()[:2]
     space = ctx.space_of(target, space)
     if space in ("const", "param"):
         raise ctx.error(f"writes to .{space}, which is read-only here")

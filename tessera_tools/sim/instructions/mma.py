@@ -19,7 +19,7 @@ from tessera_tools.sim.fragments import Fragment
 from tessera_tools.sim.gang import Gang
 from tessera_tools.sim.instructions.mma_registers import emit, load_matrix, ports_of, whole_warp
 from tessera_tools.sim.instructions.mma_runs import Recipe, Run, join
-from tessera_tools.sim.instructions.mma_scaled import scaled
+from tessera_tools.sim.instructions.mma_scaled import require_target, scaled
 from tessera_tools.sim.interfaces import HasLanes
 from tessera_tools.sim.products import (
     ACCUMULATORS,
@@ -167,6 +167,8 @@ def mma(ctx: Context) -> Execute:
     if any(modifier.startswith(("block_scale", "kind::mx")) for modifier in ctx.remaining()):
         return scaled(ctx)
     kind = ctx.choose("kind::f8f6f4", default="")
+    if kind:
+        require_target(ctx, f"has .{kind}")
     shape = ctx.choose(*_ALL_SHAPES)
     layouts = ctx.choose("row", "col"), ctx.choose("row", "col")
     saturate = ctx.flag("satfinite")

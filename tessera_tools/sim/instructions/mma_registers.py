@@ -23,7 +23,9 @@ __all__ = ["collect", "distribute", "emit", "load_matrix", "ports_of", "whole_wa
 
 def ports_of(ctx: Context, operand: Operand, what: str, count: int, bits: int, *, write: bool) -> list[int]:
     """The ports of a fragment of `count` registers of 32 or 64 bits."""
-    elements = operand.elements if isinstance(operand, Vector) else (operand,)
+    if not isinstance(operand, Vector):
+        raise ctx.error(f"has no list of registers in braces for {what}; expected {count}")
+    elements = operand.elements
     if len(elements) != count:
         raise ctx.error(f"has {len(elements)} registers for {what}; expected {count}")
     type = TYPES[f"b{bits}"]

@@ -40,11 +40,12 @@ _BLOCKS = {
 """Elements of a block, by kind, scale vector and type of the scales."""
 
 
-def _require_target(ctx: Context) -> None:
+def require_target(ctx: Context, what: str) -> None:
+    """An error unless all architectures of the module have mma.sync with kinds. what: what the instruction does."""
     name = architecture_without(ctx, Feature.MMA_SYNC_BLOCK_SCALE)
     if name is not None:
         having = " or ".join(target.cpu for target in targets_with(Feature.MMA_SYNC_BLOCK_SCALE))
-        raise ctx.error(f"scales blocks, which mma.sync of {name} does not; expected {having}")
+        raise ctx.error(f"{what}, which mma.sync of {name} does not; expected {having}")
 
 
 def _spelled(vector: str, scale: str) -> str:
@@ -56,7 +57,7 @@ def scaled(ctx: Context) -> Execute:
 
     scales: scale-a, {byte-id-a, thread-id-a}, scale-b, {byte-id-b, thread-id-b}.
     """
-    _require_target(ctx)
+    require_target(ctx, "scales blocks")
     kind = ctx.choose("kind::mxf8f6f4", "kind::mxf4", "kind::mxf4nvf4")[6:]
     if not ctx.flag("block_scale"):
         raise ctx.error(f"has .kind::{kind} without .block_scale")

@@ -130,7 +130,7 @@ def isspacep(ctx: Context) -> Execute:
     a, d = ctx.read(source, TYPES["u64"]), ctx.write(target, TYPES["pred"])
     if not own:
         return computed(lambda row: row >> np.uint64(40) == window, d, a)
-    rank = ctx.read(Name("%cluster_ctarank"), TYPES["u32"])
+    rank = ctx.special("%cluster_ctarank", TYPES["u32"])
     return computed(
         lambda row, rank: row >> np.uint64(REMOTE_SHIFT) == (window << np.uint64(40 - REMOTE_SHIFT)) + rank,
         d,

@@ -37,6 +37,13 @@ _SHAPES: dict[str, tuple[str, ...]] = {
     "u4": ("m8n8k32",),
     "b1": ("m8n8k128",),
 }
+_SUMS = {
+    "f16": ("f16",),
+    "f32": ("f16", "bf16", "tf32"),
+    "s32": ("s8", "u8", "s4", "u4", "b1"),
+    "f64": ("f64",),
+}
+"""The elements whose products are added up in a type."""
 _ALL_SHAPES = tuple(dict.fromkeys(shape for shapes in _SHAPES.values() for shape in shapes))
 _PIECE = 16
 """Bytes that one access moves, if a row has as many."""
@@ -62,13 +69,21 @@ def _start(ctx: Context) -> None:
 
 
 def _check_type(ctx: Context, shape: str, which: str, name: str) -> None:
-    allowed = {"c": ("f16", "f32", "s32", "f64"), "d": ("f16", "f32", "s32", "f64")}.get(
-        which, tuple(_SHAPES)
-    )
+    """Reject a type that a matrix (a, b, c or d) cannot have, or not with the shape."""
+    allowed = tuple(_SHAPES) if which in "ab" else tuple(_SUMS)
     if name not in allowed:
         raise ctx.error(f"has .{name} for {which.upper()}; expected .{', .'.join(allowed)}")
-    if which in "ab" and shape not in _SHAPES[name]:
-        raise ctx.error(f"has .{shape} with .{name}; expected .{', .'.join(_SHAPES[name])}")
+    shapes = dict.fromkeys(shape for one in _SUMS.get(name, (name,)) for shape in _SHAPES[one])
+    if shape not in (shapes if which in "cd" else _SHAPES[name]):
+        expected = ", .".join(shapes if which in "cd" else _SHAPES[name])
+        raise ctx.error(f"has .{shape} with .{name} for {which.upper()}; expected .{expected}")
+
+
+def _check_layout(ctx: Context, shape: str, which: str, layout: str) -> None:
+    """Reject a layout of A or B that elements of less than a byte cannot have."""
+    expected = {"a": "row", "b": "col"}.get(which, layout)
+    if shape in ("m8n8k32", "m8n8k128") and layout != expected:
+        raise ctx.error(f"has .{layout} for {which.upper()} of .{shape}; expected .{expected}")
 
 
 class _Tile:
@@ -114,6 +129,7 @@ def wmma_load(ctx: Context) -> Execute:
     space = ctx.choose(*SPACES, default="generic")
     name = ctx.choose(*ELEMENTS)
     _check_type(ctx, shape, which, name)
+    _check_layout(ctx, shape, which, "row" if by_rows else "col")
     operands = ctx.operands(2, 3)
     fragment = _fragment(shape, which, name)
     bits = _bits(name)
@@ -202,9 +218,10 @@ def wmma_mma(ctx: Context) -> Execute:
     bits = "popc" in ctx.remaining()
     product = product_of(ctx, "b1") if bits else None
     _start(ctx)
-    ctx.choose("row", "col")
-    ctx.choose("row", "col")
+    layouts = ctx.choose("row", "col"), ctx.choose("row", "col")
     shape = ctx.choose(*_ALL_SHAPES)
+    for which, layout in zip("ab", layouts, strict=True):
+        _check_layout(ctx, shape, which, layout)
     rounding = ctx.choose("rn", "rz", "rm", "rp", default="rn")
     saturate = ctx.flag("satfinite")
     types = [modifier for modifier in ctx.remaining() if modifier in ELEMENTS]
@@ -219,14 +236,8 @@ def wmma_mma(ctx: Context) -> Execute:
         raise ctx.error(f"names {len(types)} types; expected .dtype.ctype or .dtype.atype.btype.ctype")
     for which, name in (("a", a), ("b", b), ("c", c), ("d", d)):
         _check_type(ctx, shape, which, name)
-    integral = a[0] in "su" or a == "b1"
-    if (
-        (a == "b1") != bits
-        or (c == "s32") != integral
-        or (d == "s32") != integral
-        or (saturate and a == "b1")
-    ):
-        raise ctx.error(f"multiplies .{a} by .{b} to .{d}")
+    if (a == "b1") != bits or a != b or a not in _SUMS[c] or a not in _SUMS[d] or (saturate and a == "b1"):
+        raise ctx.error(f"multiplies .{a} by .{b} and adds .{c} to .{d}")
     if product is None:
         product = product_of(ctx, a, rounding)
     if rounding != "rn" and a != "f64":
@@ -244,7 +255,7 @@ def wmma_mma(ctx: Context) -> Execute:
         found,
         (ELEMENTS[a], ELEMENTS[b], c, d),
         product,
-        saturate=saturate and integral,
+        saturate=saturate and d == "s32",
         flops=2 * m * n * k,
         unit="wmma",
     )

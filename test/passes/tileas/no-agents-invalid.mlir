@@ -4,6 +4,7 @@
 
 // An option that asks for agents is an error where a kernel can have none.
 // WARPGROUPS: error: 'nv_tileaa.return' op exits the kernel early, which an agent cannot do, so that its kernel has no consumer warpgroups, of which num-consumer-warpgroups asks for 2
+// SCHEDULE: error: 'nv_tileaa.return' op exits the kernel early, which an agent cannot do, so that its kernel has no such agents as agents=correction asks for
 // SCHEDULE: error: 'nv_tileas.dot' op adds up no sums that a loop changes between its products, element by element, so that its kernel has no such agents as agents=correction asks for
 // AGENTS: error: 'nv_tileaa.return' op exits the kernel early, which an agent cannot do, so that its kernel has no such agents as agents=multipliers asks for
 

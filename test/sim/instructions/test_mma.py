@@ -65,7 +65,8 @@ def program(instruction: str, counts: tuple[int, int, int, int], bits: tuple[int
             ]
     lines.append(instruction)
     lines += [f"st.global.b{bits[3]} [%rd14+{4 * bits[3] * i}], %z{i};" for i in range(counts[3])]
-    return kernel("\n".join(lines), 4)
+    text = kernel("\n".join(lines), 4)
+    return text.replace("sm_90a", "sm_120a") if "kind::" in instruction else text
 
 
 def names(prefix: str, count: int) -> str:
